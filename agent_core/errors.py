@@ -1,0 +1,93 @@
+"""One small tree of errors. Each carries a code, parameters, and English text that ends with the way out.
+
+A face translates by `code` and `params`; `str(error)` is always fit to show to a person.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+
+class AgentError(Exception):
+    """The root: anything the program knows how to explain."""
+
+    def __init__(self, code: str, text: str, **params: Any) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+        self.params: dict[str, Any] = params
+
+
+class ConfigError(AgentError):
+    """A setting that cannot be used; the text names file, line and key."""
+
+
+class StoreError(AgentError):
+    """The session store could not be read or written."""
+
+
+class ToolFailure(AgentError):
+    """A tool could not do what was asked. The text is for the model and says how to do better."""
+
+    def __init__(self, text: str, *, code: str = "tool_failure", outcome: str = "", **params: Any) -> None:
+        super().__init__(code, text, **params)
+        self.outcome = outcome
+        """A few words for the tool card; empty = "failed"."""
+
+
+class Interrupted(AgentError):
+    """The turn was stopped while something waited."""
+
+    def __init__(self) -> None:
+        super().__init__("interrupted", "Stopped.")
+
+
+ProviderErrorKind = Literal[
+    "rate_limit",
+    "server",
+    "network",
+    "timeout",
+    "truncated",
+    "protocol",
+    "bad_tool_call",
+    "auth",
+    "not_found",
+    "bad_request",
+    "quota",
+    "content_filter",
+    "context_length",
+    "tools_unsupported",
+]
+
+RETRYABLE: frozenset[str] = frozenset(
+    {"rate_limit", "server", "network", "timeout", "truncated", "protocol", "bad_tool_call"}
+)
+
+
+class ProviderError(AgentError):
+    """A model server refused, failed or fell silent.
+
+    `kind` is the error class; `retryable` follows from it unless given.
+    """
+
+    def __init__(
+        self,
+        kind: ProviderErrorKind,
+        text: str,
+        *,
+        status: int | None = None,
+        retryable: bool | None = None,
+        retry_after: float | None = None,
+        partial_text: str = "",
+        partial_reasoning: str = "",
+        **params: Any,
+    ) -> None:
+        super().__init__(kind, text, **params)
+        self.kind: ProviderErrorKind = kind
+        self.status = status
+        self.retryable = kind in RETRYABLE if retryable is None else retryable
+        self.retry_after = retry_after
+        """Seconds the server asked to wait, if it did."""
+        self.partial_text = partial_text
+        """What had been delivered of the failed try's text."""
+        self.partial_reasoning = partial_reasoning

@@ -1,0 +1,324 @@
+"""What a session tells whoever listens: frozen dataclasses with a JSON round trip.
+
+Each event goes out in an Envelope with the session's id, a number that grows by one within the session, and the time.
+`type` in JSON is the class name in snake_case; the set is documented in docs/events.md and stable.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
+
+from agent_core import messages
+from agent_core.intents import Decision
+from agent_core.messages import FileDiff, Usage
+from agent_core.names import Mode
+from agent_core.ports import Question, TodoItem
+
+SessionState = Literal["idle", "running", "stopping", "asking", "failed"]
+Outcome = Literal["completed", "interrupted", "cap", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """A worker has taken up the user's message."""
+
+    turn_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """A user message was stored: the turn's first, or a steer at a step boundary."""
+
+    message_id: str
+    text: str
+    origin: str = ""
+    images: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A model round trip begins; the first of a turn is 1."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartialDropped:
+    """A retry begins: the text and reasoning of this step so far are void."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """The step's reply is complete (or cut by a stop) and stored; its text replaces what was streamed."""
+
+    message_id: str
+    text: str
+    reasoning: str = ""
+    interrupted: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolQueued:
+    """The reply asks for this call; it waits for its turn or for consent."""
+
+    call_id: str
+    name: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """The call has been allowed and begins."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """A running call's newest line."""
+
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """The call has its result, stored."""
+
+    call_id: str
+    name: str
+    ok: bool
+    outcome: str
+    text: str
+    preview: tuple[str, ...] = ()
+    diffs: tuple[FileDiff, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAsked:
+    """A person has to decide; `deadline` is in seconds since the epoch."""
+
+    question: Question
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionClosed:
+    """The question is answered, timed out, or void because the turn was stopped."""
+
+    question_id: str
+    decision: Decision
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChanged:
+    """The todo list as it is now."""
+
+    items: tuple[TodoItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReported:
+    """Tokens of one request (an increment), and how full the context is after it."""
+
+    usage: Usage
+    context_tokens: int | None = None
+    context_window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something a person should know; `code` and `params` are for translation, `text` is the English."""
+
+    code: str
+    text: str
+    level: Literal["info", "warning"] = "info"
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRaised:
+    """The turn, or an intent, failed."""
+
+    code: str
+    text: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingChanged:
+    """Texts that wait: steers for the next step boundary, prompts for after the turn."""
+
+    steers: tuple[str, ...] = ()
+    queued: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextReturned:
+    """A pending text was taken back; it belongs in the composer again."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChanged:
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChanged:
+    """`label` is what a person reads; it says so when the model is a scripted demo."""
+
+    model: str
+    provider: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class TitleChanged:
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanged:
+    state: SessionState
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryChanged:
+    """Messages were taken out or the session was emptied; a listener reads it anew from the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    """The turn has ended and the session is ready for the next prompt."""
+
+    turn_id: str
+    outcome: Outcome
+    steps: int
+    seconds: float
+    text: str = ""
+    """The final answer."""
+    error_code: str = ""
+
+
+Event = (
+    TurnStarted
+    | UserMessage
+    | StepStarted
+    | TextDelta
+    | ReasoningDelta
+    | PartialDropped
+    | AssistantMessage
+    | ToolQueued
+    | ToolStarted
+    | ToolProgress
+    | ToolFinished
+    | QuestionAsked
+    | QuestionClosed
+    | PlanChanged
+    | UsageReported
+    | Notice
+    | ErrorRaised
+    | PendingChanged
+    | TextReturned
+    | ModeChanged
+    | ModelChanged
+    | TitleChanged
+    | StateChanged
+    | HistoryChanged
+    | TurnFinished
+)
+
+# Events a face shows at once rather than with the next batch.
+URGENT: tuple[type, ...] = (QuestionAsked, QuestionClosed, ErrorRaised, ToolStarted, TurnFinished)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    session_id: str
+    seq: int
+    time: float
+    event: Event
+
+
+def type_name(event_type: type) -> str:
+    """TurnStarted → "turn_started"."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", event_type.__name__).lower()
+
+
+EVENT_TYPES: dict[str, type[Event]] = {type_name(t): t for t in get_args(Event)}
+
+
+def to_json(envelope: Envelope) -> dict[str, Any]:
+    """One event as plain data: type, session_id, seq, time, then the event's own fields."""
+    event = envelope.event
+    out: dict[str, Any] = {
+        "type": type_name(type(event)),
+        "session_id": envelope.session_id,
+        "seq": envelope.seq,
+        "time": envelope.time,
+    }
+    for f in fields(event):
+        out[f.name] = _plain(getattr(event, f.name))
+    return out
+
+
+def from_json(data: dict[str, Any]) -> Envelope:
+    """The inverse of `to_json`. Raises KeyError for an unknown type."""
+    event_type = EVENT_TYPES[data["type"]]
+    values: dict[str, Any] = {}
+    for f in fields(event_type):
+        if f.name not in data:
+            continue
+        value = data[f.name]
+        if f.name == "diffs":
+            value = tuple(messages.diff_from_json(d) for d in value)
+        elif f.name == "usage":
+            value = messages.usage_from_json(value)
+        elif f.name == "items":
+            value = tuple(TodoItem(**i) for i in value)
+        elif f.name == "question":
+            value = Question(
+                **{
+                    **value,
+                    "diffs": tuple(messages.diff_from_json(d) for d in value["diffs"]),
+                    "choices": tuple(value["choices"]),
+                    "decisions": tuple(value["decisions"]),
+                }
+            )
+        elif isinstance(value, list):
+            value = tuple(value)
+        values[f.name] = value
+    return Envelope(data["session_id"], data["seq"], data["time"], event_type(**values))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, FileDiff):
+        return messages.diff_to_json(value)
+    if isinstance(value, Usage):
+        return messages.usage_to_json(value)
+    if isinstance(value, (Question, TodoItem)):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, (tuple, list)):
+        return [_plain(v) for v in value]
+    return value

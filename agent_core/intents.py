@@ -1,0 +1,95 @@
+"""What a listener tells a session. Every intent is data; sending one never blocks and never touches disk or network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agent_core.messages import ImagePart
+from agent_core.names import ApprovalPolicy, Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Start a turn with this text, or queue it when one is running."""
+
+    text: str
+    images: tuple[ImagePart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Steer:
+    """Give the running turn this text at its next step boundary; idle, the same as Submit."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Start a turn with this text when the running one has ended."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """Take the newest text that is still pending (steer or queue) back; it returns as an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """Stop the running turn. `abandon` gives a stuck worker up and frees the session at once."""
+
+    abandon: bool = False
+
+
+Decision = Literal["once", "session", "always", "refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The person's answer to a Question.
+
+    `text`: the words of a refusal, the reply to ask_user, or an edited command (which is checked anew before it runs).
+    """
+
+    question_id: str
+    decision: Decision
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetMode:
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class SetPolicy:
+    policy: ApprovalPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class SetModel:
+    """`model` alone, or `provider/model` where provider is a preset or a configured one."""
+
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Take the last `turns` user turns out of the conversation; files are not touched."""
+
+    turns: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """End the session's worker; a running turn is stopped first."""
+
+
+Intent = Submit | Steer | Queue | TakeBack | Interrupt | Answer | SetMode | SetPolicy | SetModel | Undo | Rename | Close

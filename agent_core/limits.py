@@ -1,0 +1,73 @@
+"""Every bound of the system on one page, with its reason. Nothing is bounded anywhere else by a literal.
+
+Bytes limits cut on a UTF-8 boundary. Times are in seconds unless the name says otherwise.
+"""
+
+from typing import Final
+
+KB: Final = 1024
+MB: Final = 1024 * KB
+
+# -- what a model sees -------------------------------------------------------------------------------------------
+TOOL_RESULT: Final = 20 * KB  # one tool result, marker included (LIM-01)
+TOOL_ERROR_CHARS: Final = 2_048  # a crash report, cleaned (TOOL-16)
+CONTEXT_FILES: Final = 20 * KB  # all AGENTS.md-like files together
+FIRST_REQUEST: Final = 16 * KB  # system prompt and tool schemas of the first request, without context files
+
+# -- files -------------------------------------------------------------------------------------------------------
+READ_FILE: Final = 4 * MB  # larger files are refused outright (LIM-03)
+WRITE_FILE: Final = 4 * MB  # what cannot be read back should not be written by a tool
+GREP_MATCHES: Final = 200  # LIM-05
+GREP_LINE_CHARS: Final = 500  # one minified line must not fill the result
+GREP_FILE: Final = 4 * MB  # files above are skipped and counted
+GLOB_FILES: Final = 500  # LIM-06
+LIST_ENTRIES: Final = 500
+WALK_FILES: Final = 200_000  # a walk stops here and says so
+PREVIEW: Final = 64 * KB  # file preview for a face
+DIFF_LINES: Final = 2_000  # lines of a FileDiff kept as data; the rest is counted
+
+# -- commands ----------------------------------------------------------------------------------------------------
+COMMAND_STREAM: Final = 256 * KB  # captured head and tail of each stream, cut while reading (LIM-02)
+COMMAND_TIMEOUT: Final = 180.0
+COMMAND_TIMEOUT_MAX: Final = 600.0
+COMMAND_TERM_GRACE: Final = 2.0  # from TERM to KILL
+COMMAND_PIPE_GRACE: Final = 0.5  # after the shell has ended, how long a child may still hold the pipe
+COMMAND_PROGRESS_EVERY: Final = 0.5  # between two progress events of one call
+
+# -- the model wire ----------------------------------------------------------------------------------------------
+CONNECT_TIMEOUT: Final = 15.0
+STREAM_IDLE: Final = 180.0  # any byte resets
+STREAM_IDLE_LOCAL: Final = 900.0  # local servers may load a model first
+STREAM_PROGRESS: Final = 600.0  # only content resets
+STREAM_AFTER_FINISH: Final = 5.0  # for the usage chunk after finish_reason
+RETRY_ATTEMPTS: Final = 3  # in all, the first included
+RETRY_BASE: Final = 0.5
+RETRY_CAP: Final = 30.0
+RETRY_AFTER_MAX: Final = 60.0  # a longer Retry-After fails at once and says when
+REPLY_BYTES: Final = 32 * MB  # one whole reply; a runaway server must not fill memory
+SSE_EVENT: Final = 8 * MB  # one event
+ERROR_BODY: Final = 64 * KB  # read from a failed response
+ERROR_TEXT_CHARS: Final = 400  # shown to a person
+PROBE_TIMEOUT: Final = 0.4  # local model servers, all at once
+
+# -- the loop ----------------------------------------------------------------------------------------------------
+MAX_STEPS: Final = 50  # model round trips in one turn (LOOP-09)
+BATCH_WORKERS: Final = 8  # tool calls side by side (CONC-05)
+INTERRUPT_GRACE: Final = 3.0  # a stubborn tool gets this long after an interrupt, then is abandoned
+TURN_STOP: Final = 1.0  # a turn stops within this
+APPROVAL_TIMEOUT: Final = 300.0
+GIT_PROBE_TIMEOUT: Final = 1.0  # branch and status for the prompt
+
+# -- memory and disk ---------------------------------------------------------------------------------------------
+SQLITE_BUSY: Final = 1.0  # one try; the write budget below is the whole
+WRITE_BUDGET: Final = 20.0  # a write that cannot be made durable in this time fails the turn (SESS-16)
+CHECKPOINT_EVERY: Final = 50  # successful writes between two PASSIVE checkpoints
+LOG_FILE: Final = 2 * MB
+LOG_FILES: Final = 3
+HISTORY_ENTRIES: Final = 1_000  # composer history on disk
+TITLE_CELLS: Final = 60  # automatic session titles
+
+# -- words -------------------------------------------------------------------------------------------------------
+SUBJECT_CHARS: Final = 200  # a tool card's subject before it is cut to the screen's width
+PREVIEW_LINES: Final = 3  # of a failed tool card
+ARGUMENTS_BYTES: Final = 4 * MB  # a tool call's arguments as received

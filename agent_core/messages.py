@@ -1,0 +1,296 @@
+"""The conversation, as data. Everything here is frozen and goes to JSON and back unchanged (`to_json`, `from_json`)."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+EffectState = Literal["none", "started", "done", "unknown"]
+"""What a tool call has done to the world: nothing (a read, a refusal, never started), begun, finished, or not known."""
+
+
+def new_id() -> str:
+    """A fresh id for a message, turn or question: 32 hex digits."""
+    return uuid.uuid4().hex
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    media_type: str
+    data: str
+    """Base64, without the data: prefix."""
+
+
+Part = TextPart | ImagePart
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call the model asked for.
+
+    `arguments` is the decoded object. When what came was not one, `arguments` is empty, `arguments_error` says why,
+    and the call is answered with that error, never run.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments_error: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the server's own that must be sent back with this call (a Gemini thought signature)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request. None means the server did not say, which is not the same as 0."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        def plus(a: int | None, b: int | None) -> int | None:
+            return b if a is None else a if b is None else a + b
+
+        return Usage(
+            plus(self.prompt_tokens, other.prompt_tokens),
+            plus(self.completion_tokens, other.completion_tokens),
+            plus(self.total_tokens, other.total_tokens),
+            plus(self.cached_tokens, other.cached_tokens),
+            plus(self.reasoning_tokens, other.reasoning_tokens),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    kind: Literal["same", "add", "remove"]
+    text: str
+    """Without its line end."""
+    old_line: int | None = None
+    new_line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """A run of changes with its context; line numbers count from 1."""
+
+    old_start: int
+    new_start: int
+    lines: tuple[DiffLine, ...]
+    heading: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """What a change does to one file. `path` is as a person would write it: relative inside the workspace."""
+
+    path: str
+    hunks: tuple[Hunk, ...]
+    added: int
+    removed: int
+    change: Literal["create", "edit", "delete"] = "edit"
+    omitted_lines: int = 0
+    """Lines left out of `hunks` by limits.DIFF_LINES; `added` and `removed` count them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool call came to: `text` for the model, the rest for people and for the store."""
+
+    call_id: str
+    name: str
+    text: str
+    ok: bool = True
+    effect: EffectState = "none"
+    outcome: str = ""
+    """A few words for the tool card: "212 lines", "2 failed", "refused"."""
+    preview: tuple[str, ...] = ()
+    """Lines worth showing on a failed card."""
+    diffs: tuple[FileDiff, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Role
+    text: str = ""
+    id: str = field(default_factory=new_id)
+    created: float = field(default_factory=time.time)
+    """Seconds since the epoch."""
+    parts: tuple[ImagePart, ...] = ()
+    """Images that come with a user message's text."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    result: ToolResult | None = None
+    """Set on role "tool" only; `text` is the same as `result.text`."""
+    reasoning: str = ""
+    interrupted: bool = False
+    """The text was cut short by a stop."""
+    origin: Literal["", "steer", "queue", "summary"] = ""
+    finish: str = ""
+    model: str = ""
+    usage: Usage | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the server's own that must be sent back with this message (reasoning_details, reasoning_content)."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True when there is nothing a server could be given: such a message is never stored."""
+        return not (self.text or self.tool_calls or self.parts or self.result)
+
+
+def user(text: str, parts: tuple[ImagePart, ...] = (), origin: Literal["", "steer", "queue"] = "") -> Message:
+    return Message("user", text, parts=parts, origin=origin)
+
+
+def tool(result: ToolResult) -> Message:
+    return Message("tool", result.text, result=result)
+
+
+# -- JSON ---------------------------------------------------------------------------------------------------------
+# Written out rather than generated: the shapes are few, the store depends on them, and unknown keys must not break
+# a newer program's database for an older one.
+
+
+def result_to_json(r: ToolResult) -> dict[str, Any]:
+    out: dict[str, Any] = {"call_id": r.call_id, "name": r.name, "text": r.text, "ok": r.ok, "effect": r.effect}
+    if r.outcome:
+        out["outcome"] = r.outcome
+    if r.preview:
+        out["preview"] = list(r.preview)
+    if r.diffs:
+        out["diffs"] = [diff_to_json(d) for d in r.diffs]
+    if r.seconds:
+        out["seconds"] = round(r.seconds, 3)
+    return out
+
+
+def result_from_json(j: Mapping[str, Any]) -> ToolResult:
+    return ToolResult(
+        call_id=j["call_id"],
+        name=j["name"],
+        text=j["text"],
+        ok=j.get("ok", True),
+        effect=j.get("effect", "none"),
+        outcome=j.get("outcome", ""),
+        preview=tuple(j.get("preview", ())),
+        diffs=tuple(diff_from_json(d) for d in j.get("diffs", ())),
+        seconds=j.get("seconds", 0.0),
+    )
+
+
+def diff_to_json(d: FileDiff) -> dict[str, Any]:
+    return {
+        "path": d.path,
+        "change": d.change,
+        "added": d.added,
+        "removed": d.removed,
+        "omitted_lines": d.omitted_lines,
+        "hunks": [
+            {
+                "old_start": h.old_start,
+                "new_start": h.new_start,
+                "heading": h.heading,
+                "lines": [[line.kind, line.text, line.old_line, line.new_line] for line in h.lines],
+            }
+            for h in d.hunks
+        ],
+    }
+
+
+def diff_from_json(j: Mapping[str, Any]) -> FileDiff:
+    return FileDiff(
+        path=j["path"],
+        change=j.get("change", "edit"),
+        added=j.get("added", 0),
+        removed=j.get("removed", 0),
+        omitted_lines=j.get("omitted_lines", 0),
+        hunks=tuple(
+            Hunk(h["old_start"], h["new_start"], tuple(DiffLine(*line) for line in h["lines"]), h.get("heading", ""))
+            for h in j.get("hunks", ())
+        ),
+    )
+
+
+def call_to_json(c: ToolCall) -> dict[str, Any]:
+    out: dict[str, Any] = {"id": c.id, "name": c.name, "arguments": dict(c.arguments)}
+    if c.arguments_error is not None:
+        out["arguments_error"] = c.arguments_error
+    if c.extra:
+        out["extra"] = dict(c.extra)
+    return out
+
+
+def call_from_json(j: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(j["id"], j["name"], j.get("arguments", {}), j.get("arguments_error"), j.get("extra", {}))
+
+
+USAGE_FIELDS = ("prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "reasoning_tokens")
+
+
+def usage_to_json(u: Usage) -> dict[str, Any]:
+    return {k: v for k in USAGE_FIELDS if (v := getattr(u, k)) is not None}
+
+
+def usage_from_json(j: Mapping[str, Any]) -> Usage:
+    return Usage(**{k: j[k] for k in USAGE_FIELDS if k in j})
+
+
+def to_json(m: Message) -> dict[str, Any]:
+    """`m` as plain data; fields at their default are left out."""
+    out: dict[str, Any] = {"role": m.role, "id": m.id, "created": m.created}
+    for key in ("text", "reasoning", "interrupted", "origin", "finish", "model"):
+        if value := getattr(m, key):
+            out[key] = value
+    if m.parts:
+        out["parts"] = [{"media_type": p.media_type, "data": p.data} for p in m.parts]
+    if m.tool_calls:
+        out["tool_calls"] = [call_to_json(c) for c in m.tool_calls]
+    if m.result is not None:
+        out["result"] = result_to_json(m.result)
+    if m.usage is not None:
+        out["usage"] = usage_to_json(m.usage)
+    if m.extra:
+        out["extra"] = dict(m.extra)
+    return out
+
+
+def from_json(j: Mapping[str, Any]) -> Message:
+    """The inverse of `to_json`. Raises KeyError or TypeError when `j` is not of that shape."""
+    return Message(
+        role=j["role"],
+        text=j.get("text", ""),
+        id=j["id"],
+        created=j.get("created", 0.0),
+        parts=tuple(ImagePart(p["media_type"], p["data"]) for p in j.get("parts", ())),
+        tool_calls=tuple(call_from_json(c) for c in j.get("tool_calls", ())),
+        result=result_from_json(j["result"]) if "result" in j else None,
+        reasoning=j.get("reasoning", ""),
+        interrupted=j.get("interrupted", False),
+        origin=j.get("origin", ""),
+        finish=j.get("finish", ""),
+        model=j.get("model", ""),
+        usage=usage_from_json(j["usage"]) if "usage" in j else None,
+        extra=j.get("extra", {}),
+    )
+
+
+def clean_surrogates(text: str) -> str:
+    """`text` with pairs of surrogate halves joined and lone ones replaced by U+FFFD, so that it can be encoded."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def with_result(message: Message, result: ToolResult) -> Message:
+    return replace(message, text=result.text, result=result)

@@ -1,0 +1,49 @@
+"""Names that more than one room has to spell alike: tools and their aliases, modes, codes."""
+
+from typing import Final, Literal
+
+APP: Final = "nanoherm-tui"
+HOME_DIR: Final = ".nanohermes"
+HERMES_DIR: Final = ".hermes"
+
+Mode = Literal["ask", "plan", "debug", "auto", "goal"]
+MODES: Final[tuple[Mode, ...]] = ("ask", "plan", "debug", "auto", "goal")
+# Until the kernel sandbox exists, only the modes that need none are offered.
+MODES_WITHOUT_SANDBOX: Final[tuple[Mode, ...]] = ("ask", "plan")
+
+ApprovalPolicy = Literal["untrusted", "always", "never"]
+APPROVAL_POLICIES: Final[tuple[ApprovalPolicy, ...]] = ("untrusted", "always", "never")
+
+SandboxMode = Literal["read-only", "workspace-write", "danger-full-access"]
+
+READ_FILE: Final = "read_file"
+WRITE_FILE: Final = "write_file"
+EDIT_FILE: Final = "edit_file"
+LIST_DIR: Final = "list_dir"
+GREP: Final = "grep"
+GLOB: Final = "glob"
+RUN_COMMAND: Final = "run_command"
+TODO_WRITE: Final = "todo_write"
+TODO_READ: Final = "todo_read"
+ASK_USER: Final = "ask_user"
+EXIT_PLAN: Final = "exit_plan"
+
+# Hermes names accepted at dispatch and in matchers (TOOL-05). An alias with several targets is resolved by the
+# arguments it comes with: see tools/registry.py.
+TOOL_ALIASES: Final[dict[str, tuple[str, ...]]] = {
+    "terminal": (RUN_COMMAND,),
+    "patch": (EDIT_FILE,),
+    "search_files": (GREP, GLOB),
+    "todo": (TODO_WRITE, TODO_READ),
+    "clarify": (ASK_USER,),
+}
+
+# Exit codes of the program.
+EXIT_OK: Final = 0
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_CAP: Final = 3
+EXIT_RETRY_LATER: Final = 75
+EXIT_CONFIG: Final = 78
+EXIT_INTERRUPTED: Final = 130
+EXIT_TERMINATED: Final = 143

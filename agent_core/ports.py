@@ -1,0 +1,295 @@
+"""The seams with several implementations, and the data that crosses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from agent_core.cancel import CancelScope
+from agent_core.intents import Decision
+from agent_core.messages import EffectState, FileDiff, Message, ToolCall, Usage, new_id
+
+Args = Mapping[str, Any]
+
+# -- the model ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchema:
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON Schema of the arguments: type, properties, required, enum, items, default only."""
+
+
+@dataclass(frozen=True, slots=True)
+class LlmRequest:
+    messages: tuple[Message, ...]
+    """The system message first. The client maps them to its wire; it never changes them."""
+    tools: tuple[ToolSchema, ...] = ()
+    model: str = ""
+    """Empty: the client's own."""
+    stream: bool = True
+    temperature: float | None = None
+    reasoning_effort: str | None = None
+    max_tokens: int | None = None
+    tool_choice: str | None = None
+    """None = "auto" when there are tools."""
+
+
+Finish = Literal["stop", "tool_calls", "length", "content_filter"]
+
+
+@dataclass(frozen=True, slots=True)
+class LlmReply:
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+    finish: Finish = "stop"
+    model: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """To be sent back with the assistant message (Message.extra)."""
+    dropped_tool_calls: int = 0
+    """Calls whose arguments were cut by the output limit; they are not in `tool_calls` and must not be run."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.text.strip() or self.tool_calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of a reply while it arrives.
+
+    kind "text", "reasoning": more of it. "tool": a call is being written, `text` is its name so far. "reset": a retry
+    begins, what was delivered is void. "retry": `text` says why and what happens next in plain words.
+    """
+
+    kind: Literal["text", "reasoning", "tool", "reset", "retry"]
+    text: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+DeltaSink = Callable[[Delta], None]
+
+
+class LlmClient(Protocol):
+    """One model server. Safe to use from one thread at a time."""
+
+    def complete(self, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
+        """One reply, retries included.
+
+        Raises ProviderError when no usable reply can be had, Interrupted within a second of `cancel`.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+# -- asking a person ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something only a person may decide. Without a person the answer is no."""
+
+    kind: Literal["command", "edit", "read", "ask_user", "plan"]
+    title: str
+    """What will happen, one line: "Run a command", "Change src/dates.py"."""
+    rule: str = ""
+    """The name of the rule that stopped it: "mode ask", "dangerous: recursive removal"."""
+    command: str = ""
+    cwd: str = ""
+    diffs: tuple[FileDiff, ...] = ()
+    text: str = ""
+    """The plan, or what ask_user asks."""
+    choices: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ("once", "session", "refuse")
+    grant: str = ""
+    """What "session" and "always" would allow, spelled out."""
+    call_id: str = ""
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """`decision` is refuse also for a timeout or when nobody is there; `by` tells which."""
+
+    decision: Decision
+    text: str = ""
+    by: Literal["person", "timeout", "unattended", "interrupt"] = "person"
+
+
+class Asker(Protocol):
+    def ask(self, question: Question, cancel: CancelScope) -> Reply:
+        """Wait for a person's answer. Raises Interrupted when the turn is stopped meanwhile."""
+        ...
+
+
+# -- commands -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """How a command ended. Streams are head and tail joined by a truncation marker when they were longer."""
+
+    exit_code: int | None
+    """None when it was killed or did not start."""
+    stdout: str
+    stderr: str
+    seconds: float
+    timed_out: bool = False
+    interrupted: bool = False
+    signal: int | None = None
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    left_running: tuple[int, ...] = ()
+    """Process ids of children that outlived the shell and were ended with the call."""
+
+
+class TerminalBackend(Protocol):
+    def execute(
+        self,
+        command: str,
+        cwd: Path,
+        *,
+        timeout: float,
+        env: Mapping[str, str],
+        cancel: CancelScope,
+        on_output: Callable[[str], None] | None = None,
+    ) -> ExecResult:
+        """Run `command` with `sh -c`. Never raises for what the command does; OSError when none can be started."""
+        ...
+
+
+# -- tools --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a call touches, told from its arguments alone: for scheduling, interrupts, and recovery after a crash."""
+
+    kind: Literal["none", "read", "write", "command", "person"]
+    paths: tuple[str, ...] = ()
+    """As given in the arguments; calls with a common path are run one after the other if one writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAction:
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class EditAction:
+    diffs: tuple[FileDiff, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAction:
+    command: str
+    cwd: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoAction:
+    """Nothing that a rule could stop: the todo list, a question to the person."""
+
+
+Action = ReadAction | EditAction | CommandAction | NoAction
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a tool gives back; the registry turns it into a clamped, redacted ToolResult."""
+
+    text: str
+    outcome: str = ""
+    ok: bool = True
+    effect: EffectState = "none"
+    preview: tuple[str, ...] = ()
+    diffs: tuple[FileDiff, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call that has been checked and worked out but has changed nothing yet.
+
+    `run` does exactly what `action` says and was approved; a file that changed in between makes it raise ToolFailure.
+    `path_verdict` "ask" means a path rule wants a person's consent whatever the mode, and `path_rule` names it.
+    """
+
+    action: Action
+    run: Callable[[], ToolOutput]
+    path_verdict: Literal["allow", "ask"] = "allow"
+    path_rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TodoItem:
+    text: str
+    status: Literal["pending", "in_progress", "completed", "cancelled"] = "pending"
+
+
+class TodoList(Protocol):
+    """The session's plan; writing it also tells the listeners."""
+
+    def read(self) -> tuple[TodoItem, ...]: ...
+    def write(self, items: tuple[TodoItem, ...]) -> None: ...
+
+
+class FileMemory(Protocol):
+    """Which content of a file the model has seen, by hash: a write over anything else is refused."""
+
+    def saw(self, path: Path, digest: str) -> None: ...
+    def seen(self, path: Path) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a call may use. One per call."""
+
+    workspace: Path
+    """Absolute and resolved; the root of everything a file tool may write."""
+    home: Path
+    """The user's home, for `~/`."""
+    data_home: Path
+    """Our own home (NANOHERMES_HOME)."""
+    cancel: CancelScope
+    asker: Asker
+    backend: TerminalBackend
+    todos: TodoList
+    files: FileMemory
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The environment of commands, already free of secrets."""
+    command_timeout: float = 180.0
+    progress: Callable[[str], None] = lambda text: None
+    """Show a line of output on the call's card while it runs."""
+    read_paths: tuple[Path, ...] = ()
+    """Folders outside the workspace that reading is always allowed in."""
+    set_mode: Callable[[str], None] = lambda mode: None
+    """Switch the session's mode from the next step on (exit_plan)."""
+    call_id: str = ""
+    mode: str = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool the model may call."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    effect: Callable[[Args], Effect]
+    subject: Callable[[Args], str]
+    """The tool card's subject: a path, a pattern, a command. Must bear any arguments."""
+    prepare: Callable[[Args, ToolContext], Prepared]
+    """Check, read, work out; change nothing. Raises ToolFailure with words for the model."""
+    modes: tuple[str, ...] = ()
+    """Modes the tool is offered in; empty = all."""
+
+    @property
+    def schema(self) -> ToolSchema:
+        return ToolSchema(self.name, self.description, self.parameters)

@@ -1,0 +1,1 @@
+"""nanoherm-tui: the full-screen face of agent_core."""
