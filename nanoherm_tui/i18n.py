@@ -1,0 +1,110 @@
+"""The interface's words in two languages.
+
+`t("sessions.empty")` looks a key up in i18n/en.yaml or zh.yaml; `{name}` in a text is filled from the parameters. What
+users can type (modes, tools, commands, keys, paths) is never translated and comes in as a parameter.
+
+Errors and notices of the core arrive with a code, parameters and their English text; `tell` translates them by code.
+Their English lives in the core alone, so only zh.yaml has the sections `errors` and `notices`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+Language = Literal["en", "zh"]
+LANGUAGES: Final[tuple[Language, ...]] = ("en", "zh")
+
+_FIELD = re.compile(r"\{([a-z_]+)\}")
+
+_language: Language = "en"
+_texts: dict[Language, dict[str, str]] = {}
+_strict = False
+
+
+def set_language(choice: Literal["en", "zh", "auto"] = "auto") -> Language:
+    """Choose the language; "auto" follows the locale. Returns the one now in use."""
+    global _language
+    _language = from_locale(os.environ) if choice == "auto" else choice
+    return _language
+
+
+def language() -> Language:
+    return _language
+
+
+def from_locale(env: Mapping[str, str]) -> Language:
+    """zh for a Chinese LC_ALL, LC_MESSAGES or LANG (the first that is set), else en."""
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := env.get(name):
+            return "zh" if value.lower().startswith("zh") else "en"
+    return "en"
+
+
+def set_strict(on: bool) -> None:
+    """In strict mode a missing key or parameter raises KeyError: for tests."""
+    global _strict
+    _strict = on
+
+
+def t(key: str, /, **params: object) -> str:
+    """The text of `key` ("section.name") in the chosen language, with its parameters filled in.
+
+    A missing key gives the key itself and a missing parameter stays as written, so a slip never takes the screen down.
+    Parameter values are inserted as they are and never read as templates.
+    """
+    text = texts(_language).get(key)
+    if text is None:
+        if _strict:
+            raise KeyError(key)
+        return key
+    return _fill(text, params)
+
+
+def tell(code: str, params: Mapping[str, Any], english: str) -> str:
+    """An error or notice of the core in the chosen language: by its code, else its own `english`.
+
+    A translation may use the code's parameters and `{english}`.
+    """
+    if _language == "en":
+        return english
+    table = texts(_language)
+    text = table.get(f"errors.{code}") or table.get(f"notices.{code}")
+    if text is None or any(name not in params for name in placeholders(text) - {"english"}):
+        return english
+    return _fill(text, {**params, "english": english})
+
+
+def placeholders(text: str) -> frozenset[str]:
+    """The parameter names a text asks for."""
+    return frozenset(_FIELD.findall(text))
+
+
+def texts(language: Language) -> Mapping[str, str]:
+    """All texts of a language by "section.name", read from its file on first use."""
+    if language not in _texts:
+        _texts[language] = _read(Path(__file__).with_name("i18n") / f"{language}.yaml")
+    return _texts[language]
+
+
+def _read(path: Path) -> dict[str, str]:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    data = yaml.load(path.read_text(encoding="utf-8"), loader)
+    return {f"{section}.{name}": str(text) for section, entries in data.items() for name, text in entries.items()}
+
+
+def _fill(text: str, params: Mapping[str, object]) -> str:
+    def value(found: re.Match[str]) -> str:
+        name = found[1]
+        if name in params:
+            return str(params[name])
+        if _strict:
+            raise KeyError(name)
+        return found[0]
+
+    return _FIELD.sub(value, text)

@@ -1,0 +1,73 @@
+"""The one-cell glyphs of the interface, each with its ASCII stand-in.
+
+Every glyph is one cell wide in every terminal (East Asian Width N or Na), and none is an emoji. ASCII is used when the
+terminal does not speak UTF-8, on the Linux console, whose font lacks them, and when the user asks for it.
+"""
+
+from __future__ import annotations
+
+import locale
+import os
+import sys
+
+# name: (glyph, ASCII)
+_TABLE: dict[str, tuple[str, str]] = {
+    "running": ("⠋", "*"),
+    "done": ("✓", "v"),
+    "failed": ("✗", "x"),
+    "waiting": ("◦", "o"),
+    "asks": ("?", "?"),
+    "folded": ("▸", "+"),
+    "open": ("▾", "-"),
+    "prompt": ("›", ">"),
+    "cut": ("⋯", "~"),
+    "bar": ("▐", "|"),
+    "rule": ("▐", "|"),
+    "bullet": ("∙", "-"),
+    "added": ("+", "+"),
+    "removed": ("−", "-"),
+    "newlines": ("▾", "v"),
+    "caret": (" ", " "),  # a blank in reverse
+}
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧"
+STILL = "⠶"  # the running mark of reduced motion
+
+NAMES: tuple[str, ...] = tuple(_TABLE)
+
+_ascii: bool | None = None
+_still = False
+
+
+def set_ascii(on: bool | None) -> None:
+    """Force ASCII on or off; None goes back to what the terminal says."""
+    global _ascii
+    _ascii = terminal_is_ascii() if on is None else on
+
+
+def set_reduced_motion(on: bool) -> None:
+    """With reduced motion the running mark stands still."""
+    global _still
+    _still = on
+
+
+def terminal_is_ascii() -> bool:
+    """True when the glyphs cannot be relied on: no UTF-8, or the Linux console."""
+    if os.environ.get("TERM") == "linux":
+        return True
+    encoding = getattr(sys.__stdout__, "encoding", None) or locale.getpreferredencoding(False)
+    return encoding.lower().replace("-", "") != "utf8"
+
+
+def sym(name: str, frame: int = 0) -> str:
+    """The glyph called `name`, always one cell. `frame` counts the steps of the running mark.
+
+    Raises KeyError for a name that is not in the table.
+    """
+    if _ascii is None:
+        set_ascii(None)
+    glyph, plain = _TABLE[name]
+    if _ascii:
+        return plain
+    if name == "running":
+        return STILL if _still else SPINNER[frame % len(SPINNER)]
+    return glyph

@@ -1,0 +1,365 @@
+"""Themes: a colour for each role, and the `Look` that turns roles into styles. Widgets know roles, never colours.
+
+Shipped themes lie in themes/*.yaml; a user's own in ~/.nanohermes/themes. A file may name a `base` and change only some
+roles of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.style import Style
+
+from agent_core.errors import ConfigError
+from nanoherm_tui import limits
+
+if TYPE_CHECKING:
+    import yaml
+    from textual.theme import Theme as TextualTheme
+
+GROUNDS: Final = ("ground", "panel", "surface", "selection", "added_bg", "removed_bg", "added_word", "removed_word")
+WORDS: Final = ("text", "seltext", "muted", "accent", "ok", "warn", "fail", "code", "string")
+ROLES: Final = (*GROUNDS, *WORDS, "thumb", "rule")
+
+DEFAULT_THEME: Final = "nanoherm-dark"
+MIN_CONTRAST: Final = 4.5  # WCAG 2 AA for text
+
+# Which words stand on which ground; the contrast of each of these pairs has to hold.
+USED_ON: Final[Mapping[str, tuple[str, ...]]] = {
+    "ground": ("text", "muted", "accent", "ok", "warn", "fail", "code", "string"),
+    "panel": ("text", "muted", "accent", "ok", "warn", "fail", "code", "string"),
+    "surface": ("text", "muted", "accent", "ok", "warn", "fail", "code", "string"),
+    "selection": ("seltext", "accent", "ok", "warn", "fail"),
+    "added_bg": ("text", "muted", "accent", "ok", "code", "string"),
+    "removed_bg": ("text", "muted", "accent", "fail", "code", "string"),
+    "added_word": ("text", "muted", "accent", "code", "string"),
+    "removed_word": ("text", "muted", "accent", "code", "string"),
+}
+
+_HEX = re.compile(r"#[0-9a-fA-F]{6}\Z")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}\Z")
+_BASIC = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_ANSI_NAMES = frozenset({"default", *_BASIC, *(f"bright_{c}" for c in _BASIC)})
+_ATTRIBUTES = frozenset({"underline", "reverse", "bold"})
+
+BrokenAt = Callable[[str, int], ConfigError]
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """A colour for every role.
+
+    A role's value is a colour, then attributes: "#004214 underline", "reverse", "bright_red". Colours are #rrggbb, or,
+    when `ansi`, the names of the terminal's own sixteen and "default". `rule` may be "none".
+    """
+
+    name: str
+    dark: bool
+    ansi: bool
+    roles: Mapping[str, str]
+
+    def colour(self, role: str) -> str:
+        """The colour part of a role's value; "default" when it has only attributes or is "none"."""
+        for word in self.roles[role].split():
+            if word not in _ATTRIBUTES and word != "none":
+                return word
+        return "default"
+
+    def attributes(self, role: str) -> frozenset[str]:
+        """The attributes of a role's value: a subset of underline, reverse, bold."""
+        return _ATTRIBUTES.intersection(self.roles[role].split())
+
+    @property
+    def draws_rules(self) -> bool:
+        """Panes have equal grounds and are told apart by a drawn rule."""
+        return self.roles["rule"] != "none"
+
+
+def contrast(a: str, b: str) -> float:
+    """The WCAG 2 contrast ratio of two #rrggbb colours, 1.0 to 21.0."""
+    lighter, darker = sorted((_luminance(a), _luminance(b)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    def linear(part: str) -> float:
+        c = int(part, 16) / 255
+        return c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+
+    return 0.2126 * linear(colour[1:3]) + 0.7152 * linear(colour[3:5]) + 0.0722 * linear(colour[5:7])
+
+
+# -- styles -------------------------------------------------------------------------------------------------------
+
+
+class Look:
+    """Roles to Rich styles, for one theme, remembering what it has made.
+
+    With `no_color` (by default: NO_COLOR is set) every theme looks like ansi without its colours. `behind` is the look
+    of everything behind an overlay: all words muted, no tints.
+    """
+
+    def __init__(self, theme: Theme, *, no_color: bool | None = None, behind: bool = False) -> None:
+        self.no_color = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
+        self.theme = without_colours(theme) if self.no_color else theme
+        self.behind = behind
+        self._made: dict[tuple[object, ...], Style] = {}
+
+    def style(
+        self,
+        fg: str = "text",
+        bg: str | None = "ground",
+        *,
+        bold: bool = False,
+        italic: bool = False,
+        underline: bool = False,
+        reverse: bool = False,
+    ) -> Style:
+        """The style of words in role `fg` on role `bg`; `bg` None leaves the background alone.
+
+        In an ansi theme words keep the terminal's default colour. The extra role "keyword" is accent, in an ansi theme
+        bold. On a selection a role that cannot be read there becomes `seltext`.
+        """
+        return self._make(fg, bg, bold, italic, underline, reverse, mark=False)
+
+    def mark(self, fg: str, bg: str | None = "ground", *, bold: bool = False) -> Style:
+        """The style of a one-cell mark, bar or sign: coloured in an ansi theme too."""
+        return self._make(fg, bg, bold, False, False, False, mark=True)
+
+    def _make(
+        self, fg: str, bg: str | None, bold: bool, italic: bool, underline: bool, reverse: bool, *, mark: bool
+    ) -> Style:
+        key = (fg, bg, bold, italic, underline, reverse, mark)
+        made = self._made.get(key)
+        if made is not None:
+            return made
+        theme = self.theme
+        if self.behind:
+            fg = "thumb" if fg == "thumb" else "muted"
+            bold = italic = underline = reverse = False
+            if bg in ("selection", "added_bg", "removed_bg", "added_word", "removed_word"):
+                bg = "panel"
+        attributes: frozenset[str] = frozenset() if bg is None else theme.attributes(bg)
+        if fg == "keyword":
+            bold, fg = bold or theme.ansi, "accent"
+        if bg == "selection":
+            fg = self._on_selection(fg)
+        words_are_default = theme.ansi and not mark
+        colour = "default" if words_are_default else theme.colour(fg)
+        made = self._made[key] = Style(
+            color=colour,
+            bgcolor=None if bg is None else theme.colour(bg),
+            bold=bold or None,
+            italic=italic or None,
+            underline=underline or "underline" in attributes or None,
+            reverse=reverse != ("reverse" in attributes) or None,
+        )
+        return made
+
+    def _on_selection(self, fg: str) -> str:
+        theme = self.theme
+        if theme.ansi or fg not in USED_ON["selection"]:
+            return "seltext"
+        readable = contrast(theme.colour(fg), theme.colour("selection")) >= MIN_CONTRAST
+        return fg if readable else "seltext"
+
+
+def without_colours(theme: Theme) -> Theme:
+    """`theme` as ansi, every colour the terminal's default: what NO_COLOR asks for."""
+    roles = dict.fromkeys(ROLES, "default")
+    roles |= {"selection": "reverse", "seltext": "reverse", "added_word": "underline", "removed_word": "underline"}
+    return Theme(theme.name, theme.dark, True, roles)
+
+
+def to_textual(theme: Theme) -> TextualTheme:
+    """`theme` for Textual: each role is the CSS variable of its name ($ground, $panel, $muted, ...).
+
+    `$selection-style` and `$changed-style` carry the text styles that colours cannot ("reverse", "underline", "none").
+    """
+    from textual.theme import Theme as TextualTheme
+
+    variables = {role: _css(theme.colour(role)) for role in ROLES}
+    if not theme.draws_rules:
+        variables["rule"] = "transparent"
+    variables["selection-style"] = "reverse" if "reverse" in theme.attributes("selection") else "none"
+    variables["changed-style"] = "underline" if "underline" in theme.attributes("added_word") else "none"
+    v = variables
+    variables |= {
+        "foreground": v["text"],
+        "background": v["ground"],
+        "text-muted": v["muted"],
+        "text-disabled": v["muted"],
+        "scrollbar": v["thumb"],
+        "scrollbar-hover": v["thumb"],
+        "scrollbar-active": v["muted"],
+        "scrollbar-background": v["ground"],
+        "scrollbar-background-hover": v["ground"],
+        "scrollbar-background-active": v["ground"],
+        "scrollbar-corner-color": v["ground"],
+        "input-selection-background": v["selection"],
+        "input-selection-foreground": v["seltext"],
+        "screen-selection-background": v["selection"],
+        "screen-selection-foreground": v["seltext"],
+        "block-cursor-background": v["selection"],
+        "block-cursor-foreground": v["seltext"],
+        "block-cursor-text-style": variables["selection-style"],
+    }
+    if theme.ansi:
+        return TextualTheme(theme.name, primary=v["accent"], dark=theme.dark, ansi=True, variables=variables)
+    return TextualTheme(
+        theme.name,
+        primary=v["accent"],
+        secondary=v["accent"],
+        accent=v["accent"],
+        success=v["ok"],
+        warning=v["warn"],
+        error=v["fail"],
+        foreground=v["text"],
+        background=v["ground"],
+        surface=v["surface"],
+        panel=v["panel"],
+        dark=theme.dark,
+        variables=variables,
+    )
+
+
+def _css(colour: str) -> str:
+    return colour if colour.startswith("#") else f"ansi_{colour}"
+
+
+# -- files --------------------------------------------------------------------------------------------------------
+
+
+def find_themes_dir() -> Path:
+    """The folder of the shipped themes: inside the package when installed, beside it in a checkout."""
+    here = Path(__file__).resolve().parent
+    packaged = here / "themes_data"
+    return packaged if packaged.is_dir() else here.parent / "themes"
+
+
+def load_themes(user_dir: Path | None = None) -> tuple[dict[str, Theme], list[ConfigError]]:
+    """The shipped themes and the user's by name, and one error for each user file that was skipped.
+
+    A user's theme replaces a shipped one of the same name. Raises ConfigError only when a shipped theme is broken.
+    """
+    themes: dict[str, Theme] = {}
+    for path in sorted(find_themes_dir().glob("*.yaml")):
+        theme = load_theme(path, {})
+        themes[theme.name] = theme
+    broken: list[ConfigError] = []
+    shipped = dict(themes)
+    for path in _theme_files(user_dir):
+        try:
+            theme = load_theme(path, shipped)
+        except ConfigError as error:
+            broken.append(error)
+        else:
+            themes[theme.name] = theme
+    return themes, broken
+
+
+def _theme_files(user_dir: Path | None) -> Iterable[Path]:
+    if user_dir is None:
+        return ()
+    try:
+        return sorted(p for p in user_dir.iterdir() if p.suffix in (".yaml", ".yml"))
+    except OSError:  # no such folder is the ordinary case
+        return ()
+
+
+def load_theme(path: Path, bases: Mapping[str, Theme]) -> Theme:
+    """Read one theme file.
+
+    Raises ConfigError (code "theme_broken") whose text names the file, the line and the way out.
+    """
+    import yaml
+
+    def broken(what: str, line: int = 1) -> ConfigError:
+        return ConfigError("theme_broken", f"{path}:{line}: {what}", path=str(path), line=line, reason=what)
+
+    try:
+        with path.open("rb") as file:
+            raw = file.read(limits.THEME_FILE + 1)
+    except OSError as error:
+        raise broken(f"cannot be read ({error.strerror})") from error
+    if len(raw) > limits.THEME_FILE:
+        raise broken(f"is larger than {limits.THEME_FILE // 1024} KB, which no theme needs")
+    try:
+        root = yaml.compose(raw.decode("utf-8"), yaml.SafeLoader)
+    except UnicodeDecodeError as error:
+        raise broken("is not UTF-8 text") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise broken(f"is not YAML ({error.problem})", line) from error
+    except yaml.YAMLError as error:  # a control character, say
+        raise broken(f"is not YAML ({error})") from error
+
+    fields = _fields(root, broken)
+    name, ansi, dark, base = path.stem, False, True, None
+    given: dict[str, str] = {}
+    for key, node in fields.items():
+        line = node.start_mark.line + 1
+        if key == "name":
+            name = _word(node)
+            if not _NAME.match(name):
+                raise broken("name: use up to 40 small letters, digits, - and _", line)
+        elif key in ("dark", "ansi"):
+            if _word(node) not in ("true", "false"):
+                raise broken(f"{key}: write true or false", line)
+            dark, ansi = (_word(node) == "true", ansi) if key == "dark" else (dark, _word(node) == "true")
+        elif key == "base":
+            base = bases.get(_word(node))
+            if base is None:
+                raise broken(f"base: no shipped theme is called {_word(node)!r}", line)
+        elif key != "roles":
+            raise broken(f"{key!r} is not known; a theme has name, dark, ansi, base and roles", line)
+    if base is not None:
+        ansi = base.ansi if "ansi" not in fields else ansi
+        dark = base.dark if "dark" not in fields else dark
+        given.update(base.roles)
+    if "roles" in fields:
+        for role, node in _fields(fields["roles"], broken).items():
+            line = node.start_mark.line + 1
+            if role not in ROLES:
+                raise broken(f"no role is called {role!r}; there are {', '.join(ROLES)}", line)
+            fault = _fault(role, _word(node), ansi)
+            if fault:
+                raise broken(f"{role}: {fault}", line)
+            given[role] = _word(node)
+    missing = [role for role in ROLES if role not in given]
+    if missing:
+        raise broken(f"lacks {', '.join(missing)}; add them, or name a base to take them from")
+    return Theme(name, dark, ansi, given)
+
+
+def _fault(role: str, value: str, ansi: bool) -> str:
+    """What is wrong with a role's value; "" when nothing is."""
+    words = value.split()
+    colours = [w for w in words if w not in _ATTRIBUTES]
+    if role == "rule" and words == ["none"]:
+        return ""
+    if not words or len(colours) > 1:
+        return 'write one colour, then attributes, in quotes: "#9fb3ff" or "#004214 underline"'
+    if ansi:
+        if colours and colours[0] not in _ANSI_NAMES:
+            return "an ansi theme takes default or the names black to white, bright_black to bright_white"
+    elif not colours or not _HEX.match(colours[0]):
+        return 'write the colour as "#rrggbb", in quotes'
+    return ""
+
+
+def _word(node: yaml.Node) -> str:
+    return str(node.value).strip() if isinstance(node.value, str) else ""
+
+
+def _fields(node: yaml.Node | None, broken: BrokenAt) -> dict[str, yaml.Node]:
+    import yaml
+
+    if not isinstance(node, yaml.MappingNode):
+        raise broken("expected `key: value` lines", 1 if node is None else node.start_mark.line + 1)
+    return {_word(key): value for key, value in node.value}
