@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from agent_core import messages
 from agent_core.intents import Decision
-from agent_core.messages import FileDiff, Usage
+from agent_core.messages import FileDiff, Message, Usage
 from agent_core.names import Mode
 from agent_core.ports import Question, TodoItem
 
@@ -205,7 +205,9 @@ class StateChanged:
 
 @dataclass(frozen=True, slots=True)
 class HistoryChanged:
-    """Messages were taken out or the session was emptied; a listener reads it anew from the store."""
+    """The whole history as it is now: the session was opened, messages were taken out, or it was emptied."""
+
+    messages: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +297,8 @@ def from_json(data: dict[str, Any]) -> Envelope:
             value = tuple(messages.diff_from_json(d) for d in value)
         elif f.name == "usage":
             value = messages.usage_from_json(value)
+        elif f.name == "messages":
+            value = tuple(messages.from_json(m) for m in value)
         elif f.name == "items":
             value = tuple(TodoItem(**i) for i in value)
         elif f.name == "question":
@@ -315,6 +319,8 @@ def from_json(data: dict[str, Any]) -> Envelope:
 def _plain(value: Any) -> Any:
     if isinstance(value, FileDiff):
         return messages.diff_to_json(value)
+    if isinstance(value, Message):
+        return messages.to_json(value)
     if isinstance(value, Usage):
         return messages.usage_to_json(value)
     if isinstance(value, (Question, TodoItem)):

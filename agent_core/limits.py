@@ -56,16 +56,18 @@ BATCH_WORKERS: Final = 8  # tool calls side by side (CONC-05)
 INTERRUPT_GRACE: Final = 3.0  # a stubborn tool gets this long after an interrupt, then is abandoned
 TURN_STOP: Final = 1.0  # a turn stops within this
 APPROVAL_TIMEOUT: Final = 300.0
-GIT_PROBE_TIMEOUT: Final = 1.0  # branch and status for the prompt
 
 # -- memory and disk ---------------------------------------------------------------------------------------------
 SQLITE_BUSY: Final = 1.0  # one try; the write budget below is the whole
 WRITE_BUDGET: Final = 20.0  # a write that cannot be made durable in this time fails the turn (SESS-16)
+WRITE_RETRY: Final = (0.02, 0.12)  # seconds between two tries of a write, drawn anew each time
+STORE_CHECK: Final = 16 * MB  # larger databases are not checked whole at start: it must stay quick
+SESSIONS_LISTED: Final = 200
 CHECKPOINT_EVERY: Final = 50  # successful writes between two PASSIVE checkpoints
 LOG_FILE: Final = 2 * MB
 LOG_FILES: Final = 3
 HISTORY_ENTRIES: Final = 1_000  # composer history on disk
-TITLE_CELLS: Final = 60  # automatic session titles
+TITLE_CHARS: Final = 60  # automatic session titles
 
 # -- words -------------------------------------------------------------------------------------------------------
 SUBJECT_CHARS: Final = 200  # a tool card's subject before it is cut to the screen's width

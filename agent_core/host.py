@@ -1,0 +1,380 @@
+"""The desk: builds everything, owns it, and offers the methods that every face calls (UI-05, UI-14).
+
+This is the composition root: the only room that reads the config and hands plain values to the others. Methods read
+and write files unless they say otherwise; a face calls them off its screen thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from agent_core import context_files, files, limits
+from agent_core.config import load as config_load
+from agent_core.config import write as config_write
+from agent_core.config.load import Config
+from agent_core.config.paths import Places, find_places
+from agent_core.credentials import save_key
+from agent_core.errors import AgentError, ConfigError, StoreError
+from agent_core.intents import Interrupt, SetMode, Submit
+from agent_core.llm import discover, providers
+from agent_core.llm.providers import Endpoint, ProviderOptions
+from agent_core.log import setup as setup_log
+from agent_core.messages import FileDiff, Message, new_id
+from agent_core.names import APPROVAL_POLICIES, ApprovalPolicy, Mode
+from agent_core.ports import LlmRequest
+from agent_core.process import LocalBackend
+from agent_core.safety.paths import PathRules, classify
+from agent_core.safety.redact import redact
+from agent_core.sandbox.env import child_env
+from agent_core.session import Connection, LiveSession, SessionServices
+from agent_core.store import exchange
+from agent_core.store.sessions import SessionRow, Store
+from agent_core.text.encoding import decode
+from agent_core.tools.builtin import builtin_tools
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelState:
+    """Which model new turns will use. `problem` says why there is none; `demo` that it is the scripted stand-in."""
+
+    label: str
+    endpoint: Endpoint | None = None
+    demo: bool = False
+    problem: ConfigError | None = None
+    settled: bool = True
+    """False while local servers are still being looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What the command line decided."""
+
+    cwd: Path
+    env: Mapping[str, str]
+    overrides: Mapping[str, Any]
+    """Config keys by their dotted name."""
+    unattended: bool = False
+    mode: Mode | None = None
+    demo: bool = False
+    """Use the scripted demo whatever is configured."""
+
+
+class Host:
+    """Everything one program run has. Close it when done."""
+
+    def __init__(self, launch: Launch) -> None:
+        self.launch = launch
+        self.places: Places = find_places(launch.cwd, launch.env)
+        self.config: Config = config_load.load(self.places, launch.env, launch.overrides)
+        self.places.data_home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        setup_log(self.places.logs_dir, "info", self.redact)
+        self.store = Store.open(self.places.state_db)
+        self._backend = LocalBackend()
+        self._tools = builtin_tools()
+        self._sessions: dict[str, LiveSession] = {}
+        self._lock = threading.RLock()
+        self._listeners: list[Callable[[ModelState], None]] = []
+        self._model = self._resolve()
+
+    # -- the model ----------------------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> ModelState:
+        return self._model
+
+    def on_model(self, listener: Callable[[ModelState], None]) -> None:
+        """Have `listener` called, in any thread, whenever the model changes."""
+        self._listeners.append(listener)
+
+    def _resolve(self) -> ModelState:
+        """The configured provider, or what is missing; without any, unsettled: a local server may be there."""
+        if self.launch.demo:
+            return _demo_state()
+        try:
+            endpoint = providers.resolve(self._options(), self.launch.env, self.config.dotenv)
+        except ConfigError as error:
+            if error.code == "no_provider":
+                return ModelState("", settled=False)
+            return ModelState("", problem=error)
+        return ModelState(f"{endpoint.model}", endpoint)
+
+    def look_for_models(self) -> ModelState:
+        """Settle an unsettled model: a local server that answers, else the demo. Takes up to limits.PROBE_TIMEOUT."""
+        if not self._model.settled:
+            found = discover.find_local_server()
+            self._set_model(ModelState(found.model, found) if found is not None else _demo_state())
+        return self._model
+
+    def look_again(self) -> ModelState:
+        """Read the config anew and look for a model from the start."""
+        self.config = config_load.load(self.places, self.launch.env, self.launch.overrides)
+        self._set_model(self._resolve())
+        return self.look_for_models()
+
+    def _set_model(self, state: ModelState) -> None:
+        self._model = state
+        for listener in self._listeners:
+            listener(state)
+
+    def _options(self, model: str = "") -> ProviderOptions:
+        get = self.config.get
+        return ProviderOptions(
+            model=model or get("model.default") or "",
+            provider=get("model.provider") or "",
+            base_url=get("model.base_url") or "",
+            providers=self.config.mapping("providers"),
+            fallback_model=get("fallback_model") or "",
+            max_attempts=get("retry.max_attempts"),
+            retry_base=get("retry.base_ms") / 1000,
+            retry_after_max=get("retry.max_wait"),
+            idle_timeout=get("stream.idle_timeout"),
+            progress_timeout=get("stream.progress_timeout"),
+        )
+
+    def connect(self, model: str) -> Connection:
+        """A new client for `model`, or for the current model when "". Raises ConfigError."""
+        from agent_core.llm.client import make_client
+
+        state = self.look_for_models()
+        if state.demo and not model.removeprefix("demo"):
+            return self._connect_demo()
+        if model and not (state.endpoint is not None and model == state.endpoint.model):
+            endpoint = providers.resolve(self._options(model), self.launch.env, self.config.dotenv)
+        elif state.endpoint is not None:
+            endpoint = state.endpoint
+        else:
+            raise state.problem or ConfigError("no_provider", "No model is set up. Open /setup.")
+        client = make_client(endpoint, self._options(model))
+        window = self.config.get("model.context_length") or None
+        return Connection(client, endpoint.provider, endpoint.model, endpoint.model, window)
+
+    def _connect_demo(self) -> Connection:
+        from agent_core.demo.transport import demo_endpoint, demo_transport
+        from agent_core.llm.client import make_client
+
+        client = make_client(demo_endpoint(), self._options(), transport=demo_transport())
+        return Connection(client, "demo", "demo", _demo_state().label)
+
+    def model_health(self) -> discover.Health:
+        """Ask the current model's server whether it is there."""
+        state = self.look_for_models()
+        if state.endpoint is None:
+            text = state.problem.text if state.problem else "The scripted demo is in use; no model is connected."
+            return discover.Health(False, state.problem.code if state.problem else "demo", text, ())
+        return discover.check(state.endpoint)
+
+    def test_setup(self, provider: str, key: str, model: str, base_url: str = "") -> discover.Health:
+        """Try a provider without storing anything."""
+        options = ProviderOptions(model=model, provider=provider, base_url=base_url)
+        try:
+            endpoint = providers.resolve(options, {"NANOHERMES_API_KEY": key} if key else {}, {})
+        except ConfigError as error:
+            return discover.Health(False, error.code, error.text, ())
+        return discover.check(endpoint)
+
+    def save_setup(self, provider: str, key: str, model: str, base_url: str = "") -> ModelState:
+        """Store a provider: the key in the 0600 .env, the rest in the config. Raises ConfigError."""
+        if key:
+            save_key(self.places.env_file, provider, key)
+        self.save_settings({"model.provider": provider, "model.default": model, "model.base_url": base_url or None})
+        return self.look_again()
+
+    # -- settings -----------------------------------------------------------------------------------------------
+
+    def get_settings(self) -> Config:
+        return self.config
+
+    def save_settings(self, changes: Mapping[str, Any]) -> None:
+        """Write keys to the user's config, one after the other under one lock; only their lines change."""
+        with self._lock:
+            for key, value in changes.items():
+                config_write.set_key(self.places.config_file, key, value)
+            self.config = config_load.load(self.places, self.launch.env, self.launch.overrides)
+
+    # -- sessions -----------------------------------------------------------------------------------------------
+
+    def sessions(self) -> list[SessionRow]:
+        """Stored sessions, newest first."""
+        return self.store.list()
+
+    def live(self, session_id: str) -> LiveSession | None:
+        """The open session of this id. Does not block."""
+        return self._sessions.get(session_id)
+
+    def new(self, folder: Path | None = None) -> LiveSession:
+        """A fresh session in `folder` (else where the program was started; in the demo, a scratch copy of the sample).
+
+        It is stored with its first message.
+        """
+        if folder is None:
+            folder = self._sample_folder() if self._model.demo else self.places.workspace
+        now = time.time()
+        row = SessionRow(
+            id=new_id(),
+            title="",
+            workspace=str(folder.resolve()),
+            model="",
+            provider="",
+            mode=self.launch.mode or "ask",
+            created=now,
+            updated=now,
+            messages=0,
+            turns=0,
+            prompt_tokens=0,
+            completion_tokens=0,
+        )
+        return self._open(row, stored=False)
+
+    def open(self, session_id: str) -> LiveSession:
+        """The session with this id, loaded by its own worker. Raises StoreError when there is none."""
+        with self._lock:
+            live = self._sessions.get(session_id)
+        return live or self._open(self.store.get(session_id), stored=True)
+
+    def find(self, text: str) -> SessionRow:
+        """The session meant by an id, the start of one, or a title. Raises StoreError."""
+        return self.store.find(text, str(self.places.workspace))
+
+    def latest(self) -> SessionRow | None:
+        """The newest session of this workspace."""
+        return self.store.latest(str(self.places.workspace))
+
+    def _open(self, row: SessionRow, *, stored: bool) -> LiveSession:
+        if not Path(row.workspace).is_dir():
+            raise StoreError(
+                "workspace_gone",
+                f"The session's folder {row.workspace} does not exist any more. Make it again, or start a new session.",
+                workspace=row.workspace,
+            )
+        session = LiveSession(self._services(), row, stored=stored)
+        with self._lock:
+            self._sessions[row.id] = session
+        session.start()
+        return session
+
+    def _services(self) -> SessionServices:
+        get = self.config.get
+        policy: ApprovalPolicy = next((p for p in APPROVAL_POLICIES if p == get("approvals.policy")), "untrusted")
+        return SessionServices(
+            store=self.store,
+            connect=self.connect,
+            tools=self._tools,
+            backend=self._backend,
+            home=self.places.home,
+            data_home=self.places.data_home,
+            command_env=child_env(self.launch.env),
+            redact=self.redact,
+            context=self._context,
+            identity=lambda: context_files.identity(self.places),
+            unattended=self.launch.unattended,
+            policy=policy,
+            approval_timeout=get("approvals.timeout"),
+            command_timeout=get("terminal.timeout"),
+            max_steps=get("agent.max_turns") or 0,
+            request=LlmRequest((), reasoning_effort=get("agent.reasoning_effort") or None, stream=get("stream.enabled")),
+        )
+
+    def _context(self, workspace: Path) -> tuple[str, tuple[str, ...]]:
+        loaded = context_files.load(workspace, self.places)
+        return loaded.text, loaded.notices
+
+    def _sample_folder(self) -> Path:
+        """A fresh copy of the demo's sample project, outside everything that belongs to the user."""
+        folder = Path(tempfile.mkdtemp(prefix="nanoherm-demo-"))
+        with resources.as_file(resources.files("agent_core.demo").joinpath("sample")) as sample:
+            shutil.copytree(sample, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        return folder
+
+    def submit(self, session_id: str, text: str) -> None:
+        """Start a turn (run_task). Does not block."""
+        self._sessions[session_id].send(Submit(text))
+
+    def stop(self, session_id: str) -> None:
+        """Stop the running turn (stop_task). Does not block."""
+        self._sessions[session_id].send(Interrupt())
+
+    def set_mode(self, session_id: str, mode: Mode) -> None:
+        """Switch the mode from the next step on. Does not block."""
+        self._sessions[session_id].send(SetMode(mode))
+
+    def reset(self, session_id: str) -> LiveSession:
+        """Empty a session's history; its id stays. Raises StoreError."""
+        self._forget(session_id)
+        self.store.reset(session_id)
+        return self.open(session_id)
+
+    def delete(self, session_id: str) -> None:
+        """Delete a session. Raises StoreError."""
+        self._forget(session_id)
+        self.store.delete(session_id)
+
+    def _forget(self, session_id: str) -> None:
+        with self._lock:
+            live = self._sessions.pop(session_id, None)
+        if live is not None:
+            live.close()
+
+    # -- files, for a face --------------------------------------------------------------------------------------
+
+    def preview(self, session_id: str, path: str) -> str:
+        """The beginning of a file as text, at most limits.PREVIEW bytes. Raises AgentError with words for a person."""
+        rules = PathRules(self._sessions[session_id].workspace, self.places.home, self.places.data_home)
+        verdict = classify("read", path, rules)
+        if verdict.verdict != "allow":
+            raise AgentError("path_refused", verdict.text)
+        return self.redact(decode(files.read(verdict, rules).data[: limits.PREVIEW]).text)
+
+    def diff(self, session_id: str) -> tuple[FileDiff, ...]:
+        """What the session's tools changed, in order (file_diff)."""
+        return tuple(d for m in self.store.messages(session_id) if m.result is not None for d in m.result.diffs)
+
+    def export(self, session_id: str, form: str = "markdown") -> str:
+        """A session as Markdown or JSON text. Raises StoreError."""
+        row, messages = self.store.get(session_id), self.store.messages(session_id)
+        return exchange.export_json(row, messages) if form == "json" else exchange.export_markdown(row, messages)
+
+    def list_dirs(self, path: Path) -> list[Path]:
+        """The folders in `path`, sorted, for a folder chooser; unreadable ones are left out."""
+        try:
+            return sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))[: limits.LIST_ENTRIES]
+        except OSError:
+            return []
+
+    def messages(self, session_id: str) -> list[Message]:
+        return self.store.messages(session_id)
+
+    # -- the end ------------------------------------------------------------------------------------------------
+
+    def redact(self, text: str) -> str:
+        """`text` without keys: those that look like one and those this program uses."""
+        state = getattr(self, "_model", None)
+        key = state.endpoint.key if state is not None and state.endpoint is not None else None
+        return redact(text, [key.reveal()] if key is not None else [])
+
+    def close(self) -> None:
+        """Stop every turn, end every process of ours. Returns within a second; what hangs is left to die with us."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+            self._sessions.clear()
+        for session in sessions:
+            session.close()
+        deadline = time.monotonic() + limits.TURN_STOP / 2
+        for session in sessions:
+            session.join(max(0.0, deadline - time.monotonic()))
+        self._backend.close()
+        self.store.close()
+
+
+def _demo_state() -> ModelState:
+    return ModelState("demo (scripted)", demo=True)

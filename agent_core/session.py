@@ -1,0 +1,565 @@
+"""A live session: one worker thread, an inbox of intents, an outbox of events."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent_core import events, intents, limits, prompt
+from agent_core.agent import run_turn
+from agent_core.cancel import CancelScope
+from agent_core.conversation import Conversation
+from agent_core.errors import AgentError, Interrupted
+from agent_core.events import Envelope, Event, SessionState
+from agent_core.grants import Grants
+from agent_core.mailbox import Mailbox
+from agent_core.messages import ToolCall, new_id, user
+from agent_core.names import MODES, MODES_WITHOUT_SANDBOX, ApprovalPolicy, Mode
+from agent_core.ports import (
+    DeltaSink,
+    LlmClient,
+    LlmReply,
+    LlmRequest,
+    Question,
+    Reply,
+    TerminalBackend,
+    TodoItem,
+    Tool,
+    ToolContext,
+)
+from agent_core.safety.policy import Situation
+from agent_core.safety.shell_trust import TrustContext, git_config_names_helpers
+from agent_core.store.sessions import SessionRow, Store
+from agent_core.tools.registry import Toolbox, toolbox_of
+from agent_core.turn import TurnTools
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A model to talk to, and what to call it. `label` says so when it is a scripted demo."""
+
+    client: LlmClient
+    provider: str
+    model: str
+    label: str
+    context_window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionServices:
+    """What the desk hands to every session."""
+
+    store: Store
+    connect: Callable[[str], Connection]
+    """A new client for a model ("" = the configured one). Raises ConfigError."""
+    tools: tuple[Tool, ...]
+    backend: TerminalBackend
+    home: Path
+    data_home: Path
+    command_env: Mapping[str, str]
+    redact: Callable[[str], str]
+    context: Callable[[Path], tuple[str, tuple[str, ...]]]
+    """The fenced text of a workspace's context files, and notices about them."""
+    identity: Callable[[], str] = lambda: ""
+    sandboxed: bool = False
+    unattended: bool = False
+    policy: ApprovalPolicy = "untrusted"
+    approval_timeout: float = limits.APPROVAL_TIMEOUT
+    command_timeout: float = limits.COMMAND_TIMEOUT
+    max_steps: int = limits.MAX_STEPS
+    request: LlmRequest = field(default_factory=lambda: LlmRequest(()))
+
+
+class LiveSession:
+    """One conversation that can be talked to. `send` and the properties may be used from any thread and never block.
+
+    A new session exists on disk from its first message on.
+    """
+
+    def __init__(self, services: SessionServices, row: SessionRow, *, stored: bool) -> None:
+        self.id = row.id
+        self.workspace = Path(row.workspace)
+        self.mailbox = Mailbox()
+        self._services = services
+        self._row = row
+        self._stored = stored
+        self._lock = threading.RLock()
+        self._seq = 0
+        self._inbox: queue.SimpleQueue[intents.Intent] = queue.SimpleQueue()
+        self._steers: list[str] = []
+        self._queued: list[str] = []
+        self._scope: CancelScope | None = None
+        self._conversation: Conversation | None = None
+        self._connection: Connection | None = None
+        self._state: SessionState = "idle"
+        self._mode: Mode = row.mode if row.mode in self.modes else "ask"
+        self._policy: ApprovalPolicy = services.policy
+        self._title = row.title
+        self._waiting: dict[str, _Waiting] = {}
+        self._todos = _Todos(self)
+        self._grants = Grants()
+        self._files = _Files()
+        self._prompts: dict[Mode, str] = {}
+        self._environment: prompt.Environment | None = None
+        self._context_text: str | None = None
+        self._generation = 0
+        self._worker: threading.Thread | None = None
+
+    # -- what a face may look at --------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> SessionState:
+        return self._state
+
+    @property
+    def title(self) -> str:
+        return self._title
+
+    @property
+    def mode(self) -> Mode:
+        return self._mode
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes there are; without a kernel sandbox only those that need none."""
+        return MODES if self._services.sandboxed else MODES_WITHOUT_SANDBOX
+
+    @property
+    def busy(self) -> bool:
+        return self._state in ("running", "asking", "stopping")
+
+    # -- intents ------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin: load the history on the worker and tell the listener (HistoryChanged)."""
+        with self._lock:
+            if self._worker is None:
+                self._new_worker()
+
+    def close(self) -> None:
+        """Stop the turn and end the worker; `join` waits for that."""
+        self.send(intents.Close())
+
+    def join(self, seconds: float) -> None:
+        if self._worker is not None:
+            self._worker.join(seconds)
+
+    def send(self, intent: intents.Intent) -> None:
+        self.start()
+        if isinstance(intent, intents.Interrupt):
+            self._interrupt(intent.abandon)
+        elif isinstance(intent, intents.Answer):
+            self._answer(intent)
+        elif isinstance(intent, intents.SetMode):
+            self._set_mode(intent.mode)
+        elif isinstance(intent, intents.SetPolicy):
+            self._policy = intent.policy
+        elif isinstance(intent, intents.TakeBack):
+            self._take_back()
+        elif isinstance(intent, intents.Steer | intents.Queue | intents.Submit):
+            self._text(intent)
+        else:
+            if isinstance(intent, intents.Close):
+                self._interrupt(abandon=False)
+            self._inbox.put(intent)
+
+    def _text(self, intent: intents.Steer | intents.Queue | intents.Submit) -> None:
+        with self._lock:
+            if self.busy:
+                (self._steers if isinstance(intent, intents.Steer) else self._queued).append(intent.text)
+                self._tell_pending()
+                return
+            # Busy from here on, so that a second text sent before the worker wakes is not taken for a new turn.
+            self._set_state("running")
+        images = intent.images if isinstance(intent, intents.Submit) else ()
+        self._inbox.put(intents.Submit(intent.text, images))
+
+    def _take_back(self) -> None:
+        with self._lock:
+            waiting = self._queued or self._steers
+            if waiting:
+                text = waiting.pop()
+                self._tell_pending()
+                self._emit(events.TextReturned(text))
+
+    def _take_steers(self) -> list[str]:
+        with self._lock:
+            steers, self._steers = self._steers, []
+            if steers:
+                self._tell_pending()
+            return steers
+
+    def _tell_pending(self) -> None:
+        self._emit(events.PendingChanged(tuple(self._steers), tuple(self._queued)))
+
+    def _interrupt(self, abandon: bool) -> None:
+        with self._lock:
+            scope, busy = self._scope, self.busy
+            if busy:
+                self._set_state("stopping")
+        if scope is not None:
+            scope.cancel()
+        if abandon and busy:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        """Give the stuck worker up: what it still does is neither stored nor heard."""
+        with self._lock:
+            if self._conversation is not None:
+                self._conversation.close()
+            self._scope = None
+            self._connection = None
+            self._new_worker()
+            self._return_pending()
+            self._emit(events.Notice("abandoned", "The stuck step was given up.", "warning"))
+            self._set_state("idle")
+
+    def _set_mode(self, mode: Mode) -> None:
+        if mode not in self.modes:
+            self._emit(
+                events.ErrorRaised(
+                    "mode_needs_sandbox",
+                    f"Mode {mode} needs the kernel sandbox, which this build does not have yet. "
+                    f"Modes now: {', '.join(self.modes)}.",
+                    {"mode": mode, "modes": ", ".join(self.modes)},
+                )
+            )
+            return
+        self._mode = mode
+        self._emit(events.ModeChanged(mode))
+        self._inbox.put(intents.SetMode(mode))  # the worker stores it
+
+    # -- events -------------------------------------------------------------------------------------------------
+
+    def _emit(self, event: Event) -> None:
+        with self._lock:
+            self._seq += 1
+            self.mailbox.put(Envelope(self.id, self._seq, time.time(), event))
+
+    def _emitter(self, generation: int) -> Callable[[Event], None]:
+        def emit(event: Event) -> None:
+            if generation == self._generation:
+                self._emit(event)
+
+        return emit
+
+    def _set_state(self, state: SessionState) -> None:
+        with self._lock:
+            if state != self._state:
+                self._state = state
+                self._emit(events.StateChanged(state))
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    def ask(self, question: Question, cancel: CancelScope) -> Reply:
+        """The Asker port: show the question, wait for the answer, the deadline or a stop."""
+        if self._services.unattended:
+            return Reply("refuse", by="unattended")
+        seconds = self._services.approval_timeout
+        waiting = _Waiting(question)
+        with self._lock:
+            self._waiting[question.id] = waiting
+            self._emit(events.QuestionAsked(question, time.time() + seconds))
+            if self._state == "running":
+                self._set_state("asking")
+        try:
+            with cancel.closing(waiting.wake):
+                waiting.done.wait(seconds)
+            if cancel.cancelled:
+                reply = Reply("refuse", by="interrupt")
+                raise Interrupted
+            reply = waiting.reply or Reply("refuse", by="timeout")
+            return reply
+        finally:
+            with self._lock:
+                del self._waiting[question.id]
+                if not self._waiting and self._state == "asking":
+                    self._set_state("running")
+                self._emit(events.QuestionClosed(question.id, reply.decision, reply.by))
+
+    def _answer(self, answer: intents.Answer) -> None:
+        with self._lock:
+            waiting = self._waiting.get(answer.question_id)
+        if waiting is None or answer.decision not in waiting.question.decisions:
+            return
+        waiting.reply = Reply(answer.decision, answer.text)
+        waiting.wake()
+
+    # -- the worker ---------------------------------------------------------------------------------------------
+
+    def _new_worker(self) -> None:
+        self._generation += 1
+        self._worker = threading.Thread(
+            target=self._work, args=(self._generation,), name=f"session-{self.id[:8]}", daemon=True
+        )
+        self._worker.start()
+
+    def _work(self, generation: int) -> None:
+        try:
+            self._load()
+        except AgentError as error:
+            self._emit(events.ErrorRaised(error.code, error.text, error.params))
+        while generation == self._generation:
+            intent = self._inbox.get()
+            if isinstance(intent, intents.Close):
+                break
+            try:
+                self._do(intent, generation)
+            except AgentError as error:
+                self._emit(events.ErrorRaised(error.code, error.text, error.params))
+                self._finish(generation)
+            except Exception as error:  # the worker outlives whatever goes wrong with one intent
+                log.exception("session worker: %r failed", type(intent).__name__)
+                self._emit(
+                    events.ErrorRaised("crash", f"{type(error).__name__}: {error}. The log has the details.", {})
+                )
+                self._finish(generation)
+        if generation == self._generation and self._connection is not None:
+            self._connection.client.close()
+
+    def _load(self) -> None:
+        messages = self._services.store.recover(self.id) if self._stored else []
+        self._conversation = Conversation(self._services.store, self.id, messages)
+        self._emit(events.HistoryChanged(tuple(messages)))
+        if self._stored:
+            self._todos.load(self._services.store.todos(self.id))
+
+    def _do(self, intent: intents.Intent, generation: int) -> None:
+        if isinstance(intent, intents.Submit):
+            self._turn(intent, generation)
+        elif isinstance(intent, intents.SetModel):
+            self._connection = self._services.connect(intent.model)
+            self._tell_model(self._connection)
+            if self._stored:
+                self._services.store.set_model(self.id, self._connection.model, self._connection.provider)
+        elif isinstance(intent, intents.SetMode) and self._stored:
+            self._services.store.set_mode(self.id, intent.mode)
+        elif isinstance(intent, intents.Undo):
+            if self._stored:
+                self._services.store.undo(self.id, intent.turns)
+                self._load()
+        elif isinstance(intent, intents.Rename):
+            self._rename(intent.title)
+
+    def _turn(self, submit: intents.Submit, generation: int) -> None:
+        emit = self._emitter(generation)
+        turn_id = new_id()
+        scope = CancelScope()
+        with self._lock:
+            if self._state == "stopping":  # stopped between the key and the worker's waking
+                scope.cancel()
+            self._scope = scope
+        emit(events.TurnStarted(turn_id))
+        try:
+            self._create_row(submit.text)
+            assert self._conversation is not None
+            connection = self._connected()
+            turn = TurnTools(
+                connection.client,
+                self._conversation,
+                self._toolbox(scope, emit),
+                emit,
+                scope,
+                self._system_prompt,
+                self._services.request,
+                connection.context_window,
+            )
+            end = run_turn(turn, user(submit.text, submit.images), self._take_steers, self._services.max_steps)
+        except AgentError as error:
+            emit(events.ErrorRaised(error.code, error.text, error.params))
+            emit(events.TurnFinished(turn_id, "failed", 0, 0.0, error_code=error.code))
+            failed = True
+        else:
+            code = end.error.code if end.error is not None else ""
+            emit(events.TurnFinished(turn_id, end.outcome, end.steps, end.seconds, end.text, code))
+            failed = end.outcome == "failed"
+            if end.outcome in ("interrupted", "failed") and generation == self._generation:
+                self._return_pending()
+        self._finish(generation, failed)
+
+    def _finish(self, generation: int, failed: bool = False) -> None:
+        """The turn is over: idle again, or straight on with what was queued meanwhile."""
+        with self._lock:
+            if generation != self._generation:
+                return
+            self._scope = None
+            # A steer that came after the last boundary was meant for this work: it goes first.
+            self._queued = self._steers + self._queued
+            self._steers = []
+            if not self._queued:
+                self._set_state("failed" if failed else "idle")
+                return
+            text = self._queued.pop(0)
+            self._tell_pending()
+            self._set_state("running")
+            self._inbox.put(intents.Submit(text))
+
+    def _return_pending(self) -> None:
+        """After a stop, what was pending goes back to the composer: nothing runs unasked, nothing is lost."""
+        with self._lock:
+            texts = self._steers + self._queued
+            self._steers, self._queued = [], []
+            if texts:
+                self._tell_pending()
+                self._emit(events.TextReturned("\n".join(texts)))
+
+    def _create_row(self, text: str) -> None:
+        if not self._title:
+            self._title = title_from(text)
+            self._emit(events.TitleChanged(self._title))
+            if self._stored:
+                self._services.store.rename(self.id, self._title)
+        if not self._stored:
+            self._services.store.create(str(self.workspace), session_id=self.id, mode=self._mode, title=self._title)
+            self._stored = True
+
+    def _rename(self, title: str) -> None:
+        self._title = title_from(title)
+        if self._stored:
+            self._services.store.rename(self.id, self._title)
+        self._emit(events.TitleChanged(self._title))
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            try:
+                self._connection = self._services.connect(self._row.model)
+            except AgentError as error:
+                # Not kept: the next turn tries again. The message is stored all the same, and the turn says why.
+                return Connection(_Unconnected(error), "", "", "")
+            self._tell_model(self._connection)
+            self._services.store.set_model(self.id, self._connection.model, self._connection.provider)
+        return self._connection
+
+    def _tell_model(self, connection: Connection) -> None:
+        self._emit(events.ModelChanged(connection.model, connection.provider, connection.label))
+
+    def _system_prompt(self) -> str:
+        mode = self._mode
+        if mode not in self._prompts:
+            if self._environment is None:
+                self._environment = prompt.look_around(self.workspace)
+            if self._context_text is None:
+                self._context_text, notices = self._services.context(self.workspace)
+                for notice in notices:
+                    self._emit(events.Notice("context_file", notice, "warning"))
+            identity = self._services.identity()
+            self._prompts[mode] = prompt.build(self._environment, mode, self._context_text, identity)
+        return self._prompts[mode]
+
+    def _toolbox(self, scope: CancelScope, emit: Callable[[Event], None]) -> Toolbox:
+        services = self._services
+
+        def trust() -> TrustContext:
+            return TrustContext(
+                cwd=self.workspace,
+                path_env=services.command_env.get("PATH", ""),
+                home=services.home,
+                git_is_plain=not git_config_names_helpers(self.workspace),
+            )
+
+        def started(call: ToolCall) -> None:
+            emit(events.ToolStarted(call.id))
+
+        def progress(call: ToolCall, text: str) -> None:
+            emit(events.ToolProgress(call.id, text))
+
+        return Toolbox(
+            tools=toolbox_of(services.tools),
+            context=ToolContext(
+                workspace=self.workspace,
+                home=services.home,
+                data_home=services.data_home,
+                cancel=scope,
+                asker=self,
+                backend=services.backend,
+                todos=self._todos,
+                files=self._files,
+                env=services.command_env,
+                command_timeout=services.command_timeout,
+                set_mode=self._tool_set_mode,
+            ),
+            situation=lambda: Situation(self._mode, self._policy, services.sandboxed, services.unattended),
+            grants=self._grants,
+            trust=trust,
+            redact=services.redact,
+            started=started,
+            progress=progress,
+        )
+
+    def _tool_set_mode(self, mode: str) -> None:
+        for known in self.modes:
+            if known == mode:
+                self._set_mode(known)
+
+
+class _Waiting:
+    """A question that waits; `wake` ends the waiting whether or not there is a reply."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.done = threading.Event()
+        self.reply: Reply | None = None
+        self.wake = self.done.set
+
+
+class _Todos:
+    """The session's todo list: in the store, and told to the listeners."""
+
+    def __init__(self, session: LiveSession) -> None:
+        self._session = session
+        self._items: tuple[TodoItem, ...] = ()
+
+    def load(self, items: tuple[TodoItem, ...]) -> None:
+        self._items = items
+        if items:
+            self._session._emit(events.PlanChanged(items))
+
+    def read(self) -> tuple[TodoItem, ...]:
+        return self._items
+
+    def write(self, items: tuple[TodoItem, ...]) -> None:
+        self._session._services.store.set_todos(self._session.id, items)
+        self._items = items
+        self._session._emit(events.PlanChanged(items))
+
+
+class _Files:
+    """Content hashes of what the model has seen in this session."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[Path, str] = {}
+
+    def saw(self, path: Path, digest: str) -> None:
+        with self._lock:
+            self._seen[path] = digest
+
+    def seen(self, path: Path) -> str | None:
+        with self._lock:
+            return self._seen.get(path)
+
+
+class _Unconnected:
+    """Stands for a model that could not be set up; every request fails with the reason."""
+
+    def __init__(self, error: AgentError) -> None:
+        self._error = error
+
+    def complete(self, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
+        raise self._error
+
+    def close(self) -> None:
+        pass
+
+
+def title_from(text: str) -> str:
+    """A session's title from its first message: the first line with words in it, at most limits.TITLE_CHARS long."""
+    line = next((stripped for raw in text.splitlines() if (stripped := raw.strip())), "")
+    return line if len(line) <= limits.TITLE_CHARS else line[: limits.TITLE_CHARS - 1].rstrip() + "⋯"

@@ -1,0 +1,267 @@
+"""From a call the model asked for to its result: find the tool, check, decide, ask, run, clamp, redact.
+
+Every way out of a call leads through here, and every one is a result the model can use (TOOL-06).
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agent_core.grants import Grants
+from agent_core.safety import danger, hardline, policy
+from agent_core.safety.shell_trust import TrustContext, is_trusted_command
+from agent_core.text.ansi import clean
+from agent_core.text.clamp import clamp
+from agent_core.text.coerce import coerce
+
+from agent_core import limits
+from agent_core.cancel import CancelScope
+from agent_core.errors import Interrupted, StoreError, ToolFailure
+from agent_core.intents import Decision
+from agent_core.messages import EffectState, ToolCall, ToolResult
+from agent_core.names import TOOL_ALIASES
+from agent_core.ports import (
+    Action,
+    Args,
+    CommandAction,
+    EditAction,
+    Effect,
+    Prepared,
+    Question,
+    ReadAction,
+    Reply,
+    Tool,
+    ToolContext,
+    ToolOutput,
+    ToolSchema,
+)
+
+log = logging.getLogger(__name__)
+
+OnStart = Callable[[ToolCall, Effect], None]
+"""Called when a call has been allowed and is about to act; raises StoreError when that cannot be noted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """The tools of one session and the rules that stand before them. Safe to use from several threads."""
+
+    tools: Mapping[str, Tool]
+    context: ToolContext
+    situation: Callable[[], policy.Situation]
+    """Read at each call, so that a switched mode acts on the next step."""
+    grants: Grants
+    trust: Callable[[], TrustContext]
+    redact: Callable[[str], str]
+    started: Callable[[ToolCall], None] = lambda call: None
+    """Tells the listener that the call begins."""
+    progress: Callable[[ToolCall, str], None] = lambda call, text: None
+
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        mode = self.situation().mode
+        return tuple(t.schema for t in self.tools.values() if not t.modes or mode in t.modes)
+
+    def find(self, call: ToolCall) -> Tool | None:
+        """The tool a call means, by name or Hermes alias; of several targets the one whose arguments fit best."""
+        if call.name in self.tools:
+            return self.tools[call.name]
+        targets = [self.tools[name] for name in TOOL_ALIASES.get(call.name, ()) if name in self.tools]
+        return max(targets, key=lambda t: _fit(t, call.arguments), default=None)
+
+    def effect(self, call: ToolCall) -> Effect:
+        tool = self.find(call)
+        return tool.effect(call.arguments) if tool is not None and call.arguments_error is None else Effect("none")
+
+    def subject(self, call: ToolCall) -> str:
+        """One line for the tool card, free of control bytes and keys."""
+        tool = self.find(call)
+        raw = tool.subject(call.arguments) if tool is not None else ""
+        return self.redact(" ".join(clean(raw).split()))[: limits.SUBJECT_CHARS]
+
+    def run(self, call: ToolCall, cancel: CancelScope, on_start: OnStart) -> ToolResult:
+        """The call's result. Raises StoreError when its start could not be noted; it has then not been run."""
+        begun = time.monotonic()
+        attempt = _Attempt(self, call, cancel, on_start)
+        try:
+            output = attempt.output()
+        except ToolFailure as failure:
+            output = ToolOutput(failure.text, failure.outcome or "failed", ok=False, effect=attempt.effect_so_far)
+        except Interrupted:
+            output = ToolOutput("[interrupted] The user stopped the turn during this call.", "stopped", ok=False,
+                                effect=attempt.effect_so_far)  # fmt: skip
+        except StoreError:
+            raise
+        except Exception as error:  # a crash is this call's result; the turn goes on (LOOP-10)
+            log.exception("tool %s crashed", call.name)
+            text = clean(f"ERROR: tool crashed: {type(error).__name__}: {error}")[: limits.TOOL_ERROR_CHARS]
+            output = ToolOutput(text, "crashed", ok=False, effect=attempt.effect_so_far)
+        return ToolResult(
+            call.id,
+            call.name,
+            clamp(self.redact(output.text) or "(no output)", limits.TOOL_RESULT, "both"),
+            output.ok,
+            output.effect,
+            self.redact(clean(output.outcome)),
+            tuple(self.redact(clean(line)) for line in output.preview),
+            output.diffs,
+            time.monotonic() - begun,
+        )
+
+
+class _Attempt:
+    """One call on its way; remembers how far it came, for the result's effect."""
+
+    def __init__(self, box: Toolbox, call: ToolCall, cancel: CancelScope, on_start: OnStart) -> None:
+        self._box = box
+        self._call = call
+        self._cancel = cancel
+        self._on_start = on_start
+        self._acting = False
+
+    @property
+    def effect_so_far(self) -> EffectState:
+        return "unknown" if self._acting else "none"
+
+    def output(self) -> ToolOutput:
+        tool = self._box.find(self._call)
+        if tool is None:
+            raise ToolFailure(self._unknown(), code="unknown_tool", outcome="unknown tool")
+        if tool.modes and self._box.situation().mode not in tool.modes:
+            raise ToolFailure(
+                f"{tool.name} exists in mode {' and '.join(tool.modes)} only.", outcome="not in this mode"
+            )
+        if self._call.arguments_error is not None:
+            raise ToolFailure(
+                f"The arguments of {tool.name} are not a valid JSON object: {self._call.arguments_error}. "
+                "The tool was not run. Send the call again with complete, valid JSON.",
+                code="invalid_arguments",
+                outcome="invalid arguments",
+            )
+        arguments, problems = coerce(self._call.arguments, tool.parameters)
+        if problems:
+            raise ToolFailure(
+                f"{tool.name} was not run: " + "; ".join(problems) + ".", code="invalid_arguments",
+                outcome="invalid arguments",
+            )  # fmt: skip
+        context = replace(
+            self._box.context,
+            cancel=self._cancel,
+            call_id=self._call.id,
+            mode=self._box.situation().mode,
+            progress=lambda text: self._box.progress(self._call, clean(text)),
+        )
+        prepared = self._allowed(tool, arguments, context)
+        self._cancel.check()
+        effect = tool.effect(arguments)
+        self._on_start(self._call, effect)
+        self._box.started(self._call)
+        self._acting = effect.kind in ("write", "command")
+        return prepared.run()
+
+    def _unknown(self) -> str:
+        names = list(self._box.tools)
+        near = difflib.get_close_matches(self._call.name, names, n=3, cutoff=0.5)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"The tools are: {', '.join(names)}."
+        return f"Unknown tool: {self._call.name}. {hint}"
+
+    def _allowed(self, tool: Tool, arguments: Args, context: ToolContext) -> Prepared:
+        """Work the call out and let rules and the person decide about exactly that. Raises ToolFailure on a no."""
+        prepared = tool.prepare(arguments, context)
+        verdict = self._decide(prepared)
+        if verdict.verdict == "refuse":
+            raise ToolFailure(verdict.text, code="refused", outcome="refused")
+        if verdict.verdict == "allow":
+            return prepared
+        reply = self._ask(prepared, verdict)
+        if reply.decision == "refuse":
+            raise ToolFailure(_refusal(reply), code="refused", outcome="refused")
+        if isinstance(prepared.action, CommandAction) and reply.text and reply.text != prepared.action.command:
+            return self._edited(tool, arguments, context, reply.text)
+        if reply.decision == "session":
+            self._box.grants.grant(prepared.action, prepared.path_verdict == "ask")
+        return prepared
+
+    def _edited(self, tool: Tool, arguments: Args, context: ToolContext, command: str) -> Prepared:
+        """The person changed the command: what they wrote is approved, but the floor still holds."""
+        prepared = tool.prepare({**arguments, "command": command}, context)
+        verdict = self._decide(prepared)
+        if verdict.verdict == "refuse":
+            raise ToolFailure(verdict.text, code="refused", outcome="refused")
+        inner = prepared.run
+
+        def run() -> ToolOutput:
+            output = inner()
+            return replace(
+                output, text=f"The user changed the command before it ran. It ran as: {command}\n" + output.text
+            )
+
+        return replace(prepared, run=run)
+
+    def _decide(self, prepared: Prepared) -> policy.Verdict:
+        action = prepared.action
+        command = action.command if isinstance(action, CommandAction) else None
+        return policy.decide(
+            action,
+            self._box.situation(),
+            trusted=command is not None and is_trusted_command(command, self._box.trust()).ok,
+            hard=hardline.check(command) if command is not None else None,
+            danger=danger.detect(command) if command is not None else None,
+            granted=self._box.grants.covers(action, prepared.path_verdict == "ask"),
+            path_verdict=prepared.path_verdict,
+            path_rule=prepared.path_rule,
+        )
+
+    def _ask(self, prepared: Prepared, verdict: policy.Verdict) -> Reply:
+        return self._box.context.asker.ask(question_for(prepared, verdict.rule, self._call.id), self._cancel)
+
+
+def question_for(prepared: Prepared, rule: str, call_id: str) -> Question:
+    """The question a person is asked about this action; it shows exactly what would happen."""
+    action: Action = prepared.action
+    decisions: tuple[Decision, ...] = ("once", "session", "refuse")
+    if isinstance(action, CommandAction):
+        return Question("command", "Run a command", rule, command=action.command, cwd=action.cwd, decisions=decisions,
+                        grant="this exact command, in this folder", call_id=call_id)  # fmt: skip
+    if isinstance(action, EditAction):
+        one_file = prepared.path_verdict == "ask"
+        grant = "every change of this file" if one_file else "every change of a file in the workspace"
+        return Question("edit", _edit_title(action), rule, diffs=action.diffs, decisions=decisions, grant=grant,
+                        call_id=call_id)  # fmt: skip
+    if isinstance(action, ReadAction):
+        return Question("read", f"Read {action.path}", rule, decisions=decisions, grant="reading this file",
+                        call_id=call_id)  # fmt: skip
+    return Question("command", "Go on", rule, decisions=("once", "refuse"), call_id=call_id)
+
+
+def _edit_title(action: EditAction) -> str:
+    verb = {"create": "Create", "edit": "Change", "delete": "Delete"}
+    if len(action.diffs) == 1:
+        return f"{verb[action.diffs[0].change]} {action.diffs[0].path}"
+    return f"Change {len(action.diffs)} files"
+
+
+def _refusal(reply: Reply) -> str:
+    if reply.by == "timeout":
+        return (
+            "BLOCKED: nobody answered in time, and silence is not consent. The call was not run. "
+            "Do not try it another way; say what is blocked."
+        )
+    if reply.by == "unattended":
+        return (
+            "BLOCKED: this needs a person's consent and nobody is there. The call was not run; do what you can without."
+        )
+    words = f" The user says: {reply.text}" if reply.text else ""
+    return "The user refused this call. It was not run." + words + " Do not try the same thing another way."
+
+
+def _fit(tool: Tool, arguments: Args) -> int:
+    properties = tool.parameters.get("properties", {})
+    return sum(1 if name in properties else -1 for name in arguments)
+
+
+def toolbox_of(tools: Sequence[Tool]) -> dict[str, Tool]:
+    return {tool.name: tool for tool in tools}

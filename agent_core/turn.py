@@ -1,0 +1,211 @@
+"""One step of a turn: request → reply → tool round → results in call order."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from agent_core import limits, schedule
+from agent_core.cancel import CancelScope
+from agent_core.conversation import Conversation
+from agent_core.errors import Interrupted, ProviderError
+from agent_core.events import (
+    AssistantMessage,
+    Event,
+    Notice,
+    PartialDropped,
+    ReasoningDelta,
+    TextDelta,
+    ToolFinished,
+    ToolQueued,
+    UsageReported,
+)
+from agent_core.messages import Message, ToolCall, ToolResult, clean_surrogates, tool
+from agent_core.ports import Delta, LlmClient, LlmReply, LlmRequest
+from agent_core.tools.registry import Toolbox
+
+Emit = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTools:
+    """What a turn works with. The toolbox and the prompt are asked anew at every step: a mode acts on the next one."""
+
+    llm: LlmClient
+    conversation: Conversation
+    toolbox: Toolbox
+    emit: Emit
+    cancel: CancelScope
+    system_prompt: Callable[[], str]
+    request: LlmRequest
+    """The session's settings; messages and tools are filled in at each step."""
+    context_window: int | None = None
+
+
+def ask_model(turn: TurnTools) -> Message:
+    """One round trip. The assistant's message is stored before it is returned.
+
+    Raises Interrupted or ProviderError; what the model had said until then is kept, marked as cut short. Raises
+    StoreError when the reply could not be stored.
+    """
+    started = time.monotonic()
+    partial = _Partial(turn.emit)
+    request = replace(
+        turn.request,
+        messages=(Message("system", turn.system_prompt(), id="system", created=0.0), *turn.conversation),
+        tools=turn.toolbox.schemas(),
+    )
+    try:
+        reply = turn.llm.complete(request, partial.take, turn.cancel)
+    except (Interrupted, ProviderError):
+        if partial.text.strip():
+            _keep(turn, Message("assistant", partial.text, reasoning=partial.reasoning, interrupted=True), started)
+        raise
+    message = Message(
+        "assistant",
+        clean_surrogates(reply.text),
+        tool_calls=reply.tool_calls,
+        reasoning=clean_surrogates(reply.reasoning),
+        finish=reply.finish,
+        model=reply.model,
+        usage=reply.usage,
+        extra=reply.extra,
+    )
+    _report(turn, reply)
+    if not message.is_empty:  # an empty reply must not enter the history: servers refuse it
+        _keep(turn, message, started)
+    return message
+
+
+class _Partial:
+    """What a reply has delivered so far, passed on to the listener as it comes."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return clean_surrogates("".join(self._text))
+
+    @property
+    def reasoning(self) -> str:
+        return clean_surrogates("".join(self._reasoning))
+
+    def take(self, delta: Delta) -> None:
+        if delta.kind == "text":
+            self._text.append(delta.text)
+            self._emit(TextDelta(delta.text))
+        elif delta.kind == "reasoning":
+            self._reasoning.append(delta.text)
+            self._emit(ReasoningDelta(delta.text))
+        elif delta.kind == "reset":
+            self._text.clear()
+            self._reasoning.clear()
+            self._emit(PartialDropped())
+        elif delta.kind == "retry":
+            self._emit(Notice("retry", delta.text, "warning", dict(delta.params)))
+
+
+def _keep(turn: TurnTools, message: Message, started: float) -> None:
+    turn.conversation.add(message)
+    seconds = time.monotonic() - started
+    turn.emit(AssistantMessage(message.id, message.text, message.reasoning, message.interrupted, seconds))
+
+
+def _report(turn: TurnTools, reply: LlmReply) -> None:
+    if reply.usage is None:
+        return
+    turn.conversation.add_usage(reply.model or turn.request.model, reply.usage)
+    sent, received = reply.usage.prompt_tokens, reply.usage.completion_tokens
+    context = None if sent is None else sent + (received or 0)
+    turn.emit(UsageReported(reply.usage, context, turn.context_window))
+
+
+def run_tools(turn: TurnTools, calls: Sequence[ToolCall]) -> None:
+    """Run one reply's calls and store their results in call order, whatever the order they finish in.
+
+    Every call gets a result: a refusal, a failure, a crash and a stop are results too. Raises StoreError only.
+    """
+    for call in calls:
+        turn.emit(ToolQueued(call.id, call.name, turn.toolbox.subject(call)))
+    results: dict[int, ToolResult] = {}
+    stored = 0
+
+    def finish(index: int, result: ToolResult) -> None:
+        nonlocal stored
+        results[index] = result
+        while stored in results:
+            done = results[stored]
+            turn.conversation.add(tool(done))
+            turn.emit(
+                ToolFinished(
+                    done.call_id, done.name, done.ok, done.outcome, done.text, done.preview, done.diffs, done.seconds
+                )
+            )
+            stored += 1
+
+    for run in schedule.groups([turn.toolbox.effect(call) for call in calls]):
+        if turn.cancel.cancelled:
+            for index in run:
+                finish(index, never_started(calls[index]))
+        elif len(run) == 1:
+            finish(run[0], turn.toolbox.run(calls[run[0]], turn.cancel, turn.conversation.effect_started))
+        else:
+            _side_by_side(turn, calls, run, finish)
+
+
+def _side_by_side(
+    turn: TurnTools, calls: Sequence[ToolCall], run: Sequence[int], finish: Callable[[int, ToolResult], None]
+) -> None:
+    done: queue.SimpleQueue[tuple[int, ToolResult | BaseException]] = queue.SimpleQueue()
+
+    def work(index: int) -> None:
+        try:
+            done.put((index, turn.toolbox.run(calls[index], turn.cancel, turn.conversation.effect_started)))
+        except BaseException as error:  # handed to the worker thread, which knows what to do with it
+            done.put((index, error))
+
+    waiting = set(run)
+    for index in run:
+        threading.Thread(target=work, args=(index,), name=f"tool-{calls[index].name}", daemon=True).start()
+    give_up: float | None = None
+    failure: BaseException | None = None
+    while waiting:
+        if turn.cancel.cancelled and give_up is None:
+            give_up = time.monotonic() + limits.INTERRUPT_GRACE
+        try:
+            index, result = done.get(timeout=0.05 if give_up is None else max(0.0, give_up - time.monotonic()))
+        except queue.Empty:
+            if give_up is not None and time.monotonic() >= give_up:
+                for index in sorted(waiting):
+                    finish(index, abandoned(calls[index]))
+                break
+            continue
+        waiting.discard(index)
+        if isinstance(result, BaseException):
+            failure = failure or result
+        else:
+            finish(index, result)
+    if failure is not None:
+        raise failure
+
+
+def never_started(call: ToolCall) -> ToolResult:
+    """The result of a call that a stop came before (CONC-09)."""
+    return ToolResult(
+        call.id, call.name, "[interrupted] Skipped: the user stopped the turn; this call was not started.", ok=False,
+        outcome="not started",
+    )  # fmt: skip
+
+
+def abandoned(call: ToolCall) -> ToolResult:
+    """The result of a call that did not end within the grace after a stop (CONC-08)."""
+    return ToolResult(
+        call.id, call.name, "[interrupted] The user stopped the turn while this call ran; what it did is not known. "
+        "Check before you repeat it.", ok=False, effect="unknown", outcome="abandoned",
+    )  # fmt: skip
