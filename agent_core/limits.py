@@ -24,6 +24,12 @@ GLOB_FILES: Final = 500  # LIM-06
 LIST_ENTRIES: Final = 500
 WALK_FILES: Final = 200_000  # a walk stops here and says so
 PREVIEW: Final = 64 * KB  # file preview for a face
+PATH_BYTES: Final = 4_096  # PATH_MAX of Linux, its closing NUL included
+NAME_BYTES: Final = 255  # NAME_MAX of every common file system
+PATH_LINKS: Final = 40  # links followed on one path, as Linux does
+OPEN_TRIES: Final = 128  # of one openat2 that asks to be tried again
+NEAR_NAMES: Final = 3  # file names suggested for one that is missing
+NEAR_NAMES_SCAN: Final = 2_000  # names of a folder looked at for that
 DIFF_LINES: Final = 2_000  # lines of a FileDiff kept as data; the rest is counted
 
 # -- commands ----------------------------------------------------------------------------------------------------

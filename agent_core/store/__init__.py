@@ -1,0 +1,1 @@
+"""Sessions on disk: one SQLite file that is never behind what was shown."""

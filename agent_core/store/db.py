@@ -1,0 +1,327 @@
+"""One SQLite file: a single writer, pooled readers, commits that are on disk before they return.
+
+Source: SESS-12, SESS-16.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from agent_core import limits
+from agent_core.errors import StoreError
+
+T = TypeVar("T")
+
+APPLICATION_ID = 0x6E616E6F
+"""Marks the file as ours ("nano"), so that another program's database is never migrated by mistake."""
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class Database:
+    """An open database file, safe to use from any thread.
+
+    Writes go through one connection, one at a time. Reads borrow a connection from a pool, so that a reader never
+    waits for a writer and the number of connections follows what runs at once rather than how many threads there were.
+    """
+
+    def __init__(self, path: Path, warnings: tuple[str, ...] = ()) -> None:
+        self.path = path
+        self.warnings = warnings
+        """Sentences for the user about what opening had to do."""
+        self._lock = threading.Lock()
+        self._pool_lock = threading.Lock()
+        self._pool: list[sqlite3.Connection] = []
+        self._closed = False
+        self._writes = 0
+        self._writer = _connect(path)
+        try:
+            self._patiently(self._prepare)
+        except BaseException:
+            self._writer.close()
+            raise
+
+    @classmethod
+    def open(cls, path: Path) -> Database:
+        """Open `path`, making it (mode 0600) or bringing its schema up to date as needed.
+
+        A damaged file is kept as `<name>.corrupt-<time>` and a fresh one takes its place; `warnings` then says so.
+        Raises StoreError when the file is of a newer version, another program's, locked, or out of reach; it is
+        untouched then. Source: SESS-04.
+        """
+        warnings: tuple[str, ...] = ()
+        try:
+            _make_private(path)
+            _examine(path)
+        except sqlite3.Error as e:
+            if _code(e) not in _DAMAGED:
+                raise explain(path, e) from e
+            try:
+                aside = _set_aside(path)
+                _make_private(path)
+            except OSError as moved:
+                raise _out_of_reach(path, moved) from moved
+            warnings = (f"{path} was damaged ({e}). It is kept as {aside.name}; a new, empty one has been started.",)
+        except OSError as e:
+            raise _out_of_reach(path, e) from e
+        return cls(path, warnings)
+
+    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in one transaction that is durable when this returns; nothing of it stays when it raises.
+
+        `work` may run more than once. Raises StoreError when it cannot be made durable within limits.WRITE_BUDGET.
+        """
+
+        def attempt() -> T:
+            connection = self._writer
+            if self._closed:
+                raise self._closed_error()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            self._writes += 1
+            if self._writes % limits.CHECKPOINT_EVERY == 0:
+                self._checkpoint()
+            return result
+
+        return self._patiently(attempt)
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees the last commit and cannot write. Raises StoreError for what goes wrong inside."""
+        connection: sqlite3.Connection | None = None
+        try:
+            with self._pool_lock:
+                if self._closed:
+                    raise self._closed_error()
+                connection = self._pool.pop() if self._pool else None
+            if connection is None:
+                connection = _connect(self.path)
+                connection.execute("PRAGMA query_only = ON")
+            yield connection
+        except sqlite3.Error as e:
+            raise explain(self.path, e) from e
+        finally:
+            if connection is not None:
+                with self._pool_lock:
+                    keep = not self._closed
+                    if keep:
+                        self._pool.append(connection)
+                if not keep:
+                    connection.close()
+
+    def close(self) -> None:
+        """Close every connection; a second call does nothing."""
+        with self._pool_lock:
+            self._closed = True
+            idle, self._pool = self._pool, []
+        for connection in idle:
+            connection.close()
+        with self._lock:
+            self._writer.close()
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """`attempt` under the writer's lock, again and again while another program holds the file."""
+        deadline = time.monotonic() + limits.WRITE_BUDGET
+        if not self._lock.acquire(timeout=limits.WRITE_BUDGET):
+            raise _locked(self.path)
+        try:
+            while True:
+                try:
+                    return attempt()
+                except sqlite3.Error as e:
+                    if _code(e) not in _BUSY:
+                        raise explain(self.path, e) from e
+                    if time.monotonic() >= deadline:
+                        raise _locked(self.path) from e
+                # Jitter, so that two programs that wait for each other do not meet again and again.
+                time.sleep(random.uniform(*limits.WRITE_RETRY))
+        finally:
+            self._lock.release()
+
+    def _checkpoint(self) -> None:
+        try:
+            self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except sqlite3.Error:
+            pass  # what was written is safe in the WAL; the next checkpoint may have more luck
+
+    def _closed_error(self) -> StoreError:
+        return StoreError("store_closed", f"{self.path} is closed; the program is about to end.")
+
+    def _prepare(self) -> None:
+        """Settings of the writer, and the migrations the file lacks."""
+        writer = self._writer
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("PRAGMA synchronous = FULL")
+        writer.execute("PRAGMA foreign_keys = ON")
+        if _version(writer) == latest_version():
+            return
+        writer.execute("BEGIN IMMEDIATE")
+        try:
+            # Asked again inside the transaction: another program may have just done it.
+            for number, script in _migrations():
+                if number > _version(writer):
+                    for statement in _statements(script):
+                        writer.execute(statement)
+                    writer.execute(f"PRAGMA user_version = {number:d}")
+            writer.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+            writer.execute("COMMIT")
+        except BaseException:
+            if writer.in_transaction:
+                writer.execute("ROLLBACK")
+            raise
+
+
+def latest_version() -> int:
+    """The schema version this program writes."""
+    return max(number for number, _ in _migrations())
+
+
+def explain(path: Path, error: sqlite3.Error) -> StoreError:
+    """What SQLite reported, in words that name the file and the way out."""
+    code = _code(error)
+    if code in _BUSY:
+        return _locked(path)
+    if code in _DAMAGED:
+        return StoreError(
+            "store_damaged",
+            f"{path} is damaged ({error}). Move it away and start again: a new one is made. "
+            f"`sqlite3 {path.name} .recover` may save what is in the old one.",
+            path=str(path),
+        )
+    if code == sqlite3.SQLITE_FULL:
+        return StoreError("store_full", f"The disk is full: {path} cannot grow. Free some space.", path=str(path))
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return StoreError(
+            "store_unwritable",
+            f"{path} cannot be opened for writing ({error}). Check the rights of the file and its folder.",
+            path=str(path),
+        )
+    return StoreError("store_failed", f"{path}: {error}. Check the disk, then try again.", path=str(path))
+
+
+def _locked(path: Path) -> StoreError:
+    return StoreError(
+        "store_locked",
+        f"{path} was held by another program for {limits.WRITE_BUDGET:g} s. Close that program, then try again.",
+        path=str(path),
+    )
+
+
+def _out_of_reach(path: Path, error: OSError) -> StoreError:
+    return StoreError(
+        "store_unwritable",
+        f"{path} cannot be used: {error.strerror or error}. Check the rights of its folder, or set NANOHERMES_HOME.",
+        path=str(path),
+    )
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary SQLite result code; 0 for errors of the Python module itself."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _connect(path: Path, query: str = "mode=rw") -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(
+            f"{path.resolve().as_uri()}?{query}",
+            uri=True,
+            timeout=limits.SQLITE_BUSY,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+    except sqlite3.Error as e:
+        raise explain(path, e) from e
+
+
+def _make_private(path: Path) -> None:
+    """Make the file if need be, readable by its owner alone. SQLite gives its -wal and -shm the same mode."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if os.fstat(fd).st_mode & 0o077:
+            os.fchmod(fd, 0o600)
+    finally:
+        os.close(fd)
+
+
+def _examine(path: Path) -> None:
+    """Look at the file without changing it.
+
+    Raises StoreError when it is not for us to open, sqlite3.DatabaseError when it is damaged.
+    """
+    size = path.stat().st_size
+    if size == 0:
+        return
+    connection = _connect(path, "mode=ro")
+    try:
+        version = _version(connection)
+        if version > latest_version():
+            raise StoreError(
+                "store_newer",
+                f"{path} was written by a newer version (schema {version}, this program knows {latest_version()}). "
+                "Update the program, or set NANOHERMES_HOME to another folder.",
+                path=str(path),
+            )
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if application != APPLICATION_ID and (application or version or tables):
+            raise StoreError(
+                "store_foreign",
+                f"{path} is a database of another program. Move it away, or set NANOHERMES_HOME to another folder.",
+                path=str(path),
+            )
+        if size <= limits.STORE_CHECK:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                damage = sqlite3.DatabaseError(str(verdict))
+                damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+                raise damage
+    finally:
+        connection.close()
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename a damaged database with its journal; both keep the name that a recovery tool expects."""
+    aside = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
+    path.rename(aside)
+    for suffix in ("-wal", "-shm"):
+        journal = path.with_name(path.name + suffix)
+        if journal.exists():
+            journal.rename(aside.with_name(aside.name + suffix))
+    return aside
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _migrations() -> list[tuple[int, str]]:
+    """(schema version, script) of every migration, oldest first: `0001_sessions.sql` leads to version 1."""
+    return [(int(file.name[:4]), file.read_text("utf-8")) for file in sorted(_MIGRATIONS.glob("[0-9]*.sql"))]
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of `script` one by one: executescript() would commit between them."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

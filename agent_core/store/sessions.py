@@ -1,0 +1,511 @@
+"""Sessions, their messages, and what a crash leaves behind.
+
+Source: SESS-12, SESS-15, INT-04, INT-09.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from agent_core import limits, messages
+from agent_core.errors import StoreError
+from agent_core.messages import Message, ToolResult, Usage
+from agent_core.ports import TodoItem
+from agent_core.store.db import Database
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Kinds of ports.Effect that leave nothing behind when they are cut short.
+HARMLESS_KINDS = frozenset({"none", "read", "person"})
+
+NOT_RUN = "[interrupted] This call was not run: the program ended before it began. Call it again if it is still needed."
+CUT_SHORT = (
+    "[interrupted] The program ended before this call was finished. It changes nothing; call it again if it is still "
+    "needed."
+)
+UNKNOWN = (
+    "[interrupted] The program ended while this call was under way. It may have taken effect in whole, in part or not "
+    "at all. Check what is there before you repeat it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """What is known of a session without its messages. Times are seconds since the epoch."""
+
+    id: str
+    title: str
+    workspace: str
+    model: str
+    provider: str
+    mode: str
+    created: float
+    updated: float
+    messages: int
+    turns: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """What one model used in a session."""
+
+    model: str
+    requests: int
+    usage: Usage
+
+
+# `list` is a method below, so the annotations of the class need other names for the type.
+Rows: TypeAlias = list[SessionRow]
+Messages: TypeAlias = list[Message]
+
+_SELECT = """
+    SELECT s.id, s.title, s.workspace, s.model, s.provider, s.mode, s.created, s.updated, s.message_count, s.turn_count,
+        (SELECT coalesce(sum(prompt_tokens), 0) FROM model_usage u WHERE u.session_id = s.id),
+        (SELECT coalesce(sum(completion_tokens), 0) FROM model_usage u WHERE u.session_id = s.id)
+    FROM sessions s
+"""
+_TURN_START = "role = 'user' AND origin IN ('', 'queue')"
+
+
+class Store:
+    """All sessions of a home. Safe to use from any thread; every change is on disk before its method returns.
+
+    Methods that are given the id of a session that does not exist raise StoreError "no_session".
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    @classmethod
+    def open(cls, path: Path) -> Store:
+        """Raises StoreError when the file is of a newer version, another program's, locked, or out of reach."""
+        return cls(Database.open(path))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What opening had to do that the user should know, such as setting a damaged file aside."""
+        return self._db.warnings
+
+    def close(self) -> None:
+        self._db.close()
+
+    # -- sessions -------------------------------------------------------------------------------------------------
+
+    def create(
+        self,
+        workspace: str,
+        *,
+        model: str = "",
+        provider: str = "",
+        mode: str = "ask",
+        title: str = "",
+        session_id: str | None = None,
+    ) -> SessionRow:
+        session_id, now = session_id or messages.new_id(), time.time()
+        values = (session_id, _clean(title), _clean(workspace), _clean(model), _clean(provider), mode, now, now)
+
+        def work(c: sqlite3.Connection) -> SessionRow:
+            c.execute(
+                "INSERT INTO sessions (id, title, workspace, model, provider, mode, created, updated) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            )
+            return _row(c, session_id)
+
+        return self._db.write(work)
+
+    def get(self, session_id: str) -> SessionRow:
+        with self._db.read() as c:
+            return _row(c, session_id)
+
+    def list(self, limit: int = limits.SESSIONS_LISTED, workspace: str | None = None) -> Rows:
+        """Sessions, the one used last first; of one workspace if given."""
+        with self._db.read() as c:
+            return _rows(
+                c,
+                "WHERE ?1 IS NULL OR s.workspace = ?1 ORDER BY s.updated DESC, s.rowid DESC LIMIT ?2",
+                (None if workspace is None else _clean(workspace), limit),
+            )
+
+    def latest(self, workspace: str) -> SessionRow | None:
+        """The session with messages that was used last in `workspace`."""
+        with self._db.read() as c:
+            found = _rows(
+                c,
+                "WHERE s.workspace = ? AND s.message_count > 0 ORDER BY s.updated DESC, s.rowid DESC LIMIT 1",
+                (_clean(workspace),),
+            )
+        return found[0] if found else None
+
+    def find(self, text: str, workspace: str | None = None) -> SessionRow:
+        """The session meant by `text`: an id, the start of an id, a title, or a part of a title, tried in this order.
+
+        Sessions of `workspace` are preferred when several fit. Raises StoreError "no_session" or "ambiguous_session";
+        the latter's text and `candidates` list them.
+        """
+        with self._db.read() as c:
+            rows = _rows(c, "ORDER BY s.updated DESC, s.rowid DESC", ())
+        wanted = text.strip().casefold()
+        tests: tuple[Callable[[SessionRow], bool], ...] = (
+            lambda row: row.id == wanted,
+            lambda row: row.id.startswith(wanted),
+            lambda row: row.title.casefold() == wanted,
+            lambda row: wanted in row.title.casefold(),
+        )
+        for fits in tests if wanted else ():
+            found = [row for row in rows if fits(row)]
+            if len(found) > 1 and workspace is not None:
+                found = [row for row in found if row.workspace == workspace] or found
+            if len(found) == 1:
+                return found[0]
+            if found:
+                shown = "".join(f"\n  {row.id[:8]}  {row.title or 'untitled'}" for row in found[:10])
+                raise StoreError(
+                    "ambiguous_session",
+                    f"{len(found)} sessions fit {text.strip()!r}. Name one by its id:{shown}",
+                    candidates=tuple(row.id for row in found),
+                )
+        raise _no_session(text)
+
+    def rename(self, session_id: str, title: str) -> None:
+        self._set(session_id, "title", _clean(title))
+
+    def set_mode(self, session_id: str, mode: str) -> None:
+        self._set(session_id, "mode", mode)
+
+    def set_model(self, session_id: str, model: str, provider: str) -> None:
+        def work(c: sqlite3.Connection) -> None:
+            _touched(
+                session_id,
+                c.execute(
+                    "UPDATE sessions SET model = ?, provider = ? WHERE id = ?",
+                    (_clean(model), _clean(provider), session_id),
+                ),
+            )
+
+        self._db.write(work)
+
+    def delete(self, session_id: str) -> None:
+        self._db.write(lambda c: _touched(session_id, c.execute("DELETE FROM sessions WHERE id = ?", (session_id,))))
+
+    # -- the conversation -----------------------------------------------------------------------------------------
+
+    def append(self, session_id: str, message: Message) -> None:
+        """Store `message` at the end. A message that is stored already (same id) or empty is not stored again.
+
+        A tool result also closes its call's open effect.
+        """
+        if message.is_empty:
+            return
+        body = _body(message)
+
+        def work(c: sqlite3.Connection) -> None:
+            _row(c, session_id)
+            if not _insert(c, session_id, message, body, _next_position(c, session_id)):
+                return
+            if message.result is not None:
+                c.execute(
+                    "DELETE FROM open_effects WHERE session_id = ? AND call_id = ?",
+                    (session_id, messages.clean_surrogates(message.result.call_id)),
+                )
+            c.execute(
+                "UPDATE sessions SET updated = ?, message_count = message_count + 1, turn_count = turn_count + ? "
+                "WHERE id = ?",
+                (time.time(), int(_starts_turn(message)), session_id),
+            )
+
+        self._db.write(work)
+
+    def effect_started(self, session_id: str, call_id: str, name: str, kind: str) -> None:
+        """Note that a call begins now. Until its result is stored, a crash leaves its effect unknown."""
+
+        def work(c: sqlite3.Connection) -> None:
+            _row(c, session_id)
+            c.execute(
+                "INSERT OR REPLACE INTO open_effects (session_id, call_id, name, kind, started) VALUES (?, ?, ?, ?, ?)",
+                (session_id, messages.clean_surrogates(call_id), _clean(name), kind, time.time()),
+            )
+
+        self._db.write(work)
+
+    def messages(self, session_id: str) -> Messages:
+        """The conversation as stored. A row that cannot be read is left out and logged."""
+        with self._db.read() as c:
+            _row(c, session_id)
+            return _load(c, session_id)
+
+    def recover(self, session_id: str) -> Messages:
+        """The conversation made fit for the next request; what had to be mended is stored too. Source: INT-09.
+
+        Only for a session without a running turn: a call under way would be taken for one that a crash cut off.
+        """
+
+        def work(c: sqlite3.Connection) -> Messages:
+            _row(c, session_id)
+            stored = _load(c, session_id)
+            effects = dict(
+                c.execute("SELECT call_id, kind FROM open_effects WHERE session_id = ?", (session_id,)).fetchall()
+            )
+            mended = mend(stored, effects)
+            if mended != stored:
+                _rearrange(c, session_id, stored, mended)
+                _recount(c, session_id)
+            if effects:
+                c.execute("DELETE FROM open_effects WHERE session_id = ?", (session_id,))
+            return mended
+
+        return self._db.write(work)
+
+    def undo(self, session_id: str, turns: int = 1) -> int:
+        """Take the last `turns` user turns out of the conversation; returns how many there were to take.
+
+        A turn is a user message and everything after it; a steer belongs to the turn it came in. Raises StoreError
+        "bad_undo" when `turns` is not positive. Source: INT-04.
+        """
+        if turns < 1:
+            raise StoreError("bad_undo", f"Cannot undo {turns} turns. Give a number from 1 up.", turns=turns)
+
+        def work(c: sqlite3.Connection) -> int:
+            _row(c, session_id)
+            starts = c.execute(
+                f"SELECT position FROM messages WHERE session_id = ? AND position IS NOT NULL AND {_TURN_START} "
+                "ORDER BY position DESC LIMIT ?",
+                (session_id, turns),
+            ).fetchall()
+            if starts:
+                c.execute("DELETE FROM messages WHERE session_id = ? AND position >= ?", (session_id, starts[-1][0]))
+                c.execute("DELETE FROM open_effects WHERE session_id = ?", (session_id,))
+                _recount(c, session_id)
+            return len(starts)
+
+        return self._db.write(work)
+
+    def reset(self, session_id: str) -> None:
+        """Empty the conversation and the plan; the session, its title and its usage stay."""
+
+        def work(c: sqlite3.Connection) -> None:
+            _touched(session_id, c.execute("UPDATE sessions SET todos = '[]' WHERE id = ?", (session_id,)))
+            c.execute("DELETE FROM messages WHERE session_id = ?", (session_id,))
+            c.execute("DELETE FROM open_effects WHERE session_id = ?", (session_id,))
+            _recount(c, session_id)
+
+        self._db.write(work)
+
+    # -- beside the conversation ----------------------------------------------------------------------------------
+
+    def add_usage(self, session_id: str, model: str, usage: Usage) -> None:
+        """Count one request's tokens."""
+        fields = messages.USAGE_FIELDS
+        adding = ", ".join(
+            f"{f} = CASE WHEN excluded.{f} IS NULL THEN {f} ELSE coalesce({f}, 0) + excluded.{f} END" for f in fields
+        )
+        values = [getattr(usage, f) for f in fields]
+
+        def work(c: sqlite3.Connection) -> None:
+            _row(c, session_id)
+            c.execute(
+                f"INSERT INTO model_usage (session_id, model, requests, {', '.join(fields)}) "
+                "VALUES (?, ?, 1, ?, ?, ?, ?, ?) "
+                f"ON CONFLICT (session_id, model) DO UPDATE SET requests = requests + 1, {adding}",
+                (session_id, _clean(model), *values),
+            )
+
+        self._db.write(work)
+
+    def usage(self, session_id: str) -> tuple[ModelUsage, ...]:
+        """Tokens by model, in the order of their names."""
+        with self._db.read() as c:
+            _row(c, session_id)
+            rows = c.execute(
+                f"SELECT model, requests, {', '.join(messages.USAGE_FIELDS)} FROM model_usage "
+                "WHERE session_id = ? ORDER BY model",
+                (session_id,),
+            ).fetchall()
+        return tuple(ModelUsage(model, requests, Usage(*counts)) for model, requests, *counts in rows)
+
+    def set_todos(self, session_id: str, items: Sequence[TodoItem]) -> None:
+        plain = [{"text": messages.clean_surrogates(item.text), "status": item.status} for item in items]
+        self._set(session_id, "todos", json.dumps(plain, ensure_ascii=False))
+
+    def todos(self, session_id: str) -> tuple[TodoItem, ...]:
+        with self._db.read() as c:
+            _row(c, session_id)
+            (text,) = c.execute("SELECT todos FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        return tuple(TodoItem(**item) for item in json.loads(text))
+
+    def set_meta(self, key: str, value: str | None) -> None:
+        """Keep `value` under `key` for the whole store; None forgets it."""
+
+        def work(c: sqlite3.Connection) -> None:
+            if value is None:
+                c.execute("DELETE FROM meta WHERE key = ?", (key,))
+            else:
+                c.execute(
+                    "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, messages.clean_surrogates(value))
+                )
+
+        self._db.write(work)
+
+    def get_meta(self, key: str) -> str | None:
+        with self._db.read() as c:
+            found = c.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def _set(self, session_id: str, column: str, value: str) -> None:
+        """Change one column of a session; `column` is a name from this file, never from outside."""
+        self._db.write(
+            lambda c: _touched(
+                session_id, c.execute(f"UPDATE sessions SET {column} = ? WHERE id = ?", (value, session_id))
+            )
+        )
+
+
+# -- mending ------------------------------------------------------------------------------------------------------
+
+
+def mend(stored: Sequence[Message], open_effects: Mapping[str, str]) -> list[Message]:
+    """`stored` with exactly one result for each call, in call order, right after the message that asked for them.
+
+    A call without a result gets one that says what is known of it; `open_effects` maps the id of a call that had
+    begun to its kind. Results that no call asked for are left out. Source: INT-09.
+    """
+    out: list[Message] = []
+    for block in _blocks(stored):
+        head, rest = block[0], block[1:]
+        results: dict[str, list[Message]] = {}
+        for message in block:
+            if message.result is not None:
+                results.setdefault(message.result.call_id, []).append(message)
+        if head.role != "tool":
+            out.append(head)
+        for call in head.tool_calls:
+            waiting = results.get(call.id)
+            out.append(waiting.pop(0) if waiting else _interrupted(call.id, call.name, open_effects.get(call.id)))
+        out.extend(message for message in rest if message.role != "tool")
+    return out
+
+
+def _blocks(stored: Sequence[Message]) -> Iterable[list[Message]]:
+    """Each assistant message with what follows it, up to the next; what comes before the first is a block too."""
+    block: list[Message] = []
+    for message in stored:
+        if message.role == "assistant" and block:
+            yield block
+            block = []
+        block.append(message)
+    if block:
+        yield block
+
+
+def _interrupted(call_id: str, name: str, kind: str | None) -> Message:
+    """A result for a call that has none. `kind` is None when the call had not begun."""
+    if kind is None:
+        result = ToolResult(call_id, name, NOT_RUN, ok=False, outcome="not run")
+    elif kind in HARMLESS_KINDS:
+        result = ToolResult(call_id, name, CUT_SHORT, ok=False, outcome="interrupted")
+    else:
+        result = ToolResult(call_id, name, UNKNOWN, ok=False, effect="unknown", outcome="interrupted")
+    return messages.tool(result)
+
+
+# -- rows ---------------------------------------------------------------------------------------------------------
+
+
+def _rows(c: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> list[SessionRow]:
+    return [SessionRow(*row) for row in c.execute(_SELECT + where, values).fetchall()]
+
+
+def _row(c: sqlite3.Connection, session_id: str) -> SessionRow:
+    found = _rows(c, "WHERE s.id = ?", (session_id,))
+    if not found:
+        raise _no_session(session_id)
+    return found[0]
+
+
+def _no_session(text: str) -> StoreError:
+    return StoreError(
+        "no_session", f"There is no session {text.strip()!r}. The list of sessions shows those there are.", session=text
+    )
+
+
+def _touched(session_id: str, cursor: sqlite3.Cursor) -> None:
+    if cursor.rowcount == 0:
+        raise _no_session(session_id)
+
+
+def _load(c: sqlite3.Connection, session_id: str) -> list[Message]:
+    rows = c.execute(
+        "SELECT uid, body FROM messages WHERE session_id = ? AND position IS NOT NULL ORDER BY position", (session_id,)
+    ).fetchall()
+    out: list[Message] = []
+    for uid, body in rows:
+        try:
+            out.append(messages.from_json(json.loads(body)))
+        except (ValueError, KeyError, TypeError, AttributeError) as e:
+            # One spoiled row must not take the whole conversation with it.
+            log.warning("message %s of session %s cannot be read: %s", uid, session_id, e)
+    return out
+
+
+def _insert(c: sqlite3.Connection, session_id: str, message: Message, body: str, position: int) -> bool:
+    cursor = c.execute(
+        "INSERT INTO messages (session_id, uid, position, role, origin, created, body) VALUES (?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (session_id, uid) DO NOTHING",
+        (session_id, message.id, position, message.role, message.origin, message.created, body),
+    )
+    return cursor.rowcount == 1
+
+
+def _next_position(c: sqlite3.Connection, session_id: str) -> int:
+    (last,) = c.execute("SELECT max(position) FROM messages WHERE session_id = ?", (session_id,)).fetchone()
+    return 1 if last is None else int(last) + 1
+
+
+def _rearrange(c: sqlite3.Connection, session_id: str, stored: Sequence[Message], mended: Sequence[Message]) -> None:
+    """Make `mended` the conversation. What it lacks of `stored` goes; rows that could not be read stay, set aside."""
+    c.execute("UPDATE messages SET position = NULL WHERE session_id = ?", (session_id,))
+    for position, message in enumerate(mended, 1):
+        moved = c.execute(
+            "UPDATE messages SET position = ? WHERE session_id = ? AND uid = ?", (position, session_id, message.id)
+        )
+        if moved.rowcount == 0:
+            _insert(c, session_id, message, _body(message), position)
+    kept = {message.id for message in mended}
+    for message in stored:
+        if message.id not in kept:
+            c.execute("DELETE FROM messages WHERE session_id = ? AND uid = ?", (session_id, message.id))
+
+
+def _recount(c: sqlite3.Connection, session_id: str) -> None:
+    c.execute(
+        "UPDATE sessions SET updated = ?2, (message_count, turn_count) = "
+        f"(SELECT count(*), coalesce(sum({_TURN_START}), 0) FROM messages "
+        "WHERE session_id = ?1 AND position IS NOT NULL) WHERE id = ?1",
+        (session_id, time.time()),
+    )
+
+
+def _starts_turn(message: Message) -> bool:
+    """The same test as _TURN_START."""
+    return message.role == "user" and message.origin in ("", "queue")
+
+
+def _body(message: Message) -> str:
+    """The message as JSON. Control characters, NUL too, are escaped by JSON and so come back as they were."""
+    return messages.clean_surrogates(json.dumps(messages.to_json(message), ensure_ascii=False, separators=(",", ":")))
+
+
+def _clean(text: str) -> str:
+    """`text` fit for a column: lone surrogates cannot be encoded, and many tools end a value at a NUL."""
+    return messages.clean_surrogates(text).replace("\0", "\ufffd")
