@@ -1,0 +1,464 @@
+"""The model servers we know, as data, and the ladder that decides which one is asked, with which model and key.
+
+Nothing here opens a connection. What a server wants that others do not is a field of its Preset, never an `if`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+from agent_core import limits
+from agent_core.credentials import Secret, find_key, make_secret
+from agent_core.errors import ConfigError
+
+IdRule = Literal["keep", "max40", "alnum9", "safe"]
+"""What ids of tool calls must look like: any; at most 40 characters; exactly nine letters or digits; [A-Za-z0-9_-]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """One kind of model server."""
+
+    name: str
+    label: str
+    base_url: str = ""
+    """Empty: the user has to give it."""
+    key_env: tuple[str, ...] = ()
+    base_url_env: str = ""
+    """The variable that users of this server's own tools set; a key found with it belongs to that address."""
+    needs_key: bool = True
+    local: bool = False
+    default_model: str = ""
+    key_url: str = ""
+    """Where a person gets a key."""
+    key_header: str = "authorization"
+    id_rule: IdRule = "keep"
+    max_tokens_field: str = "max_tokens"
+    stream_options: bool = True
+    developer_role: bool = False
+    strict_tools: bool = False
+    """Send `strict: true` with every tool."""
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    """More fields of the request, from the user's `providers` section."""
+
+
+_KNOWN = (
+    Preset(
+        "openai",
+        "OpenAI",
+        "https://api.openai.com/v1",
+        ("OPENAI_API_KEY",),
+        base_url_env="OPENAI_BASE_URL",
+        default_model="gpt-5",
+        key_url="https://platform.openai.com/api-keys",
+        id_rule="max40",
+        max_tokens_field="max_completion_tokens",
+    ),
+    Preset(
+        "anthropic",
+        "Anthropic",
+        "https://api.anthropic.com/v1",
+        ("ANTHROPIC_API_KEY",),
+        base_url_env="ANTHROPIC_BASE_URL",
+        default_model="claude-sonnet-4-5",
+        key_url="https://console.anthropic.com/settings/keys",
+        id_rule="safe",
+    ),
+    Preset(
+        "openrouter",
+        "OpenRouter",
+        "https://openrouter.ai/api/v1",
+        ("OPENROUTER_API_KEY",),
+        base_url_env="OPENROUTER_BASE_URL",
+        default_model="anthropic/claude-sonnet-4.5",
+        key_url="https://openrouter.ai/keys",
+    ),
+    Preset(
+        "deepseek",
+        "DeepSeek",
+        "https://api.deepseek.com/v1",
+        ("DEEPSEEK_API_KEY",),
+        base_url_env="DEEPSEEK_BASE_URL",
+        default_model="deepseek-chat",
+        key_url="https://platform.deepseek.com/api_keys",
+    ),
+    Preset(
+        "dashscope",
+        "Qwen (DashScope)",
+        "https://dashscope.aliyuncs.com/compatible-mode/v1",
+        ("DASHSCOPE_API_KEY", "QWEN_API_KEY"),
+        base_url_env="DASHSCOPE_BASE_URL",
+        default_model="qwen3-coder-plus",
+        key_url="https://bailian.console.aliyun.com/?tab=model#/api-key",
+    ),
+    Preset(
+        "moonshot",
+        "Kimi (Moonshot)",
+        "https://api.moonshot.ai/v1",
+        ("MOONSHOT_API_KEY", "KIMI_API_KEY"),
+        base_url_env="MOONSHOT_BASE_URL",
+        default_model="kimi-k2-turbo-preview",
+        key_url="https://platform.moonshot.ai/console/api-keys",
+    ),
+    Preset(
+        "zhipu",
+        "GLM (Zhipu)",
+        "https://open.bigmodel.cn/api/paas/v4",
+        ("ZHIPU_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY", "ZAI_API_KEY"),
+        base_url_env="ZHIPU_BASE_URL",
+        default_model="glm-4.6",
+        key_url="https://open.bigmodel.cn/usercenter/apikeys",
+    ),
+    Preset(
+        "gemini",
+        "Gemini",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        base_url_env="GEMINI_BASE_URL",
+        default_model="gemini-2.5-pro",
+        key_url="https://aistudio.google.com/apikey",
+    ),
+    Preset(
+        "mistral",
+        "Mistral",
+        "https://api.mistral.ai/v1",
+        ("MISTRAL_API_KEY",),
+        default_model="mistral-medium-latest",
+        key_url="https://console.mistral.ai/api-keys",
+        id_rule="alnum9",
+        stream_options=False,  # sends usage unasked, and older versions refuse the field
+    ),
+    Preset(
+        "groq",
+        "Groq",
+        "https://api.groq.com/openai/v1",
+        ("GROQ_API_KEY",),
+        default_model="openai/gpt-oss-120b",
+        key_url="https://console.groq.com/keys",
+        max_tokens_field="max_completion_tokens",
+    ),
+    Preset(
+        "together",
+        "Together",
+        "https://api.together.xyz/v1",
+        ("TOGETHER_API_KEY",),
+        default_model="openai/gpt-oss-120b",
+        key_url="https://api.together.ai/settings/api-keys",
+    ),
+    Preset(
+        "xai",
+        "xAI",
+        "https://api.x.ai/v1",
+        ("XAI_API_KEY",),
+        default_model="grok-code-fast-1",
+        key_url="https://console.x.ai",
+    ),
+    Preset(
+        "azure",
+        "Azure OpenAI",
+        key_env=("AZURE_OPENAI_API_KEY",),
+        base_url_env="AZURE_OPENAI_BASE_URL",
+        key_header="api-key",
+        id_rule="max40",
+        max_tokens_field="max_completion_tokens",
+    ),
+    Preset("ollama", "Ollama", "http://127.0.0.1:11434/v1", ("OLLAMA_API_KEY",), needs_key=False, local=True),
+    Preset("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1", ("LMSTUDIO_API_KEY",), needs_key=False, local=True),
+    Preset("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1", ("LLAMACPP_API_KEY",), needs_key=False, local=True),
+    Preset("vllm", "vLLM", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), needs_key=False, local=True),
+    Preset("custom", "Custom server", needs_key=False),
+)
+
+PRESETS: Mapping[str, Preset] = MappingProxyType({p.name: p for p in _KNOWN})
+
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "qwen": "dashscope",
+        "alibaba": "dashscope",
+        "kimi": "moonshot",
+        "glm": "zhipu",
+        "zai": "zhipu",
+        "z.ai": "zhipu",
+        "google": "gemini",
+        "claude": "anthropic",
+        "grok": "xai",
+        "lm-studio": "lmstudio",
+        "lm_studio": "lmstudio",
+        "llama.cpp": "llamacpp",
+        "llama-cpp": "llamacpp",
+        "azure-openai": "azure",
+        "togetherai": "together",
+    }
+)
+
+ENV_MODEL = "NANOHERMES_MODEL"
+ENV_BASE_URL = "NANOHERMES_BASE_URL"
+ENV_API_KEY = "NANOHERMES_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderOptions:
+    """What the configuration says about the model: plain values."""
+
+    model: str = ""
+    """`model`, or `provider/model`."""
+    provider: str = ""
+    base_url: str = ""
+    api_key_env: str = ""
+    """The variable that holds the key for `base_url` or `provider`, in place of the usual ones."""
+    providers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The user's own servers, or changes to known ones, by name: `preset`, `base_url`, `api_key_env`, `api_key`,
+    `model`, `label`, `extra_body`, and the fields of Preset that are quirks."""
+    fallback_model: str = ""
+    max_attempts: int = limits.RETRY_ATTEMPTS
+    """Requests in all, the first included; at least one is sent (LLM-11)."""
+    retry_base: float = limits.RETRY_BASE
+    retry_after_max: float = limits.RETRY_AFTER_MAX
+    connect_timeout: float = limits.CONNECT_TIMEOUT
+    idle_timeout: float | None = None
+    """Seconds without a byte; None: limits.STREAM_IDLE, or STREAM_IDLE_LOCAL on a local server."""
+    progress_timeout: float | None = None
+    """Seconds without content; None: limits.STREAM_PROGRESS, or no less than the idle time on a local server."""
+    finish_timeout: float = limits.STREAM_AFTER_FINISH
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Who is asked: an address, a model, and the key that may go there."""
+
+    provider: str
+    label: str
+    base_url: str
+    model: str
+    key: Secret | None
+    preset: Preset
+
+
+def resolve(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[str, str]) -> Endpoint:
+    """Decide which server is asked. The first rung that holds wins (LLM-28):
+
+    a base URL that was given · a provider that was named, alone or before the model · OPENAI_BASE_URL and its like ·
+    the first known provider whose key is set.
+
+    Values of `options` go before variables, `env` before `dotenv`. A provider's key goes to that provider's own
+    address only (LLM-29). Raises ConfigError "no_provider", "unknown_provider", "no_key", "no_model", "bad_base_url",
+    "bad_key".
+    """
+    lookup = {**{k: v for k, v in dotenv.items() if v.strip()}, **{k: v for k, v in env.items() if v.strip()}}
+    model = (options.model or lookup.get(ENV_MODEL, "")).strip()
+    base_url = (options.base_url or lookup.get(ENV_BASE_URL, "")).strip()
+    name = options.provider.strip().lower()
+    if name in ("", "auto", "default"):
+        name = ""
+        if not base_url:  # models on a server of one's own often have a slash in their names
+            name, model = _split(model, options)
+    elif model.lower().startswith(name + "/"):
+        model = model[len(name) + 1 :]
+
+    if name:
+        preset = _preset(name, options)
+    elif base_url:
+        preset = _by_address(base_url, options)
+    else:
+        preset = _by_what_is_set(options, lookup)
+    own_url = preset.base_url or (lookup.get(preset.base_url_env, "") if preset.base_url_env else "")
+    if preset.base_url_env in lookup and not _configured(preset.name, options).get("base_url"):
+        own_url = lookup[preset.base_url_env]
+    address = normal_url(base_url or own_url, preset)
+    key = _key(preset, address, own_url, options, env, dotenv)
+    if key is None and preset.needs_key and not is_loopback(address):
+        names = _key_names(preset, options) or [ENV_API_KEY]
+        raise ConfigError(
+            "no_key",
+            f"There is no key for {preset.label}. Set {names[0]} in the environment or in the .env file of the "
+            "program's home" + (f"; get one at {preset.key_url}" if preset.key_url else "") + ".",
+            provider=preset.name,
+            env=names[0],
+            url=preset.key_url,
+        )
+    model = model or str(_configured(preset.name, options).get("model") or preset.default_model)
+    if not model:
+        raise ConfigError(
+            "no_model",
+            f"No model is chosen for {preset.label}. Set model.default in the config, or pass -m {preset.name}/MODEL.",
+            provider=preset.name,
+        )
+    return Endpoint(preset.name, preset.label, address, model, key, preset)
+
+
+def split_model(text: str, providers: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[str, str]:
+    """`provider/model` as (provider, model); ("", text) when what is before the slash is no provider."""
+    return _split(text, ProviderOptions(providers=providers or {}))
+
+
+def known(name: str) -> Preset | None:
+    """The preset called `name`, or by an alias."""
+    name = name.strip().lower()
+    return PRESETS.get(ALIASES.get(name, name))
+
+
+def is_loopback(url: str) -> bool:
+    """True when `url` points at this machine by name or number; nothing is looked up."""
+    host = (urlsplit(url).hostname or "").lower()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def normal_url(url: str, preset: Preset) -> str:
+    """`url` without a trailing slash or the endpoint's own path; a bare host gets /v1. Raises ConfigError."""
+    url = url.strip()
+    if not url:
+        raise ConfigError(
+            "bad_base_url",
+            f"{preset.label} has no address. Set model.base_url in the config or {ENV_BASE_URL}.",
+            provider=preset.name,
+        )
+    if "://" not in url:
+        url = ("http://" if is_loopback("http://" + url) else "https://") + url
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises for a port that is none
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable() or " " in url:
+        raise ConfigError(
+            "bad_base_url",
+            f"The address {url[:200]!r} cannot be used. It has to look like https://host/v1.",
+            provider=preset.name,
+        )
+    path = parts.path.rstrip("/").removesuffix("/chat/completions")
+    return urlunsplit((parts.scheme, parts.netloc, path or "/v1", parts.query, ""))
+
+
+def _split(model: str, options: ProviderOptions) -> tuple[str, str]:
+    head, slash, rest = model.partition("/")
+    if slash and rest and (head in options.providers or known(head)):
+        return head.lower() if head not in options.providers else head, rest
+    return "", model
+
+
+def _configured(name: str, options: ProviderOptions) -> Mapping[str, Any]:
+    for key, entry in options.providers.items():
+        if key.lower() == name.lower() or ALIASES.get(key.lower()) == name.lower():
+            return entry if isinstance(entry, Mapping) else {}
+    return {}
+
+
+_QUIRKS = frozenset(
+    f.name for f in fields(Preset) if f.name not in ("name", "base_url", "key_env", "extra_body", "default_model")
+)
+
+
+def _preset(name: str, options: ProviderOptions) -> Preset:
+    """The preset called `name` with the user's changes; ConfigError "unknown_provider" if there is none."""
+    entry = _configured(name, options)
+    base = known(name) or (known(str(entry.get("preset") or "custom")) if entry else None)
+    if base is None:
+        names = [*options.providers, *PRESETS]
+        near = get_close_matches(name.lower(), names, 1)
+        hint = f' Did you mean "{near[0]}"?' if near else ""
+        raise ConfigError(
+            "unknown_provider",
+            f'There is no provider "{name[:60]}".{hint} Known: {", ".join(names)}.',
+            provider=name[:60],
+            nearest=near[0] if near else "",
+        )
+    if not entry:
+        return base
+    changes: dict[str, Any] = {
+        key: value
+        for key, value in entry.items()
+        if key in _QUIRKS and isinstance(value, type(getattr(base, key)))  # a wrong type is the config's to report
+    }
+    url = str(entry.get("base_url") or "")
+    extra = entry.get("extra_body")
+    return replace(
+        base,
+        **{"label": base.label if known(name) else name, **changes},
+        name=base.name if known(name) else name,
+        base_url=url or base.base_url,
+        extra_body=dict(extra) if isinstance(extra, Mapping) else base.extra_body,
+        # The known provider's key is not for an address the user put in its place.
+        key_env=base.key_env if not url or _same_host(url, base.base_url) else (),
+    )
+
+
+def _by_address(base_url: str, options: ProviderOptions) -> Preset:
+    """Who lives at `base_url`: a configured or known provider of that host, else a custom server."""
+    for name, entry in options.providers.items():
+        if isinstance(entry, Mapping) and _same_host(base_url, str(entry.get("base_url") or "")):
+            return _preset(name, options)
+    for preset in PRESETS.values():
+        if preset.base_url and _same_host(base_url, preset.base_url):
+            return preset
+    custom = PRESETS["custom"]
+    return replace(custom, local=True) if is_loopback(base_url) else custom
+
+
+def _by_what_is_set(options: ProviderOptions, lookup: Mapping[str, str]) -> Preset:
+    for preset in PRESETS.values():
+        if preset.base_url_env and preset.base_url_env in lookup and any(n in lookup for n in preset.key_env):
+            return preset
+    for preset in PRESETS.values():
+        if preset.needs_key and preset.base_url and any(name in lookup for name in preset.key_env):
+            return preset
+    raise ConfigError(
+        "no_provider",
+        "No model server is set up. Set a key such as OPENAI_API_KEY, ANTHROPIC_API_KEY or OPENROUTER_API_KEY, or "
+        f"{ENV_BASE_URL} for a server of your own, or name one in the config (model.provider).",
+    )
+
+
+def _key_names(preset: Preset, options: ProviderOptions) -> list[str]:
+    entry = _configured(preset.name, options)
+    own = [options.api_key_env, str(entry.get("api_key_env") or entry.get("key_env") or "")]
+    return [name for name in (*own, *preset.key_env) if name]
+
+
+def _key(
+    preset: Preset,
+    address: str,
+    own_url: str,
+    options: ProviderOptions,
+    env: Mapping[str, str],
+    dotenv: Mapping[str, str],
+) -> Secret | None:
+    """The key that may be sent to `address`, or None."""
+    entry = _configured(preset.name, options)
+    at_home = _same_host(address, own_url)
+    chosen = [options.api_key_env]  # named by the user for this very server
+    if at_home:
+        chosen.append(str(entry.get("api_key_env") or entry.get("key_env") or ""))
+    if key := find_key([*chosen, ENV_API_KEY], env, dotenv):
+        return key
+    if at_home and isinstance(entry.get("api_key"), str) and entry["api_key"].strip():
+        return make_secret(entry["api_key"].strip(), f"providers.{preset.name}.api_key")
+    return find_key(preset.key_env, env, dotenv) if at_home else None
+
+
+def _same_host(a: str, b: str) -> bool:
+    """True when both are the same origin: host and port, and no step down from https to http."""
+
+    def origin(url: str) -> tuple[str, str, int | None]:
+        parts = urlsplit(url if "://" in url else "https://" + url)
+        try:
+            port = parts.port
+        except ValueError:
+            return "", "", None
+        return (
+            parts.scheme,
+            "127.0.0.1" if is_loopback(url) else (parts.hostname or "").lower(),
+            port or {"https": 443, "http": 80}.get(parts.scheme),
+        )
+
+    return bool(a and b) and origin(a) == origin(b)
