@@ -1,0 +1,297 @@
+"""Text for a terminal: made harmless, measured in cells rather than characters, cut and wrapped by them.
+
+Everything that comes from users, models, tools or servers goes through `clean` before it reaches the screen. Widths
+are Rich's, because they are what Textual lays out by.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, Literal
+
+from rich.cells import cell_len, split_graphemes
+
+from nanoherm_tui.i18n import t
+from nanoherm_tui.symbols import sym
+
+TAB: Final = 8
+
+# Escape sequences in their 7-bit form: CSI, the strings that end with BEL or ST, character sets, and two-byte ones.
+# An unfinished string is not swallowed: only its introducer goes, so nothing can hide the text after it.
+_ESCAPES = re.compile(
+    r"\x1b(?:"
+    r"\[[0-?]*[ -/]*[@-~]"
+    r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"
+    r"|[()*+\-./#%][0-~]"
+    r"|[0-Z\\^-~]"
+    r")"
+)
+# What may not reach a terminal: C0 (but tab and newline), DEL, C1, soft hyphen, zero-width and bidirectional controls,
+# invisible operators, tags.
+_HARMFUL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+# Joiners that join nothing: Rich lets them swallow the character after, so a width would no longer be a sum.
+_LOOSE_JOINERS = re.compile("(?:(?<=[\x00-\x7f])|^)[\u200d\ufe0f]+|\u200d+(?![^\x00-\x7f\u200d\ufe0f])", re.MULTILINE)
+_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_PLAIN = re.compile(r"[ -~\n]*\Z")
+
+# No row starts with the first, none ends with the second.
+_NOT_FIRST: Final = frozenset("，。、；：！？）」』】》〉〕｝”’…％·,.!?;:)]}%")
+_NOT_LAST: Final = frozenset("（「『【《〈〔｛“‘([{")
+
+
+def clean(text: str, tab_size: int = TAB) -> str:
+    """`text` fit for a terminal: escape sequences and control, bidirectional and invisible characters taken out.
+
+    Line ends of every kind become a newline and tabs blanks (`tab_size` 0 keeps tabs). Nothing is ever markup.
+    """
+    if _PLAIN.match(text):
+        return text
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    text = _ENDS.sub("\n", text)
+    text = _HARMFUL.sub("", text)
+    text = _SURROGATES.sub("\ufffd", text)
+    if "\u200d" in text or "\ufe0f" in text:
+        text = _LOOSE_JOINERS.sub("", text)
+    return text.expandtabs(tab_size) if tab_size and "\t" in text else text
+
+
+def one_line(text: str) -> str:
+    """`text` cleaned and on one line: runs of blanks and newlines become one blank."""
+    return " ".join(clean(text).split())
+
+
+def width(text: str) -> int:
+    """The cells `text` takes on the screen."""
+    return cell_len(text)
+
+
+def take(text: str, cells: int) -> str:
+    """The longest start of `text` that fits into `cells`, never half a character."""
+    if cells <= 0:
+        return ""
+    if cell_len(text) <= cells:
+        return text
+    used = 0
+    for start, _end, size in _graphemes(text[: 8 * cells + 64]):
+        if used + size > cells:
+            return text[:start]
+        used += size
+    return text[: 8 * cells + 64]
+
+
+def _take_end(text: str, cells: int) -> str:
+    used = 0
+    for start, end, size in reversed(_graphemes(text)):
+        if used + size > cells:
+            return text[end:]
+        used += size
+        if start == 0:
+            break
+    return text
+
+
+def cut(text: str, cells: int) -> str:
+    """`text`, its end replaced by ⋯ when it is wider than `cells`; then it is exactly `cells` wide."""
+    if cell_len(text) <= cells:
+        return text
+    if cells <= 1:
+        return sym("cut") if cells == 1 else ""
+    kept = take(text, cells - 1)
+    return kept + sym("cut") + " " * (cells - 1 - cell_len(kept))
+
+
+def cut_path(text: str, cells: int) -> str:
+    """`text`, a path with perhaps a line range, cut in the middle so that its last part stays.
+
+    `src/ledger/dates.py:30-80` → `src/ledg⋯/dates.py:30-80`. When even the last part is too wide, its start goes.
+    """
+    if cell_len(text) <= cells:
+        return text
+    slash = text.rstrip("/").rfind("/")
+    tail = text[slash:] if slash > 0 else text
+    room = cells - 1 - cell_len(tail)
+    if slash > 0 and room >= 1:
+        head = take(text[:slash], room)
+        return head + sym("cut") + tail + " " * (room - cell_len(head))
+    if cells <= 1:
+        return sym("cut") if cells == 1 else ""
+    end = _take_end(text, cells - 1)
+    return sym("cut") + end + " " * (cells - 1 - cell_len(end))
+
+
+def fit(text: str, cells: int, align: Literal["left", "right"] = "left") -> str:
+    """`text` cut or padded to exactly `cells`."""
+    text = cut(text, cells)
+    pad = " " * (cells - cell_len(text))
+    return pad + text if align == "right" else text + pad
+
+
+# -- wrapping -----------------------------------------------------------------------------------------------------
+
+
+def wrap_spans(text: str, cells: int) -> list[tuple[int, int]]:
+    """Where to break one line of prose: (start, end) of each row in `text`, at least one row.
+
+    Breaks after blanks (which are left out) and around wide characters, keeping 、。）at a row's end and （「 at its
+    start; a word wider than the row is broken anywhere.
+    """
+    cells = max(cells, 2)  # a wide character needs two
+    if cell_len(text) <= cells:
+        return [(0, len(text))]
+    if text.isascii():
+        return _wrap_narrow(text, cells)
+    return _wrap_graphemes(text, cells)
+
+
+def _wrap_narrow(text: str, cells: int) -> list[tuple[int, int]]:
+    """Wrapping where every character is one cell: a search for blanks instead of a walk."""
+    rows: list[tuple[int, int]] = []
+    start, size = 0, len(text)
+    while size - start > cells:
+        blank = text.rfind(" ", start, start + cells + 1)
+        word_start = start + len(text[start : start + cells + 1]) - len(text[start : start + cells + 1].lstrip(" "))
+        if blank < word_start:  # only leading blanks, or none: break inside the word
+            end = after = start + cells
+        else:
+            end = after = blank
+            while end > start and text[end - 1] == " ":
+                end -= 1
+        while after < size and text[after] == " ":
+            after += 1
+        rows.append((start, end))
+        start = after
+    if start < size or not rows:
+        rows.append((start, size))
+    return rows
+
+
+def _wrap_graphemes(text: str, cells: int) -> list[tuple[int, int]]:
+    rows: list[tuple[int, int]] = []
+    marks = _graphemes(text)
+    start = 0  # of the row, in characters
+    used = 0  # cells of the row so far
+    fallback = -1  # index in marks of the last place to break before
+    first = 0  # index in marks of the row's first grapheme
+    index = 0
+    inked = False  # the row has more than blanks
+    while index < len(marks):
+        begin, _end, size = marks[index]
+        char = text[begin]
+        if char == " ":
+            # Blanks never start a row, so they may hang over the edge.
+            used += size
+            index += 1
+            continue
+        if inked and _may_break(text, marks, index):
+            fallback = index
+        if used + size > cells and index > first:
+            at = fallback if fallback > first else _least_bad(text, marks, first, index)
+            row_end = marks[at][0]
+            rows.append((start, start + len(text[start:row_end].rstrip(" "))))
+            first = at
+            start, used, fallback, index, inked = row_end, 0, -1, at, False
+            continue
+        used += size
+        index += 1
+        inked = True
+    rows.append((start, len(text.rstrip(" ")) if len(text.rstrip(" ")) > start else len(text)))
+    return rows
+
+
+def _may_break(text: str, marks: list[tuple[int, int, int]], index: int) -> bool:
+    """Whether a row may end before grapheme `index` (which is not a blank)."""
+    begin = marks[index][0]
+    before_begin, _, before_size = marks[index - 1]
+    before, char = text[before_begin], text[begin]
+    if before == " ":
+        return char not in _NOT_FIRST or marks[index][2] < 2
+    if before_size < 2 and marks[index][2] < 2:
+        return False
+    return char not in _NOT_FIRST and before not in _NOT_LAST
+
+
+def _least_bad(text: str, marks: list[tuple[int, int, int]], first: int, index: int) -> int:
+    """Where to break a row that offers no place before `index`: there, or up to three earlier to heed punctuation."""
+    for at in range(index, max(first + 1, index - 3) - 1, -1):
+        if text[marks[at][0]] not in _NOT_FIRST and text[marks[at - 1][0]] not in _NOT_LAST:
+            return at
+    return index
+
+
+@lru_cache(maxsize=256)
+def _graphemes(text: str) -> list[tuple[int, int, int]]:
+    return split_graphemes(text)[0]
+
+
+def wrap(text: str, cells: int) -> list[str]:
+    """`text` as rows of prose no wider than `cells`; its own newlines are kept."""
+    return [line[a:b] for line in text.split("\n") for a, b in wrap_spans(line, cells)]
+
+
+def wrap_code_spans(line: str, cells: int) -> tuple[list[tuple[int, int]], int]:
+    """Where to break one line of code: (start, end) of each row, nothing left out, and the hang in cells.
+
+    Rows after the first are meant to be drawn `hang` cells in: four deeper than the line, less on narrow screens.
+    Breaks after a blank, comma or opener or before `.name`, else anywhere.
+    """
+    cells = max(cells, 2)
+    if cell_len(line) <= cells:
+        return [(0, len(line))], 0
+    indent = len(line) - len(line.lstrip(" "))
+    hang = min(indent + 4, cells // 2)
+    rows: list[tuple[int, int]] = []
+    start, room = 0, cells
+    while cell_len(line[start:]) > room:
+        end = start + len(take(line[start : start + 4 * room], room))
+        end = max(end, start + 1)
+        least = start + max(1, (end - start) // 2, (indent + 1 if start == 0 else 0))
+        for at in range(end, least - 1, -1):
+            if line[at - 1] in " ,([{" or (line[at] == "." and line[at + 1 : at + 2].isidentifier()):
+                end = at
+                break
+        rows.append((start, end))
+        start, room = end, cells - hang
+    rows.append((start, len(line)))
+    return rows, hang
+
+
+# -- figures ------------------------------------------------------------------------------------------------------
+
+
+def age(seconds: float) -> str:
+    """How long ago, in a few cells: "now", "18m", "3h", "4d"."""
+    minutes = int(max(0.0, seconds)) // 60
+    if minutes < 1:
+        return t("text.now")
+    if minutes < 60:
+        return t("text.minutes", n=minutes)
+    hours = minutes // 60
+    return t("text.hours", n=hours) if hours < 24 else t("text.days", n=hours // 24)
+
+
+def duration(seconds: float, *, running: bool = False) -> str:
+    """A time span in at most 7 cells: "3.1 s", "12 s" while running, "1m 15s", "2h 05m"."""
+    seconds = max(0.0, seconds)
+    if running:
+        seconds = float(int(seconds))
+    if seconds < 59.95:
+        return f"{int(seconds)} s" if running else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}m {rest:02d}s"
+    return f"{minutes // 60}h {minutes % 60:02d}m"
+
+
+def count(n: int) -> str:
+    """A number in at most 5 cells: 980, "12.3k", "123k", "1.2M"."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        scaled = n / size
+        if scaled >= 0.99995:
+            return f"{scaled:.1f}{unit}" if scaled < 99.95 else f"{scaled:.0f}{unit}"
+    return str(n)

@@ -1,0 +1,241 @@
+"""Text becomes harmless, and is measured, cut and wrapped by cells."""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nanoherm_tui import i18n, symbols
+from nanoherm_tui.text import (
+    age,
+    clean,
+    count,
+    cut,
+    cut_path,
+    duration,
+    fit,
+    one_line,
+    take,
+    width,
+    wrap,
+    wrap_code_spans,
+    wrap_spans,
+)
+
+
+@pytest.fixture(autouse=True)
+def _glyphs_and_english():
+    symbols.set_ascii(False)
+    i18n.set_language("en")
+    yield
+    symbols.set_ascii(None)
+
+
+MIXED = st.text(
+    alphabet=st.sampled_from(list("abc de.,/-([ 你好世界，。（）「」、éü🙂é\u0301\u200d\ufe0f👩💻☎")), max_size=80
+).map(clean)
+ANY = st.text(max_size=60)
+
+
+@pytest.mark.parametrize(
+    ("dirty", "harmless"),
+    [
+        ("plain [b + 1 [/", "plain [b + 1 [/"),
+        ("a\x1b[2J\x1b[Hb\x1b]0;t\x07\x9bc\x00d", "abcd"),
+        ("a\rb\r\nc", "a\nb\nc"),
+        ("\x1b[38;5;12mblue\x1b[0m", "blue"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b]0;never ends, this stays", "]0;never ends, this stays"),
+        ("\x1bPq#0;2;0\x1b\\after", "after"),
+        ("lone \x1b escape", "lone  escape"),
+        ("cut \x1b[12;", "cut [12;"),
+        ("user\u202egnp.exe", "usergnp.exe"),
+        ("zero\u200bwidth\ufeff", "zerowidth"),
+        ("tag\U000e0041", "tag"),
+        ("half \ud83d", "half \ufffd"),
+        ("para\u2029graph", "para\ngraph"),
+        ("a\tb", "a       b"),
+        ("你好 👩\u200d💻", "你好 👩\u200d💻"),
+    ],
+)
+def test_text_is_made_harmless(dirty, harmless):
+    assert clean(dirty) == harmless
+
+
+def test_tabs_can_be_kept_for_copying():
+    assert clean("a\tb\x07", tab_size=0) == "a\tb"
+
+
+@given(ANY)
+def test_nothing_a_terminal_obeys_survives(text):
+    for char in clean(text):
+        assert char == "\n" or unicodedata.category(char) not in ("Cc", "Cs")
+        assert char not in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+@given(ANY)
+def test_cleaning_twice_changes_nothing_more(text):
+    assert clean(clean(text)) == clean(text)
+
+
+def test_one_line_joins_lines_and_blanks():
+    assert one_line(" a\n\n b\x1b[0m\t c ") == "a b c"
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "shown"),
+    [
+        ("hello", 5, "hello"),
+        ("hello", 4, "hel⋯"),
+        ("你好世界", 8, "你好世界"),
+        ("你好世界", 7, "你好世⋯"),
+        ("你好世界", 6, "你好⋯ "),
+        ("hello", 1, "⋯"),
+        ("hello", 0, ""),
+    ],
+)
+def test_a_cut_text_is_as_wide_as_asked(text, cells, shown):
+    assert cut(text, cells) == shown
+
+
+@pytest.mark.parametrize(
+    ("path", "cells", "shown"),
+    [
+        ("src/ledger/dates.py:30-80", 25, "src/ledger/dates.py:30-80"),
+        ("src/ledger/dates.py:30-80", 24, "src/ledg⋯/dates.py:30-80"),
+        ("src/ledger/dates.py:30-80", 12, "⋯es.py:30-80"),
+        ("文档/说明/日期.md", 13, "文档⋯/日期.md"),
+        ("no_slash_at_all.py", 8, "⋯_all.py"),
+    ],
+)
+def test_a_path_keeps_its_last_part(path, cells, shown):
+    assert cut_path(path, cells) == shown
+
+
+@given(MIXED, st.integers(0, 40))
+def test_cut_texts_never_exceed_their_room(text, cells):
+    for shown in (cut(text, cells), cut_path(text, cells)):
+        assert width(shown) == min(cells, width(text))
+    assert width(fit(text, cells)) == cells
+    assert width(fit(text, cells, "right")) == cells
+    assert width(take(text, cells)) <= cells
+
+
+def test_figures_align_right():
+    assert fit("12 s", 8, "right") == "    12 s"
+    assert fit("你", 3, "right") == " 你"
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "rows"),
+    [
+        ("hello brave new world", 11, ["hello brave", "new world"]),
+        ("a  b", 2, ["a", "b"]),
+        ("abcdefgh", 3, ["abc", "def", "gh"]),
+        ("", 5, [""]),
+        ("一二三四五", 4, ["一二", "三四", "五"]),
+        ("一二三，四五", 6, ["一二", "三，四", "五"]),
+        ("一二（三四）", 6, ["一二", "（三", "四）"]),
+        ("用 datetime 解析", 9, ["用", "datetime", "解析"]),
+        ("先跑 pytest。再提交", 12, ["先跑", "pytest。再提", "交"]),
+        ("a\nb", 5, ["a", "b"]),
+    ],
+)
+def test_prose_wraps_by_words_and_by_the_rules_of_chinese_type(text, cells, rows):
+    assert wrap(text, cells) == rows
+
+
+@given(MIXED, st.integers(2, 30))
+def test_wrapping_loses_only_blanks_and_fits(text, cells):
+    spans = wrap_spans(text, cells)
+    at = 0
+    for start, end in spans:
+        assert text[at:start].strip(" ") == ""
+        assert start <= end
+        assert width(text[start:end]) <= cells
+        at = end
+    assert text[at:].strip(" ") == ""
+
+
+UNITS = st.lists(st.sampled_from(["一", "二三", "一，", "二。", "（三）", "「二」", "a", " "]), max_size=40).map(
+    "".join
+)
+
+
+@settings(max_examples=200)
+@given(UNITS, st.integers(6, 20))
+def test_no_row_starts_with_closing_or_ends_with_opening_punctuation(text, cells):
+    text = text.strip()
+    rows = [text[a:b] for a, b in wrap_spans(text, cells)]
+    for previous, row in itertools.pairwise(rows):
+        assert row[:1] not in "，。）」"
+        assert previous[-1:] not in "（「"
+
+
+@pytest.mark.parametrize(
+    ("line", "cells", "rows", "hang"),
+    [
+        ("x = 1", 20, ["x = 1"], 0),
+        (
+            "    return datetime.fromisoformat(stamp).replace(tzinfo=None)",
+            40,
+            ["    return datetime.fromisoformat(stamp)", ".replace(tzinfo=None)"],
+            8,
+        ),
+        ("call(first, second, third)", 14, ["call(first, ", "second, ", "third)"], 4),
+        ("aaaaaaaaaaaa", 5, ["aaaaa", "aaa", "aaa", "a"], 2),
+    ],
+)
+def test_code_breaks_at_its_joints(line, cells, rows, hang):
+    spans, got = wrap_code_spans(line, cells)
+    assert [line[a:b] for a, b in spans] == rows
+    assert got == hang
+
+
+@given(MIXED, st.integers(4, 30))
+def test_wrapped_code_is_whole_and_fits(line, cells):
+    spans, hang = wrap_code_spans(line, cells)
+    assert "".join(line[a:b] for a, b in spans) == line
+    for number, (a, b) in enumerate(spans):
+        assert width(line[a:b]) <= cells - (hang if number else 0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0, "now"), (59, "now"), (60, "1m"), (1080, "18m"), (7200, "2h"), (90000, "1d")]
+)
+def test_ages(seconds, shown):
+    assert age(seconds) == shown
+
+
+def test_ages_speak_chinese():
+    i18n.set_language("zh")
+    try:
+        assert [age(5), age(120), age(86400)] == ["刚刚", "2分", "1天"]
+    finally:
+        i18n.set_language("en")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "running", "shown"),
+    [
+        (0.04, False, "0.0 s"),
+        (3.14, False, "3.1 s"),
+        (12.9, True, "12 s"),
+        (59.99, False, "1m 00s"),
+        (75, True, "1m 15s"),
+        (7500, False, "2h 05m"),
+    ],
+)
+def test_durations(seconds, running, shown):
+    assert duration(seconds, running=running) == shown
+
+
+@pytest.mark.parametrize(
+    ("n", "shown"), [(0, "0"), (999, "999"), (1000, "1.0k"), (12345, "12.3k"), (123456, "123k"), (999_999, "1.0M")]
+)
+def test_counts(n, shown):
+    assert count(n) == shown
