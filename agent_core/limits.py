@@ -40,6 +40,14 @@ COMMAND_TERM_GRACE: Final = 2.0  # from TERM to KILL
 COMMAND_PIPE_GRACE: Final = 0.5  # after the shell has ended, how long a child may still hold the pipe
 COMMAND_PROGRESS_EVERY: Final = 0.5  # between two progress events of one call
 
+SHELL_DEPTH: Final = 40  # nested substitutions, groups and quoted scripts that are read; deeper is refused
+SHELL_JUDGED: Final = 128 * KB  # the kernel takes no longer argument, so no longer text can reach a shell this way
+SHELL_RUNS: Final = 4_000  # simple commands judged in one text; a loop over more words is refused
+SHELL_FIELDS: Final = 4_000  # words one word may expand to
+SHELL_TRUSTED: Final = 16 * KB  # a longer text is never trusted
+SHELL_TRUSTED_WORDS: Final = 512  # keeps the judgement of a trusted text under 2 ms
+GIT_CONFIG: Final = 256 * KB  # of a repository's config; a larger one counts as naming a helper
+
 # -- the model wire ----------------------------------------------------------------------------------------------
 CONNECT_TIMEOUT: Final = 15.0
 STREAM_IDLE: Final = 180.0  # any byte resets
