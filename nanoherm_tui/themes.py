@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from rich.style import Style
 
@@ -21,6 +21,7 @@ from nanoherm_tui import limits
 if TYPE_CHECKING:
     import yaml
     from textual.theme import Theme as TextualTheme
+    from textual.widget import Widget
 
 GROUNDS: Final = ("ground", "panel", "surface", "selection", "added_bg", "removed_bg", "added_word", "removed_word")
 WORDS: Final = ("text", "seltext", "muted", "accent", "ok", "warn", "fail", "code", "string")
@@ -169,6 +170,15 @@ class Look:
         return fg if readable else "seltext"
 
 
+class _HasLook(Protocol):
+    look: Look
+
+
+def look_of(widget: Widget) -> Look:
+    """The app's look, which every widget draws with."""
+    return cast(_HasLook, widget.app).look
+
+
 def without_colours(theme: Theme) -> Theme:
     """`theme` as ansi, every colour the terminal's default: what NO_COLOR asks for."""
     roles = dict.fromkeys(ROLES, "default")
@@ -210,7 +220,8 @@ def to_textual(theme: Theme) -> TextualTheme:
         "block-cursor-text-style": variables["selection-style"],
     }
     if theme.ansi:
-        return TextualTheme(theme.name, primary=v["accent"], dark=theme.dark, ansi=True, variables=variables)
+        # Textual's own style sheets ask for these two of every ansi theme.
+        variables |= {"ansi-background": "ansi_default", "ansi-foreground": "ansi_default"}
     return TextualTheme(
         theme.name,
         primary=v["accent"],
@@ -224,6 +235,7 @@ def to_textual(theme: Theme) -> TextualTheme:
         surface=v["surface"],
         panel=v["panel"],
         dark=theme.dark,
+        ansi=theme.ansi,
         variables=variables,
     )
 

@@ -1,0 +1,17 @@
+"""Every screen test speaks English with the full glyphs, and a word that is missing from the tables fails it."""
+
+import pytest
+
+from nanoherm_tui import i18n, symbols
+
+
+@pytest.fixture(autouse=True)
+def plain_words(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    symbols.set_ascii(False)
+    symbols.set_reduced_motion(False)
+    i18n.set_language("en")
+    i18n.set_strict(True)
+    yield
+    i18n.set_strict(False)
+    i18n.set_language("en")

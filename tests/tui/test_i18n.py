@@ -1,0 +1,146 @@
+"""Words and glyphs: two languages with the same keys, none missing, none unused; every glyph one cell."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+import nanoherm_tui
+from nanoherm_tui import i18n, symbols
+from nanoherm_tui.i18n import from_locale, placeholders, set_language, t, tell, texts
+
+SOURCES = sorted(Path(nanoherm_tui.__file__).parent.rglob("*.py"))
+CORE_SECTIONS = ("errors.", "notices.")  # their English lives in the core
+
+
+def own(language):
+    return {key: text for key, text in texts(language).items() if not key.startswith(CORE_SECTIONS)}
+
+
+def test_both_languages_have_the_same_keys_with_the_same_parameters():
+    en, zh = own("en"), own("zh")
+    assert sorted(en) == sorted(zh)
+    assert {k: placeholders(v) for k, v in en.items()} == {k: placeholders(v) for k, v in zh.items()}
+    assert set(texts("en")) == set(en)
+
+
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+def test_no_text_is_empty_or_shouts_or_begs(language):
+    for key, text in texts(language).items():
+        assert text.strip(), key
+        assert "!" not in text.replace("!shell", ""), key
+        assert not {"please", "sorry", "oops"} & set(text.lower().split()), key
+
+
+def strings_of(tree):
+    """The string constants of a module, and the fixed beginnings of its f-strings."""
+    whole, starts = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
+            starts.add(node.values[0].value)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            whole.add(node.value)
+    return whole, starts
+
+
+def called_keys(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            if name == "t" and isinstance(node.args[0].value, str):
+                yield node.args[0].value
+
+
+def test_every_key_the_code_asks_for_exists_and_no_key_is_unused():
+    whole, starts, called = set(), set(), set()
+    for path in SOURCES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        strings, beginnings = strings_of(tree)
+        whole |= strings
+        starts |= {s for s in beginnings if "." in s and s.split(".")[0] in {k.split(".")[0] for k in own("en")}}
+        called |= set(called_keys(tree))
+    assert called - set(own("en")) == set()
+    unused = {key for key in own("en") if key not in whole and not any(key.startswith(s) for s in starts)}
+    assert unused == set()
+
+
+def test_a_missing_key_shows_itself_at_run_time_and_is_loud_in_tests():
+    with pytest.raises(KeyError):
+        t("sessions.no_such_key")
+    with pytest.raises(KeyError):
+        t("sessions.empty")
+    i18n.set_strict(False)
+    assert t("sessions.no_such_key") == "sessions.no_such_key"
+    assert t("sessions.empty") == "No sessions yet. {key} starts one."
+
+
+def test_a_parameter_is_data_and_never_a_template():
+    assert t("sessions.empty", key="{key}%s{0}[b]") == "No sessions yet. {key}%s{0}[b] starts one."
+
+
+def test_the_language_can_be_switched_while_running():
+    set_language("zh")
+    assert t("sessions.empty", key="Ctrl+N") == "还没有会话。Ctrl+N 新建。"
+    set_language("en")
+    assert t("sessions.empty", key="Ctrl+N") == "No sessions yet. Ctrl+N starts one."
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh_TW"}, "zh"),
+        ({"LANG": "en_GB.UTF-8"}, "en"),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, "en"),
+        ({"LANG": "de_DE.UTF-8", "LC_MESSAGES": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "", "LC_ALL": ""}, "en"),
+        ({}, "en"),
+    ],
+)
+def test_the_locale_chooses_the_language(env, expected):
+    assert from_locale(env) == expected
+
+
+def test_an_error_of_the_core_is_translated_by_code_and_falls_back_to_its_english(monkeypatch):
+    monkeypatch.setitem(i18n._texts, "zh", {"errors.full": "磁盘只剩 {free} MB。{english}", "notices.hi": "你好"})
+    set_language("zh")
+    assert tell("full", {"free": 3}, "Disk full.") == "磁盘只剩 3 MB。Disk full."
+    assert tell("hi", {}, "Hello") == "你好"
+    assert tell("full", {}, "Disk full.") == "Disk full."
+    assert tell("unknown", {"a": 1}, "As it is.") == "As it is."
+    set_language("en")
+    assert tell("full", {"free": 3}, "Disk full.") == "Disk full."
+
+
+# -- glyphs -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_every_glyph_is_one_cell_and_ascii_when_asked(ascii_only):
+    symbols.set_ascii(ascii_only)
+    for name in symbols.NAMES:
+        for frame in range(9):
+            glyph = symbols.sym(name, frame)
+            assert cell_len(glyph) == 1
+            assert glyph.isascii() or not ascii_only
+
+
+def test_the_running_mark_steps_and_stands_still_with_reduced_motion():
+    assert len({symbols.sym("running", n) for n in range(8)}) == 8
+    assert symbols.sym("running", 8) == symbols.sym("running", 0)
+    symbols.set_reduced_motion(True)
+    assert {symbols.sym("running", n) for n in range(8)} == {symbols.STILL}
+
+
+def test_the_linux_console_gets_ascii(monkeypatch):
+    monkeypatch.setenv("TERM", "linux")
+    symbols.set_ascii(None)
+    assert symbols.sym("done") == "v"
+
+
+def test_no_text_uses_a_glyph_that_some_terminals_draw_two_cells_wide():
+    wide = set("●◐◆·…↑↓→×—│─▌■")
+    for language in i18n.LANGUAGES:
+        for key, text in texts(language).items():
+            assert not wide & set(text), key

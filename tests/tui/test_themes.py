@@ -1,0 +1,202 @@
+"""Themes: every pair that is used can be read, a broken file is named by line, words stay plain where they must."""
+
+import asyncio
+
+import pytest
+from textual.app import App
+from textual.color import Color
+from textual.widgets import Static
+
+from agent_core.errors import ConfigError
+from nanoherm_tui.themes import (
+    DEFAULT_THEME,
+    MIN_CONTRAST,
+    ROLES,
+    USED_ON,
+    Look,
+    contrast,
+    find_themes_dir,
+    load_theme,
+    load_themes,
+    to_textual,
+)
+
+SHIPPED = ("ansi", "high-contrast", "nanoherm-dark", "nanoherm-light")
+
+
+@pytest.fixture(scope="module")
+def themes():
+    found, broken = load_themes()
+    assert not broken
+    return found
+
+
+def test_the_four_shipped_themes_load_with_every_role(themes):
+    assert tuple(sorted(themes)) == SHIPPED
+    assert DEFAULT_THEME in themes
+    assert find_themes_dir().is_dir()
+    for theme in themes.values():
+        assert set(theme.roles) == set(ROLES)
+
+
+@pytest.mark.parametrize(("a", "b", "ratio"), [("#000000", "#ffffff", 21.0), ("#777777", "#777777", 1.0)])
+def test_contrast_is_that_of_wcag_2_whichever_colour_comes_first(a, b, ratio):
+    assert contrast(a, b) == pytest.approx(ratio)
+    assert contrast(b, a) == pytest.approx(ratio)
+
+
+def test_contrast_of_a_known_pair():
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize("name", [n for n in SHIPPED if n != "ansi"])
+def test_every_word_can_be_read_on_every_ground_it_is_used_on(themes, name):
+    look = Look(themes[name], no_color=False)
+    for ground, words in USED_ON.items():
+        for word in words:
+            style = look.style(word, ground)
+            ratio = contrast(style.color.get_truecolor().hex, style.bgcolor.get_truecolor().hex)
+            assert ratio >= MIN_CONTRAST, (word, ground, ratio)
+
+
+@pytest.mark.parametrize("name", [n for n in SHIPPED if n != "ansi"])
+def test_a_role_that_cannot_be_read_on_a_selection_becomes_the_selections_own_word_colour(themes, name):
+    look = Look(themes[name], no_color=False)
+    for word in ("text", "muted", "code"):
+        assert look.style(word, "selection").color == look.style("seltext", "selection").color
+
+
+def test_in_an_ansi_theme_words_are_the_terminals_default_and_only_marks_have_colour(themes):
+    look = Look(themes["ansi"], no_color=False)
+    for word in ("text", "muted", "accent", "ok", "warn", "fail", "code", "string"):
+        style = look.style(word, "panel")
+        assert style.color.is_default
+        assert style.bgcolor.is_default
+    assert look.mark("accent").color.name == "cyan"
+    assert look.mark("fail", "added_bg").color.name == "bright_red"
+    assert look.style("text", "selection").reverse
+    assert look.style("text", "added_word").underline
+    assert look.style("keyword").bold
+    assert not look.style("accent").bold
+
+
+def test_changed_words_are_underlined_in_high_contrast_too(themes):
+    assert Look(themes["high-contrast"], no_color=False).style("text", "removed_word").underline
+    assert not Look(themes["nanoherm-dark"], no_color=False).style("text", "removed_word").underline
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_no_color_leaves_no_colour_in_any_theme_but_keeps_selection_and_changed_words(themes, name, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    look = Look(themes[name])
+    for fg in (*ROLES, "keyword"):
+        for bg in USED_ON:
+            for style in (look.style(fg, bg), look.mark(fg, bg)):
+                assert style.color.is_default, (fg, bg)
+                assert style.bgcolor.is_default
+    assert look.style("text", "selection").reverse
+    assert look.style("text", "added_word").underline
+
+
+def test_behind_an_overlay_every_word_is_muted_and_no_tint_is_left(themes):
+    look = Look(themes["nanoherm-dark"], no_color=False, behind=True)
+    plain = look.style("muted", "panel")
+    for fg in ("text", "accent", "fail"):
+        for bg in ("panel", "selection", "added_bg", "removed_word"):
+            assert look.style(fg, bg, bold=True, underline=True) == plain
+
+
+def test_a_look_makes_each_style_once(themes):
+    look = Look(themes["nanoherm-dark"], no_color=False)
+    assert look.style("text", "panel", bold=True) is look.style("text", "panel", bold=True)
+
+
+async def _css_colours(themes, name):
+    theme = themes[name]
+
+    class Probe(App):
+        CSS = "Static { background: $panel; color: $muted; }"
+
+        def compose(self):
+            yield Static("x")
+
+    app = Probe()
+    app.register_theme(to_textual(theme))
+    app.theme = theme.name
+    async with app.run_test():
+        return app.query_one(Static).styles
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_css_variables_carry_the_roles(themes, name):
+    styles = asyncio.run(_css_colours(themes, name))
+    theme = themes[name]
+    if theme.ansi:
+        assert styles.background.ansi == -1
+        assert styles.color.ansi == -1
+    else:
+        assert styles.background == Color.parse(theme.roles["panel"])
+        assert styles.color == Color.parse(theme.roles["muted"])
+
+
+# -- a user's own files -------------------------------------------------------------------------------------------
+
+BROKEN = [
+    ("not yaml", "name: x\nroles: [\n", 3, "is not YAML"),
+    ("a list", "- a\n- b\n", 1, "expected"),
+    ("empty", "", 1, "expected"),
+    ("unknown key", "name: x\nbase: nanoherm-dark\ncolours: {}\n", 3, "'colours' is not known"),
+    ("unknown role", "base: nanoherm-dark\nroles:\n  ground: '#000000'\n  txt: '#ffffff'\n", 4, "'txt'"),
+    ("not a colour", "base: nanoherm-dark\nroles:\n  text: blueish\n", 3, "#rrggbb"),
+    ("unquoted hash", "base: nanoherm-dark\nroles:\n  text: #ffffff\n", 3, "one colour"),
+    ("two colours", "base: nanoherm-dark\nroles:\n  text: '#ffffff #000000'\n", 3, "one colour"),
+    ("hex in ansi", "base: ansi\nroles:\n  accent: '#ffffff'\n", 3, "ansi theme"),
+    ("missing roles", "name: x\nroles:\n  text: '#ffffff'\n", 1, "lacks ground"),
+    ("unknown base", "name: x\nbase: solarized\n", 2, "'solarized'"),
+    ("bad flag", "base: nanoherm-dark\ndark: maybe\n", 2, "true or false"),
+    ("bad name", "name: My Theme!\nbase: nanoherm-dark\n", 1, "small letters"),
+    ("control character", "base: nanoherm-dark\n\x00\n", 1, "is not YAML"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "words"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
+def test_a_broken_theme_is_named_with_file_and_line_and_skipped(tmp_path, text, line, words):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    (tmp_path / "good.yaml").write_text("base: nanoherm-dark\nroles:\n  accent: '#ff0000'\n")
+    found, broken = load_themes(tmp_path)
+    assert found["good"].roles["accent"] == "#ff0000"
+    assert "mine" not in found
+    assert len(broken) == 1
+    assert str(broken[0]).startswith(f"{path}:{line}: ")
+    assert words in str(broken[0])
+    assert broken[0].code == "theme_broken"
+
+
+def test_bytes_that_are_not_text_and_oversized_files_are_refused(tmp_path):
+    (tmp_path / "a.yaml").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "b.yaml").write_bytes(b"# " + b"x" * 100_000)
+    found, broken = load_themes(tmp_path)
+    assert sorted(found) == list(SHIPPED)
+    assert [e.params["reason"] for e in broken] == ["is not UTF-8 text", "is larger than 64 KB, which no theme needs"]
+
+
+def test_a_user_theme_takes_what_it_does_not_say_from_its_base_and_may_replace_a_shipped_one(tmp_path):
+    (tmp_path / "dark.yaml").write_text("name: nanoherm-dark\nbase: nanoherm-light\nroles:\n  accent: '#000080'\n")
+    found, broken = load_themes(tmp_path)
+    assert not broken
+    mine = found["nanoherm-dark"]
+    assert (mine.dark, mine.ansi) == (False, False)
+    assert mine.roles["accent"] == "#000080"
+    assert mine.roles["ground"] == found["nanoherm-light"].roles["ground"]
+
+
+def test_a_folder_that_is_not_there_is_no_error(tmp_path):
+    found, broken = load_themes(tmp_path / "themes")
+    assert sorted(found) == list(SHIPPED)
+    assert broken == []
+
+
+def test_a_file_that_cannot_be_read_says_so(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_theme(tmp_path / "gone.yaml", {})
