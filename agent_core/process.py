@@ -1,0 +1,518 @@
+"""Run programs: one spawner thread, output bounded while it is read, and process groups that really end.
+
+Every child is started by one long-lived thread, because the kernel's parent-death signal follows the thread that
+forked. No Python runs between fork and exec; the death signal itself is set by the program that is started (the
+sandbox launcher), not here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import codecs
+import errno
+import os
+import queue
+import selectors
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from agent_core import limits
+from agent_core.cancel import CancelScope
+from agent_core.ports import ExecResult
+
+MARKER: Final = "NANOHERM_COMMAND"
+"""Environment variable by which descendants that left their session are found again."""
+
+_HAS_PROC: Final = os.path.isdir("/proc/self")
+_CHUNK: Final = 64 * limits.KB
+_POLL: Final = 0.05
+_MARKER_ROOM: Final = 80  # the truncation marker counts inside the limit
+
+
+class HeadTail:
+    """Keeps the first and the last bytes of a stream of any length in bounded memory."""
+
+    def __init__(self, limit: int) -> None:
+        self._head_room = limit // 2
+        self._tail_room = limit - self._head_room
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        room = self._head_room - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data
+        # Trimmed only now and then, so that many small pieces cost linear time.
+        if len(self._tail) > 2 * self._tail_room:
+            del self._tail[: -self._tail_room]
+
+    def text(self) -> str:
+        """What was kept, as text. A cut is marked, and never splits a character (LIM-02, LIM-11)."""
+        if len(self._head) + len(self._tail) == self.total <= self._head_room + self._tail_room:
+            return (self._head + self._tail).decode("utf-8", "replace")
+        head = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._head))
+        tail = bytes(self._tail[-(self._tail_room - _MARKER_ROOM) :])
+        while tail and tail[0] & 0xC0 == 0x80:
+            tail = tail[1:]
+        shown = len(self._head) + len(tail)
+        marker = f"\n... [truncated: showing {shown} of {self.total} bytes]\n"
+        return head + marker + tail.decode("utf-8", "replace")
+
+
+# -- starting -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Request:
+    argv: Sequence[str]
+    cwd: Path
+    env: Mapping[str, str]
+    done: threading.Event
+    process: subprocess.Popen[bytes] | None = None
+    error: Exception | None = None
+
+
+class _Spawner:
+    """The one thread that starts children. It lives as long as the program."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._requests: queue.SimpleQueue[_Request] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def spawn(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        request = _Request(argv, cwd, env, threading.Event())
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._serve, name="spawner", daemon=True)
+                self._thread.start()
+        self._requests.put(request)
+        request.done.wait()
+        if request.error is not None:
+            raise request.error
+        assert request.process is not None
+        return request.process
+
+    def _serve(self) -> None:
+        while True:
+            request = self._requests.get()
+            try:
+                request.process = subprocess.Popen(
+                    request.argv,
+                    cwd=request.cwd,
+                    env=dict(request.env),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                    close_fds=True,
+                    bufsize=0,
+                )
+            except ValueError as error:  # a NUL or a lone surrogate: nothing the system could start
+                request.error = OSError(errno.EINVAL, f"cannot be passed to a program: {error}")
+            except Exception as error:  # handed to the thread that asked
+                request.error = error
+            request.done.set()
+
+
+_spawner = _Spawner()
+
+
+def spawn(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start `argv` in a session of its own, stdin empty, both streams piped and unbuffered. Raises OSError."""
+    return _spawner.spawn(argv, cwd, env)
+
+
+@contextmanager
+def running(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], cancel: CancelScope
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A helper program (ripgrep, git) whose output the caller reads; killed on cancel and on leaving the block."""
+    process = spawn(argv, cwd, env)
+    try:
+        with cancel.closing(process.kill):
+            yield process
+    finally:
+        process.kill()
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+        process.wait()
+
+
+# -- ending -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A process by id and start time, since ids are used again."""
+
+    pid: int
+    started: int
+
+
+def _stat(pid: int) -> tuple[str, int, int, int, int] | None:
+    """State, parent, group, session and start time (clock ticks since boot) of a process; None if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    if len(fields) < 20:
+        return None
+    return fields[0].decode("ascii", "replace"), int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19])
+
+
+def _has_marker(pid: int, marker: bytes) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return marker in file.read()
+    except OSError:
+        return False
+
+
+class _Family:
+    """A command's shell and everything that came from it.
+
+    A descendant is known by its session or group, by its parent, or, when it left both (setsid) and its parent is
+    gone, by the marker in its environment.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], marker: str) -> None:
+        self.process = process
+        self._marker = f"{MARKER}={marker}".encode()
+        stat = _stat(process.pid)
+        self._since = stat[4] if stat is not None else 0
+        self._known: set[_Member] = set()
+
+    def members(self) -> tuple[_Member, ...]:
+        """The living descendants, the shell itself excepted; empty where there is no /proc."""
+        shell = self.process.pid
+        found: dict[int, _Member] = {}
+        others: list[tuple[int, int, _Member]] = []
+        for pid in _process_ids():
+            stat = _stat(pid)
+            if pid == shell or stat is None or stat[0] in "ZX":
+                continue
+            _, parent, group, session, started = stat
+            member = _Member(pid, started)
+            if session == shell or group == shell or member in self._known:
+                found[pid] = member
+            elif started >= self._since:
+                others.append((pid, parent, member))
+        for pid, _, member in others:
+            if _has_marker(pid, self._marker):
+                found[pid] = member
+        grown = True
+        while grown:
+            grown = False
+            for pid, parent, member in others:
+                if pid not in found and parent in found:
+                    found[pid] = member
+                    grown = True
+        self._known.update(found.values())
+        return tuple(found[pid] for pid in sorted(found))
+
+    def signal(self, number: int) -> bool:
+        """Signal the group and every member outside it; True while anything is alive."""
+        members = self.members()
+        running = self.process.poll() is None
+        if running or _group_exists(self.process.pid):
+            _ignoring_gone(os.killpg, self.process.pid, number)
+        for member in members:
+            stat = _stat(member.pid)
+            if stat is not None and stat[4] == member.started and stat[2] != self.process.pid:
+                _ignoring_gone(os.kill, member.pid, number)
+        return running or bool(members)
+
+    def alive(self) -> bool:
+        if self.process.poll() is None:
+            return True
+        return bool(self.members()) if _HAS_PROC else _group_exists(self.process.pid)
+
+    def wait_gone(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while self.alive():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL)
+        return True
+
+    def finish(self) -> None:
+        """After TERM: wait out the grace, then KILL until nothing is left (bounded)."""
+        if not self.wait_gone(limits.COMMAND_TERM_GRACE):
+            self.signal(signal.SIGKILL)
+            # A fork racing the first sweep is caught by a later one.
+            while self.alive() and not self.wait_gone(_POLL * 4):
+                if not self.signal(signal.SIGKILL):
+                    break
+        _families.discard(self)
+
+
+def _process_ids() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+
+
+def _group_exists(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _ignoring_gone(send: Callable[[int, int], None], target: int, number: int) -> None:
+    try:
+        send(target, number)
+    except (ProcessLookupError, PermissionError):  # gone meanwhile, or became another user's (sudo)
+        pass
+
+
+class _Families:
+    """The families that still run, so that none outlives the program."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._all: set[_Family] = set()
+
+    def add(self, family: _Family) -> None:
+        with self._lock:
+            self._all.add(family)
+
+    def discard(self, family: _Family) -> None:
+        with self._lock:
+            self._all.discard(family)
+
+    def kill_all(self) -> None:
+        with self._lock:
+            families = list(self._all)
+        for family in families:
+            family.signal(signal.SIGKILL)
+
+
+_families = _Families()
+atexit.register(_families.kill_all)
+
+
+def kill_all() -> None:
+    """Kill every command that still runs, at once. For leaving the program; also registered with atexit."""
+    _families.kill_all()
+
+
+# -- running ------------------------------------------------------------------------------------------------------
+
+
+class _Wake:
+    """A file descriptor that any thread may make readable, also after it was closed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+        self._open = True
+
+    def set(self) -> None:
+        with self._lock:
+            if self._open:
+                try:
+                    os.write(self._writer, b"x")
+                except BlockingIOError:  # full is as readable as it gets
+                    pass
+
+    def close(self) -> None:
+        with self._lock:
+            if self._open:
+                self._open = False
+                os.close(self.reader)
+                os.close(self._writer)
+
+
+def run(
+    argv: Sequence[str],
+    cwd: Path,
+    *,
+    env: Mapping[str, str],
+    timeout: float,
+    cancel: CancelScope,
+    on_output: Callable[[str], None] | None = None,
+    stream_limit: int = limits.COMMAND_STREAM,
+) -> ExecResult:
+    """Run a program to its end, its time limit (seconds) or `cancel`, whichever is first.
+
+    Both streams are drained all the time, whatever is kept of them (LIM-10). A child that outlives the program and
+    holds a pipe is waited for no longer than limits.COMMAND_PIPE_GRACE, named in `left_running`, and ended (TERM,
+    then KILL). On cancel this returns at once while the ending goes on. `on_output` gets the output as it arrives,
+    in this thread. Raises OSError when the program cannot be started.
+    """
+    marker = uuid.uuid4().hex
+    started = time.monotonic()
+    process = spawn(argv, cwd, {**env, MARKER: marker})
+    family = _Family(process, marker)
+    _families.add(family)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    streams = (HeadTail(stream_limit), HeadTail(stream_limit))
+    drain = _Drain(process, dict(zip((process.stdout, process.stderr), streams, strict=True)), on_output)
+    wake = _Wake()
+    try:
+        with cancel.closing(wake.set):
+            ended = drain.until_exit(started + timeout, wake.reader, lambda: cancel.cancelled)
+            left: tuple[int, ...] = ()
+            if ended == "exit":
+                left = _linger(family, drain)
+            elif ended == "timeout":
+                family.signal(signal.SIGTERM)
+                # A program that tidies up on TERM may still say something useful.
+                drain.until_exit(time.monotonic() + limits.COMMAND_TERM_GRACE, wake.reader, lambda: cancel.cancelled)
+            if ended != "exit" or left:
+                family.signal(signal.SIGTERM)
+                threading.Thread(target=family.finish, name="reaper", daemon=True).start()
+            else:
+                _families.discard(family)
+    except BaseException:  # `on_output` raised: nothing may be left running behind it
+        family.signal(signal.SIGKILL)
+        _families.discard(family)
+        raise
+    finally:
+        wake.close()
+        drain.close()
+    code = process.poll() if ended == "exit" else None
+    return ExecResult(
+        exit_code=code if code is not None and code >= 0 else None,
+        stdout=streams[0].text(),
+        stderr=streams[1].text(),
+        seconds=time.monotonic() - started,
+        timed_out=ended == "timeout",
+        interrupted=ended == "cancel",
+        signal=-code if code is not None and code < 0 else None,
+        stdout_bytes=streams[0].total,
+        stderr_bytes=streams[1].total,
+        left_running=left,
+    )
+
+
+def _linger(family: _Family, drain: _Drain) -> tuple[int, ...]:
+    """Give what outlived the program a moment to end by itself; the ids of what did not."""
+    deadline = time.monotonic() + limits.COMMAND_PIPE_GRACE
+    members = family.members()
+    while members and time.monotonic() < deadline:
+        time.sleep(_POLL)
+        drain.for_seconds(0)
+        members = family.members()
+    # Without descendants the pipes hold only what has been written already.
+    drain.for_seconds(0 if members else limits.COMMAND_PIPE_GRACE)
+    return tuple(member.pid for member in members)
+
+
+class _Drain:
+    """Reads both pipes of a process in the calling thread, into bounded buffers."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        buffers: Mapping[IO[bytes], HeadTail],
+        on_output: Callable[[str], None] | None,
+    ) -> None:
+        self._process = process
+        self._selector = selectors.DefaultSelector()
+        self._buffers = buffers
+        self._on_output = on_output
+        self._decoders = {pipe: codecs.getincrementaldecoder("utf-8")("replace") for pipe in buffers}
+        self._pipes = {pipe.fileno(): pipe for pipe in buffers}
+        self._pidfd: int | None = None
+        for pipe in buffers:
+            os.set_blocking(pipe.fileno(), False)
+            self._selector.register(pipe, selectors.EVENT_READ)
+        if hasattr(os, "pidfd_open"):
+            try:
+                self._pidfd = os.pidfd_open(process.pid)
+                self._selector.register(self._pidfd, selectors.EVENT_READ)
+            except OSError:  # an old kernel: the exit is polled for
+                self._pidfd = None
+
+    def until_exit(self, deadline: float, wake: int, cancelled: Callable[[], bool]) -> str:
+        """Read until the process ends, the deadline (monotonic seconds) passes, or `wake` becomes readable."""
+        self._selector.register(wake, selectors.EVENT_READ)
+        try:
+            while True:
+                if cancelled():
+                    return "cancel"
+                if self._process.poll() is not None:
+                    return "exit"
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return "timeout"
+                self._step(left if self._pidfd is not None else min(left, _POLL))
+        finally:
+            self._selector.unregister(wake)
+
+    def for_seconds(self, seconds: float) -> None:
+        """Read what is there, waiting up to `seconds` for the pipes to close."""
+        if self._pidfd is not None and self._pidfd in self._selector.get_map():
+            self._selector.unregister(self._pidfd)
+        deadline = time.monotonic() + seconds
+        while self._selector.get_map():
+            left = max(deadline - time.monotonic(), 0)
+            if not self._step(left) or not left:
+                return
+
+    def _step(self, timeout: float) -> bool:
+        """Wait for one round of events and read; False when there was none."""
+        events = self._selector.select(timeout)
+        for key, _ in events:
+            pipe = self._pipes.get(key.fd)
+            if pipe is not None:
+                self._read(pipe)
+        return bool(events)
+
+    def _read(self, pipe: IO[bytes]) -> None:
+        try:
+            data = os.read(pipe.fileno(), _CHUNK)
+        except BlockingIOError:
+            return
+        if data:
+            self._buffers[pipe].add(data)
+        else:
+            self._selector.unregister(pipe)
+        if self._on_output is not None:
+            text = self._decoders[pipe].decode(data, final=not data)
+            if text:
+                self._on_output(text)
+
+    def close(self) -> None:
+        self._selector.close()
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+        for pipe in self._buffers:
+            pipe.close()
+
+
+class LocalBackend:
+    """Commands on this machine, without a sandbox (ports.TerminalBackend)."""
+
+    def execute(
+        self,
+        command: str,
+        cwd: Path,
+        *,
+        timeout: float,
+        env: Mapping[str, str],
+        cancel: CancelScope,
+        on_output: Callable[[str], None] | None = None,
+    ) -> ExecResult:
+        return run(("/bin/sh", "-c", command), cwd, env=env, timeout=timeout, cancel=cancel, on_output=on_output)

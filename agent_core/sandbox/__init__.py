@@ -1,0 +1,1 @@
+"""What a command may see and touch: its environment, and the walls around it."""
