@@ -31,6 +31,13 @@ OPEN_TRIES: Final = 128  # of one openat2 that asks to be tried again
 NEAR_NAMES: Final = 3  # file names suggested for one that is missing
 NEAR_NAMES_SCAN: Final = 2_000  # names of a folder looked at for that
 DIFF_LINES: Final = 2_000  # lines of a FileDiff kept as data; the rest is counted
+DIFF_COMPARE: Final = 1_000_000  # product of two line counts up to which a gap is compared line by line
+MATCH_PLACES: Final = 5  # places of a file shown when an edit's old text is missing or ambiguous
+MATCH_PLACE_LINES: Final = 8  # lines of one such place
+MATCH_LINE_CHARS: Final = 200  # of one such line
+MATCH_CANDIDATES: Final = 50  # occurrences of one line that are considered for "nearest"
+MATCH_NEAREST_LINES: Final = 20_000  # lines compared word by word
+MATCH_COMPARE: Final = 1_000_000  # product of two lengths up to which texts are compared character by character
 
 # -- commands ----------------------------------------------------------------------------------------------------
 COMMAND_STREAM: Final = 256 * KB  # captured head and tail of each stream, cut while reading (LIM-02)
@@ -57,6 +64,11 @@ STREAM_AFTER_FINISH: Final = 5.0  # for the usage chunk after finish_reason
 RETRY_ATTEMPTS: Final = 3  # in all, the first included
 RETRY_BASE: Final = 0.5
 RETRY_CAP: Final = 30.0
+RETRY_JITTER: Final = 0.1  # of the wait, so that many clients do not come back at once (LLM-09)
+FIELD_REASKS: Final = 6  # one request asked again without fields the server refused
+REPLY_QUEUE: Final = 64  # pieces between the reading thread and the loop
+HEALTH_TIMEOUT: Final = 10.0  # asking a server for its models when a person waits
+MODEL_LIST: Final = 2 * MB  # a server's list of models
 RETRY_AFTER_MAX: Final = 60.0  # a longer Retry-After fails at once and says when
 REPLY_BYTES: Final = 32 * MB  # one whole reply; a runaway server must not fill memory
 SSE_EVENT: Final = 8 * MB  # one event
@@ -84,6 +96,7 @@ HISTORY_ENTRIES: Final = 1_000  # composer history on disk
 TITLE_CHARS: Final = 60  # automatic session titles
 
 # -- words -------------------------------------------------------------------------------------------------------
+PROBLEM_CHARS: Final = 80  # of a wrong argument quoted back to the model
 SUBJECT_CHARS: Final = 200  # a tool card's subject before it is cut to the screen's width
 PREVIEW_LINES: Final = 3  # of a failed tool card
 ARGUMENTS_BYTES: Final = 4 * MB  # a tool call's arguments as received

@@ -1,0 +1,175 @@
+"""Tool arguments as a model writes them, made to fit the tool's schema, or explained so that it can do better."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from agent_core import limits
+
+_INTEGER: Final = re.compile(r"[+-]?\d{1,300}")
+_WORDS: Final = {
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+def coerce(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The arguments in the types of `schema` (an object schema), and what is wrong with them.
+
+    A value of another type is taken where its meaning is plain: "3" for 3, "true" for true, JSON text for a list or
+    an object. Unknown arguments are dropped; they are named when something is missing, because one is often the
+    other under another name. Only with no problems may the tool run. Defaults of the schema are filled in.
+    """
+    problems: list[str] = []
+    value = _object(dict(arguments), schema, "", problems)
+    return value, tuple(problems)
+
+
+def coerce_value(value: Any, expected: str, schema: Mapping[str, Any] | None = None) -> Any:
+    """`value` as JSON Schema type `expected` if its meaning is plain, else unchanged."""
+    if fits(value, expected):
+        return value
+    if isinstance(value, str):
+        return _from_text(value, expected, bool((schema or {}).get("nullable")))
+    if expected == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if expected == "string" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    return value
+
+
+def fits(value: Any, expected: str) -> bool:
+    """Is `value` of JSON Schema type `expected`?"""
+    match expected:
+        case "string":
+            return isinstance(value, str)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        case "boolean":
+            return isinstance(value, bool)
+        case "array":
+            return isinstance(value, list)
+        case "object":
+            return isinstance(value, dict)
+        case "null":
+            return value is None
+    return True
+
+
+def _from_text(text: str, expected: str, nullable: bool) -> Any:
+    plain = text.strip()
+    if nullable and plain.lower() == "null":
+        return None
+    match expected:
+        case "integer" | "number" if _INTEGER.fullmatch(plain):
+            return int(plain)
+        case "integer" | "number":
+            number = _number(plain)
+            if number is None or (expected == "integer" and not number.is_integer()):
+                return text
+            return int(number) if expected == "integer" else number
+        case "boolean":
+            return {"true": True, "false": False}.get(plain.lower(), text)
+        case "array" | "object":
+            try:
+                value = json.loads(plain)
+            except (ValueError, RecursionError):
+                return text
+            return value if fits(value, expected) else text
+    return text
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+# -- a whole call -------------------------------------------------------------------------------------------------
+
+
+def _object(given: dict[str, Any], schema: Mapping[str, Any], where: str, problems: list[str]) -> dict[str, Any]:
+    properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+    required = schema.get("required", ())
+    out: dict[str, Any] = {}
+    for name, part in properties.items():
+        if given.get(name) is not None:
+            out[name] = _value(given[name], part, _join(where, name), problems)
+        elif name not in required and "default" in part:
+            out[name] = part["default"]
+    missing = [name for name in required if given.get(name) is None]
+    unknown = [name for name in given if name not in properties]
+    problems += [_missing(_join(where, name), name, properties[name], unknown) for name in missing]
+    return out
+
+
+def _missing(shown: str, name: str, part: Mapping[str, Any], unknown: list[str]) -> str:
+    text = f'missing "{shown}" ({_WORDS.get(part.get("type", ""), "a value")})'
+    if not unknown:
+        return text
+    near = difflib.get_close_matches(name, unknown, n=1, cutoff=0.4)
+    if near:
+        return f'{text}: you sent "{_short(near[0])}", call it "{shown}"'
+    return f"{text}: unknown names were ignored ({', '.join(map(_short, unknown[:5]))})"
+
+
+def _value(value: Any, schema: Mapping[str, Any], where: str, problems: list[str]) -> Any:
+    expected = schema.get("type", "")
+    if expected == "array" and not isinstance(value, (list, str)) and _item_fits(value, schema):
+        value = [value]  # one item where a list of them is wanted
+    value = coerce_value(value, expected, schema)
+    if expected == "array" and isinstance(value, str) and schema.get("items", {}).get("type") == "string":
+        value = [value]
+    if not fits(value, expected):
+        problems.append(f'"{where}" must be {_WORDS.get(expected, expected)}, not {_short(value)}')
+        return value
+    if expected == "object":
+        return _object(value, schema, where, problems) if "properties" in schema else value
+    if expected == "array":
+        items = schema.get("items", {})
+        return [_value(item, items, f"{where}[{i}]", problems) for i, item in enumerate(value)]
+    if "enum" in schema and value not in schema["enum"]:
+        return _enum(value, schema["enum"], where, problems)
+    return value
+
+
+def _item_fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    expected = schema.get("items", {}).get("type", "")
+    return bool(expected) and fits(value, expected)
+
+
+def _enum(value: Any, allowed: list[Any], where: str, problems: list[str]) -> Any:
+    """The allowed value that differs only in case, blanks and hyphens, or a problem."""
+
+    def plain(v: Any) -> str:
+        return re.sub(r"[\s_-]+", "_", str(v).strip().lower())
+
+    for choice in allowed:
+        if plain(choice) == plain(value):
+            return choice
+    choices = ", ".join(map(str, allowed))
+    problems.append(f'"{where}" must be one of {choices}, not {_short(value)}')
+    return value
+
+
+def _join(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) <= limits.PROBLEM_CHARS else text[: limits.PROBLEM_CHARS] + "..."
