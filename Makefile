@@ -1,0 +1,48 @@
+# make run     set up what is missing and start the program
+# make test    set up what is missing and run the tests
+# make lint    style, types and import contracts
+# make wheel   build the wheel into dist/
+# make lock    pin the dependencies anew, with hashes
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test lint wheel lock clean
+
+run: $(VENV)/.run
+	@$(BIN)/python -m nanoherm_tui $(ARGS)
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+wheel: $(VENV)/.test
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
+
+# The stamps are newer than what they were made from, so a second run skips the set-up.
+$(VENV)/.run: requirements.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+		echo "A virtual environment could not be made. On Debian: apt install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@touch $@
+
+$(VENV)/.test: requirements-test.txt $(VENV)/.run
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-test.txt
+	@touch $@
+
+lock:
+	$(BIN)/python -m pip install --quiet pip-tools
+	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe --no-header --no-emit-index-url \
+		--no-emit-trusted-host --no-emit-find-links --output-file requirements.txt pyproject.toml
+	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe --no-header --no-emit-index-url \
+		--no-emit-trusted-host --no-emit-find-links --extra test --constraint requirements.txt \
+		--output-file requirements-test.txt pyproject.toml
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

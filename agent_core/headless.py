@@ -1,0 +1,132 @@
+"""The face without a screen (`-p`): one turn, its text or its events on standard output.
+
+stdout carries the result alone; what a person should know meanwhile goes to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from typing import Any, Literal, TextIO
+
+from agent_core import events, names
+from agent_core.errors import RETRYABLE
+from agent_core.events import Envelope, TurnFinished
+from agent_core.host import Host
+from agent_core.intents import Interrupt, Submit
+from agent_core.messages import Usage, usage_to_json
+from agent_core.session import LiveSession
+
+OutputFormat = Literal["text", "json", "stream-json"]
+OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("text", "json", "stream-json")
+
+CONFIG_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "not_found"})
+"""Error codes that say the set-up is wrong, not the work."""
+
+
+def run(host: Host, session: LiveSession, prompt: str, form: OutputFormat, out: TextIO = sys.stdout) -> int:
+    """Run one turn with `prompt` and write it to `out`. Returns the exit code."""
+    came = threading.Event()
+    stopped_by: list[int] = []
+
+    def stop(number: int, frame: object) -> None:
+        stopped_by.append(number)
+        session.send(Interrupt(abandon=len(stopped_by) > 1))
+        came.set()
+
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        session.mailbox.listen(lambda urgent: came.set())
+        session.send(Submit(prompt))
+        report = _Report(session.id, form, out)
+        while report.end is None:
+            came.wait(1.0)  # a plain wait() would keep signals from being handled
+            came.clear()
+            for envelope in session.mailbox.drain():
+                report.take(envelope)
+        report.finish()
+        return _exit_code(report, stopped_by)
+    except BrokenPipeError:  # the reader has seen enough
+        return names.EXIT_FAILED
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+class _Report:
+    """What has come of the turn so far, written in one of the forms."""
+
+    def __init__(self, session_id: str, form: OutputFormat, out: TextIO) -> None:
+        self._session_id = session_id
+        self._form = form
+        self._out = out
+        self._usage = Usage()
+        self._errors: list[events.ErrorRaised] = []
+        self.end: TurnFinished | None = None
+
+    @property
+    def error_code(self) -> str:
+        return self.end.error_code if self.end is not None else ""
+
+    def take(self, envelope: Envelope) -> None:
+        event = envelope.event
+        if isinstance(event, events.HistoryChanged):
+            return  # what was said before is not part of this turn
+        if self._form == "stream-json":
+            self._write(events.to_json(envelope))
+        if isinstance(event, events.UsageReported):
+            self._usage += event.usage
+        elif isinstance(event, events.Notice) and event.level == "warning":
+            _tell(event.text)
+        elif isinstance(event, events.ErrorRaised):
+            self._errors.append(event)
+            _tell(event.text)
+        elif isinstance(event, TurnFinished):
+            self.end = event
+
+    def finish(self) -> None:
+        assert self.end is not None
+        if self._form == "text":
+            if self.end.text:
+                self._out.write(self.end.text.rstrip("\n") + "\n")
+                self._out.flush()
+            return
+        self._write(
+            {
+                "type": "result",
+                "session_id": self._session_id,
+                "outcome": self.end.outcome,
+                "text": self.end.text,
+                "steps": self.end.steps,
+                "seconds": round(self.end.seconds, 3),
+                "usage": usage_to_json(self._usage),
+                "errors": [{"code": e.code, "text": e.text} for e in self._errors],
+            }
+        )
+
+    def _write(self, data: dict[str, Any]) -> None:
+        self._out.write(json.dumps(data, ensure_ascii=False) + "\n")
+        self._out.flush()
+
+
+def _tell(text: str) -> None:
+    print(f"{names.APP}: {text}", file=sys.stderr)
+
+
+def _exit_code(report: _Report, stopped_by: list[int]) -> int:
+    assert report.end is not None
+    if stopped_by:
+        return names.EXIT_TERMINATED if stopped_by[0] == signal.SIGTERM else names.EXIT_INTERRUPTED
+    if report.end.outcome == "failed":
+        return _failed_code(report.error_code)
+    return {"completed": names.EXIT_OK, "interrupted": names.EXIT_INTERRUPTED, "cap": names.EXIT_CAP}[
+        report.end.outcome
+    ]
+
+
+def _failed_code(code: str) -> int:
+    if code in CONFIG_CODES:
+        return names.EXIT_CONFIG
+    return names.EXIT_RETRY_LATER if code in RETRYABLE else names.EXIT_FAILED

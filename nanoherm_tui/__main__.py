@@ -1,0 +1,7 @@
+"""`python -m nanoherm_tui` is the same as `nanoherm-tui`."""
+
+import sys
+
+from nanoherm_tui.cli import main
+
+sys.exit(main())

@@ -1,0 +1,126 @@
+"""Between the core's threads and the screen's loop: mailboxes become one batch per 40 ms.
+
+Nothing here blocks the loop, and no worker ever waits for the screen: a worker appends to its mailbox and, when that
+was empty, schedules one callback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from agent_core.errors import AgentError
+from agent_core.events import Envelope
+from agent_core.session import LiveSession
+from nanoherm_tui import limits
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+Deliver = Callable[[Sequence[Envelope]], None]
+
+
+class Bridge:
+    """Drains the mailboxes of the watched sessions and hands each batch to `deliver` on the loop.
+
+    Batches come at most once in limits.BATCH_SECONDS; an urgent event (approval, error, tool start, turn end) brings
+    its batch at once. With nothing to drain the timer stops: an idle program does nothing.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, deliver: Deliver) -> None:
+        self._loop = loop
+        self._deliver = deliver
+        self._sessions: dict[str, LiveSession] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+        self._last = float("-inf")
+        self.batch_times: list[tuple[float, bool]] = []
+        """(loop time, urgent) of the newest batches, for tests and diagnostics."""
+
+    def watch(self, session: LiveSession) -> None:
+        self._sessions[session.id] = session
+        session.mailbox.listen(self._wake)
+
+    def forget(self, session_id: str) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.mailbox.listen(lambda urgent: None)
+
+    def close(self) -> None:
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _wake(self, urgent: bool) -> None:
+        """Called in a worker's thread."""
+        try:
+            self._loop.call_soon_threadsafe(self._woken, urgent)
+        except RuntimeError:  # the loop has ended; the program is closing
+            pass
+
+    def _woken(self, urgent: bool) -> None:
+        if urgent:
+            self._flush(urgent=True)
+        elif self._timer is None:
+            wait = max(0.0, self._last + limits.BATCH_SECONDS - self._loop.time())
+            self._timer = self._loop.call_later(wait, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._flush(urgent=False)
+
+    def _flush(self, *, urgent: bool) -> None:
+        if self._closed:
+            return
+        batch = [envelope for session in list(self._sessions.values()) for envelope in session.mailbox.drain()]
+        if not batch:
+            return
+        self._last = self._loop.time()
+        self.batch_times.append((self._last, urgent))
+        del self.batch_times[: -limits.BATCH_TIMES]
+        self._deliver(batch)
+        # More is likely on its way: look again after the interval rather than wait for a wake that costs a callback.
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(limits.BATCH_SECONDS, self._tick)
+
+
+class Desk:
+    """One thread that does what would block the screen: store, files, network. Work is done in order."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, failed: Callable[[AgentError], None]) -> None:
+        self._loop = loop
+        self._failed = failed
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="desk", daemon=True).start()
+
+    def do(self, work: Callable[[], T], then: Callable[[T], None] = lambda result: None) -> None:
+        """Run `work` on the desk's thread, then `then` with its result on the loop; an AgentError goes to `failed`."""
+
+        def job() -> None:
+            try:
+                result = work()
+            except AgentError as error:
+                self._back(self._failed, error)
+            except Exception as error:  # the desk must survive whatever one job does
+                log.exception("desk job failed")
+                self._back(self._failed, AgentError("crash", f"{type(error).__name__}: {error}. The log has more."))
+            else:
+                self._back(then, result)
+
+        self._work.put(job)
+
+    def _back(self, call: Callable[[T], None], value: T) -> None:
+        try:
+            self._loop.call_soon_threadsafe(call, value)
+        except RuntimeError:  # the loop has ended
+            pass
+
+    def _run(self) -> None:
+        while True:
+            self._work.get()()

@@ -1,0 +1,50 @@
+"""What Ctrl+C and Esc do, decided in one place. Pure: the situation in, the step out.
+
+A running turn is always what Ctrl+C stops; it never quits while one runs, and never approves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agent_core.events import SessionState
+from nanoherm_tui import limits
+
+Step = Literal["stop", "abandon", "copy", "clear_selection", "clear_draft", "hint", "quit", "rewind", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a key is pressed. Times are monotonic seconds; `last` is the same key's last press that counted."""
+
+    state: SessionState
+    now: float
+    last: float = float("-inf")
+    selection: bool = False
+    draft: bool = False
+
+    @property
+    def again(self) -> bool:
+        return self.now - self.last <= limits.AGAIN_SECONDS
+
+
+def ctrl_c(moment: Moment) -> Step:
+    if moment.state in ("running", "asking"):
+        return "stop"
+    if moment.state == "stopping":
+        return "abandon" if moment.again else "stop"
+    if moment.selection:
+        return "copy"
+    if moment.draft:
+        return "clear_draft"
+    return "quit" if moment.again else "hint"
+
+
+def escape(moment: Moment) -> Step:
+    """Esc in the composer or the transcript; an open approval panel handles its own."""
+    if moment.state == "running":
+        return "stop"
+    if moment.selection:
+        return "clear_selection"
+    return "nothing"

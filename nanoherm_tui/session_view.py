@@ -1,0 +1,125 @@
+"""What the screen knows of one session besides its transcript: status, questions, plan, pending texts.
+
+A reducer like the transcript's: events in, the names of what changed out. No Textual here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agent_core import events
+from agent_core.events import Event, SessionState
+from agent_core.messages import FileDiff, Usage
+from agent_core.names import Mode
+from agent_core.ports import Question, TodoItem
+from agent_core.session import LiveSession
+from nanoherm_tui.transcript.model import TranscriptModel
+
+Part = Literal["status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    question: Question
+    deadline: float
+    """Seconds since the epoch."""
+
+
+@dataclass(slots=True)
+class SessionView:
+    """One session as the screen shows it. Lives on the screen's thread only."""
+
+    session: LiveSession
+    model: TranscriptModel = field(default_factory=TranscriptModel)
+    state: SessionState = "idle"
+    title: str = ""
+    mode: Mode = "ask"
+    model_label: str = ""
+    waiting: list[Waiting] = field(default_factory=list)
+    plan: tuple[TodoItem, ...] = ()
+    steers: tuple[str, ...] = ()
+    queued: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    context_percent: int | None = None
+    step: int = 0
+    turn_started: float = 0.0
+    """Monotonic seconds; 0 while idle."""
+    updated: float = field(default_factory=time.time)
+    unread: bool = False
+    stored: bool = False
+    diffs: list[FileDiff] = field(default_factory=list)
+    errors: list[events.ErrorRaised] = field(default_factory=list)
+    returned: list[str] = field(default_factory=list)
+    """Pending texts that came back, for the composer to take."""
+
+    @property
+    def id(self) -> str:
+        return self.session.id
+
+    def take(self, batch: Iterable[Event]) -> set[Part]:
+        """Reduce a batch. Returns the parts of the screen that may have changed; a delta changes none of them."""
+        changed: set[Part] = set()
+        for event in batch:
+            self._take(event, changed)
+        return changed
+
+    def _take(self, event: Event, changed: set[Part]) -> None:
+        match event:
+            case events.TextDelta() | events.ReasoningDelta() | events.ToolProgress():
+                return
+            case events.StateChanged(state):
+                self.state = state
+                changed |= {"status", "list"}
+            case events.TurnStarted():
+                self.turn_started, self.step, self.stored = time.monotonic(), 0, True
+                changed |= {"status", "list"}
+            case events.StepStarted(step):
+                self.step = step
+                changed.add("status")
+            case events.TurnFinished():
+                self.turn_started, self.unread, self.updated = 0.0, True, time.time()
+                changed |= {"status", "list"}
+            case events.TitleChanged(title):
+                self.title = title
+                changed |= {"title", "list"}
+            case events.ModeChanged(mode):
+                self.mode = mode
+                changed |= {"status", "mode"}
+            case events.ModelChanged(label=label):
+                self.model_label = label
+                changed.add("status")
+            case events.UsageReported(usage, tokens, window):
+                self.usage += usage
+                self.context_percent = round(100 * tokens / window) if tokens is not None and window else None
+                changed.add("status")
+            case events.PlanChanged(items):
+                self.plan = items
+                changed.add("plan")
+            case events.QuestionAsked(question, deadline):
+                self.waiting.append(Waiting(question, deadline))
+                changed |= {"questions", "status", "list"}
+            case events.QuestionClosed(question_id):
+                self.waiting = [w for w in self.waiting if w.question.id != question_id]
+                changed |= {"questions", "status", "list"}
+            case events.PendingChanged(steers, queued):
+                self.steers, self.queued = steers, queued
+                changed.add("pending")
+            case events.TextReturned(text):
+                self.returned.append(text)
+                changed.add("returned")
+            case events.ErrorRaised():
+                self.errors.append(event)
+                changed.add("error")
+            case events.ToolFinished(diffs=diffs):
+                if diffs and event.ok:
+                    self.diffs.extend(diffs)
+                    changed.add("diffs")
+            case events.HistoryChanged(messages):
+                self.stored = self.stored or bool(messages)
+                self.diffs = [d for m in messages if m.result is not None and m.result.ok for d in m.result.diffs]
+                changed |= {"diffs", "title"}
+            case _:
+                return

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# The installed wheel, used from another folder with a new home: tests/wheel_smoke.sh BIN_DIR
+set -euo pipefail
+bin=$1
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mkdir "$scratch/home" "$scratch/elsewhere"
+cd "$scratch/elsewhere"
+export HOME="$scratch/home"
+unset NANOHERMES_HOME NANOHERMES_MODEL NANOHERMES_BASE_URL NANOHERMES_API_KEY
+
+"$bin/nanoherm-tui" --version
+
+echo "-- a headless turn of the demo"
+"$bin/nanoherm-tui" --demo -p "fix the failing test" --output-format json >"$scratch/turn.json"
+"$bin/python" - "$scratch/turn.json" <<'PY'
+import json, sys
+turn = json.load(open(sys.argv[1]))
+assert turn["outcome"] == "completed", turn
+assert turn["steps"] >= 3, turn
+assert "refused" in turn["text"], "nobody is there to allow the edit, and the demo must say so"
+PY
+
+echo "-- what the import of the core loads"
+"$bin/python" "$here/architecture/import_hygiene.py"
+
+"$bin/python" - <<'PY'
+from nanoherm_tui.themes import find_themes_dir
+names = {p.stem for p in find_themes_dir().glob("*.yaml")}
+assert {"nanoherm-dark", "nanoherm-light"} <= names, names
+PY
+echo "wheel ok"
