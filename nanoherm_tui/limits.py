@@ -24,3 +24,27 @@ WORD_DIFF_LINES: Final = 60  # removed or added lines in a row; a larger rewrite
 HIGHLIGHT_LINES: Final = 100  # coloured at once when first seen, so that no painting takes longer than a frame or two
 HIGHLIGHT_CHARS: Final = 2_000  # a longer line is data, not code
 AGE_EVERY: Final = 30.0  # seconds between two looks at the ages in the session list
+
+# -- the transcript -----------------------------------------------------------------------------------------------
+BLOCK: Final = 4 * KB  # characters; a block is drawn in one go, so this bounds the work of one tick
+BLOCK_HARD: Final = 16 * KB  # a list item or a fence inside one is cut here even where the cut shows
+CODE_CHUNK_LINES: Final = 100  # lines of a long fence drawn and coloured at once
+ROW_CACHE_BLOCKS: Final = 600  # drawn blocks kept; twenty screens, so that paging back and forth redraws nothing
+USER_LINES: Final = 24  # a longer message of the user's is folded
+USER_LINES_FOLDED: Final = 12  # what a folded one shows
+CARD_LINES: Final = 20  # of a result on an unfolded card; the dock has all of it
+
+# -- layout and time ---------------------------------------------------------------------------------------------
+WIDE: Final = 140  # columns from which three panes stand side by side
+DOCK_BESIDE: Final = 110  # columns from which the dock stands beside the transcript
+NARROW: Final = 80  # columns under which a pane opens over the whole screen
+SHORT: Final = 20  # rows under which there is no title row
+SESSIONS_WIDE: Final = 28
+SESSIONS_MEDIUM: Final = 24
+DOCK_SHARE_WIDE: Final = 0.38
+DOCK_SHARE_MEDIUM: Final = 0.45
+BATCH_SECONDS: Final = 0.04  # between two batches of events; 25 frames a second
+BATCH_TIMES: Final = 1_000  # kept for tests and diagnostics
+AGAIN_SECONDS: Final = 2.0  # "press again" counts within this time
+TICK_SECONDS: Final = 0.25  # running marks step four times a second
+GC_IDLE_SECONDS: Final = 2.0  # a collection when nothing has happened for this long

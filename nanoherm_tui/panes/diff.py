@@ -1,0 +1,275 @@
+"""Changes of files as rows: numbers, signs, tints; what changed inside a line in a stronger tint.
+
+While browsing a line is cut at the pane's edge; while a change waits for an answer it is wrapped, so that nothing that
+is approved is hidden.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from agent_core.messages import DiffLine, FileDiff, Hunk
+from nanoherm_tui import limits
+from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans
+from nanoherm_tui.panes.syntax import PLAIN, Run, colour, lexer_for
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import clean, cut_path, width, wrap_code_spans
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+NUMBER = 4  # columns of a line number, more for longer files
+
+_GROUND = {"same": "panel", "add": "added_bg", "remove": "removed_bg"}
+_WORD_GROUND = {"add": "added_word", "remove": "removed_word"}
+_WORDS = re.compile(r"\w+|\s+|.")
+_TAB = 4
+
+CharRange = tuple[int, int]
+
+
+def diff_rows(diffs: Sequence[FileDiff], cells: int, *, wrap: bool) -> list[Row]:
+    """The rows of `diffs`. The first row of every hunk has a key; with `wrap` that row is the hunk's heading."""
+    rows: list[Row] = []
+    for number, diff in enumerate(diffs):
+        if rows:
+            rows.append(BLANK)
+        rows += _heading(diff, cells, wrap=wrap)
+        lexer = cache(partial(lexer_for, diff.path))
+        digits = max(NUMBER, len(str(_last_line(diff))))
+        end: int | None = None
+        for index, hunk in enumerate(diff.hunks):
+            if end is not None and hunk.new_start > end:
+                rows.append(_gap(hunk.new_start - end, digits))
+            end = hunk.new_start + sum(line.kind != "remove" for line in hunk.lines)
+            key = f"{number}.{index}"
+            if wrap:
+                words = t("dock.hunk", n=index + 1, total=len(diff.hunks))
+                rows.append(Row((Span("  "), Span(words, bold=True)), key=key))
+                key = ""
+            rows += _HunkRows(hunk, lexer, digits, cells, wrap).rows(key)
+        if diff.omitted_lines:
+            rows.append(_note(t("dock.left_out", n=diff.omitted_lines), digits))
+    return rows
+
+
+def plain_diff(diffs: Sequence[FileDiff]) -> str:
+    """`diffs` as text, for the clipboard: unified, whole lines."""
+    signs = {"same": " ", "add": "+", "remove": "-"}
+    parts: list[str] = []
+    for diff in diffs:
+        parts += [f"--- {diff.path}", f"+++ {diff.path}"]
+        for hunk in diff.hunks:
+            old = sum(line.kind != "add" for line in hunk.lines)
+            new = sum(line.kind != "remove" for line in hunk.lines)
+            parts.append(f"@@ -{hunk.old_start},{old} +{hunk.new_start},{new} @@")
+            parts += [signs[line.kind] + line.text for line in hunk.lines]
+    return "\n".join(parts) + "\n" if parts else ""
+
+
+def visible(line: str) -> str:
+    """One line of a file for the eye: tabs as blanks, and whatever a terminal would obey or hide spelled out.
+
+    A change must not look like another one because of an escape sequence or a bidirectional control in it.
+    """
+    if clean(line) == line:
+        return line
+    out: list[str] = []
+    for char in line:
+        if char == "\t":
+            out.append(" " * (_TAB - width("".join(out)) % _TAB))
+        elif clean(char) == char:
+            out.append(char)
+        else:
+            code = ord(char)
+            out.append(f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")
+    return "".join(out)
+
+
+def changed_words(old: str, new: str) -> tuple[list[CharRange], list[CharRange]] | None:
+    """The ranges that differ between two versions of a line, or None when they have too little in common."""
+    if max(len(old), len(new)) > limits.WORD_DIFF_CHARS:
+        return None
+    a, b = _WORDS.findall(old), _WORDS.findall(new)
+    match = SequenceMatcher(None, a, b, autojunk=False)
+    same = sum(len("".join(a[m.a : m.a + m.size]).strip()) for m in match.get_matching_blocks())
+    if same * 2 < max(len(old.strip()), len(new.strip())):
+        return None
+    old_ranges: list[CharRange] = []
+    new_ranges: list[CharRange] = []
+    for tag, a1, a2, b1, b2 in match.get_opcodes():
+        if tag != "equal":
+            _add_range(old_ranges, a, a1, a2)
+            _add_range(new_ranges, b, b1, b2)
+    return old_ranges, new_ranges
+
+
+def _add_range(ranges: list[CharRange], tokens: list[str], first: int, last: int) -> None:
+    if first == last:
+        return
+    start = sum(len(token) for token in tokens[:first])
+    end = start + sum(len(token) for token in tokens[first:last])
+    if ranges and start - ranges[-1][1] <= 1:  # one blank or dot between two changes is not worth a gap
+        start = ranges.pop()[0]
+    ranges.append((start, end))
+
+
+# -- rows ---------------------------------------------------------------------------------------------------------
+
+
+def _heading(diff: FileDiff, cells: int, *, wrap: bool) -> list[Row]:
+    counts = (Span(f"+{diff.added}", "ok"), Span(" "), Span(f"{sym('removed')}{diff.removed}", "fail"))
+    words = {"create": t("dock.created"), "delete": t("dock.deleted"), "edit": ""}[diff.change]
+    tail = (Span("  " + words, "muted"),) if words else ()
+    path = visible(diff.path)
+    room = max(cells - 1 - sum(width(s.text) for s in (*counts, *tail)), 2)
+    if not wrap:
+        return [Row((Span(cut_path(path, room), bold=True), *tail), counts)]
+    parts, hang = wrap_code_spans(path, room)
+    first, *rest = [Span(" " * (hang if index else 0) + path[a:b], bold=True) for index, (a, b) in enumerate(parts)]
+    return [Row((first, *tail), counts), *(Row((span,)) for span in rest)]
+
+
+def _gap(lines: int, digits: int) -> Row:
+    return _note(t("dock.unchanged_one") if lines == 1 else t("dock.unchanged", n=lines), digits)
+
+
+def _note(words: str, digits: int) -> Row:
+    return Row((Span(" " * (digits - 1) + sym("cut") + "   ", "muted"), Span(words, "muted")))
+
+
+def _last_line(diff: FileDiff) -> int:
+    return max((max(h.old_start, h.new_start) + len(h.lines) for h in diff.hunks), default=0)
+
+
+class _HunkRows:
+    """The rows of one hunk. Words and colours are worked out when a row is first seen, a piece at a time."""
+
+    def __init__(self, hunk: Hunk, lexer: Callable[[], Lexer | None], digits: int, cells: int, wrap: bool) -> None:
+        self._lines = hunk.lines
+        self._texts = [visible(line.text) for line in hunk.lines]
+        self._lexer = lexer
+        self._digits = digits
+        self._cells = max(cells - digits - 3, 2)  # beside number, sign and the blanks around it
+        self._wrap = wrap
+        self._runs: dict[int, list[Run]] = {}
+        self._words: dict[int, list[CharRange]] | None = None
+
+    def rows(self, key: str) -> Iterator[Row]:
+        for index, line in enumerate(self._lines):
+            ground = _GROUND[line.kind]
+            parts, hang = wrap_code_spans(self._texts[index], self._cells) if self._wrap else ([(0, None)], 0)
+            for part, (start, end) in enumerate(parts):
+                left = partial(self._left, index, start, end, hang if part else 0, first=not part)
+                yield Row(left, bg=ground, key=key)
+                key = ""
+
+    def _left(self, index: int, start: int, end: int | None, hang: int, *, first: bool) -> Spans:
+        line, text = self._lines[index], self._texts[index]
+        ground = _GROUND[line.kind]
+        end = len(text) if end is None else end
+        spans = list(self._margin(line) if first else (Span(" " * (self._digits + 3 + hang)),))
+        words = self._changed().get(index, ()) if line.kind != "same" else ()
+        word_ground = _WORD_GROUND.get(line.kind, ground)
+        for a, b, tone in _filled(self._coloured(index), start, end):
+            for c, d, inside in _split(a, b, words):
+                spans.append(Span(text[c:d], tone[0], word_ground if inside else ground, bold=tone[1]))
+        return tuple(spans)
+
+    def _margin(self, line: DiffLine) -> Spans:
+        number = line.old_line if line.kind == "remove" else line.new_line
+        signs = {
+            "add": Span("+", "ok", bold=True, mark=True),
+            "remove": Span(sym("removed"), "fail", bold=True, mark=True),
+        }
+        text = f"{'' if number is None else number:>{self._digits}} "
+        return Span(text, "muted"), signs.get(line.kind, Span(" ")), Span(" ")
+
+    # -- worked out on first sight ------------------------------------------------------------------------------
+
+    def _coloured(self, index: int) -> list[Run]:
+        if index not in self._runs:
+            first = index - index % limits.HIGHLIGHT_LINES
+            piece = range(first, min(first + limits.HIGHLIGHT_LINES, len(self._lines)))
+            # The old and the new text are each read in one go, so that a string over several lines is seen as one.
+            for other in ("add", "remove"):
+                mine = [i for i in piece if self._lines[i].kind != other]
+                runs = colour([self._texts[i] for i in mine], self._lexer())
+                for i, found in zip(mine, runs, strict=True):
+                    self._runs[i] = found
+        return self._runs[index]
+
+    def _changed(self) -> dict[int, list[CharRange]]:
+        if self._words is None:
+            self._words = {}
+            for removed, added in _replacements(self._lines):
+                for i, j, (old, new) in _pairs(self._texts, removed, added):
+                    self._words[i], self._words[j] = old, new
+        return self._words
+
+
+def _replacements(lines: Sequence[DiffLine]) -> Iterator[tuple[list[int], list[int]]]:
+    """Runs of removed lines with the added ones right after them, by index."""
+    index = 0
+    while index < len(lines):
+        removed: list[int] = []
+        added: list[int] = []
+        while index < len(lines) and lines[index].kind == "remove":
+            removed.append(index)
+            index += 1
+        while index < len(lines) and lines[index].kind == "add":
+            added.append(index)
+            index += 1
+        if removed and added and max(len(removed), len(added)) <= limits.WORD_DIFF_LINES:
+            yield removed, added
+        if not removed and not added:
+            index += 1
+
+
+def _pairs(
+    texts: Sequence[str], removed: Sequence[int], added: Sequence[int]
+) -> Iterator[tuple[int, int, tuple[list[CharRange], list[CharRange]]]]:
+    """Which added line is the new version of which removed one: in order, each taken once."""
+    begin = 0
+    for i in removed:
+        for at in range(begin, len(added)):
+            found = changed_words(texts[i], texts[added[at]])
+            if found is not None:
+                yield i, added[at], found
+                begin = at + 1
+                break
+
+
+def _filled(runs: Sequence[Run], start: int, end: int) -> Iterator[Run]:
+    """`runs` within start to end, the places between them filled with plain ones."""
+    at = start
+    for a, b, tone in runs:
+        a, b = max(a, at), min(b, end)
+        if a >= b:
+            continue
+        if a > at:
+            yield at, a, PLAIN
+        yield a, b, tone
+        at = b
+    if at < end:
+        yield at, end, PLAIN
+
+
+def _split(start: int, end: int, ranges: Sequence[CharRange]) -> Iterator[tuple[int, int, bool]]:
+    """start to end in pieces that lie wholly inside or wholly outside `ranges`."""
+    at = start
+    for a, b in ranges:
+        a, b = max(a, at), min(b, end)
+        if a >= b:
+            continue
+        if a > at:
+            yield at, a, False
+        yield a, b, True
+        at = b
+    if at < end:
+        yield at, end, False

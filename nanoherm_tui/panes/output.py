@@ -1,0 +1,42 @@
+"""A tool's full result as rows: what was called, then the text, wrapped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.rows import BLANK, Row, Span
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import clean, one_line, wrap, wrap_code_spans
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A tool's result as the dock shows it."""
+
+    name: str
+    subject: str
+    text: str
+    ok: bool
+
+
+def result_rows(result: Result, cells: int) -> list[Row]:
+    """State, tool and subject (wrapped: a command is shown whole), then every line of the text."""
+    mark = (
+        Span(sym("done"), "ok", bold=True, mark=True)
+        if result.ok
+        else Span(sym("failed"), "fail", bold=True, mark=True)
+    )
+    rows = [Row((mark, Span(" " + one_line(result.name), "muted"), *_failed(result)))]
+    rows += [Row((Span("  " + line, bold=True),)) for line in wrap(clean(result.subject), cells - 2) if line.strip()]
+    rows.append(BLANK)
+    if not result.text.strip():
+        return [*rows, Row((Span(t("dock.no_output"), "muted"),))]
+    for line in clean(result.text).rstrip("\n").split("\n"):
+        spans, hang = wrap_code_spans(line, cells)
+        rows += [Row((Span(" " * (hang if i else 0) + line[a:b]),)) for i, (a, b) in enumerate(spans)]
+    return rows
+
+
+def _failed(result: Result) -> tuple[Span, ...]:
+    return () if result.ok else (Span("  " + t("dock.failed"), "fail"),)

@@ -1,0 +1,428 @@
+"""A pane as rows: one widget that draws only what is visible, however long the list.
+
+A pane hands over rows as data; `paint_row` turns one into cells of exactly the pane's width. Columns: 0 the selection
+bar or the rule, 1 blank, then the content up to the third column from the right, one blank, the scrollbar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from nanoherm_tui import limits
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import cut, take, width
+from nanoherm_tui.themes import Look, look_of
+
+LEFT = 2  # columns before the content
+RIGHT = 2  # columns after it
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A run of clean one-line text in one style. `bg` None: the row's. A `mark` has its colour in ansi themes too."""
+
+    text: str
+    fg: str = "text"
+    bg: str | None = None
+    bold: bool = False
+    italic: bool = False
+    underline: bool = False
+    mark: bool = False
+
+
+Spans = tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: `left` gives way to `right`, which is never cut. A row with a `key` can be the cursor's."""
+
+    left: Spans | Callable[[], Spans] = ()
+    """May be a function, called when the row is first seen: for what is dear to work out."""
+    right: Spans = ()
+    bg: str = "panel"
+    key: str = ""
+
+
+BLANK = Row()
+
+
+def fit_spans(spans: Spans, cells: int) -> list[Span]:
+    """`spans` cut with ⋯ to at most `cells`."""
+    if sum(width(s.text) for s in spans) <= cells:
+        return list(spans)
+    out: list[Span] = []
+    room = cells
+    for index, span in enumerate(spans):
+        size = width(span.text)
+        last = index == len(spans) - 1
+        if size > room or (size == room and not last):
+            # Wider than the room by at least one blank, so that the cut is marked even when the next span is lost.
+            text = cut(span.text + " " * (room + 1 - size), room)
+            out.append(_with_text(span, text))
+            break
+        out.append(span)
+        room -= size
+    return [s for s in out if s.text]
+
+
+def _with_text(span: Span, text: str) -> Span:
+    return Span(text, span.fg, span.bg, span.bold, span.italic, span.underline, span.mark)
+
+
+def plain(spans: Spans) -> str:
+    """The text of `spans` alone."""
+    return "".join(s.text for s in spans)
+
+
+def paint_row(row: Row, cells: int, look: Look, *, selected: bool = False) -> list[Segment]:
+    """The content of `row` as segments of exactly `cells`."""
+    bg = "selection" if selected else row.bg
+    left = row.left() if callable(row.left) else row.left
+    right = row.right
+    taken = sum(width(s.text) for s in right)
+    if taken > cells:
+        right = (_with_text(right[0], take(plain(right), cells)),)
+        taken = width(right[0].text)
+    room = cells - taken - (1 if taken else 0)
+    shown = fit_spans(left, max(room, 0)) if left else []
+    gap = cells - taken - sum(width(s.text) for s in shown)
+    segments = [Segment(s.text, span_style(s, bg, look, selected)) for s in shown]
+    if gap > 0:
+        segments.append(Segment(" " * gap, look.style("text", bg)))
+    segments += [Segment(s.text, span_style(s, bg, look, selected)) for s in right]
+    return segments
+
+
+def span_style(span: Span, row_bg: str, look: Look, selected: bool = False) -> Style:
+    """The style of a span in a row on `row_bg`."""
+    bg = row_bg if selected or span.bg is None else span.bg
+    if span.mark:
+        return look.mark(span.fg, bg, bold=span.bold)
+    return look.style(span.fg, bg, bold=span.bold, italic=span.italic, underline=span.underline)
+
+
+class RowsView(Widget, can_focus=True):
+    """Fixed rows above and below, and between them a list that scrolls.
+
+    A subclass gives the rows: `head`, `body` and `foot` are asked once a width, after `stale()`. With `CURSOR` one row
+    with a key is the cursor's, drawn on the selection ground; without it the keys scroll.
+    """
+
+    ALLOW_SELECT = False
+    CURSOR: ClassVar[bool] = False
+    RULE: ClassVar[str] = "left"
+    """The edge where the rule is drawn in themes that need one: left or right."""
+    GROUND: ClassVar[str] = "panel"
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", show=False),
+        Binding("down,j", "move(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown,space", "page(1)", show=False),
+        Binding("home,g", "edge(-1)", show=False),
+        Binding("end,G", "edge(1)", show=False),
+    ]
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.top = 0
+        """The first row of the body that is visible."""
+        self.cursor: int | None = None
+        """The cursor's row in the body."""
+        self.builds = 0
+        """How often the rows were made anew: for tests."""
+        self.paints = 0
+        """How often the pane was painted, in whole or in part: for tests."""
+        self._made_for: tuple[int, Look] | None = None
+        self._head: list[Row] = []
+        self._body: list[Row] = []
+        self._foot: list[Row] = []
+        self._painted: dict[int, Strip] = {}
+        self._grip: int | None = None  # where on the thumb the mouse holds it
+
+    # -- what a subclass gives ----------------------------------------------------------------------------------
+
+    def head(self, cells: int) -> Sequence[Row]:
+        return ()
+
+    def body(self, cells: int) -> Sequence[Row]:
+        return ()
+
+    def foot(self, cells: int) -> Sequence[Row]:
+        return ()
+
+    def chosen(self, key: str) -> None:
+        """Enter or a click on the row with this key."""
+
+    def clicked_head(self, x: int, y: int) -> None:
+        """A click on the fixed rows above; x counts content columns."""
+
+    def rebuilt(self) -> None:
+        """The body has been made anew: put the cursor where it belongs."""
+
+    # -- rows ---------------------------------------------------------------------------------------------------
+
+    def stale(self) -> None:
+        """Something shown has changed: make the rows anew at the next painting."""
+        self._made_for = None
+        self.refresh()
+
+    def refresh_look(self) -> None:
+        """The theme or the language has changed."""
+        self.stale()
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of the body as they are now."""
+        self._ensure()
+        return self._body
+
+    @property
+    def cells(self) -> int:
+        """The width of the content."""
+        return max(0, self.size.width - LEFT - RIGHT)
+
+    @property
+    def view_height(self) -> int:
+        """How many rows of the body are visible."""
+        return max(0, self.size.height - len(self._head) - len(self._foot))
+
+    def _ensure(self) -> None:
+        look = look_of(self)
+        if self._made_for == (self.cells, look):
+            return
+        self._made_for = (self.cells, look)
+        self._painted.clear()
+        self._head = list(self.head(self.cells))
+        self._foot = list(self.foot(self.cells))
+        self._body = list(self.body(self.cells))
+        self.builds += 1
+        self.rebuilt()
+        self._clamp()
+
+    def _clamp(self) -> None:
+        self.top = max(0, min(self.top, len(self._body) - self.view_height))
+
+    # -- painting -----------------------------------------------------------------------------------------------
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._ensure()
+        self._clamp()
+        self.paints += 1
+        full = crop.x == 0 and crop.width == self.size.width
+        strips = [self._strip(y) for y in range(crop.y, crop.bottom)]
+        return strips if full else [s.crop(crop.x, crop.right) for s in strips]
+
+    def render_line(self, y: int) -> Strip:
+        self._ensure()
+        return self._strip(y)
+
+    def refresh_row(self, index: int) -> None:
+        """Paint one row of the body again, if it is visible."""
+        self._painted.pop(index, None)
+        y = len(self._head) + index - self.top
+        if len(self._head) <= y < self.size.height - len(self._foot):
+            self.refresh(Region(0, y, self.size.width, 1))
+
+    def repaint_row(self, index: int, row: Row) -> None:
+        """Put another row in the place of one of the body's."""
+        self._body[index] = row
+        self.refresh_row(index)
+
+    def _strip(self, y: int) -> Strip:
+        height, above, below = self.size.height, len(self._head), len(self._foot)
+        if y >= height - below and y - (height - below) < below:
+            return self._edged(paint_row(self._foot[y - height + below], self.cells, look_of(self)), y)
+        if y < above:
+            return self._edged(paint_row(self._head[y], self.cells, look_of(self)), y)
+        index = self.top + y - above
+        if index >= len(self._body):
+            return self._edged(paint_row(BLANK, self.cells, look_of(self)), y)
+        selected = index == self.cursor and self.CURSOR
+        content = self._painted.get(index)
+        if selected or content is None:
+            content = Strip(paint_row(self._body[index], self.cells, look_of(self), selected=selected), self.cells)
+            if not selected:
+                if len(self._painted) >= limits.PAINTED_ROWS:
+                    self._painted.clear()
+                self._painted[index] = content
+        return self._edged(list(content), y, selected=selected)
+
+    def _edged(self, content: list[Segment], y: int, *, selected: bool = False) -> Strip:
+        """A row's content between the pane's edge columns."""
+        look, size = look_of(self), self.size.width
+        if size < LEFT + RIGHT:
+            return Strip.blank(size, look.style("text", self.GROUND))
+        blank = look.style("text", self.GROUND)
+        beside = look.style("text", "selection") if selected else blank
+        rule = Segment(sym("rule"), look.mark("rule", self.GROUND)) if look.theme.draws_rules else Segment(" ", blank)
+        first = rule if self.RULE == "left" else Segment(" ", blank)
+        last = rule if self.RULE == "right" else Segment(" ", blank)
+        if selected:
+            first = Segment(sym("bar"), look.mark("accent" if self.has_focus else "muted", self.GROUND))
+        if self._on_thumb(y):
+            # The same column may carry the rule, in the same colour: a thumb there has to stand out from it.
+            role = "muted" if self.RULE == "right" and look.theme.draws_rules else "thumb"
+            last = Segment(sym("bar"), look.mark(role, self.GROUND))
+        segments = [first, Segment(" ", beside), *content, Segment(" ", beside), last]
+        return Strip(segments, size)
+
+    # -- scrolling ----------------------------------------------------------------------------------------------
+
+    def thumb(self) -> tuple[int, int]:
+        """Where the scrollbar's thumb is: (first row, rows) within the body's view; no rows when all is visible."""
+        view, total = self.view_height, len(self._body)
+        if total <= view or view <= 0:
+            return 0, 0
+        size = max(1, view * view // total)
+        return round(self.top * (view - size) / (total - view)), size
+
+    def _on_thumb(self, y: int) -> bool:
+        first, size = self.thumb()
+        return first <= y - len(self._head) < first + size
+
+    def scroll_to_row(self, top: int) -> None:
+        """Make `top` the first visible row of the body, as far as it goes."""
+        self._ensure()
+        before, self.top = self.top, top
+        self._clamp()
+        if self.top != before:
+            self.refresh()
+
+    def show_row(self, index: int) -> None:
+        """Scroll as little as brings a row of the body into view."""
+        if index < self.top:
+            self.scroll_to_row(index)
+        elif index >= self.top + self.view_height:
+            self.scroll_to_row(index - self.view_height + 1)
+
+    # -- the cursor ---------------------------------------------------------------------------------------------
+
+    @property
+    def cursor_key(self) -> str:
+        """The key of the cursor's row, or ""."""
+        self._ensure()
+        if self.cursor is None or self.cursor >= len(self._body):
+            return ""
+        return self._body[self.cursor].key
+
+    def set_cursor(self, index: int | None) -> None:
+        """Move the cursor to a row of the body and bring it into view."""
+        if index == self.cursor:
+            return
+        before, self.cursor = self.cursor, index
+        for i in (before, index):
+            if i is not None:
+                self.refresh_row(i)
+        if index is not None:
+            self._reveal(index)
+
+    def _reveal(self, index: int) -> None:
+        # A heading right above the first entry comes along.
+        self.show_row(index - 1 if index and not self._body[index - 1].key else index)
+        self.show_row(index)
+
+    def _step(self, start: int, by: int) -> int | None:
+        """The nearest row with a key from `start` on, in the direction of `by`."""
+        index = start
+        while 0 <= index < len(self._body):
+            if self._body[index].key:
+                return index
+            index += 1 if by > 0 else -1
+        return None
+
+    def action_move(self, by: int) -> None:
+        self._ensure()
+        if not self.CURSOR:
+            self.scroll_to_row(self.top + by)
+            return
+        at = self._step(0 if self.cursor is None else self.cursor + by, by)
+        if at is not None:
+            self.set_cursor(at)
+
+    def action_page(self, by: int) -> None:
+        self._ensure()
+        far = max(1, self.view_height - 1) * by
+        if not self.CURSOR or self.cursor is None:
+            self.scroll_to_row(self.top + far)
+            return
+        goal = max(0, min(self.cursor + far, len(self._body) - 1))
+        at = self._step(goal, by)
+        self.set_cursor(self._step(goal, -by) if at is None else at)
+
+    def action_edge(self, by: int) -> None:
+        self._ensure()
+        if not self.CURSOR:
+            self.scroll_to_row(0 if by < 0 else len(self._body))
+            return
+        at = self._step(0, 1) if by < 0 else self._step(len(self._body) - 1, -1)
+        if at is not None:
+            self.set_cursor(at)
+
+    # -- focus and mouse ----------------------------------------------------------------------------------------
+
+    def on_focus(self) -> None:
+        self._bar_changed()
+
+    def on_blur(self) -> None:
+        self._bar_changed()
+
+    def _bar_changed(self) -> None:
+        if self.CURSOR and self.cursor is not None:
+            self.refresh_row(self.cursor)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_to_row(self.top - limits.WHEEL_ROWS)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_to_row(self.top + limits.WHEEL_ROWS)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        if event.x < self.size.width - 1 or not self.thumb()[1]:
+            return
+        first, size = self.thumb()
+        at = event.y - len(self._head)
+        self._grip = at - first if first <= at < first + size else size // 2
+        self.capture_mouse()
+        self._drag(event.y)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._grip is not None:
+            self._drag(event.y)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        if self._grip is not None:
+            self._grip = None
+            self.release_mouse()
+
+    def _drag(self, y: int) -> None:
+        view, total = self.view_height, len(self._body)
+        track = view - self.thumb()[1]
+        if track > 0 and self._grip is not None:
+            self.scroll_to_row(round((y - len(self._head) - self._grip) * (total - view) / track))
+
+    def on_click(self, event: events.Click) -> None:
+        self._ensure()
+        if event.x >= self.size.width - 1:
+            return
+        if event.y < len(self._head):
+            self.clicked_head(event.x - LEFT, event.y)
+            return
+        index = self.top + event.y - len(self._head)
+        if event.y < self.size.height - len(self._foot) and index < len(self._body) and self._body[index].key:
+            if self.CURSOR:
+                self.set_cursor(index)
+            self.chosen(self._body[index].key)

@@ -1,0 +1,194 @@
+"""The list of sessions, grouped by workspace: state, title, age."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import ClassVar, Literal
+
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from nanoherm_tui import limits
+from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.rows import BLANK, Row, RowsView, Span
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import age, one_line, wrap
+
+ItemState = Literal["idle", "running", "asking", "failed", "unread"]
+
+_MARKS: dict[str, tuple[str, str]] = {
+    "running": ("running", "accent"),
+    "asking": ("asks", "warn"),
+    "failed": ("failed", "fail"),
+    "unread": ("done", "accent"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionItem:
+    """A session as the list shows it."""
+
+    id: str
+    title: str
+    """Empty until the session has one."""
+    workspace: str
+    """Absolute path of the folder it works in."""
+    state: ItemState
+    updated: float
+    """Seconds since the epoch."""
+
+
+def group_by_workspace(items: Sequence[SessionItem], current_id: str) -> list[tuple[str, list[SessionItem]]]:
+    """(heading, sessions) for each workspace: the current session's first, then by the newest session in each.
+
+    The heading is the folder's name, with its parent's where two workspaces have the same.
+    """
+    groups: dict[str, list[SessionItem]] = {}
+    current = next((item.workspace for item in items if item.id == current_id), None)
+    for item in sorted(items, key=lambda item: (item.workspace != current, -item.updated, item.id)):
+        groups.setdefault(item.workspace, []).append(item)
+    names = [PurePath(workspace).name for workspace in groups]
+    return [
+        (name if name and names.count(name) == 1 else "/".join(PurePath(workspace).parts[-2:]) or "/", group)
+        for name, (workspace, group) in zip(names, groups.items(), strict=True)
+    ]
+
+
+def session_row(item: SessionItem, now: float, frame: int, *, current: bool) -> Row:
+    """One session's row; `frame` is the step of the running mark."""
+    bold = current or item.state == "unread"
+    state = _MARKS.get(item.state)
+    mark = Span(sym(state[0], frame), state[1], bold=True, mark=True) if state else Span(" ")
+    title = Span(one_line(item.title) or t("sessions.untitled"), bold=bold)
+    return Row((mark, Span(" "), title), (Span(age(now - item.updated), "muted"),), key=item.id)
+
+
+class SessionsPane(RowsView):
+    """`update` it with all sessions; it posts what the user wants done with one."""
+
+    CURSOR = True
+    RULE = "right"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", show=False),
+        Binding("n", "new", show=False),
+        Binding("r", "rename", show=False),
+        Binding("d,delete", "delete", show=False),
+    ]
+
+    class Opened(Message):
+        def __init__(self, session_id: str) -> None:
+            super().__init__()
+            self.session_id = session_id
+
+    class RenameRequested(Opened):
+        pass
+
+    class DeleteRequested(Opened):
+        pass
+
+    class NewRequested(Message):
+        pass
+
+    def __init__(self, id: str | None = "sessions") -> None:
+        super().__init__(id=id)
+        self._items: tuple[SessionItem, ...] = ()
+        self._current = ""
+        self._at = ""  # the session the cursor is on
+        self._frame = 0
+        self._ages: tuple[str, ...] = ()
+
+    def on_mount(self) -> None:
+        self.set_interval(limits.AGE_EVERY, self._look_at_ages)
+
+    def update(self, rows: Sequence[SessionItem], current_id: str) -> None:
+        """Show these sessions. Nothing is painted when nothing has changed."""
+        items = tuple(rows)
+        if (items, current_id) == (self._items, self._current):
+            return
+        if current_id != self._current or self._at not in {item.id for item in items}:
+            self._at = current_id
+        self._items, self._current = items, current_id
+        self.stale()
+
+    def tick(self, frame: int) -> None:
+        """Step the running marks; `frame` counts quarters of a second."""
+        self._frame = frame
+        running = {item.id: item for item in self._items if item.state == "running"}
+        if not running:
+            return
+        now = time.time()
+        for index, row in enumerate(self.rows):
+            if row.key in running:
+                self.repaint_row(index, session_row(running[row.key], now, frame, current=row.key == self._current))
+
+    # -- rows ---------------------------------------------------------------------------------------------------
+
+    def head(self, cells: int) -> Sequence[Row]:
+        count = (Span(str(len(self._items)), "muted"),) if self._items else ()
+        return Row((Span(t("sessions.title"), bold=True),), count), BLANK
+
+    def body(self, cells: int) -> Sequence[Row]:
+        now = time.time()
+        self._ages = self._ages_now(now)
+        if not self._items:
+            return [Row((Span(line, "muted"),)) for line in wrap(t("sessions.empty", key="Ctrl+N"), max(cells, 1))]
+        rows: list[Row] = []
+        for heading, items in group_by_workspace(self._items, self._current):
+            if rows:
+                rows.append(BLANK)
+            rows.append(Row((Span(one_line(heading), "muted"),)))
+            rows += [session_row(item, now, self._frame, current=item.id == self._current) for item in items]
+        return rows
+
+    def foot(self, cells: int) -> Sequence[Row]:
+        if not self._items:
+            return ()
+        words: list[Span] = []
+        for key, word in (("r", t("sessions.rename")), ("d", t("sessions.delete"))):
+            words += [Span("   ")] if words else []
+            words += [Span(key, bold=True), Span(" " + word, "muted")]
+        return BLANK, Row(tuple(words))
+
+    def rebuilt(self) -> None:
+        self.cursor = next((i for i, row in enumerate(self._body) if row.key and row.key == self._at), None)
+        if self.cursor is not None:
+            self._reveal(self.cursor)
+
+    def set_cursor(self, index: int | None) -> None:
+        super().set_cursor(index)
+        self._at = self.cursor_key
+
+    def on_blur(self) -> None:
+        # Left alone, the list shows which session the other panes show.
+        self._at = self._current
+        self.set_cursor(next((i for i, row in enumerate(self.rows) if row.key and row.key == self._current), None))
+
+    def _ages_now(self, now: float) -> tuple[str, ...]:
+        return tuple(age(now - item.updated) for item in self._items)
+
+    def _look_at_ages(self) -> None:
+        if self._ages_now(time.time()) != self._ages:
+            self.stale()
+
+    # -- keys ---------------------------------------------------------------------------------------------------
+
+    def chosen(self, key: str) -> None:
+        self.post_message(self.Opened(key))
+
+    def action_open(self) -> None:
+        if key := self.cursor_key:
+            self.chosen(key)
+
+    def action_new(self) -> None:
+        self.post_message(self.NewRequested())
+
+    def action_rename(self) -> None:
+        if key := self.cursor_key:
+            self.post_message(self.RenameRequested(key))
+
+    def action_delete(self) -> None:
+        if key := self.cursor_key:
+            self.post_message(self.DeleteRequested(key))

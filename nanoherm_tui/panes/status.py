@@ -1,0 +1,188 @@
+"""The last row: mode, sandbox, model, what runs and for how long, what waits, tokens, context, cost.
+
+Figures stand in fields of fixed width, right-aligned, so nothing moves when they grow. When the row is too narrow,
+whole fields go: those a user can do without first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.rows import Row, Span, Spans, paint_row
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import count, cut, duration, one_line, width
+from nanoherm_tui.themes import look_of
+
+EDGE = 2  # blank columns on both sides
+GAP = 3  # blanks between fields
+FIGURE = 5  # cells of a token figure
+MODEL = 28  # a model's label is cut at this
+CENTRED_FROM = 140  # on screens this wide what runs stands in the middle
+ACTIVITY = 16  # its usual width
+
+
+@dataclass(frozen=True, slots=True)
+class StatusInfo:
+    """All the status line knows. None means not known, and its field is left out."""
+
+    mode: str = "ask"
+    sandbox: str = ""
+    """The sandbox's own name; empty = there is none."""
+    model: str = ""
+    """What a person reads; it says so when the model is a scripted demo."""
+    running: bool = False
+    stopping: bool = False
+    step: int = 0
+    seconds: float = 0.0
+    """Since the turn began."""
+    waiting: int = 0
+    """Questions that wait for an answer, of any session."""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    context_percent: int | None = None
+    cost: float | None = None
+    """US dollars."""
+    hint: str = ""
+    """A passing word in the place of what runs ("Ctrl+C again quits.")."""
+
+
+def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
+    """The row's content in `cells` columns; `frame` is the step of the running mark."""
+    mode = (Span(one_line(info.mode), "accent", bold=True),)
+    fields = {
+        "mode": mode,
+        "activity": _activity(info, frame),
+        "waiting": _waiting(info),
+        "sandbox": _sandbox(info),
+        "context": _context(info),
+        "model": (Span(cut(one_line(info.model), MODEL)),) if info.model else (),
+        "tokens": _tokens(info),
+        "cost": (Span(f"${info.cost:.2f}".rjust(FIGURE)),) if info.cost is not None else (),
+    }
+    left, right = ("mode", "sandbox", "model", "waiting", "activity"), ("tokens", "context", "cost")
+    kept: set[str] = set()
+    used = 0
+    for name, spans in fields.items():  # in the order of their worth
+        size = _size(spans)
+        if size and used + size + (GAP if kept else 0) <= cells:
+            used += size + (GAP if kept else 0)
+            kept.add(name)
+    middle = _joined([fields[n] for n in left[3:] if n in kept])
+    start = _joined([fields[n] for n in left[:3] if n in kept]) or (Span(cut(info.mode, cells), "accent", bold=True),)
+    end = _joined([fields[n] for n in right if n in kept])
+    if middle:
+        room = cells - _size(start) - _size(middle) - (_size(end) + GAP if end else 0)
+        centre = (cells + 2 * EDGE - ACTIVITY) // 2 - EDGE - _size(start)
+        wide = cells + 2 * EDGE >= CENTRED_FROM
+        start += (Span(" " * min(max(centre if wide else GAP + 1, GAP), max(room, GAP))), *middle)
+    return Row(start, end, bg="ground")
+
+
+def _size(spans: Spans) -> int:
+    return sum(width(span.text) for span in spans)
+
+
+def _joined(fields: Sequence[Spans]) -> Spans:
+    out: list[Span] = []
+    for spans in fields:
+        out += [Span(" " * GAP)] if out else []
+        out += spans
+    return tuple(out)
+
+
+def _activity(info: StatusInfo, frame: int) -> Spans:
+    if info.hint:
+        return (Span(one_line(info.hint), "warn"),)
+    if not (info.running or info.stopping):
+        return ()
+    mark = Span(sym("running", frame), "accent", bold=True, mark=True)
+    words = t("status.stopping") if info.stopping else t("status.step", n=info.step) if info.step else ""
+    took = duration(info.seconds, running=True).rjust(FIGURE)
+    return (mark, Span(f" {words}"), Span(f" {took}", "muted")) if words else (mark, Span(f" {took}", "muted"))
+
+
+def _waiting(info: StatusInfo) -> Spans:
+    if not info.waiting:
+        return ()
+    return Span(sym("asks"), "warn", bold=True, mark=True), Span(" " + t("status.waiting", n=info.waiting))
+
+
+def _sandbox(info: StatusInfo) -> Spans:
+    if not info.sandbox:
+        return (Span(t("status.no_sandbox"), "warn"),)
+    return (Span(one_line(info.sandbox), "fail" if info.sandbox == "danger-full-access" else "text"),)
+
+
+def _tokens(info: StatusInfo) -> Spans:
+    if info.tokens_in is None and info.tokens_out is None:
+        return ()
+    return (
+        Span(_figure(info.tokens_in)),
+        Span(f" {t('status.in')}", "muted"),
+        Span("  " + _figure(info.tokens_out)),
+        Span(f" {t('status.out')}", "muted"),
+    )
+
+
+def _figure(n: int | None) -> str:
+    return ("?" if n is None else count(n)).rjust(FIGURE)
+
+
+def _context(info: StatusInfo) -> Spans:
+    if info.context_percent is None:
+        return ()
+    return Span(t("status.context"), "muted"), Span(f"{info.context_percent:>4}%")
+
+
+class StatusLine(Widget):
+    """One row; painted again only when what it shows has changed."""
+
+    ALLOW_SELECT = False
+
+    def __init__(self, id: str | None = "status") -> None:
+        super().__init__(id=id)
+        self._info = StatusInfo()
+        self._frame = 0
+        self.paints = 0
+        """How often it was painted: for tests."""
+
+    @property
+    def info(self) -> StatusInfo:
+        return self._info
+
+    def update(self, info: StatusInfo) -> None:
+        """Show `info`. Seconds count whole, so an update within the same second paints nothing."""
+        before, self._info = self._info, info
+        cells = self.size.width
+        if status_row(before, self._frame, cells) != status_row(info, self._frame, cells):
+            self.refresh()
+
+    def tick(self, frame: int) -> None:
+        """Step the running mark; `frame` counts quarters of a second."""
+        self._frame = frame
+        if self._info.running or self._info.stopping:
+            self.refresh()
+
+    def refresh_look(self) -> None:
+        """The theme or the language has changed."""
+        self.refresh()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self.paints += 1
+        return [self.render_line(y).crop(crop.x, crop.right) for y in range(crop.y, crop.bottom)]
+
+    def render_line(self, y: int) -> Strip:
+        look, size = look_of(self), self.size.width
+        blank = look.style("text", "ground")
+        cells = size - 2 * EDGE
+        if y or cells <= 0:
+            return Strip.blank(size, blank)
+        edge = Segment(" " * EDGE, blank)
+        return Strip([edge, *paint_row(status_row(self._info, self._frame, cells), cells, look), edge], size)

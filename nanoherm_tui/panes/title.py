@@ -1,0 +1,81 @@
+"""The row above the transcript: the session's title, its workspace, its branch."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+
+from rich.segment import Segment
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.rows import Row, Span, paint_row
+from nanoherm_tui.text import cut_path, one_line, width
+from nanoherm_tui.themes import look_of
+
+LEFT = 4  # the transcript's text column
+RIGHT = 2
+GAP = 2
+
+
+def shorten_home(path: str, home: str) -> str:
+    """`path` with the user's home written as ~."""
+    try:
+        inside = PurePath(path).relative_to(home)
+    except ValueError:
+        return path
+    return "~" if inside == PurePath() else f"~/{inside}"
+
+
+def title_row(title: str, workspace: str, branch: str, cells: int) -> Row:
+    """What fits: the branch goes first, then the workspace is cut in its middle and dropped, then the title is cut."""
+    need = min(width(title), max(cells // 2, 8))
+    room = cells - need - GAP
+    right: list[Span] = []
+    if workspace and room >= min(width(workspace), 12):
+        with_branch = width(workspace) + GAP + width(branch)
+        right.append(Span(cut_path(workspace, room), "muted"))
+        if branch and with_branch <= room:
+            right.append(Span(" " * GAP + branch, "muted"))
+    return Row((Span(title, bold=True),), tuple(right), bg="ground")
+
+
+class TitleRow(Widget):
+    """One row; painted again only when its words change."""
+
+    ALLOW_SELECT = False
+
+    def __init__(self, id: str | None = "title") -> None:
+        super().__init__(id=id)
+        self._words = ("", "", "")
+        self.paints = 0
+        """How often it was painted: for tests."""
+
+    def update(self, title: str, workspace: str = "", branch: str = "") -> None:
+        """Show the session's title, its folder (absolute; the home becomes ~) and its branch."""
+        words = (
+            one_line(title) or t("sessions.untitled"),
+            one_line(shorten_home(workspace, str(Path.home()))),
+            one_line(branch),
+        )
+        if words != self._words:
+            self._words = words
+            self.refresh()
+
+    def refresh_look(self) -> None:
+        """The theme or the language has changed."""
+        self.refresh()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self.paints += 1
+        return [self.render_line(y).crop(crop.x, crop.right) for y in range(crop.y, crop.bottom)]
+
+    def render_line(self, y: int) -> Strip:
+        look, size = look_of(self), self.size.width
+        blank = look.style("text", "ground")
+        cells = size - LEFT - RIGHT
+        if y or cells <= 0:
+            return Strip.blank(size, blank)
+        content = paint_row(title_row(*self._words, cells), cells, look)
+        return Strip([Segment(" " * LEFT, blank), *content, Segment(" " * RIGHT, blank)], size)
