@@ -6,11 +6,11 @@ Words are plain text, never markup; what comes from outside has to be cleaned be
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, cast
+from typing import Protocol, Self, cast
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -68,14 +68,28 @@ class Painted(Widget):
 
     DEFAULT_CSS = "Painted { height: auto; }"
 
+    _painted: tuple[object, list[Strip]] | None = None
+
     def paint(self, width: int) -> list[Strip]:
-        """All rows, each exactly `width` cells wide."""
+        """All rows, each exactly `width` cells wide. Kept until the size, the look or `refresh` asks for others."""
         raise NotImplementedError
 
+    def rows(self, width: int) -> list[Strip]:
+        key = (width, self.size.height, look_of(self))
+        if self._painted is None or self._painted[0] != key:
+            self._painted = (key, self.paint(width))
+        return self._painted[1]
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> Self:
+        self._painted = None
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self.paint(width))
+        return len(self.rows(width))
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
-        rows = self.paint(width)
+        rows = self.rows(width)
         return rows[y] if y < len(rows) else Strip.blank(width, self.rich_style)

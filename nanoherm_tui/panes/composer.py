@@ -124,13 +124,14 @@ class _Draft(DraftArea):
 
 
 class ComposerBar(Painted):
-    """Two blank columns and the bar: accent while the composer has the keyboard."""
+    """Two blank columns and the bar: in its role's colour while lit, else muted."""
 
     lit = False
+    role = "accent"
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
-        mark = look.mark("accent" if self.lit else "muted", "ground")
+        mark = look.mark(self.role if self.lit else "muted", "ground")
         return [row(width, [("  ", look.style()), (sym("bar"), mark)], look.style())] * self.size.height
 
     def get_content_height(self, *_: object) -> int:

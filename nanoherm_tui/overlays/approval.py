@@ -1,0 +1,771 @@
+"""The panel that asks: what would happen, by which rule it was stopped, and the keys that decide.
+
+It stands between transcript and composer and cannot catch what is being typed: it never takes the keyboard while keys
+come or a draft is open, a letter answers only when it stands alone, and Enter approves nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import TextArea
+
+from agent_core.intents import Decision
+from agent_core.ports import Question
+from nanoherm_tui import limits
+from nanoherm_tui.i18n import t
+from nanoherm_tui.keymap import Keymap, show
+from nanoherm_tui.panes.composer import Composer, ComposerBar, DraftArea
+from nanoherm_tui.strips import Painted, Part, look_of, row
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import clean, cut, one_line, take, width, wrap
+
+_LABEL: Final = 10  # cells of the column of labels
+_TICK: Final = 0.1  # seconds between two looks at the clocks
+_ANSWERS: Final[tuple[tuple[str, Decision], ...]] = (
+    ("allow_once", "once"),
+    ("allow_session", "session"),
+    ("refuse", "refuse"),
+)
+
+
+# -- when a letter may answer -------------------------------------------------------------------------------------
+
+
+class Arming:
+    """Whether a letter typed into an empty draft would answer. Time is monotonic seconds, from `clock`."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._quiet_since = clock()
+        self.explicit = False
+        """The person went to the panel by a key or a click: nothing has to be waited for."""
+
+    def asked(self) -> None:
+        """Another question is shown: what was meant for the one before must not reach it."""
+        self._quiet_since = self._clock()
+        self.explicit = False
+
+    def key(self) -> None:
+        """Something was typed."""
+        self._quiet_since = self._clock()
+
+    def armed(self, *, draft_empty: bool) -> bool:
+        if self.explicit:
+            return True
+        return draft_empty and self._clock() - self._quiet_since >= limits.APPROVAL_ARM
+
+
+# -- what is shown ------------------------------------------------------------------------------------------------
+
+
+_ODD = re.compile(r"[^ -~\n]")
+
+
+def visible(text: str) -> str:
+    r"""`text` with every character that does not show itself written out: ESC as \x1b, a direction override as \u202e.
+
+    Newlines stay. What is approved has to be read as it will be run.
+    """
+    return _ODD.sub(lambda found: _written_out(found[0]), text)
+
+
+@lru_cache(maxsize=4096)
+def _written_out(character: str) -> str:
+    if character == "\t":
+        return "\\t"
+    # Letters, marks, digits, punctuation, symbols show; separators but the blank, controls and formats do not.
+    if unicodedata.category(character)[0] in "LMNPS" and width(character) > 0:
+        return character
+    if unicodedata.category(character)[0] == "M":  # an accent on the letter before it
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def wrap_exact(line: str, cells: int) -> list[str]:
+    """One line as rows of at most `cells`, nothing left out; rows after the first hang up to 4 deeper."""
+    cells = max(cells, 4)
+    hang = min(4, cells // 4)
+    rows: list[str] = []
+    start = 0
+    while start < len(line) or not rows:
+        indent = " " * hang if rows else ""
+        room = cells - len(indent)
+        piece = take(line[start : start + 8 * room], room) or line[start : start + 1]
+        if start + len(piece) < len(line):
+            blank = max(piece.rfind(" "), piece.rfind(","))
+            if blank > len(piece) // 2:
+                piece = piece[: blank + 1]
+        rows.append(indent + piece)
+        start += len(piece)
+    return rows
+
+
+Kind = Literal["value", "muted", "choice", "file"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of the panel's text: a label (first rows only) and words."""
+
+    words: str
+    label: str = ""
+    kind: Kind = "value"
+    choice: int = -1
+    added: int = 0
+    removed: int = 0
+
+
+def _labelled(label: str, words: str, cells: int, *, exact: bool) -> list[_Row]:
+    lines = words.split("\n")
+    wrapped = [piece for line in lines for piece in (wrap_exact(line, cells) if exact else wrap(line, cells))]
+    return [_Row(piece, label if index == 0 else "") for index, piece in enumerate(wrapped)]
+
+
+def question_rows(question: Question, cells: int) -> list[_Row]:
+    """Everything a person has to know to answer, wrapped to `cells` (labels included) and never cut."""
+    room = max(4, cells - _LABEL)
+    rows: list[_Row] = []
+    if question.command:
+        rows += _labelled(t("approval.command"), visible(question.command), room, exact=True)
+    if question.cwd:
+        rows += _labelled(t("approval.cwd"), visible(question.cwd), room, exact=True)
+    for diff in question.diffs:
+        label = {"create": t("approval.create"), "edit": t("approval.change"), "delete": t("approval.delete")}
+        figures = 4 + len(str(diff.added)) + len(str(diff.removed))
+        pieces = wrap_exact(visible(diff.path).replace("\n", "\\n"), max(4, room - figures))
+        rows += [_Row(piece, label[diff.change] if n == 0 else "") for n, piece in enumerate(pieces[:-1])]
+        rows.append(
+            _Row(
+                pieces[-1],
+                label[diff.change] if len(pieces) == 1 else "",
+                "file",
+                added=diff.added,
+                removed=diff.removed,
+            )
+        )
+    if question.text:
+        rows += [_Row(piece) for line in clean(question.text).split("\n") for piece in wrap(line, cells)]
+    for index, choice in enumerate(question.choices):
+        pieces = wrap(one_line(choice), max(4, cells - 5))
+        rows += [_Row(p, str(index + 1) if n == 0 else "", "choice", index) for n, p in enumerate(pieces)]
+    if question.rule:
+        rows += _labelled(t("approval.rule"), clean(question.rule), room, exact=False)
+    if question.grant and "session" in question.decisions:
+        rows += [
+            _Row(r.words, r.label, "muted")
+            for r in _labelled(t("approval.grant"), clean(question.grant), room, exact=False)
+        ]
+    return rows
+
+
+def title(question: Question) -> str:
+    """The panel's heading, one line."""
+    if question.kind == "command" and question.command:
+        return t("approval.run_command")
+    if question.kind == "ask_user":
+        return t("approval.ask_user")
+    if question.kind == "plan":
+        return t("approval.plan")
+    if question.kind == "edit" and question.diffs:
+        if len(question.diffs) > 1:
+            return t("approval.edit_many", n=len(question.diffs))
+        return t("approval.edit_one", path=visible(question.diffs[0].path).replace("\n", "\\n"))
+    return visible(question.title).replace("\n", "\\n")
+
+
+def time_left(deadline: float, now: float) -> str:
+    """Minutes and seconds until `deadline` (both in seconds since the epoch), never negative."""
+    left = max(0, int(deadline - now + 0.999))
+    return f"{left // 60}:{left % 60:02d}"
+
+
+# -- the panel ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    question: Question
+    deadline: float
+    source: str
+
+
+class ApprovalHead(Painted):
+    """The heading, how many wait, and the time left."""
+
+    words = ""
+    right = ""
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        left: list[Part] = [
+            (sym("asks"), look.mark("warn", "surface", bold=True)),
+            (f" {self.words}", look.style("text", "surface", bold=True)),
+        ]
+        return [row(width, left, look.style("text", "surface"), [(self.right, look.style("muted", "surface"))])]
+
+
+class ApprovalText(Painted, can_focus=False):
+    """What is asked. Longer than its room, it scrolls; nothing is left out."""
+
+    def __init__(self) -> None:
+        super().__init__(id="approval-text")
+        self._question: Question | None = None
+        self._rows: list[_Row] = []
+        self._for: tuple[str, int] = ("", 0)
+        self._top = 0
+        self.marked = -1
+        """The choice that Enter would send, counted from 0; -1 is none."""
+
+    def show(self, question: Question | None) -> None:
+        self._question, self._top, self.marked = question, 0, -1
+        self._for = ("", 0)
+        self.refresh(layout=True)
+
+    def _all(self, width: int) -> list[_Row]:
+        question = self._question
+        if question is None:
+            return []
+        if self._for != (question.id, width):
+            self._rows = question_rows(question, width)
+            self._for = (question.id, width)
+        return self._rows
+
+    def _room(self) -> int:
+        return max(2, self.app.size.height // limits.APPROVAL_SHARE - 6)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return min(self._room(), len(self._all(width)))
+
+    @property
+    def hidden_below(self) -> int:
+        """Rows that are not in view yet."""
+        return max(0, len(self._rows) - self._top - self.size.height)
+
+    def scroll_rows(self, step: int) -> None:
+        """Move the text by `step` rows, within its ends."""
+        most = max(0, len(self._rows) - self.size.height)
+        self._top = max(0, min(self._top + step, most))
+        self.refresh()
+
+    def mark(self, choice: int) -> None:
+        if choice != self.marked:
+            self.marked = choice
+            self.refresh()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_rows(3)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_rows(-3)
+
+    def paint(self, width: int) -> list[Strip]:
+        rows = self._all(width)
+        self._top = max(0, min(self._top, len(rows) - self.size.height))
+        return [self._strip(r, width) for r in rows[self._top : self._top + self.size.height]]
+
+    def _strip(self, item: _Row, width: int) -> Strip:
+        look = look_of(self)
+        marked = item.kind == "choice" and item.choice == self.marked
+        ground = "selection" if marked else "surface"
+        fill, muted = look.style("text", ground), look.style("muted", ground)
+        if item.kind == "choice":
+            words = look.style("seltext" if marked else "text", ground, bold=marked)
+            number = look.style("seltext" if marked else "text", ground, bold=True)
+            return row(width, [(f"  {item.label:<3}", number), (item.words, words)], fill)
+        left: list[Part] = []
+        if item.label or not self._spans_whole(item):
+            left.append((cut(item.label, _LABEL - 1).ljust(_LABEL - _wide(item.label)), muted))
+        left.append((item.words, muted if item.kind == "muted" else fill))
+        if item.kind == "file":
+            left.append((f"  +{item.added}", look.mark("ok", ground)))
+            left.append((f" {sym('removed')}{item.removed}", look.mark("fail", ground)))
+        return row(width, left, fill)
+
+    def _spans_whole(self, item: _Row) -> bool:
+        """The plan's or the question's own words stand at the left edge, without a label column."""
+        return self._question is not None and bool(self._question.text) and not self._question.command
+
+
+def _wide(label: str) -> int:
+    """How many cells more than characters a label takes (wide characters)."""
+    return width(label) - len(label)
+
+
+class ApprovalKeys(Painted):
+    """The keys that answer: in accent once they would, muted before."""
+
+    keys: tuple[tuple[str, str], ...] = ()
+    armed = False
+    note = ""
+    """Why they do not answer yet, or how much is not in view."""
+    warning = ""
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        muted = look.style("muted", "surface")
+        fill = look.style("text", "surface")
+        key_style = look.style("accent", "surface", bold=True) if self.armed else muted
+        items: list[list[Part]] = [
+            [(key, key_style), (f" {words}", fill if self.armed else muted)] for key, words in self.keys if key
+        ]
+        if self.note:
+            items.append([(self.note, muted)])
+        if self.warning:
+            items.append([(self.warning, look.style("warn", "surface"))])
+        rows: list[list[Part]] = [[]]
+        used = 0
+        for item in items:
+            cells = sum(_cells(words) for words, _ in item)
+            if rows[-1] and used + 3 + cells > width:
+                rows.append([])
+                used = 0
+            if rows[-1]:
+                rows[-1].append(("   ", fill))
+                used += 3
+            rows[-1] += item
+            used += cells
+        return [row(width, [("  ", fill), *parts] if width > 40 else parts, fill) for parts in rows]
+
+
+def _cells(words: str) -> int:
+    return width(words)
+
+
+class _Field(DraftArea):
+    """Where a refusal's words, an answer or an edited command are written."""
+
+    def __init__(self, panel: ApprovalPanel) -> None:
+        super().__init__(id="approval-field")
+        self._panel = panel
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self._panel.field_key(event):
+            event.stop()
+            event.prevent_default()
+            return
+        await super()._on_key(event)
+
+
+FieldUse = Literal["", "refuse", "edit", "answer"]
+
+
+class ApprovalPanel(Widget, can_focus=True):
+    """The questions that wait, one at a time, oldest first. Hidden while there is none."""
+
+    class Answered(Message):
+        """The person has decided; the question has left the panel.
+
+        `text`: the words of a refusal, the reply to ask_user, or the edited command.
+        """
+
+        def __init__(self, question_id: str, decision: Decision, text: str = "") -> None:
+            super().__init__()
+            self.question_id = question_id
+            self.decision: Decision = decision
+            self.text = text
+
+    class QuestionShown(Message):
+        """Another question is in view (its diff belongs in the dock), or none any more."""
+
+        def __init__(self, question: Question | None) -> None:
+            super().__init__()
+            self.question = question
+
+    def __init__(self, keymap: Keymap | None = None, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.keymap = keymap or Keymap()
+        self.arming = Arming()
+        self._composer: Composer | None = None
+        self._waiting: list[_Waiting] = []
+        self._held: tuple[Decision | Literal["edit"], str, float] | None = None
+        self._held_timer: Timer | None = None
+        self._use: FieldUse = ""
+        self._bar = ComposerBar()
+        self._bar.role, self._bar.lit = "warn", True
+        self._head, self._text, self._keys = ApprovalHead(), ApprovalText(), ApprovalKeys()
+        self._field = _Field(self)
+        self.display = False
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="approval-row"):
+            yield self._bar
+            with Vertical(id="approval-body"):
+                yield self._head
+                yield self._text
+                yield self._field
+                yield self._keys
+
+    def on_mount(self) -> None:
+        self._field.display = False
+        self.set_interval(_TICK, self._tick)
+
+    # -- what the app calls ------------------------------------------------------------------------------------------
+
+    def attach(self, composer: Composer) -> None:
+        """Stand before `composer`: its keys come here first, and the keyboard goes back to it."""
+        self._composer = composer
+        composer.key_filter = self.take_key
+
+    def ask(self, question: Question, deadline: float, source: str = "") -> None:
+        """Add a question; `deadline` is in seconds since the epoch, `source` names another session it comes from."""
+        if any(w.question.id == question.id for w in self._waiting):
+            return
+        self._waiting.append(_Waiting(question, deadline, source))
+        if len(self._waiting) == 1:
+            self._show()
+        else:
+            self._tick()
+
+    def close(self, question_id: str) -> None:
+        """The question is answered, timed out or void. Unknown ids are no error: it may have left already."""
+        index = next((i for i, w in enumerate(self._waiting) if w.question.id == question_id), None)
+        if index is None:
+            return
+        del self._waiting[index]
+        if index == 0:
+            self._show()
+        else:
+            self._tick()
+
+    def clear(self) -> None:
+        """Drop all questions without an answer."""
+        if self._waiting:
+            self._waiting.clear()
+            self._show()
+
+    @property
+    def current(self) -> Question | None:
+        return self._waiting[0].question if self._waiting else None
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def armed(self) -> bool:
+        """A letter would answer now."""
+        return bool(self._waiting) and self.arming.armed(draft_empty=self._draft_empty)
+
+    def set_keymap(self, keymap: Keymap) -> None:
+        self.keymap = keymap
+        self._show_keys()
+
+    def refresh_look(self) -> None:
+        """Theme or language have changed."""
+        self._text.show(self.current)
+        self._show_keys()
+        for widget in (self._bar, self._head, self._keys):
+            widget.refresh()
+
+    # -- showing -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _draft_empty(self) -> bool:
+        return self._composer is None or self._composer.is_empty
+
+    def _show(self) -> None:
+        """Bring the first waiting question into view, or hide."""
+        self._drop_held()
+        self._close_field()
+        self._leave()
+        self.arming.asked()
+        question = self.current
+        self.display = question is not None
+        self._text.show(question)
+        if question is not None and question.kind == "ask_user":
+            self._open_field("answer", "", focus=False)
+        self._tick()
+        self._show_keys()
+        self.post_message(self.QuestionShown(question))
+
+    def _leave(self) -> None:
+        """Give the keyboard back to the composer if it is here."""
+        self.arming.explicit = False
+        if self._composer is not None and (self.has_focus or self._field.has_focus):
+            self._composer.focus()
+
+    def _tick(self) -> None:
+        """Follow the clocks; repaint only what has changed."""
+        if not self._waiting:
+            return
+        first = self._waiting[0]
+        count = t("approval.count", n=1, total=len(self._waiting)) if len(self._waiting) > 1 else ""
+        left = t("approval.left", time=time_left(first.deadline, time.time()))
+        words = title(first.question) + (f"   {one_line(first.source)}" if first.source else "")
+        right = "   ".join(filter(None, (count, left)))
+        if (words, right) != (self._head.words, self._head.right):
+            self._head.words, self._head.right = words, right
+            self._head.refresh()
+        self._show_keys()
+        if self._may_focus_field():
+            self._field.focus()
+
+    def _may_focus_field(self) -> bool:
+        """A question that wants words takes the keyboard once nobody is typing and no draft is open."""
+        return (
+            self._use == "answer"
+            and self.armed
+            and not self.arming.explicit
+            and self._composer is not None
+            and self._composer.holds_focus
+            and not self._went_back
+        )
+
+    _went_back = False
+    """Esc sent the keyboard back to the composer: this question does not take it again by itself."""
+
+    def _show_keys(self) -> None:
+        question = self.current
+        if question is None:
+            return
+        armed = self.armed
+        keys: list[tuple[str, str]] = []
+        label = self.keymap.label
+        if self._use == "refuse":
+            keys = [(show("enter"), t("approval.send_refusal")), (show("escape"), t("approval.back"))]
+        elif self._use == "edit":
+            keys = [(label("run_edited"), t("approval.run_edited")), (show("escape"), t("approval.back"))]
+        elif self._use == "answer":
+            keys = [(show("enter"), t("approval.send_answer")), (show("escape"), t("approval.later"))]
+            if question.choices:
+                keys.insert(1, (f"{show('up')} {show('down')}", t("approval.choose")))
+        else:
+            keys = [(label(action), self._answer_words(action)) for action in self._offered(question)]
+        note = ""
+        if not armed:
+            note = t("approval.pause") if self._draft_empty else t("approval.draft_open", key=label("next_pane"))
+        below = self._text.hidden_below
+        warning = t("approval.below", n=below, key=show("pagedown")) if below else ""
+        if question.kind == "edit" and not self._use:
+            keys.append((label("toggle_dock"), t("approval.see_diff")))
+        state = (tuple(keys), armed, note, warning)
+        shown = self._keys
+        if state != (shown.keys, shown.armed, shown.note, shown.warning):
+            shown.keys, shown.armed, shown.note, shown.warning = state
+            shown.refresh(layout=True)
+
+    def _offered(self, question: Question) -> list[str]:
+        """The actions that may answer this question."""
+        actions = [action for action, decision in _ANSWERS if decision in question.decisions]
+        if question.kind == "command" and question.command and "once" in question.decisions:
+            actions.append("edit_command")
+        return actions
+
+    def _answer_words(self, action: str) -> str:
+        plan = self.current is not None and self.current.kind == "plan"
+        if action == "allow_once":
+            return t("approval.approve") if plan else t("approval.once")
+        if action == "allow_session":
+            return t("approval.session")
+        if action == "refuse":
+            return t("approval.keep_planning") if plan else t("approval.refuse")
+        return t("approval.edit")
+
+    # -- keys --------------------------------------------------------------------------------------------------------
+
+    def take_key(self, event: events.Key) -> bool:
+        """A key on its way to the composer. True: it was an answer, or goes no further."""
+        question = self.current
+        if question is None:
+            return False
+        if self._held is not None and self._resolve_held(event):
+            return True
+        armed = self.arming.armed(draft_empty=self._draft_empty)
+        self.arming.key()
+        if not self._draft_empty:
+            return False
+        if event.key == "tab":
+            self.focus()
+            return True
+        action = self.keymap.action(event.key, "approval")
+        if self._use or not armed or action not in self._offered(question) or not event.character:
+            self._show_keys()
+            return False
+        decision = dict(_ANSWERS).get(action)
+        self._held = (decision or "edit", event.character, event.time)
+        self._held_timer = self.set_timer(limits.APPROVAL_ALONE, self._answer_held)
+        return True
+
+    def _resolve_held(self, event: events.Key) -> bool:
+        """Another key has come while a letter waited to be alone. True: the key is used up."""
+        assert self._held is not None
+        _, letter, when = self._held
+        if event.key == "enter" and event.time - when >= limits.PASTE_GAP:
+            # "y" and Enter by hand: the letter is the answer, Enter only the habit.
+            self._answer_held()
+            return True
+        self._drop_held()
+        if self._composer is not None:
+            self._composer.insert(letter)
+        return False
+
+    def _drop_held(self) -> None:
+        self._held = None
+        if self._held_timer is not None:
+            self._held_timer.stop()
+            self._held_timer = None
+
+    def _answer_held(self) -> None:
+        if self._held is None:
+            return
+        decision, _, _ = self._held
+        self._drop_held()
+        self._decide(decision)
+
+    def _decide(self, decision: Decision | Literal["edit"]) -> None:
+        question = self.current
+        if question is None:
+            return
+        if decision == "edit":
+            self._open_field("edit", question.command)
+        elif decision == "refuse":
+            self._open_field("refuse", "")
+        else:
+            self._answer(decision, "")
+
+    def _answer(self, decision: Decision, text: str) -> None:
+        question = self.current
+        if question is None:
+            return
+        del self._waiting[0]
+        self.post_message(self.Answered(question.id, decision, text))
+        self._show()
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Keys while the panel itself has the keyboard, which only an explicit key or click gives it."""
+        question = self.current
+        if question is None:
+            return
+        action = self.keymap.action(event.key, "approval")
+        steps = {"up": -1, "down": 1, "pageup": -self._text.size.height, "pagedown": self._text.size.height}
+        if event.key == "escape":
+            self._leave()
+        elif event.key in steps:
+            self._text.scroll_rows(steps[event.key])
+            self._show_keys()
+        elif not self._use and action in self._offered(question):
+            self._decide(dict(_ANSWERS).get(action) or "edit")
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A paste is text, whatever has the keyboard."""
+        event.stop()
+        if self._composer is not None:
+            self._composer.focus()
+            self._composer.insert(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+
+    def on_focus(self) -> None:
+        self.arming.explicit = True
+        self._bar.refresh()
+        if self._use:
+            self._field.focus()
+        self._show_keys()
+
+    def on_blur(self) -> None:
+        self.arming.explicit = False
+        self._show_keys()
+
+    # -- the field ---------------------------------------------------------------------------------------------------
+
+    def _open_field(self, use: FieldUse, text: str, *, focus: bool = True) -> None:
+        self._use = use
+        self._went_back = False
+        self._field.load_text(text)
+        self._field.move_cursor(self._field.document.end)
+        self._field.placeholder = {
+            "refuse": t("approval.why"),
+            "edit": "",
+            "answer": t("approval.answer_here"),
+            "": "",
+        }[use]
+        self._field.display = True
+        self._fit_field()
+        if focus:
+            self._field.focus()
+        self._show_keys()
+
+    def _close_field(self) -> None:
+        self._use = ""
+        self._field.display = False
+
+    def field_key(self, event: events.Key) -> bool:
+        """A key in the field; True when it is no text."""
+        question = self.current
+        if question is None:
+            return False
+        self.arming.key()
+        key = event.key.replace("+\r", "+enter")
+        if key == "escape":
+            self._leave()
+            if self._use == "answer":
+                self._went_back = True
+            else:
+                self._close_field()
+            self._show_keys()
+        elif self._use == "edit" and self.keymap.action(key, "approval") == "run_edited":
+            edited = self._field.text.strip()
+            if edited:
+                self._answer("once", "" if edited == question.command.strip() else edited)
+        elif self.keymap.action(key, "composer") == "newline":
+            self._field.type_in("\n")
+        elif key == "enter" and self._use == "refuse":
+            self._answer("refuse", self._field.text.strip())
+        elif key == "enter" and self._use == "answer":
+            self._send_answer(question)
+        elif key in ("up", "down") and self._use == "answer" and question.choices and not self._field.text:
+            step = 1 if key == "down" else -1
+            self._text.mark((self._text.marked + step) % len(question.choices) if self._text.marked >= 0 or step > 0
+                            else len(question.choices) - 1)  # fmt: skip
+        elif key in ("pageup", "pagedown"):
+            self._text.scroll_rows(self._text.size.height * (1 if key == "pagedown" else -1))
+        else:
+            return False
+        return True
+
+    def _send_answer(self, question: Question) -> None:
+        """The words of the field, or the choice that is marked by number or by arrow."""
+        words = self._field.text.strip()
+        marked = self._text.marked
+        if 0 <= marked < len(question.choices):
+            words = question.choices[marked]
+        if words:
+            self._answer("once", words)
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        question = self.current
+        if self._use == "answer" and question is not None:
+            typed = self._field.text.strip()
+            number = int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 4 else 0
+            self._text.mark(number - 1 if 1 <= number <= len(question.choices) else -1)
+        self._fit_field()
+
+    def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
+        event.stop()
+
+    def _fit_field(self) -> None:
+        rows = max(1, min(self._field.rows, max(1, self.app.size.height // 4)))
+        height = self._field.styles.height
+        if height is None or height.value != rows:
+            self._field.styles.height = rows
