@@ -20,7 +20,7 @@ HISTORY_FILE: Final = 4096 * KB  # read at start; cut to half when it grows beyo
 PAINTED_ROWS: Final = 400  # rows of a pane kept as painted: a few screens, a few KB each
 WHEEL_ROWS: Final = 3  # a notch of the mouse wheel
 WORD_DIFF_CHARS: Final = 400  # longer lines get no word marks: the comparison is quadratic
-WORD_DIFF_LINES: Final = 60  # removed or added lines in a row; a larger rewrite has no words in common worth marking
+WORD_DIFF_LINES: Final = 24  # removed or added lines in a row; in a larger rewrite few words are the same
 HIGHLIGHT_LINES: Final = 100  # coloured at once when first seen, so that no painting takes longer than a frame or two
 HIGHLIGHT_CHARS: Final = 2_000  # a longer line is data, not code
 AGE_EVERY: Final = 30.0  # seconds between two looks at the ages in the session list
@@ -47,4 +47,8 @@ BATCH_SECONDS: Final = 0.04  # between two batches of events; 25 frames a second
 BATCH_TIMES: Final = 1_000  # kept for tests and diagnostics
 AGAIN_SECONDS: Final = 2.0  # "press again" counts within this time
 TICK_SECONDS: Final = 0.25  # running marks step four times a second
-GC_IDLE_SECONDS: Final = 2.0  # a collection when nothing has happened for this long
+GC_THRESHOLDS: Final = (
+    100_000,
+    50,
+    1_000,
+)  # with the start frozen, full collections cost 75 ms and more while streaming

@@ -1,0 +1,59 @@
+"""Code → coloured spans, by Pygments, which is loaded with the first block that names a language."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from nanoherm_tui import limits
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+# A span's look: a role of the theme, and whether it is bold. "keyword" is accent, in a theme without colours bold.
+Ink = tuple[str, bool]
+PLAIN: Ink = ("text", False)
+
+
+@lru_cache(maxsize=64)
+def _lexer(lang: str) -> Lexer | None:
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        return get_lexer_by_name(lang, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+@lru_cache(maxsize=512)
+def _ink(token: Any) -> Ink:
+    from pygments.token import Comment, Keyword, Name, Operator, String
+
+    if token in Comment:
+        return ("muted", False)
+    if token in Keyword or token is Operator.Word:
+        return ("keyword", False)
+    if token in String:
+        return ("string", False)
+    if token in Name.Function or token in Name.Class:
+        return ("text", True)
+    return PLAIN
+
+
+def highlight(code: str, lang: str) -> list[list[tuple[str, Ink]]] | None:
+    """The lines of `code` as (text, ink) spans; None when the language is unknown or the code too long to colour."""
+    if not lang or len(code) > 2 * limits.BLOCK:
+        return None
+    lexer = _lexer(lang.lower())
+    if lexer is None:
+        return None
+    lines: list[list[tuple[str, Ink]]] = [[]]
+    for token, value in lexer.get_tokens(code):
+        first, *others = value.split("\n")
+        ink = _ink(token)
+        if first:
+            lines[-1].append((first, ink))
+        for part in others:
+            lines.append([(part, ink)] if part else [])
+    return lines

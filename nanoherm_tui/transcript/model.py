@@ -1,0 +1,537 @@
+"""Events → the blocks of a transcript. No Textual here: the same reducer serves live sessions and stored ones.
+
+A transcript is a list of entries, one for each user message, answer, thought, tool call and note. An entry's blocks are
+made when they are first asked for, so a session of 20,000 messages opens without being parsed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from agent_core import events
+from agent_core.events import Event
+from agent_core.limits import PREVIEW_LINES, SUBJECT_CHARS
+from agent_core.messages import Message, ToolCall
+from nanoherm_tui import limits
+from nanoherm_tui.text import clean, one_line
+from nanoherm_tui.transcript.blocks import Block, Card, CardState, Note, Thought, ThoughtText, UserText
+from nanoherm_tui.transcript.split import Splitter, chunks, split
+
+Kind = Literal["user", "answer", "thought", "card", "note"]
+
+# Selection keys: what an entry may need beyond its characters (a card: all its rows), and what one that may still grow
+# keeps free.
+_SLACK = 64
+_GROWING = 1 << 20
+
+
+class Entry:
+    """One unit of the conversation. Only its model changes it; `version` counts the changes."""
+
+    __slots__ = (
+        "_blocks",
+        "_live",
+        "_pieces",
+        "_tail",
+        "_text",
+        "base",
+        "card",
+        "created",
+        "id",
+        "images",
+        "index",
+        "kind",
+        "note",
+        "open",
+        "seconds",
+        "started",
+        "summary",
+        "version",
+    )
+
+    def __init__(self, id: str, kind: Kind, text: str = "", *, base: int = 0, index: int = 0) -> None:
+        self.id = id
+        self.kind: Kind = kind
+        self.index = index
+        self.base = base
+        """The selection key of its first row; keys grow from entry to entry."""
+        self.version = 0
+        self.open = False
+        self.created = 0.0
+        self.images = 0
+        self.card: Card | None = None
+        self.note: Note | None = None
+        self.seconds = 0.0
+        self.started = 0.0
+        self.summary = False
+        self._text = text
+        self._pieces: list[str] | None = None  # of a text that is still arriving
+        self._live: Splitter | None = None
+        self._blocks: list[Block] | None = None
+        self._tail: list[Block] | None = None
+
+    @property
+    def text(self) -> str:
+        """Its source: the user's words, the answer's Markdown, a tool's result."""
+        if self._pieces is not None:
+            if len(self._pieces) > 1:
+                self._pieces = ["".join(self._pieces)]
+            return self._pieces[0] if self._pieces else ""
+        return self._text
+
+    @property
+    def is_live(self) -> bool:
+        """Its text is still arriving."""
+        return self._pieces is not None
+
+    @property
+    def is_split(self) -> bool:
+        """Its blocks have been made."""
+        return self._blocks is not None or self._live is not None
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """Its finished blocks, and after them those that may still change."""
+        closed = self.closed
+        tail = self.tail
+        return [*closed, *tail] if tail else closed
+
+    @property
+    def closed(self) -> list[Block]:
+        """The blocks that will not change again while the text grows. The list itself grows; do not change it."""
+        if self._blocks is None:
+            self._blocks = _make_blocks(self)
+        return self._blocks
+
+    @property
+    def tail(self) -> list[Block]:
+        """The blocks at the end of a text that is still arriving."""
+        if self._live is None:
+            return []
+        if self._tail is None:
+            self._tail = list(self._live.tail())
+        return self._tail
+
+    # -- changes, for the model alone -----------------------------------------------------------------------------
+
+    def touch(self) -> None:
+        self.version += 1
+        if self._live is None:
+            self._blocks = None
+
+    def begin(self) -> None:
+        """The text starts to arrive."""
+        self._pieces = []
+        if self.kind == "answer":
+            self._live = Splitter()
+            self._blocks = []
+
+    def grow(self, text: str) -> None:
+        if self._pieces is None:
+            raise ValueError("the entry is not live")
+        self._pieces.append(text)
+        self.version += 1
+        if self._live is not None:
+            self.closed.extend(self._live.feed(text))
+            self._tail = None
+        else:
+            self._blocks = None
+
+    def finish(self, text: str) -> None:
+        """The text is complete. What was streamed stands if it was the same text."""
+        same = self.text == text
+        if self._live is not None:
+            self._blocks = [*self.closed, *self._live.finish()] if same else None
+        else:
+            self._blocks = None
+        self._live = self._tail = self._pieces = None
+        self._text = text
+        self.version += 1
+
+
+def _make_blocks(entry: Entry) -> list[Block]:
+    if entry.kind == "answer":
+        return list(split(entry.text))
+    if entry.kind == "user":
+        return list(_user_blocks(entry))
+    if entry.kind == "thought":
+        return list(_thought_blocks(entry))
+    if entry.kind == "card" and entry.card is not None:
+        return [_with_rows(entry.card, entry)]
+    return [entry.note] if entry.note is not None else []
+
+
+def _user_blocks(entry: Entry) -> Iterable[UserText]:
+    text = clean(entry.text).rstrip("\n")
+    hidden = text.count("\n") + 1 - limits.USER_LINES_FOLDED
+    if not entry.open and can_open(entry):
+        text = "\n".join(text.split("\n", limits.USER_LINES_FOLDED)[: limits.USER_LINES_FOLDED])
+    else:
+        hidden = 0
+    pieces = chunks(text)
+    for number, (key, piece, join) in enumerate(pieces):
+        last = number == len(pieces) - 1
+        yield UserText(
+            key,
+            piece,
+            entry.created if number == 0 else 0.0,
+            join,
+            images=entry.images if last else 0,
+            hidden_lines=hidden if last else 0,
+        )
+
+
+def _thought_blocks(entry: Entry) -> Iterable[Thought | ThoughtText]:
+    text = entry.text
+    line = _last_line(text) if entry.started else _first_line(text)
+    yield Thought(0, line, entry.seconds, entry.open, entry.started, entry.summary)
+    if entry.open:
+        for key, piece, join in chunks(clean(text).strip("\n")):
+            yield ThoughtText(key + 2, piece, join)
+
+
+def _with_rows(card: Card, entry: Entry) -> Card:
+    """The card with the rows it shows below its head: a failure's preview, or the start of an opened result."""
+    if not entry.open:
+        return card
+    lines = clean(entry.text).rstrip("\n").split("\n")
+    shown = tuple(lines[: limits.CARD_LINES]) if entry.text.strip() else ()
+    return replace(card, rows=shown, more_lines=max(0, len(lines) - limits.CARD_LINES), open=True)
+
+
+def can_open(entry: Entry) -> bool:
+    """Whether unfolding would show more."""
+    if entry.kind == "user":
+        return entry.text.count("\n") >= limits.USER_LINES
+    if entry.kind == "card":
+        return bool(entry.text.strip())
+    return entry.kind == "thought"
+
+
+def _first_line(text: str) -> str:
+    start = text.lstrip()[: 4 * limits.KB]
+    return one_line(start.split("\n", 1)[0]).strip("*# ")
+
+
+def _last_line(text: str) -> str:
+    end = text.rstrip()[-4 * limits.KB :]
+    return one_line(end.rsplit("\n", 1)[-1]).strip("*# ")
+
+
+def default_subject(call: ToolCall) -> str:
+    """A card's subject when the tool's own is not at hand: the argument that says most."""
+    for name in ("path", "command", "pattern", "query", "url", "question"):
+        value = call.arguments.get(name)
+        if isinstance(value, str):
+            return value
+    return next((v for v in call.arguments.values() if isinstance(v, str)), "")
+
+
+class TranscriptModel:
+    """The entries of one session, kept by `apply` (live) or `load` (stored); both come to the same.
+
+    `subject` gives a stored call's subject, `clock` the time in seconds since the epoch. Not thread-safe: it belongs
+    to the thread that draws.
+    """
+
+    def __init__(
+        self,
+        *,
+        subject: Callable[[ToolCall], str] = default_subject,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.entries: list[Entry] = []
+        self.structure = 0
+        """Grows when entries were taken out or put in anywhere but at the end."""
+        self.clock = clock
+        self.running: dict[Entry, None] = {}
+        """Entries whose rows change as time passes, in order."""
+        self._subject = subject
+        self._cards: dict[str, Entry] = {}
+        self._unfinished: dict[Entry, None] = {}
+        self._answer: Entry | None = None
+        self._thought: Entry | None = None
+        self._questions: dict[str, str] = {}  # question id → call id
+        self._count = 0
+
+    # -- events ---------------------------------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> set[Entry]:
+        """Take one event in; returns the entries that look different now (taken-out ones show in `structure`)."""
+        match event:
+            case events.TextDelta(text):
+                return self._stream_text(text)
+            case events.ReasoningDelta(text):
+                return self._stream_reasoning(text)
+            case events.ToolProgress(call_id, text):
+                return self._update_card(call_id, progress=one_line(text)[:SUBJECT_CHARS])
+            case events.UserMessage():
+                return {self._add_user(event.message_id, event.text, self.clock(), event.images)}
+            case events.AssistantMessage():
+                return self._assistant(event.message_id, event.text, event.reasoning, event.interrupted)
+            case events.ToolQueued(call_id, name, subject):
+                return self._end_thought() | {self._add_card(call_id, name, subject)}
+            case events.ToolStarted(call_id):
+                return self._update_card(call_id, state="running", started=self.clock(), progress="")
+            case events.ToolFinished():
+                return self._finish_card(event)
+            case events.QuestionAsked(question):
+                self._questions[question.id] = question.call_id
+                return self._update_card(question.call_id, state="asks")
+            case events.QuestionClosed(question_id):
+                return self._update_card(self._questions.pop(question_id, ""), only="asks", state="waiting")
+            case events.PartialDropped():
+                return self._drop_partial()
+            case events.Notice():
+                note = Note(0, event.text, event.level, event.code, event.params)
+                return {self._add_note(note)}
+            case events.ErrorRaised():
+                return {self._add_note(Note(0, event.text, "error", event.code, event.params))}
+            case events.TurnFinished():
+                return self._end_turn()
+            case _:
+                return set()
+
+    def load(self, messages: Iterable[Message], *, running: bool = False) -> None:
+        """Replace everything by a stored conversation. With `running` its turn goes on: open calls still wait."""
+        self.entries = []
+        self.running.clear()
+        self._cards.clear()
+        self._unfinished.clear()
+        self._questions.clear()
+        self._answer = self._thought = None
+        self.structure += 1
+        for message in messages:
+            if message.role == "user":
+                if message.origin == "summary":
+                    self._add("thought", message.id, message.text).summary = True
+                else:
+                    self._add_user(message.id, message.text, message.created, len(message.parts))
+            elif message.role == "assistant":
+                self._assistant(message.id, message.text, message.reasoning, message.interrupted)
+                for call in message.tool_calls:
+                    self._add_card(call.id, call.name, self._subject(call))
+            elif message.role == "tool" and message.result is not None:
+                result = message.result
+                self._finish_card(
+                    events.ToolFinished(
+                        result.call_id,
+                        result.name,
+                        result.ok,
+                        result.outcome,
+                        result.text,
+                        result.preview,
+                        result.diffs,
+                        result.seconds,
+                    )
+                )
+        if not running:
+            self._end_turn()
+
+    # -- what a person does ---------------------------------------------------------------------------------------
+
+    def toggle(self, entry: Entry) -> bool:
+        """Fold or unfold an entry; False when it has nothing to unfold."""
+        if not can_open(entry):
+            return False
+        entry.open = not entry.open
+        entry.touch()
+        return True
+
+    def copy_text(self, entry: Entry, block: Block | None = None) -> str:
+        """The source of one block (with the chunks it was cut into), or of the whole entry."""
+        if block is None or entry.kind != "answer":
+            return clean(entry.text, tab_size=0)
+        blocks = list(entry.blocks)
+        first = next((i for i, b in enumerate(blocks) if b.key == block.key), 0)
+        while first > 0 and blocks[first].join in ("", "\n"):
+            first -= 1
+        parts: list[str] = []
+        for number, part in enumerate(blocks[first:]):
+            if number and part.join not in ("", "\n"):
+                break
+            parts.append((part.join if number else "") + _source(part))
+        return "".join(parts)
+
+    # -- entries --------------------------------------------------------------------------------------------------
+
+    def _add(self, kind: Kind, id: str, text: str = "") -> Entry:
+        base = 0
+        if self.entries:
+            last = self.entries[-1]
+            size = _GROWING if last.is_live else 0 if last.kind == "card" else len(last.text)
+            base = last.base + size + _SLACK
+        entry = Entry(id, kind, text, base=base, index=len(self.entries))
+        self.entries.append(entry)
+        return entry
+
+    def _remove(self, entry: Entry) -> None:
+        del self.entries[entry.index]
+        self._renumber()
+
+    def _renumber(self) -> None:
+        for index, entry in enumerate(self.entries):
+            entry.index = index
+        self.structure += 1
+
+    def _add_user(self, id: str, text: str, created: float, images: int) -> Entry:
+        entry = self._add("user", id, text)
+        entry.created, entry.images = created, images
+        return entry
+
+    def _add_note(self, note: Note) -> Entry:
+        self._count += 1
+        entry = self._add("note", f"note-{self._count}", note.text)
+        entry.note = note
+        return entry
+
+    # -- the reply that is arriving -------------------------------------------------------------------------------
+
+    def _stream_text(self, text: str) -> set[Entry]:
+        changed = self._end_thought()
+        if self._answer is None:
+            self._answer = self._live("answer")
+        self._answer.grow(text)
+        return changed | {self._answer}
+
+    def _stream_reasoning(self, text: str) -> set[Entry]:
+        if self._thought is None:
+            self._thought = self._live("thought")
+            self._thought.started = self.clock()
+            self.running[self._thought] = None
+            if self._answer is not None:
+                # A message's reasoning stands above its text, in whatever order they came.
+                self.entries.insert(self._answer.index, self.entries.pop())
+                self._answer.base, self._thought.base = self._thought.base, self._answer.base
+                self._renumber()
+        self._thought.grow(text)
+        return {self._thought}
+
+    def _live(self, kind: Kind) -> Entry:
+        self._count += 1
+        entry = self._add(kind, f"live-{self._count}")
+        entry.begin()
+        return entry
+
+    def _end_thought(self) -> set[Entry]:
+        """Text or a call has followed the reasoning: its time stops."""
+        thought = self._thought
+        if thought is None or not thought.started:
+            return set()
+        thought.seconds = max(0.0, self.clock() - thought.started)
+        thought.started = 0.0
+        thought.touch()
+        self.running.pop(thought, None)
+        return {thought}
+
+    def _drop_partial(self) -> set[Entry]:
+        for entry in (self._answer, self._thought):
+            if entry is not None:
+                self.running.pop(entry, None)
+                self._remove(entry)
+        self._answer = self._thought = None
+        return set()
+
+    def _assistant(self, id: str, text: str, reasoning: str, interrupted: bool) -> set[Entry]:
+        changed = self._end_thought()
+        for kind, final, live in (("thought", reasoning, self._thought), ("answer", text, self._answer)):
+            if not final.strip():
+                if live is not None:
+                    self._remove(live)
+                continue
+            entry_id = f"{id}-{kind}" if kind == "thought" else id
+            if live is None:
+                live = self._add("thought" if kind == "thought" else "answer", entry_id, final)
+            else:
+                live.id = entry_id
+                live.finish(final)
+            changed.add(live)
+        self._answer = self._thought = None
+        if interrupted:
+            changed.add(self._add_note(Note(0, "", word="transcript.stopped")))
+        return {entry for entry in changed if entry.index < len(self.entries) and self.entries[entry.index] is entry}
+
+    # -- cards ----------------------------------------------------------------------------------------------------
+
+    def _add_card(self, call_id: str, name: str, subject: str) -> Entry:
+        known = self._cards.get(call_id)
+        if known is not None and known in self._unfinished:
+            return known
+        entry = self._add("card", call_id)
+        entry.card = Card(0, one_line(name), one_line(subject)[:SUBJECT_CHARS])
+        self._cards[call_id] = entry
+        self._unfinished[entry] = None
+        return entry
+
+    def _update_card(
+        self,
+        call_id: str,
+        *,
+        state: CardState | None = None,
+        started: float | None = None,
+        progress: str | None = None,
+        only: CardState | None = None,
+    ) -> set[Entry]:
+        entry = self._cards.get(call_id)
+        if entry is None or entry.card is None or (only and entry.card.state != only):
+            return set()
+        card = entry.card
+        if card.state in ("done", "failed"):
+            return set()
+        entry.card = replace(
+            card,
+            state=card.state if state is None else state,
+            started=card.started if started is None else started,
+            progress=card.progress if progress is None else progress,
+        )
+        if entry.card.state == "running":
+            self.running[entry] = None
+        else:
+            self.running.pop(entry, None)
+        self._unfinished[entry] = None
+        entry.touch()
+        return {entry}
+
+    def _finish_card(self, event: events.ToolFinished) -> set[Entry]:
+        entry = self._cards.get(event.call_id)
+        if entry is None or entry.card is None:
+            entry = self._add_card(event.call_id, event.name, "")
+            assert entry.card is not None
+        preview = () if event.ok else tuple(one_line(line) for line in event.preview[:PREVIEW_LINES])
+        entry.card = replace(
+            entry.card,
+            state="done" if event.ok else "failed",
+            outcome=one_line(event.outcome),
+            seconds=event.seconds,
+            progress="",
+            started=0.0,
+            rows=preview,
+        )
+        entry.finish(event.text)
+        self.running.pop(entry, None)
+        self._unfinished.pop(entry, None)
+        return {entry}
+
+    def _end_turn(self) -> set[Entry]:
+        """Calls that still have no result will never get one; a late result would still be shown."""
+        changed = self._end_thought()
+        for entry in self._unfinished:
+            if entry.card is not None:
+                entry.card = replace(entry.card, state="lost", progress="")
+                entry.touch()
+                changed.add(entry)
+        self._unfinished.clear()
+        self.running.clear()
+        for live in (self._answer, self._thought):
+            if live is not None:  # the turn failed in the middle of a reply: what was read stays readable
+                live.finish(live.text)
+                changed.add(live)
+        self._answer = self._thought = None
+        return changed
+
+
+def _source(block: Block) -> str:
+    return getattr(block, "text", "")

@@ -1,0 +1,515 @@
+"""A block, a width and a look → rows of exactly that width.
+
+Columns: the mark (or the user's bar) at 2, all text from 4 to two cells before the right end. Rows know what copying
+them gives, so that bars, indents and soft breaks are not copied.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from agent_core.names import RUN_COMMAND
+from nanoherm_tui import text as cells
+from nanoherm_tui.i18n import t, tell
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.themes import Look
+from nanoherm_tui.transcript import highlight, markdown
+from nanoherm_tui.transcript.blocks import Block, Card, Code, Note, Prose, Thought, ThoughtText, UserText
+
+MARK_AT = 2
+TEXT_AT = 4
+RIGHT_MARGIN = 2
+NAME_CELLS = 12
+TIME_CELLS = 8
+TIME_FROM_WIDTH = 56  # a card on a narrower pane shows no time
+TABLE_GAP = 3
+
+
+class Row(NamedTuple):
+    """One row of the screen."""
+
+    strip: Strip
+    text: str = ""
+    """What copying gives: without bars, marks and padding."""
+    indent: int = 0
+    """Characters of the strip before `text`."""
+    join: str = "\n"
+    """What copying puts before it: "" or " " when the row goes on with the line above."""
+
+
+class Moment(NamedTuple):
+    """What running marks and seconds are drawn from."""
+
+    frame: int = 0
+    now: float = 0.0
+
+
+Ink = tuple[str, Style]
+
+
+def render(block: Block, width: int, look: Look, moment: Moment) -> list[Row]:
+    """The rows of `block`, each `width` cells wide; at least one, but for blocks without anything to show."""
+    if isinstance(block, Prose):
+        rows = _prose(block, width, look)
+    elif isinstance(block, Code):
+        rows = _code(block.text, block.lang if block.first else "", width, look, lang=block.lang, plain=block.open)
+    elif isinstance(block, UserText):
+        rows = _user(block, width, look)
+    elif isinstance(block, Card):
+        rows = _card(block, width, look, moment)
+    elif isinstance(block, Thought):
+        rows = [_thought(block, width, look, moment)]
+    elif isinstance(block, ThoughtText):
+        style = look.style("muted")
+        rows = _wrapped([(block.text, style)], width, look)
+    else:
+        rows = _note(block, width, look)
+    return rows
+
+
+def blank_row(width: int, look: Look) -> Row:
+    """The row between two blocks."""
+    return Row(Strip([Segment(" " * width, look.style())], width))
+
+
+def wants_moment(block: Block) -> bool:
+    """Whether the block's rows change as time passes."""
+    return (isinstance(block, Card) and block.state == "running") or (isinstance(block, Thought) and block.started > 0)
+
+
+# -- rows ---------------------------------------------------------------------------------------------------------
+
+
+def _text_width(width: int) -> int:
+    return max(2, width - TEXT_AT - RIGHT_MARGIN)
+
+
+def _row(width: int, look: Look, lead: Iterable[Ink], body: Iterable[Ink], join: str = "\n", end: str = "") -> Row:
+    """A row: `lead` (not copied), then `body`, then padding. Texts are clean; `end` is a note copied by nobody."""
+    ground = look.style()
+    segments = [Segment(text, style) for text, style in lead if text]
+    used = sum(s.cell_length for s in segments)
+    indent = sum(len(s.text) for s in segments)
+    copied: list[str] = []
+    for text, style in body:
+        if text:
+            segments.append(Segment(text, style))
+            copied.append(text)
+            used += cell_len(text)
+    if used < width:
+        segments.append(Segment(" " * (width - used), ground))
+    strip = Strip(segments, max(used, width))
+    return Row(strip if used <= width else strip.crop_extend(0, width, ground), "".join(copied), indent, join)
+
+
+def _slices(inks: Sequence[Ink], spans: Iterable[tuple[int, int]]) -> list[list[Ink]]:
+    """Cut styled text at (start, end) character spans in ascending order."""
+    out: list[list[Ink]] = []
+    index, at = 0, 0  # the current ink and where it begins
+    for start, end in spans:
+        row: list[Ink] = []
+        while index < len(inks) and at < end:
+            text, style = inks[index]
+            stop = at + len(text)
+            if stop > start:
+                row.append((text[max(0, start - at) : end - at], style))
+            if stop > end:
+                break
+            at = stop
+            index += 1
+        out.append(row)
+    return out
+
+
+def _wrapped(
+    inks: Sequence[Ink],
+    width: int,
+    look: Look,
+    *,
+    first: Sequence[Ink] | None = None,
+    rest: Sequence[Ink] | None = None,
+    room: int | None = None,
+) -> list[Row]:
+    """Prose rows of styled text. `first` and `rest` stand before the first and the other rows instead of the margin."""
+    ground = look.style()
+    margin: Sequence[Ink] = ((" " * TEXT_AT, ground),)
+    first, rest = first or margin, rest or margin
+    taken = sum(cell_len(text) for text, _ in rest)
+    room = max(2, width - RIGHT_MARGIN - taken) if room is None else room
+    rows: list[Row] = []
+    for line in _split_lines(inks):
+        plain = "".join(text for text, _ in line)
+        join = "\n"
+        spans = cells.wrap_spans(plain, room)
+        end_before = 0
+        for (start, end), body in zip(spans, _slices(line, spans), strict=True):
+            if start:
+                join = " " if plain[end_before:start] else ""
+            rows.append(_row(width, look, rest if rows else first, body, join))
+            end_before = end
+    return rows
+
+
+def _split_lines(inks: Sequence[Ink]) -> list[list[Ink]]:
+    lines: list[list[Ink]] = [[]]
+    for text, style in inks:
+        head, *others = text.split("\n")
+        lines[-1].append((head, style))
+        lines.extend([(part, style)] for part in others)
+    return lines
+
+
+# -- Markdown -----------------------------------------------------------------------------------------------------
+
+
+def _prose(block: Prose, width: int, look: Look) -> list[Row]:
+    ground, bullet, quote = look.style(), sym("bullet"), sym("bar")
+    source = f"{_table_head(block.head)}\n{block.text}" if block.head else block.text
+    pieces = markdown.parse(source, bullet=bullet, quote=quote, number=block.number)
+    inks = {
+        bits: look.style(
+            "code" if bits & markdown.CODE else "muted" if bits & markdown.MUTED else "text",
+            bold=bool(bits & markdown.STRONG),
+        )
+        for bits in range(8)
+    }
+    rows: list[Row] = []
+    margin = " " * TEXT_AT
+    for piece in pieces:
+        if piece.gap:
+            rows.append(blank_row(width, look))
+        if isinstance(piece, markdown.Line):
+            body = [(text, inks[bits]) for text, bits in piece.spans]
+            prefixes = [_prefix(margin + p, look) for p in (piece.first, piece.rest)]
+            # Deep nesting on a narrow pane: the text keeps at least half of the row.
+            if cell_len(piece.rest) > _text_width(width) // 2:
+                prefixes = [_prefix(margin, look)] * 2
+            rows += _wrapped(body, width, look, first=prefixes[0], rest=prefixes[1])
+        elif isinstance(piece, markdown.Fence):
+            indent = piece.indent if cell_len(piece.indent) <= _text_width(width) // 2 else ""
+            rows += _code(piece.text, piece.lang, width, look, lang=piece.lang, lead=indent)
+        elif isinstance(piece, markdown.Table):
+            columns = piece
+            if block.head:
+                first = markdown.parse(block.head, bullet=bullet, quote=quote)
+                columns = next((p for p in first if isinstance(p, markdown.Table)), piece)
+            rows += _table(piece, columns, width, look, inks, with_header=not block.head)
+        else:
+            body = [("   ".join([sym("bullet")] * 3), look.style("muted"))]
+            rows.append(_row(width, look, [(margin, ground)], body))
+    return rows
+
+
+def _prefix(text: str, look: Look) -> list[Ink]:
+    return [(text, look.style("muted"))]
+
+
+def _table_head(head: str) -> str:
+    """The header and the rule under it."""
+    return "\n".join(head.split("\n", 2)[:2])
+
+
+Cell = tuple[markdown.Span, ...]
+
+
+def _plain(cell: Cell) -> str:
+    return "".join(text for text, _ in cell)
+
+
+@lru_cache(maxsize=64)
+def _natural_widths(table: markdown.Table) -> tuple[int, ...]:
+    columns = len(table.header)
+    return tuple(
+        max(cell_len(_plain(row[c])) for row in (table.header, *table.rows) if c < len(row)) for c in range(columns)
+    )
+
+
+def _column_widths(natural: Sequence[int], room: int) -> list[int] | None:
+    """Cells of each column so that the row fits into `room`; None when the columns would become unreadable."""
+    room -= TABLE_GAP * (len(natural) - 1)
+    if sum(natural) <= room:
+        return list(natural)
+    least = 6
+    if room < sum(min(least, n) for n in natural):
+        return None
+    widths = [min(least, n) for n in natural]
+    spare = room - sum(widths)
+    while spare > 0:
+        # The columns that want more share what is left evenly; what one does not need goes to the others.
+        hungry = [c for c, n in enumerate(natural) if widths[c] < n]
+        share = max(1, spare // len(hungry))
+        for c in hungry:
+            more = min(share, natural[c] - widths[c], spare)
+            widths[c] += more
+            spare -= more
+    return widths
+
+
+def _table(
+    table: markdown.Table,
+    columns: markdown.Table,
+    width: int,
+    look: Look,
+    inks: dict[int, Style],
+    *,
+    with_header: bool,
+) -> list[Row]:
+    lead: list[Ink] = _prefix(" " * TEXT_AT + table.indent, look)
+    room = _text_width(width) - cell_len(table.indent)
+    widths = _column_widths(_natural_widths(columns), room)
+    if widths is None:
+        return _stacked(table, width, look, inks)
+    rows: list[Row] = []
+    if with_header:
+        header = [
+            tuple((text, markdown.STRONG | (bits & markdown.CODE)) for text, bits in cell) for cell in table.header
+        ]
+        under = {b: look.style("code" if b & markdown.CODE else "muted", bold=True, underline=True) for b in inks}
+        rows += _table_row(header, widths, columns.aligns, width, look, lead, under)
+    for row in table.rows:
+        rows += _table_row(row, widths, columns.aligns, width, look, lead, inks)
+    return rows
+
+
+def _table_row(
+    row: Sequence[Cell],
+    widths: Sequence[int],
+    aligns: Sequence[markdown.Align],
+    width: int,
+    look: Look,
+    lead: Sequence[Ink],
+    inks: dict[int, Style],
+) -> list[Row]:
+    """One row of a table, as many screen rows high as its highest cell."""
+    blocks: list[list[list[Ink]]] = []
+    for column, room in enumerate(widths):
+        cell = row[column] if column < len(row) else ()
+        spans = cells.wrap_spans(_plain(cell), room)
+        blocks.append(_slices([(text, inks[bits]) for text, bits in cell], spans))
+    rows: list[Row] = []
+    for number in range(max(map(len, blocks))):
+        body: list[Ink] = []
+        for column, room in enumerate(widths):
+            part = blocks[column][number] if number < len(blocks[column]) else []
+            pad = room - sum(cell_len(text) for text, _ in part)
+            align = aligns[column] if column < len(aligns) else "left"
+            left = pad if align == "right" else pad // 2 if align == "center" else 0
+            between = TABLE_GAP if column < len(widths) - 1 else 0
+            body += [(" " * left, inks[0]), *part, (" " * (pad - left + between), inks[0])]
+        made = _row(width, look, lead, body)
+        rows.append(made._replace(text=made.text.rstrip()))
+    return rows
+
+
+def _stacked(table: markdown.Table, width: int, look: Look, inks: dict[int, Style]) -> list[Row]:
+    """A table too wide for its pane: each cell on a row of its own, named by its column."""
+    rows: list[Row] = []
+    for number, row in enumerate(table.rows):
+        if number:
+            rows.append(blank_row(width, look))
+        for name, cell in zip(table.header, row, strict=False):
+            body = [(f"{_plain(name)}: ", look.style("muted")), *((text, inks[bits]) for text, bits in cell)]
+            rows += _wrapped(body, width, look)
+    return rows or _wrapped([(_plain(name) + " ", look.style("muted")) for name in table.header], width, look)
+
+
+# -- code ---------------------------------------------------------------------------------------------------------
+
+
+def _code(
+    code: str, label: str, width: int, look: Look, *, lang: str, lead: str = "", plain: bool = False
+) -> list[Row]:
+    """A code block on `surface`, two cells of it left and right of the text, `label` at its right top."""
+    code = code.expandtabs(cells.TAB) if "\t" in code else code
+    surface = look.style(bg="surface")
+    styles: dict[highlight.Ink, Style] = {}
+    before: list[Ink] = [(" " * TEXT_AT + lead, look.style("muted"))]
+    box = max(4, width - RIGHT_MARGIN - TEXT_AT - cell_len(lead))
+    inset = 2 if box >= 20 else 0
+    room = box - 2 * inset
+    lines = None if plain else highlight.highlight(code, lang)
+    if lines is None:
+        lines = [[(line, highlight.PLAIN)] for line in code.split("\n")]
+    rows: list[Row] = []
+    label = cells.one_line(label)
+    for spans in lines:
+        inks: list[Ink] = []
+        for text, ink in spans:
+            style = styles.get(ink)
+            if style is None:
+                style = styles[ink] = look.style(ink[0], "surface", bold=ink[1])
+            inks.append((text, style))
+        source = "".join(text for text, _ in inks)
+        cuts, hang = cells.wrap_code_spans(source, room)
+        for number, body in enumerate(_slices(inks, cuts)):
+            pad = inset + (hang if number else 0)
+            left = [*before, (" " * pad, surface)]
+            used = pad + sum(cell_len(text) for text, _ in body)
+            note = label if not rows and used + 1 + cell_len(label) + inset <= box else ""
+            fill = max(0, box - used - cell_len(note) - (inset if note else 0))
+            made = _row(width, look, left, body, "" if number else "\n")
+            tail: list[Ink] = [(" " * fill, surface)]
+            if note:
+                tail += [(note, look.style("muted", "surface")), (" " * inset, surface)]
+            full = _row(width, look, left, [*body, *tail])
+            rows.append(made._replace(strip=full.strip))
+    return rows
+
+
+# -- the rest -----------------------------------------------------------------------------------------------------
+
+
+def _user(block: UserText, width: int, look: Look) -> list[Row]:
+    bar: list[Ink] = [
+        (" " * MARK_AT, look.style()),
+        (sym("bar"), look.mark("accent")),
+        (" " * (TEXT_AT - MARK_AT - 1), look.style()),
+    ]
+    stamp = time.strftime("%H:%M", time.localtime(block.created)) if block.created else ""
+    room = _text_width(width)
+    reserve = 8 if width >= TIME_FROM_WIDTH else 0  # the time and three blanks, kept free on every row
+    rows = _wrapped(_backticks(block.text, look), width, look, first=bar, rest=bar, room=max(2, room - reserve))
+    notes: list[str] = []
+    if block.hidden_lines:
+        notes.append(t("transcript.more_lines", n=block.hidden_lines))
+    if block.images:
+        notes.append(t("transcript.images", n=block.images))
+    for note in notes:
+        shown = cells.cut(f"{sym('cut')} {note}" if block.hidden_lines and note is notes[0] else note, room)
+        rows.append(_row(width, look, bar, [(shown, look.style("muted"))])._replace(text=""))
+    if stamp and reserve:
+        head = rows[0]
+        at = width - RIGHT_MARGIN - len(stamp)
+        strip = Strip.join([head.strip.crop(0, at), Strip([Segment(stamp, look.style("muted"))], len(stamp))])
+        rows[0] = head._replace(strip=strip.extend_cell_length(width, look.style()))
+    return rows
+
+
+def _backticks(text: str, look: Look) -> list[Ink]:
+    """The user's words verbatim, what stands in backticks in the colour of code."""
+    plain, code = look.style(), look.style("code")
+    inks: list[Ink] = []
+    parts = text.split("`")
+    for number, part in enumerate(parts):
+        if number % 2 and number < len(parts) - 1 and "\n" not in part:
+            inks.append((f"`{part}`", code))
+        else:
+            inks.append(("`" + part if number % 2 else part, plain))
+    return inks
+
+
+def _thought(block: Thought, width: int, look: Look, moment: Moment) -> Row:
+    if block.started:
+        mark = sym("running", moment.frame)
+        label = t("transcript.thinking", seconds=max(0, int(moment.now - block.started)))
+    else:
+        mark = sym("open" if block.open else "folded")
+        if block.summary:
+            label = t("transcript.summary")
+        elif block.seconds >= 0.5:
+            label = t("transcript.thought", seconds=round(block.seconds))
+        else:
+            label = t("transcript.thought_short")
+    muted = look.style("muted")
+    lead: list[Ink] = [
+        (" " * MARK_AT, look.style()),
+        (mark, look.mark("accent" if block.started else "muted")),
+        (" " * (TEXT_AT - MARK_AT - 1), look.style()),
+    ]
+    room = _text_width(width)
+    label = cells.cut(label, room)
+    rest = room - cell_len(label) - 2
+    line = cells.cut(block.line, rest) if rest >= 4 and not block.open else ""
+    body: list[Ink] = [(label, muted), ("  " if line else "", muted), (line, look.style("muted", italic=True))]
+    return _row(width, look, lead, body)
+
+
+_STATES = {
+    # state: (symbol, colour of the mark, colour of the outcome)
+    "waiting": ("waiting", "muted", "muted"),
+    "asks": ("asks", "warn", "warn"),
+    "running": ("running", "accent", "accent"),
+    "done": ("done", "ok", "muted"),
+    "failed": ("failed", "fail", "fail"),
+    "lost": ("failed", "warn", "warn"),
+}
+
+
+def _card(block: Card, width: int, look: Look, moment: Moment) -> list[Row]:
+    ground, muted = look.style(), look.style("muted")
+    symbol, mark_role, outcome_role = _STATES[block.state]
+    if block.state == "done" and block.name == RUN_COMMAND:
+        outcome_role = "ok"
+    outcome, seconds = block.outcome, ""
+    if block.state in ("waiting", "asks", "running", "lost"):
+        outcome = t(f"transcript.{block.state}")
+    if block.state == "running":
+        seconds = cells.duration(moment.now - block.started, running=True)
+    elif block.state in ("done", "failed"):
+        seconds = cells.duration(block.seconds)
+    room = _text_width(width)
+    timed = width + 1 >= TIME_FROM_WIDTH  # with the scrollbar's column, the pane's width
+    name = cells.fit(block.name, min(NAME_CELLS, room))
+    outcome = cells.cut(outcome, room) if outcome else ""
+    right = cell_len(outcome) + (TIME_CELLS if timed else 0)
+    subject_room = room - NAME_CELLS - 1 - right - (2 if outcome else 0)
+    if subject_room < 4 and timed:  # the time gives way before the subject does
+        timed = False
+        subject_room += TIME_CELLS
+    subject = _subject(block.subject, max(0, subject_room))
+    progress_room = subject_room - cell_len(subject) - 3
+    progress = cells.cut(block.progress, progress_room) if block.progress and progress_room >= 8 else ""
+    middle = "   " + progress if progress else ""
+    left_cells = cell_len(name) + 1 + cell_len(subject) + cell_len(middle)
+    right_cells = cell_len(outcome) + (TIME_CELLS if timed else 0)
+    pad = " " * max(0, room - left_cells - right_cells)
+    lead: list[Ink] = [
+        (" " * MARK_AT, ground),
+        (sym(symbol, moment.frame), look.mark(mark_role, bold=True)),
+        (" " * (TEXT_AT - MARK_AT - 1), ground),
+    ]
+    body: list[Ink] = [
+        (name, muted),
+        (" ", ground),
+        (subject, ground),
+        (middle, muted),
+        (pad, ground),
+        (outcome, look.style(outcome_role)),
+        (cells.fit(seconds, TIME_CELLS, "right") if timed else "", muted),
+    ]
+    copied = "  ".join(part for part in (block.name, block.subject, outcome) if part)
+    rows = [_row(width, look, lead, body)._replace(text=copied)]
+    margin: list[Ink] = [(" " * TEXT_AT, ground)]
+    for number, line in enumerate(block.rows):
+        style = look.style("fail") if block.state == "failed" and number == 0 and not block.open else muted
+        rows.append(_row(width, look, margin, [(cells.cut(line, room), style)])._replace(text=line))
+    if block.more_lines:
+        note = f"{sym('cut')} {t('transcript.more_in_dock', n=block.more_lines)}"
+        rows.append(_row(width, look, margin, [(cells.cut(note, room), muted)])._replace(text=""))
+    return rows
+
+
+def _subject(subject: str, room: int) -> str:
+    looks_like_path = "/" in subject and " " not in subject
+    return cells.cut_path(subject, room) if looks_like_path else cells.cut(subject, room)
+
+
+def _note(block: Note, width: int, look: Look) -> list[Row]:
+    words = t(block.word) if block.word else tell(block.code, block.params, block.text)
+    role = {"info": "muted", "warning": "warn", "error": "fail"}[block.level]
+    mark = {"info": " ", "warning": "!", "error": sym("failed")}[block.level]
+    ground = look.style()
+    lead: list[Ink] = [
+        (" " * MARK_AT, ground),
+        (mark, look.mark(role, bold=True)),
+        (" " * (TEXT_AT - MARK_AT - 1), ground),
+    ]
+    return _wrapped([(cells.clean(words), look.style(role))], width, look, first=lead)
