@@ -1,0 +1,1 @@
+"""Text as data: cutting, cleaning, decoding, matching, comparing."""

@@ -1,0 +1,118 @@
+"""Bytes of a file to text and back without changing a byte that was not edited."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from agent_core.errors import ToolFailure
+
+_BOMS: Final = (
+    # UTF-32 first: its little-endian mark begins like that of UTF-16.
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_SAMPLE: Final = 65_536  # bytes or characters a guess is made from; the decoding itself always covers everything
+_ODD_CONTROLS: Final = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
+_ASCII: Final = re.compile(r"[\x00-\x7f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """`text` has its line ends as they are in the file, and no byte order mark."""
+
+    text: str
+    encoding: str
+    """A Python codec: utf-8, utf-16-le, utf-16-be, utf-32-le, utf-32-be, gb18030, latin-1, cp1252."""
+    bom: bool
+    newline: str
+    """The line end most lines have: LF, CRLF or CR. LF when there is none."""
+
+
+UTF8: Final = Decoded("", "utf-8", False, "\n")
+"""How a new file is written."""
+
+
+def decode(data: bytes, *, cut: bool = False) -> Decoded:
+    """The text of a file. `cut`: `data` is only its beginning and may end inside a character.
+
+    UTF-8, any UTF with its byte order mark, GB18030, Latin-1 (or Windows-1252) where it is clearly text. Raises
+    ToolFailure with code "binary" for anything else; what is returned encodes to exactly `data` again.
+    """
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            text = _decoded(data[len(mark) :], encoding, cut)
+            if text is None:
+                raise _binary()
+            return Decoded(text, encoding, True, _newline(text))
+    sample = data[:_SAMPLE]
+    if b"\0" in data or len(_ODD_CONTROLS.findall(sample)) > len(sample) // 10:
+        raise _binary()
+    for encoding, plausible in (("utf-8", True), ("gb18030", None), ("latin-1", None), ("cp1252", None)):
+        text = _decoded(data, encoding, cut)
+        if text is not None and (plausible or _plausible(text, encoding, sample)):
+            return Decoded(text, encoding, False, _newline(text))
+    raise _binary()
+
+
+def encode(text: str, like: Decoded) -> bytes:
+    """`text` in the encoding of `like`, with its byte order mark; line ends are written as they are in `text`.
+
+    Raises ToolFailure with code "encoding" for a character the encoding does not have.
+    """
+    try:
+        data = text.encode(like.encoding)
+    except UnicodeEncodeError as error:
+        raise ToolFailure(
+            f"The file is in {like.encoding}, which has no {text[error.start]!a}. "
+            "Write the text without it, or ask the person whether the file may become UTF-8.",
+            code="encoding",
+        ) from None
+    mark = next((mark for mark, encoding in _BOMS if encoding == like.encoding), b"")
+    return mark + data if like.bom else data
+
+
+def fit_newlines(text: str, like: Decoded) -> str:
+    """`text`, whose lines end in LF, with the line ends of `like`. Text that has carriage returns is left alone."""
+    return text if like.newline == "\n" or "\r" in text else text.replace("\n", like.newline)
+
+
+def _decoded(data: bytes, encoding: str, cut: bool) -> str | None:
+    try:
+        text: str = codecs.getincrementaldecoder(encoding)("strict").decode(data, final=not cut)
+        again = text.encode(encoding)
+    except UnicodeError:
+        return None
+    return text if (data.startswith(again) if cut else again == data) else None
+
+
+def _plausible(text: str, encoding: str, sample: bytes) -> bool:
+    """Whether bytes that can be read in an old encoding are likely to have been written in it."""
+    foreign = _ASCII.sub("", text[:_SAMPLE])
+    if encoding == "gb18030":
+        # Any two high bytes are some character; in Chinese text nearly all are of the common set, in Latin-1 text
+        # read this way hardly any.
+        return len(foreign.encode("gb2312", "ignore")) > len(foreign)
+    # A few foreign characters are no sign in a short text.
+    if len(foreign) > 4 + 3 * len(text[:_SAMPLE]) // 10 or _ODD_CONTROLS.search(sample):
+        return False
+    return encoding == "cp1252" or not re.search("[\x80-\x9f]", text)
+
+
+def _newline(text: str) -> str:
+    crlf = text.count("\r\n")
+    counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
+    return max(counts, key=counts.__getitem__)
+
+
+def _binary() -> ToolFailure:
+    return ToolFailure(
+        "This is a binary file, not text. Look at it with a command made for its kind.",
+        code="binary",
+        outcome="binary",
+    )
