@@ -1,0 +1,515 @@
+"""The full-screen face: theme, keymap, panes and focus. What actions do is in commands.py; no feature lives here."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, ClassVar
+
+from textual import events as textual_events
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.timer import Timer
+from textual.widget import Widget
+
+from agent_core import events, intents
+from agent_core.errors import AgentError
+from agent_core.events import Envelope
+from agent_core.host import Host, ModelState
+from agent_core.prompt import git_branch
+from agent_core.session import LiveSession
+from agent_core.store.sessions import SessionRow
+from nanoherm_tui import commands, i18n, interrupt, limits, symbols, terminal, welcome
+from nanoherm_tui.actions import ACTIONS, Slash, parse_slash
+from nanoherm_tui.bridge import Bridge, Desk
+from nanoherm_tui.history import History
+from nanoherm_tui.i18n import t
+from nanoherm_tui.keymap import load_keymap
+from nanoherm_tui.layout import Layout, Wish, lay_out
+from nanoherm_tui.overlays.approval import ApprovalPanel
+from nanoherm_tui.panes.composer import Composer
+from nanoherm_tui.panes.dock import Dock
+from nanoherm_tui.panes.output import Result
+from nanoherm_tui.panes.sessions import SessionItem, SessionsPane
+from nanoherm_tui.panes.status import StatusInfo, StatusLine
+from nanoherm_tui.panes.title import TitleRow
+from nanoherm_tui.session_view import Part, SessionView
+from nanoherm_tui.themes import DEFAULT_THEME, Look, load_themes, to_textual
+from nanoherm_tui.transcript.view import TranscriptView
+
+# Keys that must reach the app whatever has the focus. Ctrl+D is not one: with a draft it deletes.
+_PRIORITY = frozenset(a.id for a in ACTIONS if a.context == "everywhere" and a.id != "quit")
+# What may happen while an overlay is open.
+_OVER_OVERLAYS = frozenset({"interrupt", "redraw", "suspend"})
+
+
+def _bindings() -> list[BindingType]:
+    bound: list[BindingType] = [
+        Binding(",".join(a.keys), f"command('{a.id}')", id=a.id, priority=a.id in _PRIORITY, show=False)
+        for a in ACTIONS
+        if a.context == "everywhere" and a.keys
+    ]
+    return [*bound, Binding("escape", "escape", show=False)]
+
+
+class NanohermApp(App[int]):
+    """One window over one Host."""
+
+    CSS_PATH: ClassVar[list[str]] = [
+        f"css/{name}.tcss"
+        for name in ("app", "sessions", "title", "transcript", "composer", "approval", "dock", "status")
+    ]
+    BINDINGS: ClassVar[list[BindingType]] = _bindings()
+    ENABLE_COMMAND_PALETTE = False
+    INLINE_PADDING = 0
+
+    def __init__(self, host: Host, session: LiveSession | None = None, prompt: str = "") -> None:
+        self.themes, self.broken_themes = load_themes(host.places.themes_dir)
+        self.look = Look(self.themes[DEFAULT_THEME])  # before super: Textual asks for styles while it starts
+        super().__init__()
+        self.host = host
+        self.views: dict[str, SessionView] = {}
+        self.view: SessionView | None = None
+        self.rows: list[SessionRow] = []
+        self.wish = Wish()
+        self.panes: Layout = lay_out(limits.NARROW, limits.SHORT, self.wish)
+        self.keymap, self.keymap_problems = load_keymap(host.config.get("keymap"))
+        self._first_session = session
+        self._first_prompt = prompt
+        self._hint = ""
+        self._hint_timer: Timer | None = None
+        self._ticker: Timer | None = None
+        self._frame = 0
+        self._last_ctrl_c = float("-inf")
+        self._focus_before_overlay: Widget | None = None
+        self.sessions_pane = SessionsPane()
+        self.title_row = TitleRow()
+        self.transcript = TranscriptView(id="transcript")
+        self.approval = ApprovalPanel(self.keymap, id="approval")
+        self.composer = Composer(History(host.places.history_file), self.keymap, id="composer")
+        self.dock = Dock()
+        self.status = StatusLine()
+        self.bridge: Bridge
+        self.desk: Desk
+
+    # -- start ----------------------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="body"):
+            yield self.sessions_pane
+            with Vertical(id="main"):
+                yield self.title_row
+                yield self.transcript
+                yield self.approval
+                yield self.composer
+            yield self.dock
+        yield self.status
+
+    def on_load(self) -> None:
+        for theme in self.themes.values():
+            self.register_theme(to_textual(theme))
+        self.use_language(self.host.config.get("display.language"))
+        self.use_theme(self.host.config.get("display.theme"))
+        symbols.set_ascii(True if self.host.config.get("display.ascii") else None)
+        symbols.set_reduced_motion(self.host.config.get("display.reduced_motion"))
+
+    def on_mount(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.bridge = Bridge(loop, self.deliver)
+        self.desk = Desk(loop, self.tell_error)
+        terminal.on_end_signals(loop, self.exit)
+        self.set_keymap({a.id: ",".join(self.keymap.keys(a.id)) for a in ACTIONS if a.context == "everywhere"})
+        self.approval.attach(self.composer)
+        self.arrange()
+        self.composer.focus()
+        self.host.on_model(lambda state: loop.call_soon_threadsafe(self.model_changed, state))
+        if self._first_session is not None:
+            self.show_session(self._first_session)
+            self.desk.do(self.host.look_for_models)
+        else:
+            self.desk.do(self.host.look_for_models, lambda state: self.desk.do(self.host.new, self._first_ready))
+        self.reload_sessions()
+        # The start's many objects live as long as the program: keep the collector from walking them while it streams.
+        self.call_after_refresh(_settle_gc)
+
+    def _first_ready(self, session: LiveSession) -> None:
+        self.show_session(session)
+        for words in self._start_problems():
+            self.tell("start_problem", words)
+        problem = self.host.model.problem
+        if problem is not None:
+            commands.run(self, "setup", problem.text)
+        elif self._first_prompt:
+            prompt, self._first_prompt = self._first_prompt, ""
+            session.send(intents.Submit(prompt))
+
+    def _start_problems(self) -> Iterable[str]:
+        yield from (warning.text for warning in self.host.config.warnings)
+        yield from (t(p.key, **p.params) for p in self.keymap_problems)
+        yield from (error.text for error in self.broken_themes)
+        yield from self.host.store.warnings
+
+    # -- sessions -------------------------------------------------------------------------------------------------
+
+    def show_session(self, session: LiveSession) -> None:
+        """Bring a session to the front; its view is made on first sight."""
+        view = self.views.get(session.id)
+        if view is None or view.session is not session:
+            view = SessionView(session, title=session.title, mode=session.mode)
+            self.views[session.id] = view
+            self.bridge.watch(session)
+        if self.view is not None and self.view is not view:
+            self.approval.clear()
+            self.dock.clear()
+        self.view = view
+        view.unread = False
+        self.transcript.set_welcome(welcome.lines(self.host.model, self.keymap))
+        self.transcript.show(view.model)
+        for waiting in view.waiting:
+            self.approval.ask(waiting.question, waiting.deadline)
+        self._show(view, {"status", "list", "title", "plan", "pending", "diffs", "error", "returned"})
+        self.composer.focus()
+
+    def forget_session(self, session_id: str) -> None:
+        self.views.pop(session_id, None)
+        self.bridge.forget(session_id)
+
+    def reload_sessions(self) -> None:
+        self.desk.do(self.host.sessions, self._sessions_loaded)
+
+    def _sessions_loaded(self, rows: list[SessionRow]) -> None:
+        self.rows = rows
+        self._show_list()
+
+    def deliver(self, batch: Sequence[Envelope]) -> None:
+        """One batch of events: the transcript in view, then the panes whose content has changed."""
+        for session_id, group in groupby(batch, key=lambda envelope: envelope.session_id):
+            view = self.views.get(session_id)
+            if view is None:
+                continue
+            happened = [envelope.event for envelope in group]
+            changed = view.take(happened)
+            if view is self.view:
+                self.transcript.apply(happened)
+                self._ask(happened)
+            else:
+                for event in happened:
+                    view.model.apply(event)
+            if changed:
+                self._show(view, changed)
+            if any(isinstance(event, events.TurnFinished) for event in happened):
+                self.reload_sessions()
+
+    def _ask(self, happened: Iterable[events.Event]) -> None:
+        for event in happened:
+            if isinstance(event, events.QuestionAsked):
+                self.approval.ask(event.question, event.deadline)
+            elif isinstance(event, events.QuestionClosed):
+                self.approval.close(event.question_id)
+
+    def _show(self, view: SessionView, changed: set[Part]) -> None:
+        if "list" in changed:
+            self._show_list()
+            self._keep_ticking()
+        if view is not self.view:
+            return
+        if "status" in changed or "mode" in changed:
+            self.show_status()
+            self.composer.set_state(view.state)
+        if "title" in changed:
+            workspace = view.session.workspace
+            self.title_row.update(view.title, str(workspace), git_branch(workspace))
+        if "plan" in changed:
+            self.dock.show_plan(view.plan)
+        if "diffs" in changed and not view.waiting:
+            self.dock.show_diffs(view.diffs, bring=bool(view.diffs))
+        if "pending" in changed:
+            self.composer.set_pending(view.steers, view.queued)
+        if "returned" in changed:
+            for text in view.returned:
+                self.composer.bring_back(text)
+            view.returned.clear()
+        if "error" in changed:
+            errors, view.errors = view.errors, []
+            if any(commands.needs_setup(self, error) for error in errors):
+                commands.run(self, "setup", errors[-1].text)
+
+    def _show_list(self) -> None:
+        here = self.view.id if self.view is not None else ""
+        items = {row.id: SessionItem(row.id, row.title, row.workspace, "idle", row.updated) for row in self.rows}
+        for view in self.views.values():
+            if view.stored or view is self.view:
+                updated = max(view.updated, items[view.id].updated) if view.id in items else view.updated
+                state = _item_state(view, in_view=view is self.view)
+                items[view.id] = SessionItem(view.id, view.title, str(view.session.workspace), state, updated)
+        self.sessions_pane.update(list(items.values()), here)
+
+    # -- status, hints, notices -----------------------------------------------------------------------------------
+
+    def show_status(self) -> None:
+        view = self.view
+        info = StatusInfo(model=self.host.model.label, hint=self._hint)
+        if view is not None:
+            busy = view.state in ("running", "asking", "stopping")
+            info = replace(
+                info,
+                mode=view.mode,
+                model=view.model_label or self.host.model.label,
+                running=busy,
+                stopping=view.state == "stopping",
+                step=view.step,
+                seconds=time.monotonic() - view.turn_started if view.turn_started else 0.0,
+                waiting=sum(len(v.waiting) for v in self.views.values()),
+                tokens_in=view.usage.prompt_tokens,
+                tokens_out=view.usage.completion_tokens,
+                context_percent=view.context_percent,
+            )
+        self.status.update(info)
+
+    def hint(self, words: str, seconds: float = limits.AGAIN_SECONDS) -> None:
+        """Show `words` in the status line for a while."""
+        self._hint = words
+        if self._hint_timer is not None:
+            self._hint_timer.stop()
+        self._hint_timer = self.set_timer(seconds, self._end_hint)
+        self.show_status()
+
+    def _end_hint(self) -> None:
+        self._hint = ""
+        self.show_status()
+
+    def tell(self, code: str, english: str, *, warning: bool = True, **params: Any) -> None:
+        """Put a notice of the program's own into the transcript in view."""
+        self.transcript.apply([events.Notice(code, english, "warning" if warning else "info", params)])
+
+    def tell_error(self, error: AgentError) -> None:
+        self.transcript.apply([events.ErrorRaised(error.code, error.text, error.params)])
+
+    def model_changed(self, state: ModelState) -> None:
+        self.transcript.set_welcome(welcome.lines(state, self.keymap))
+        self.show_status()
+
+    # -- time -----------------------------------------------------------------------------------------------------
+
+    def _keep_ticking(self) -> None:
+        """The running marks step only while something runs; an idle program paints nothing."""
+        busy = any(view.session.busy or view.turn_started for view in self.views.values())
+        if busy and self._ticker is None:
+            self._ticker = self.set_interval(limits.TICK_SECONDS, self._tick)
+        elif not busy and self._ticker is not None:
+            self._ticker.stop()
+            self._ticker = None
+
+    def _tick(self) -> None:
+        self._frame += 1
+        self.transcript.tick()
+        self.sessions_pane.tick(self._frame)
+        self.status.tick(self._frame)
+        self.show_status()
+        self._keep_ticking()
+
+    # -- look -----------------------------------------------------------------------------------------------------
+
+    def use_theme(self, name: str) -> None:
+        """Draw with the theme called `name`; an unknown one leaves all as it is."""
+        theme = self.themes.get(name)
+        if theme is None:
+            return
+        self.look = Look(theme)
+        self.theme = theme.name
+        self.refresh_look()
+
+    def use_language(self, choice: str) -> None:
+        i18n.set_language("en" if choice == "en" else "zh" if choice == "zh" else "auto")
+        self.refresh_look()
+
+    def refresh_look(self) -> None:
+        if not self.is_running:
+            return
+        for pane in (
+            self.sessions_pane, self.title_row, self.transcript, self.approval, self.composer, self.dock, self.status
+        ):  # fmt: skip
+            pane.refresh_look()
+        self.transcript.set_welcome(welcome.lines(self.host.model, self.keymap))
+
+    def arrange(self) -> None:
+        """Lay the panes out for the present size and wish."""
+        self.panes = panes = lay_out(self.size.width, self.size.height, self.wish)
+        main = self.query_one("#main")
+        self.sessions_pane.display = panes.sessions != "hidden"
+        self.sessions_pane.styles.width = "1fr" if panes.sessions == "over" else panes.sessions_width
+        self.dock.display = panes.dock != "hidden"
+        self.dock.styles.width = "1fr" if panes.dock == "over" else panes.dock_width
+        main.display = panes.transcript
+        self.title_row.display = panes.title
+        self.screen.set_class(self.size.width >= limits.WIDE, "-wide")
+        if not panes.transcript:
+            (self.dock if panes.dock == "over" else self.sessions_pane).focus()
+        elif self.focused is None or not self.focused.display:
+            self.composer.focus()
+
+    def on_resize(self, event: textual_events.Resize) -> None:
+        if self.is_mounted:
+            self.arrange()
+
+    # -- actions --------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "command" and len(self.screen_stack) > 1:
+            return bool(parameters) and parameters[0] in _OVER_OVERLAYS
+        return True
+
+    def action_command(self, action_id: str) -> None:
+        commands.run(self, action_id)
+
+    def action_escape(self) -> None:
+        view = self.view
+        if view is None:
+            return
+        moment = interrupt.Moment(view.state, time.monotonic(), selection=bool(self.screen.selections))
+        match interrupt.escape(moment):
+            case "stop":
+                view.session.send(intents.Interrupt())
+            case "clear_selection":
+                self.screen.clear_selection()
+            case _:
+                if not self.panes.transcript:
+                    self.wish = Wish(sessions=False if self.panes.sessions == "over" else self.wish.sessions,
+                                     dock=False if self.panes.dock == "over" else self.wish.dock)  # fmt: skip
+                    self.arrange()
+                self.composer.focus()
+
+    def press_ctrl_c(self) -> None:
+        """Ctrl+C: the table is in interrupt.py."""
+        now = time.monotonic()
+        view = self.view
+        selected = self.screen.get_selected_text() or self.composer.selected_text
+        moment = interrupt.Moment(
+            view.state if view is not None else "idle",
+            now,
+            self._last_ctrl_c,
+            selection=bool(selected),
+            draft=not self.composer.is_empty,
+        )
+        self._last_ctrl_c = now
+        match interrupt.ctrl_c(moment):
+            case "stop":
+                if view is not None:
+                    view.session.send(intents.Interrupt())
+            case "abandon":
+                if view is not None:
+                    view.session.send(intents.Interrupt(abandon=True))
+            case "copy":
+                commands.copy(self, selected or "")
+            case "clear_draft":
+                self.composer.clear_to_history()
+            case "hint":
+                if len(self.screen_stack) > 1:
+                    self.pop_screen()
+                else:
+                    self.hint(t("app.again_to_quit", key="Ctrl+C"))
+            case "quit":
+                self.exit(0)
+            case _:
+                pass
+
+    # -- messages of the panes ------------------------------------------------------------------------------------
+
+    def on_composer_submitted(self, message: Composer.Submitted) -> None:
+        if self.view is None:  # the first session is not there yet
+            self._first_prompt = message.text
+            return
+        intent = intents.Queue(message.text) if message.how == "queue" else intents.Steer(message.text)
+        self.view.session.send(intent)
+        self.transcript.follow()
+
+    def on_composer_slash_entered(self, message: Composer.SlashEntered) -> None:
+        parsed = parse_slash(message.text)
+        if isinstance(parsed, Slash):
+            commands.run(self, parsed.action.id, parsed.argument)
+
+    def on_composer_take_back_requested(self) -> None:
+        if self.view is not None:
+            self.view.session.send(intents.TakeBack())
+
+    def on_approval_panel_answered(self, message: ApprovalPanel.Answered) -> None:
+        if self.view is not None:
+            self.view.session.send(intents.Answer(message.question_id, message.decision, message.text))
+
+    def on_approval_panel_question_shown(self, message: ApprovalPanel.QuestionShown) -> None:
+        question = message.question
+        if question is not None and question.diffs:
+            self.dock.show_diffs(question.diffs, asking=True)
+        elif self.view is not None:
+            self.dock.show_diffs(self.view.diffs, bring=False)
+
+    def on_transcript_view_open_requested(self, message: TranscriptView.OpenRequested) -> None:
+        self.open_call(message.call_id)
+
+    def on_transcript_view_copy_requested(self, message: TranscriptView.CopyRequested) -> None:
+        commands.copy(self, message.text)
+
+    def on_dock_copy_requested(self, message: Dock.CopyRequested) -> None:
+        commands.copy(self, message.text)
+
+    def on_sessions_pane_opened(self, message: SessionsPane.Opened) -> None:
+        commands.open_by_id(self, message.session_id)
+
+    def on_sessions_pane_new_requested(self) -> None:
+        commands.run(self, "new")
+
+    def on_sessions_pane_rename_requested(self, message: SessionsPane.RenameRequested) -> None:
+        self.composer.text = "/rename "
+        self.composer.focus()
+
+    def on_sessions_pane_delete_requested(self, message: SessionsPane.DeleteRequested) -> None:
+        commands.delete(self, message.session_id)
+
+    def open_call(self, call_id: str) -> None:
+        """Show a tool call's result, or its changes, in the dock."""
+        if self.view is None:
+            return
+        card = self.view.model.card(call_id)
+        if card is None:
+            return
+        if card.diffs:
+            self.dock.show_diffs(card.diffs)
+        else:
+            self.dock.show_result(Result(card.name, card.subject, card.text, card.ok))
+        if self.panes.dock == "hidden":
+            self.wish = replace(self.wish, dock=True)
+            self.arrange()
+
+
+def _item_state(view: SessionView, *, in_view: bool) -> Any:
+    if view.state in ("running", "stopping"):
+        return "running"
+    if view.state == "asking":
+        return "asking"
+    if view.state == "failed":
+        return "failed"
+    return "unread" if view.unread and not in_view else "idle"
+
+
+def _settle_gc() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*limits.GC_THRESHOLDS)
+
+
+def run(host: Host, session: LiveSession | None, prompt: str) -> int:
+    """Run the screen to its end; the terminal is whole again when this returns. Returns the exit code."""
+    app = NanohermApp(host, session, prompt)
+    try:
+        code = app.run()
+    finally:
+        host.close()
+    if app.view is not None and app.view.stored:
+        terminal.say_how_to_resume(app.view.id)
+    return code if code is not None else app.return_code or 0
+

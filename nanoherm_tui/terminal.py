@@ -1,0 +1,28 @@
+"""The terminal around the program: signals, suspending, and what is said after the screen is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+from agent_core import names
+
+EXIT_BY_SIGNAL = {signal.SIGTERM: names.EXIT_TERMINATED, signal.SIGHUP: 128 + signal.SIGHUP}
+
+
+def on_end_signals(loop: asyncio.AbstractEventLoop, leave: Callable[[int], None]) -> None:
+    """Have `leave` called with an exit code on SIGTERM and SIGHUP, so that the terminal is given back whole."""
+    for number, code in EXIT_BY_SIGNAL.items():
+        loop.add_signal_handler(number, leave, code)
+
+
+def stop_process_group() -> None:
+    """Stop this program and what started it in the same job (make, a wrapper), as Ctrl+Z does elsewhere."""
+    os.kill(0, signal.SIGSTOP)
+
+
+def say_how_to_resume(session_id: str) -> None:
+    print(f"{names.APP} --resume {session_id[:8]}   continues this session", file=sys.stderr)
