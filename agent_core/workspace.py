@@ -1,0 +1,190 @@
+"""The files of a folder: a bounded, sorted walk that follows no links and leaves out what .gitignore names."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from agent_core import limits
+from agent_core.cancel import CancelScope
+from agent_core.text import globs
+
+NEVER: Final = frozenset({".git", ".hg", ".svn"})
+"""Folders that are never walked into: a version store is no content."""
+
+
+# -- .gitignore -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """Neighbouring patterns of a kind, as one expression for a path below the ignore file's folder."""
+
+    expression: re.Pattern[str]
+    ignores: bool
+    folders_only: bool
+
+
+def _rules(text: str) -> tuple[_Rule, ...]:
+    grouped: list[tuple[bool, bool, list[str]]] = []
+    for line in text.split("\n"):
+        rule = _pattern(line.removesuffix("\r"))
+        if rule is None:
+            continue
+        ignores, folders_only, expression = rule
+        if grouped and grouped[-1][:2] == (ignores, folders_only):
+            grouped[-1][2].append(expression)
+        else:
+            grouped.append((ignores, folders_only, [expression]))
+    return tuple(
+        _Rule(re.compile("|".join(f"(?:{e})" for e in expressions), re.DOTALL), ignores, folders_only)
+        for ignores, folders_only, expressions in grouped
+    )
+
+
+def _pattern(line: str) -> tuple[bool, bool, str] | None:
+    """One line of an ignore file: does it ignore, only folders, and the expression; None for no pattern."""
+    if line.startswith("#"):
+        return None
+    while line.endswith(" ") and not line.endswith("\\ "):
+        line = line[:-1]
+    ignores = not line.startswith("!")
+    line = line if ignores else line[1:]
+    folders_only = line.endswith("/")
+    line = line.rstrip("/") if folders_only else line
+    anchored = "/" in line
+    line = line.removeprefix("/")
+    if not line:
+        return None
+    try:
+        return ignores, folders_only, globs.translate(line if anchored else f"**/{line}")
+    except ValueError:  # too involved to be meant
+        return None
+
+
+def _read_rules(path: str) -> tuple[_Rule, ...]:
+    """The rules of an ignore file; none when it is missing, no regular file, or cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ()
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ()
+        return _rules(file.read(limits.IGNORE_FILE).decode("utf-8", "surrogateescape").removeprefix("\ufeff"))
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """What the ignore files from the repository's root down to one folder say about what lies below it."""
+
+    layers: tuple[tuple[str, tuple[_Rule, ...]], ...] = ()
+    """Folder and rules, outermost first; the innermost file that names a path decides, in it the last rule."""
+
+    def deeper(self, folder: str) -> Ignore:
+        """With the rules of the .gitignore in `folder`, an absolute path below those so far."""
+        rules = _read_rules(f"{folder}/.gitignore")
+        return Ignore((*self.layers, (folder.rstrip("/"), rules))) if rules else self
+
+    def ignores(self, path: str, is_folder: bool) -> bool:
+        """Is this absolute path ignored, the folders above it taken as not?"""
+        for folder, rules in reversed(self.layers):
+            relative = path[len(folder) + 1 :]
+            for rule in reversed(rules):
+                if (is_folder or not rule.folders_only) and rule.expression.fullmatch(relative):
+                    return rule.ignores
+        return False
+
+
+def ignore_for(folder: str) -> Ignore:
+    """The ignore rules that hold in `folder` (absolute), its own .gitignore included."""
+    chain = [folder]
+    while not os.path.lexists(f"{chain[-1]}/.git"):
+        parent = os.path.dirname(chain[-1])
+        if parent == chain[-1]:  # no repository: only what lies in the folder itself counts
+            return Ignore().deeper(folder)
+        chain.append(parent)
+    root = chain[-1]
+    ignore = Ignore()
+    if exclude := _read_rules(f"{root}/.git/info/exclude"):
+        ignore = Ignore(((root.rstrip("/"), exclude),))
+    for step in reversed(chain):
+        ignore = ignore.deeper(step)
+    return ignore
+
+
+# -- the walk -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Walk:
+    """Iterates over the regular files below `root` (absolute): paths relative to it, sorted name by name.
+
+    Links are not followed; with `links` they are among the files. Version stores are left out, and unless `ignored`
+    what .gitignore names. Stops at limits.WALK_FILES entries seen and sets `cut`. Raises Interrupted on cancel.
+    """
+
+    root: str
+    cancel: CancelScope
+    ignored: bool = False
+    links: bool = False
+    seen: int = 0
+    cut: bool = False
+
+    def __iter__(self) -> Iterator[str]:
+        return self._below(self.root.rstrip("/"), "", ignore_for(self.root) if not self.ignored else Ignore())
+
+    def _below(self, root: str, relative: str, ignore: Ignore) -> Iterator[str]:
+        # A stack of iterators rather than recursion: trees may be deep.
+        stack = [iter(self._entries(root, relative, ignore))]
+        while stack:
+            entry = next(stack[-1], None)
+            if entry is None:
+                stack.pop()
+                continue
+            path, is_folder, rules = entry
+            if not is_folder:
+                yield path
+                continue
+            below = rules if self.ignored else rules.deeper(f"{root}/{path}")
+            stack.append(iter(self._entries(root, path + "/", below)))
+
+    def _entries(self, root: str, relative: str, ignore: Ignore) -> list[tuple[str, bool, Ignore]]:
+        self.cancel.check()
+        room = limits.WALK_FILES - self.seen
+        try:
+            with os.scandir(f"{root}/{relative}") as scan:
+                found = list(islice(scan, room + 1))
+        except OSError:  # closed to us, or gone meanwhile: as if it were empty
+            return []
+        if len(found) > room:
+            self.cut = True
+            del found[room:]
+        self.seen += len(found)
+        entries = []
+        for entry in sorted(found, key=lambda e: e.name):
+            kind = _kind(entry)
+            is_folder = kind == "folder"
+            if not kind or (kind == "link" and not self.links) or (is_folder and entry.name in NEVER):
+                continue
+            path = relative + entry.name
+            if self.ignored or not ignore.ignores(f"{root}/{path}", is_folder):
+                entries.append((path, is_folder, ignore))
+        return entries
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    """ "folder", "file", "link", or "" for anything else."""
+    try:
+        if entry.is_symlink():
+            return "link"
+        if entry.is_dir(follow_symlinks=False):
+            return "folder"
+        return "file" if entry.is_file(follow_symlinks=False) else ""
+    except OSError:  # gone meanwhile
+        return ""
