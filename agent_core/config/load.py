@@ -1,0 +1,287 @@
+"""The settings in force: layers of files laid over each other, with a warning for every line that does not count.
+
+Lowest first: defaults · ~/.hermes/config.yaml · ~/.nanohermes/config.yaml · the project's .hermes/config.yaml and
+.nanohermes/config.yaml (harmless keys only) · the environment · the command line. Mappings merge, everything else
+replaces. Source: CFG-02, CFG-04, CFG-22.
+"""
+
+from __future__ import annotations
+
+import copy
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from agent_core.config import reading, schema
+from agent_core.config.dotenv import parse_env
+from agent_core.config.paths import Places
+from agent_core.config.schema import Key
+from agent_core.errors import ConfigError
+
+ENVIRONMENT: Final = {"NANOHERMES_MODEL": "model.default", "NANOHERMES_BASE_URL": "model.base_url"}
+"""Variables that set a key. Secrets are no settings: they stay in the environment."""
+
+ENDPOINT: Final = ("model.provider", "model.base_url", "model.api_key_env")
+"""These say together which server is asked: a file that sets one does not inherit the others from Hermes' file, or a
+key for one server would meet the address of another."""
+
+Owner = Literal["user", "hermes", "project"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigWarning:
+    """A line that does not count, or not as it was meant. `text` names the place and the way out, never the value."""
+
+    file: str
+    line: int
+    """From 1; 0 when it concerns the file as a whole."""
+    key: str
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    values: Mapping[str, Any]
+    """Every key of the schema by its dotted name."""
+    sources: Mapping[str, str]
+    """Where each value comes from: "default", a file, "environment", "command line"."""
+    warnings: tuple[ConfigWarning, ...] = ()
+    dotenv: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the .env files hold. Secrets: never to be logged or shown."""
+    unused: tuple[str, ...] = ()
+    """Keys in the files that Hermes knows and this program does not use."""
+
+    def get(self, key: str) -> Any:
+        """The value of `key`. Raises KeyError for a key the schema lacks."""
+        return self.values[key]
+
+    def mapping(self, prefix: str) -> Mapping[str, Any]:
+        """The mapping at `prefix`, or the keys below it. Raises KeyError when the schema has neither."""
+        if isinstance(value := self.values.get(prefix), dict):
+            return value
+        below = {k.removeprefix(f"{prefix}."): v for k, v in self.values.items() if k.startswith(f"{prefix}.")}
+        if not below:
+            raise KeyError(prefix)
+        return below
+
+
+def load(places: Places, env: Mapping[str, str], overrides: Mapping[str, Any] | None = None) -> Config:
+    """The settings in force at `places`.
+
+    Never raises for what is in a file: a file that cannot be read as a whole is left out, a value that is not allowed
+    is replaced by the default, and `warnings` names each. Raises ConfigError for `overrides` (dotted key → value, or
+    its text) that name no key or hold no allowed value: whoever typed them is there to correct them.
+    """
+    layers = _Layers()
+    layers.add_file(places.hermes_home / "config.yaml", "hermes")
+    layers.add_file(places.config_file, "user")
+    if places.project_hermes_dir is not None:
+        layers.add_file(places.project_hermes_dir / "config.yaml", "project")
+    if places.project_dir is not None:
+        layers.add_file(places.project_dir / "config.yaml", "project")
+    dotenv = {
+        **layers.read_env(places.hermes_home / ".env", "hermes"),
+        **layers.read_env(places.env_file, "user"),
+    }
+    for name, dotted in ENVIRONMENT.items():
+        if value := (env.get(name) or dotenv.get(name, "")).strip():
+            layers.put(dotted, value, "environment")
+    for dotted, value in (overrides or {}).items():
+        layers.put(dotted, check_setting(dotted, value), "command line")
+    # Hermes' way to say "never ask"; our own key goes before it.
+    if layers.values["approvals.mode"] == "off" and layers.sources["approvals.policy"] == "default":
+        layers.put("approvals.policy", "never", layers.sources["approvals.mode"])
+    return Config(layers.values, layers.sources, tuple(layers.warnings), dotenv, tuple(dict.fromkeys(layers.unused)))
+
+
+def check_setting(dotted: str, value: Any) -> Any:
+    """`value` (or its text) as what the key `dotted` holds. Raises ConfigError "unknown_key" or "bad_value"."""
+    path = tuple(dotted.split("."))
+    key = schema.key_of(path)
+    if key is None:
+        near = schema.nearest(path)
+        hint = f" Did you mean {near}?" if near else ""
+        raise ConfigError("unknown_key", f"There is no setting {dotted}.{hint}", key=dotted)
+    if key.name != dotted:
+        return value  # inside a mapping: its own room checks it
+    try:
+        return schema.checked(key, value)
+    except ValueError as e:
+        raise ConfigError("bad_value", f"{dotted} must be {e}.", key=dotted) from None
+
+
+def parse_value(text: str) -> Any:
+    """A value as typed on a command line: a list or mapping in YAML's braces, null, or text.
+
+    Text stays text; the key it is for decides whether it must be a number. Raises ValueError for broken braces.
+    """
+    text = text.strip()
+    if text in ("null", "~"):
+        return None
+    if text[:1] not in ("[", "{"):
+        return text
+    import yaml
+
+    try:
+        return reading.plain(reading.compose(text))
+    except (yaml.YAMLError, RecursionError):
+        raise ValueError(f"{text}: the brackets do not match up.") from None
+
+
+class _Layers:
+    """The values so far, and what there is to say about the files they came from."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {key.name: copy.deepcopy(key.default) for key in schema.KEYS}
+        self.sources: dict[str, str] = {key.name: "default" for key in schema.KEYS}
+        self.warnings: list[ConfigWarning] = []
+        self.unused: list[str] = []
+
+    def put(self, dotted: str, value: Any, source: str) -> None:
+        path = tuple(dotted.split("."))
+        key = schema.key_of(path)
+        assert key is not None, f"{dotted} is not in the schema"
+        for part in reversed(path[len(key.name.split(".")) :]):
+            value = {part: value}
+        old = self.values[key.name]
+        self.values[key.name] = _merged(old, value) if key.kind == "mapping" else value
+        self.sources[key.name] = source
+
+    def warn(self, file: Path, line: int, key: str, code: str, text: str) -> None:
+        place = f"{file}:{line}" if line else str(file)
+        self.warnings.append(ConfigWarning(str(file), line, key, code, f"{place}: {text}"))
+
+    def add_file(self, file: Path, owner: Owner) -> None:
+        try:
+            text = reading.read_text(file)
+            root = reading.parse(text, file) if text is not None else None
+        except ConfigError as e:
+            self.warnings.append(ConfigWarning(str(file), e.params.get("line", 0), "", e.code, e.text))
+            return
+        if root is not None:
+            self._add_mapping(root, (), file, owner)
+        if any(self.sources[name] == str(file) for name in ENDPOINT):
+            for name in ENDPOINT:
+                if self.sources[name] not in ("default", str(file)):
+                    self.put(name, "", "default")
+
+    def _add_mapping(self, node: reading.Node, above: schema.Path, file: Path, owner: Owner) -> None:
+        seen: set[str] = set()
+        for entry in reading.entries(node):
+            if entry.key is None:
+                self.warn(file, entry.line, schema.dotted(above), "bad_key", "this key is not a plain text.")
+                continue
+            path = (*above, entry.key)
+            if entry.key in seen:
+                self.warn(
+                    file,
+                    entry.line,
+                    schema.dotted(path),
+                    "twice",
+                    f"{schema.dotted(path)} is set twice; this one counts. Take out the other.",
+                )
+            seen.add(entry.key)
+            self._add_entry(entry, path, file, owner)
+
+    def _add_entry(self, entry: reading.Entry, path: schema.Path, file: Path, owner: Owner) -> None:
+        scalar = reading.scalar(entry.node)
+        if path in schema.ALIASES and not (path in schema.SECTIONS and (scalar is None or scalar.value is None)):
+            path = schema.ALIASES[path]
+        name = schema.dotted(path)
+        key = schema.BY_PATH.get(path)
+        if key is not None:
+            self._add_value(key, entry, file, owner)
+        elif path in schema.SECTIONS:
+            if entry.node.id == "mapping":
+                self._add_mapping(entry.node, path, file, owner)
+            elif scalar is None or scalar.value is not None:
+                self.warn(
+                    file,
+                    entry.line,
+                    name,
+                    "bad_value",
+                    f"{name} must hold keys of its own, indented below it. Ignored.",
+                )
+        elif schema.is_unused(path) or owner == "hermes":
+            # Hermes checks its own file, and knows keys that are newer than this table.
+            self.unused.append(name)
+        else:
+            near = schema.nearest(path)
+            hint = f" Did you mean {near}?" if near else " Check its spelling and its indentation."
+            self.warn(file, entry.line, name, "unknown_key", f"there is no setting {name}.{hint}")
+
+    def _add_value(self, key: Key, entry: reading.Entry, file: Path, owner: Owner) -> None:
+        scalar = reading.scalar(entry.node)
+        raw = scalar.raw if scalar is not None else None
+        value = scalar.value if scalar is not None else reading.plain(entry.node)
+        if value is None and not key.endless:
+            return  # `key:` with nothing after it, often with comments below: not set
+        try:
+            value = schema.checked(key, value, raw)
+        except ValueError as e:
+            default = key.default if key.default not in ("", None) else "the default"
+            self.warn(
+                file,
+                entry.line,
+                key.name,
+                "bad_value",
+                f"{key.name} must be {e}. Using {default} instead.",
+            )
+            value = copy.deepcopy(key.default)
+            if owner == "project":
+                return
+        if owner == "project" and not self._project_may(key, value, entry.line, file):
+            return
+        self.put(key.name, value, str(file))
+
+    def _project_may(self, key: Key, value: Any, line: int, file: Path) -> bool:
+        """Whether a project that is not trusted may set `key` to `value`; says so if not. Source: CFG-04."""
+        if key.danger == "harmless":
+            return True
+        if key.danger == "bound" and schema.lowers(key, value, self.values[key.name]):
+            return True
+        reason = "a project may only lower it" if key.danger == "bound" else "a project may not set it"
+        self.warn(
+            file,
+            line,
+            key.name,
+            "not_trusted",
+            f"{key.name} is ignored: {reason}. Put it into your own config.yaml if you want it.",
+        )
+        return False
+
+    def read_env(self, file: Path, owner: Owner) -> dict[str, str]:
+        """The assignments of a .env file; what is odd about it becomes a warning without any value."""
+        try:
+            text = reading.read_text(file)
+            if text is None:
+                return {}
+            mode = stat.S_IMODE(file.stat().st_mode)
+        except (ConfigError, OSError) as e:
+            self.warnings.append(ConfigWarning(str(file), 0, "", "bad_env", str(e)))
+            return {}
+        if mode & 0o077:
+            self.warn(file, 0, "", "open_env", f"others may read your keys (mode {mode:04o}). Run: chmod 600 {file}")
+        values, bad = parse_env(text)
+        for line in bad:
+            self.warn(file, line, "", "bad_env", "this line is not NAME=VALUE and is ignored.")
+        if owner == "user":
+            for name in ENVIRONMENT.keys() & values.keys():
+                self.warn(
+                    file,
+                    values[name][1],
+                    name,
+                    "setting_in_env",
+                    f"{name} is a setting, not a secret. Better put {ENVIRONMENT[name]} into config.yaml.",
+                )
+        return {name: value for name, (value, _) in values.items()}
+
+
+def _merged(low: Any, high: Any) -> Any:
+    """`high` over `low`: mappings key by key, anything else as a whole."""
+    if isinstance(low, dict) and isinstance(high, dict):
+        return {**low, **{k: _merged(low.get(k), v) for k, v in high.items()}}
+    return high

@@ -1,0 +1,96 @@
+"""Where things are: the homes of the user, and the folders of a project.
+
+Source: SESS-10, CFG-04.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent_core.names import HERMES_DIR, HOME_DIR
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """All paths are absolute; nothing has to exist but `workspace`."""
+
+    home: Path
+    """The user's home folder."""
+    data_home: Path
+    """Our own home: NANOHERMES_HOME, else ~/.nanohermes."""
+    hermes_home: Path
+    """~/.hermes: read as a fallback, never written."""
+    workspace: Path
+    """Where the program was started, resolved."""
+    project_root: Path | None
+    """The git repository the workspace lies in."""
+    project_dir: Path | None = None
+    """The nearest `.nanohermes` folder between the workspace and the project's root."""
+    project_hermes_dir: Path | None = None
+    """The nearest `.hermes` folder there."""
+
+    @property
+    def config_file(self) -> Path:
+        return self.data_home / "config.yaml"
+
+    @property
+    def env_file(self) -> Path:
+        return self.data_home / ".env"
+
+    @property
+    def state_db(self) -> Path:
+        return self.data_home / "state.db"
+
+    @property
+    def grants_file(self) -> Path:
+        return self.data_home / "grants.json"
+
+    @property
+    def history_file(self) -> Path:
+        return self.data_home / "history"
+
+    @property
+    def themes_dir(self) -> Path:
+        return self.data_home / "themes"
+
+    @property
+    def logs_dir(self) -> Path:
+        return self.data_home / "logs"
+
+    @property
+    def spill_dir(self) -> Path:
+        return self.data_home / "spill"
+
+
+def find_places(cwd: Path, env: Mapping[str, str]) -> Places:
+    """The places of a program that was started in `cwd` with the environment `env`."""
+    cwd = cwd.resolve()
+    home = Path(env.get("HOME") or Path.home()).absolute()
+    data_home = home / HOME_DIR
+    if given := env.get("NANOHERMES_HOME"):
+        data_home = home / given[2:] if given.startswith("~/") else cwd / given
+    hermes_home = home / HERMES_DIR
+    root = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), None)
+    own = {data_home.resolve(), hermes_home.resolve(), (home / HOME_DIR).resolve()}
+    return Places(
+        home=home,
+        data_home=data_home,
+        hermes_home=hermes_home,
+        workspace=cwd,
+        project_root=root,
+        project_dir=_nearest(HOME_DIR, cwd, root, own),
+        project_hermes_dir=_nearest(HERMES_DIR, cwd, root, own),
+    )
+
+
+def _nearest(name: str, start: Path, root: Path | None, own: set[Path]) -> Path | None:
+    """The nearest folder `name` from `start` up to `root`, but none of the user's `own`: those are no project's."""
+    for folder in (start, *start.parents):
+        found = folder / name
+        if found.is_dir() and found.resolve() not in own:
+            return found
+        if root is None or folder == root:
+            break
+    return None

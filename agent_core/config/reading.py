@@ -1,0 +1,201 @@
+"""Files of settings as data with line numbers. Whoever wrote them, reading them ends and is bounded."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from agent_core import limits
+from agent_core.errors import ConfigError
+
+
+class Mark(Protocol):
+    """A place in a text; all three count from 0."""
+
+    index: int
+    line: int
+    column: int
+
+
+class Node(Protocol):
+    """What is used of PyYAML's nodes; its stubs leave out `id`, and the library is loaded when a file is read."""
+
+    id: str
+    """scalar, sequence or mapping."""
+    tag: str
+    value: Any
+    """A text, a list of nodes, or a list of (key, value) nodes."""
+    start_mark: Mark
+    end_mark: Mark
+    flow_style: bool | None
+    """Of a list or mapping: written with brackets."""
+    style: str | None
+    """Of a scalar: its quote, "|" or ">"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A plain value with the text it was written as."""
+
+    value: Any
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One `key: value` of a mapping. `key` is None when it is not a plain value."""
+
+    key: str | None
+    node: Node
+    line: int
+    """From 1."""
+
+
+def read_regular(path: Path, limit: int, *, follow: bool = True) -> bytes | None:
+    """The first `limit` + 1 bytes of a regular file; None when there is none. Never waits, as a pipe would make it.
+
+    Raises OSError when the file is there and cannot be read.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    try:
+        fd = os.open(path, flags)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return None
+    with open(fd, "rb") as file:
+        return file.read(limit + 1)
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a settings file, None when there is none. Raises ConfigError naming the file and what to do."""
+    try:
+        data = read_regular(path, limits.CONFIG_FILE)
+    except OSError as e:
+        raise ConfigError("unreadable", f"{path} cannot be read: {e.strerror or e}.", file=str(path)) from e
+    if data is None:
+        return None
+    if len(data) > limits.CONFIG_FILE:
+        raise ConfigError(
+            "too_large", f"{path} is larger than {limits.CONFIG_FILE // limits.KB} KB. Make it smaller.", file=str(path)
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        line = data.count(b"\n", 0, e.start) + 1
+        raise ConfigError(
+            "bad_encoding", f"{path}:{line}: this is not UTF-8. Save the file as UTF-8.", file=str(path), line=line
+        ) from e
+
+
+def compose(text: str) -> Node | None:
+    """`text` as YAML nodes, None when it is empty. Raises yaml.YAMLError or RecursionError."""
+    import yaml
+
+    return cast("Node | None", yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+
+
+def parse(text: str, path: Path) -> Node | None:
+    """The mapping that `text` holds, None when it is empty. Raises ConfigError naming file, line and column."""
+    import yaml
+
+    try:
+        root = compose(text)
+    except yaml.MarkedYAMLError as e:
+        mark = e.problem_mark or e.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise ConfigError(
+            "bad_yaml",
+            f"{path}:{line}:{column}: {e.problem or 'this is not YAML'}. Correct it; until then the file is not used.",
+            file=str(path),
+            line=line,
+        ) from e
+    except (yaml.YAMLError, RecursionError) as e:
+        reason = "it is nested too deep" if isinstance(e, RecursionError) else str(e).splitlines()[0]
+        raise ConfigError("bad_yaml", f"{path} is not YAML: {reason}. Correct it.", file=str(path), line=1) from e
+    if root is None or (root.id == "scalar" and root.value == ""):
+        return None
+    if root.id != "mapping":
+        raise ConfigError(
+            "bad_yaml", f"{path}:1: this should be a mapping, lines such as `display:`.", file=str(path), line=1
+        )
+    _bound(root, path)
+    return root
+
+
+def entries(node: Node) -> Iterator[Entry]:
+    """The entries of a mapping; first those it merges (`<<`) and does not set itself."""
+    own: list[Entry] = []
+    merged: list[Entry] = []
+    for key, value in node.value:
+        if key.tag == "tag:yaml.org,2002:merge":
+            for other in value.value if value.id == "sequence" else (value,):
+                if other.id == "mapping":
+                    merged += entries(other)
+        else:
+            own.append(Entry(key.value if key.id == "scalar" else None, value, key.start_mark.line + 1))
+    names = {entry.key for entry in own}
+    yield from (entry for entry in merged if entry.key not in names)
+    yield from own
+
+
+def scalar(node: Node) -> Scalar | None:
+    """The plain value of a node, None for a list or mapping."""
+    return Scalar(_value(node), node.value) if node.id == "scalar" else None
+
+
+def plain(node: Node | None) -> Any:
+    """A node as plain data: dicts with text keys, lists, texts, numbers, booleans, None."""
+    if node is None:
+        return None
+    if node.id == "scalar":
+        return _value(node)
+    if node.id == "sequence":
+        return [plain(item) for item in node.value]
+    return {entry.key: plain(entry.node) for entry in entries(node) if entry.key is not None}
+
+
+def _value(node: Node) -> Any:
+    """A scalar's value. Dates stay texts, and so does `22:22`, which YAML 1.1 takes for a number to the base of 60."""
+    text: str = node.value
+    kind = node.tag.rpartition(":")[2]
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return text.lower() in ("true", "yes", "on")
+    if kind in ("int", "float") and ":" not in text:
+        import yaml
+
+        constructor = yaml.constructor.SafeConstructor()
+        number = cast("yaml.ScalarNode", node)
+        try:
+            return constructor.construct_yaml_int(number) if kind == "int" else constructor.construct_yaml_float(number)
+        except ValueError:
+            return text
+    return text
+
+
+def _bound(root: Node, path: Path) -> None:
+    """Refuse what would grow without end when its aliases are followed."""
+    left = limits.CONFIG_NODES
+    stack = [(root, 1)]
+    while stack:
+        node, depth = stack.pop()
+        left -= 1
+        if left < 0 or depth > limits.CONFIG_DEPTH:
+            line = node.start_mark.line + 1
+            raise ConfigError(
+                "bad_yaml",
+                f"{path}:{line}: too many values, or nested too deep. Take out aliases (*name).",
+                file=str(path),
+                line=line,
+            )
+        if node.id == "sequence":
+            stack += [(item, depth + 1) for item in node.value]
+        elif node.id == "mapping":
+            stack += [(part, depth + 1) for pair in node.value for part in pair]

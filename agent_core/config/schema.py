@@ -1,0 +1,350 @@
+"""The table of settings: every key, its type, default and bounds, and who may set it.
+
+Names follow the Hermes schema (CFG-02); keys that Hermes knows and this program does not use are listed here too, so
+that its files load without complaint.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from agent_core import limits
+from agent_core.names import APPROVAL_POLICIES
+
+Kind = Literal["text", "flag", "whole", "number", "texts", "list", "mapping", "model"]
+Danger = Literal["harmless", "bound", "user-only"]
+"""What the config of a project may do with a key before the project is trusted (CFG-04): set it; only lower it; not
+touch it."""
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    name: str
+    """Dotted."""
+    kind: Kind
+    """"model": a text, or Hermes' mapping of `provider` and `model`, which becomes "provider/model"."""
+    default: Any
+    doc: str
+    danger: Danger = "user-only"
+    choices: tuple[str, ...] = ()
+    least: float = -math.inf
+    most: float = math.inf
+    endless: bool = False
+    """0, null and "unlimited" mean that there is no bound; the value is 0 then."""
+    blank: str = ""
+    """A text that means the same as an empty one."""
+
+    @property
+    def allowed(self) -> str:
+        """What the key accepts, in words."""
+        if self.choices:
+            return "one of " + ", ".join(choice or '""' for choice in self.choices)
+        words = _KIND_WORDS[self.kind]
+        if self.least > -math.inf and self.most < math.inf:
+            words += f" from {self.least:g} to {self.most:g}"
+        elif self.least > -math.inf:
+            words += f" of at least {self.least:g}"
+        return words + (", or 0 for no bound" if self.endless else "")
+
+
+_KIND_WORDS: Final[dict[Kind, str]] = {
+    "text": "a text",
+    "flag": "true or false",
+    "whole": "a whole number",
+    "number": "a number",
+    "texts": "a list of texts",
+    "list": "a list",
+    "mapping": "a mapping",
+    "model": "a model's name, or a mapping with provider and model",
+}
+
+DAY: Final = 86_400.0
+
+KEYS: Final[tuple[Key, ...]] = (
+    # The model.
+    Key("model.default", "text", "", "The model: its name, or provider/name.", "harmless"),
+    Key("model.provider", "text", "", "The provider; empty or auto: the first whose key is set.", blank="auto"),
+    Key("model.base_url", "text", "", "The address of an OpenAI-compatible server."),
+    Key("model.api_key_env", "text", "", "The variable that holds the key for model.base_url."),
+    Key("model.context_length", "whole", None, "Tokens the model can take; unset: asked or guessed.", "bound", least=1),
+    Key("model.max_tokens", "whole", None, "Tokens of one reply; unset: the model's own bound.", "bound", least=1),
+    Key("providers", "mapping", {}, "Servers by name: base_url, api_key_env, preset, model, and quirks."),
+    Key("fallback_model", "model", "", "The model to go on with when the first one fails for good."),
+    Key("fallback_providers", "list", [], "Further models to try, in order."),
+    # The loop.
+    Key(
+        "agent.max_turns",
+        "whole",
+        limits.MAX_STEPS,
+        "Model round trips in one turn.",
+        "bound",
+        least=0,
+        endless=True,
+    ),
+    Key(
+        "agent.reasoning_effort",
+        "text",
+        "",
+        "How much the model thinks first; empty: its default.",
+        choices=("", "none", "minimal", "low", "medium", "high", "xhigh", "max"),
+    ),
+    Key("retry.max_attempts", "whole", limits.RETRY_ATTEMPTS, "Tries of one request.", "bound", least=1, most=20),
+    Key("retry.base_ms", "whole", int(limits.RETRY_BASE * 1000), "First wait between two tries.", least=0, most=60_000),
+    Key(
+        "retry.max_wait",
+        "number",
+        limits.RETRY_AFTER_MAX,
+        "Seconds of waiting that a server may ask for; a longer wait fails at once.",
+        "bound",
+        least=0,
+        most=DAY,
+    ),
+    Key("stream.enabled", "flag", True, "Show replies while they arrive."),
+    Key(
+        "stream.idle_timeout",
+        "number",
+        None,
+        f"Seconds without a byte; unset: {limits.STREAM_IDLE:g}, on a local server {limits.STREAM_IDLE_LOCAL:g}.",
+        "bound",
+        least=1,
+        most=DAY,
+    ),
+    Key(
+        "stream.progress_timeout",
+        "number",
+        None,
+        f"Seconds without content; unset: {limits.STREAM_PROGRESS:g}.",
+        "bound",
+        least=1,
+        most=DAY,
+    ),
+    # What needs consent.
+    Key("approvals.policy", "text", "untrusted", "When a person is asked.", choices=APPROVAL_POLICIES),
+    Key(
+        "approvals.mode",
+        "text",
+        "manual",
+        "Who answers: a person; a model first; off is approvals.policy never.",
+        choices=("manual", "smart", "off"),
+    ),
+    Key(
+        "approvals.timeout",
+        "number",
+        limits.APPROVAL_TIMEOUT,
+        "Seconds a question waits; then the answer is no.",
+        "bound",
+        least=1,
+        most=DAY,
+    ),
+    Key("approvals.deny", "texts", [], "Patterns of commands that are never run, whatever else allows them."),
+    # Tools.
+    Key("terminal.backend", "text", "local", "Where commands run.", choices=("local",)),
+    Key(
+        "terminal.timeout",
+        "number",
+        limits.COMMAND_TIMEOUT,
+        "Seconds a command may take.",
+        "bound",
+        least=1,
+        most=limits.COMMAND_TIMEOUT_MAX,
+    ),
+    Key("tool_output.profile", "text", "nano", "How much of a result the model sees.", choices=("nano", "hermes")),
+    Key("mcp_servers", "mapping", {}, "MCP servers by name: command, args, env, or url, headers."),
+    Key("context_files.enabled", "flag", True, "Give the model AGENTS.md and its kin."),
+    # The screen.
+    Key("display.theme", "text", "nanoherm-dark", "A theme's name.", "harmless"),
+    Key(
+        "display.language",
+        "text",
+        "auto",
+        "The language of the screen; auto: as the locale says.",
+        "harmless",
+        choices=("auto", "en", "zh"),
+    ),
+    Key("keymap", "mapping", {}, "Keys by action; a list gives an action several."),
+    Key("logging.level", "text", "info", "What is logged.", choices=("debug", "info", "warning", "error")),
+)
+
+BY_PATH: Final[dict[Path, Key]] = {tuple(key.name.split(".")): key for key in KEYS}
+SECTIONS: Final[frozenset[Path]] = frozenset(path[:n] for path in BY_PATH for n in range(1, len(path)))
+
+ALIASES: Final[dict[Path, Path]] = {
+    ("model",): ("model", "default"),  # `model: name`, the older form
+    ("model", "model"): ("model", "default"),
+    ("model", "name"): ("model", "default"),
+    ("max_turns",): ("agent", "max_turns"),
+}
+"""Other spellings. One that is also a section counts only when it holds a plain value."""
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
+    _words(
+        """
+        a2a auth auxiliary bedrock bluebubbles bot_mode browser checkpoints code_execution command_allowlist
+        compression computer_use context context_file_max_chars context_file_read_timeout credential_pool_strategies
+        cron curator custom_providers dashboard database delegation desktop dingtalk discord email fallback feishu
+        file_read_max_chars gateway goals google_chat group_sessions_per_user homeassistant honcho hooks
+        hooks_auto_accept human_delay image_gen kanban known_plugin_toolsets loops lsp matrix mattermost
+        max_concurrent_sessions max_live_sessions mcp mcp_discovery_timeout mcp_single_query_discovery_timeout memory
+        moa model_aliases model_catalog model_overrides models_dev monitoring network onboarding openrouter
+        paste_collapse_threshold personalities platform_hints platform_toolsets platforms plugins
+        prefill_messages_file privacy prompt_caching provider_routing qqbot quick_commands runtime save_trajectories
+        secrets security session session_reset sessions signal skills slack smart_model_routing sms streaming stt
+        teams telegram thread_sessions_per_user timezone tool_loop_guardrails tools toolsets tts
+        unauthorized_dm_behavior updates video_gen voice wake_word web webhook wecom whatsapp worktree x_search
+        yuanbao _config_version
+        """
+    )
+)
+"""Top-level keys of Hermes that are not used here, with all below them."""
+
+UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
+    (section, name)
+    for section, names in {
+        "model": "api_key api_mode aliases extra_body max_output_tokens openai_runtime reasoning_echo temperature",
+        "agent": """
+            agent_cache api_max_retries bot_mode_protocol budget_warning_ratio build_wait_timeout clarify_timeout
+            coding_context coding_instructions cron_drain_timeout disabled_toolsets empty_response_guard
+            environment_hint environment_probe execution_guidance fast_auto_seconds gateway_auto_continue_freshness
+            gateway_notify_interval gateway_startup_restore_drain_timeout gateway_startup_warmup_timeout
+            gateway_timeout gateway_timeout_warning gateway_turn_lease_timeout image_input_mode
+            intent_ack_continuation local_stream_stale_timeout max_verify_nudges parallel_tool_call_guidance
+            personalities prefill_messages_file reasoning_echo reasoning_overrides reconnect_attention_after
+            restart_after_turn_timeout restart_drain_timeout run_budget_seconds sanitizer_heal_escalation_threshold
+            service_tier session_stall_timeout stall_guards system_prompt task_completion_guidance
+            tool_use_enforcement turn_liveness verbose verify_guidance verify_on_stop
+            """,
+        "approvals": """
+            cron_mode denial_breaker_threshold destructive_slash_confirm mcp_reload_confirm single_query_mode
+            smart_policy unattended_mode
+            """,
+        "terminal": """
+            auto_source_bashrc container_cpu container_disk container_memory container_persistent cwd
+            daemon_term_grace_seconds daytona_image degraded_mode docker_env docker_extra_args docker_forward_env
+            docker_image docker_mount_cwd_to_workspace docker_network docker_run_as_host_user
+            docker_shared_container_key docker_shm_size docker_snap_compat docker_volumes env_passthrough
+            font_family home_mode lifetime_seconds modal_image modal_mode oneshot_completion_wait_seconds
+            persistent_shell shell_init_files singularity_image ssh_host ssh_key ssh_port ssh_user sudo_password
+            temp_dir vercel_runtime
+            """,
+        "tool_output": "max_bytes max_line_length max_lines",
+        "display": """
+            background_process_notifications battery bell_on_complete bell_on_prompt busy_input_mode
+            busy_steer_ack_enabled cleanup_progress cli_multiline_shortcuts cli_rebuild_scrollback_on_redraw
+            cli_refresh_interval compact copy_shortcut credits_notices ephemeral_system_ttl file_mutation_verifier
+            final_response_markdown focus_saved_tool_progress focus_view friendly_tool_labels inline_diffs interface
+            interim_assistant_messages memory_notifications persist_prompts persistent_output
+            persistent_output_max_lines personality pet platforms reasoning_full reasoning_style resume_display
+            resume_exchanges resume_last_session resume_max_assistant_chars resume_max_assistant_lines
+            resume_max_user_chars resume_skip_tool_only runtime_footer show_commentary show_cost show_reasoning skin
+            spinner_token_flow status_bar status_phrases streaming timestamp_format timestamps tool_prefix
+            tool_preview_length tool_progress tool_progress_command tool_progress_grouping tool_progress_overrides
+            tui_agents_nudge tui_auto_resume_recent tui_status_indicator turn_completion_explainer turn_summary
+            user_message_preview vim_mode
+            """,
+        "logging": "backup_count max_size_mb",
+    }.items()
+    for name in _words(names)
+)
+"""Keys of Hermes that are not used here, in sections that are."""
+
+
+def key_of(path: Path) -> Key | None:
+    """The key at `path`, or the mapping that `path` lies in (`providers.mine.base_url` lies in `providers`)."""
+    for n in range(1, len(path) + 1):
+        key = BY_PATH.get(path[:n])
+        if key is not None:
+            return key if n == len(path) or key.kind == "mapping" else None
+    return None
+
+
+def is_unused(path: Path) -> bool:
+    """True for what Hermes knows and this program does not use."""
+    return path[0] in UNUSED_SECTIONS or path[:2] in UNUSED_KEYS
+
+
+def nearest(path: Path) -> str:
+    """The known key that `path` was most likely meant to be, dotted; empty when none is near."""
+    name = ".".join(path)
+    known = [key.name for key in KEYS] + [".".join(section) for section in SECTIONS]
+    found = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    if not found:  # the right name in the wrong section
+        found = [key for key in known if key.rpartition(".")[2] == path[-1]]
+    return found[0] if found and found[0] != name else ""
+
+
+def checked(key: Key, value: Any, raw: str | None = None) -> Any:
+    """`value` as the key's type. `raw` is the text it was written as, if it was a scalar.
+
+    Raises ValueError saying what is allowed; the text never repeats the value, which may be a misplaced secret.
+    """
+    kind = key.kind
+    if key.endless and (value is None or (isinstance(value, str) and value.lower() in ("none", "unlimited", "inf"))):
+        return 0
+    if value is None:
+        return key.default
+    if kind == "model" and isinstance(value, dict):
+        model, provider = value.get("model") or value.get("default"), value.get("provider")
+        value = f"{provider}/{model}" if provider and model else model
+    if kind in ("text", "model"):
+        # `off`, `2024-01-01` and `1.0` are YAML for other things; where a text is due they are what was written.
+        text = value if isinstance(value, str) else raw
+        if text is not None and key.choices:
+            text = next((choice for choice in key.choices if choice == text.strip().lower()), None)
+        if text is not None:
+            return "" if text == key.blank else text
+    elif kind == "flag":
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str) and value.lower() in _FLAGS:
+            return _FLAGS[value.lower()]
+    elif kind in ("whole", "number"):
+        number = _number(value)
+        if number is not None and key.endless and number < 0:
+            return 0
+        if number is not None and key.least <= number <= key.most and (kind == "number" or number == int(number)):
+            return int(number) if kind == "whole" else number
+    elif kind == "mapping":
+        if isinstance(value, dict):
+            return value
+    elif isinstance(value, list) and (kind == "list" or all(isinstance(item, str) for item in value)):
+        return value
+    raise ValueError(key.allowed)
+
+
+_FLAGS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float, str)):
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            return None
+        return number if math.isfinite(number) else None
+    return None
+
+
+def lowers(key: Key, value: Any, current: Any) -> bool:
+    """Whether `value` binds no less than `current`; for a key without a value any bound is one."""
+
+    def height(number: Any) -> float:
+        return math.inf if number is None or (key.endless and number == 0) else float(number)
+
+    return height(value) <= height(current)
+
+
+def dotted(path: Sequence[str]) -> str:
+    return ".".join(path)
