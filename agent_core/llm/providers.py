@@ -340,6 +340,12 @@ def normal_url(url: str, preset: Preset) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path or "/v1", parts.query, ""))
 
 
+def url_of(base_url: str, path: str) -> str:
+    """`base_url` with `path` appended; a query (Azure's api-version) stays at the end."""
+    parts = urlsplit(base_url)
+    return urlunsplit((parts.scheme, parts.netloc, f"{parts.path.rstrip('/')}/{path}", parts.query, ""))
+
+
 def _split(model: str, options: ProviderOptions) -> tuple[str, str]:
     head, slash, rest = model.partition("/")
     if slash and rest and (head in options.providers or known(head)):

@@ -1,0 +1,649 @@
+"""Chunks of a chat completion → one reply. Incremental, without I/O, linear in what arrives.
+
+Servers that call themselves OpenAI-compatible differ in every field; what is accepted here and why is numbered in the
+LLM wire rules (10 to 22). Whatever comes, a call is handed up only when all of it is known to have arrived.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_core.errors import ProviderError, ProviderErrorKind
+from agent_core.llm import retry, text_tools
+from agent_core.llm.arguments import Decoded, decode
+from agent_core.messages import ToolCall, Usage, clean_surrogates
+from agent_core.ports import Delta, Finish, LlmReply
+
+_FINISH: Mapping[str, Finish] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "eos": "stop",
+    "stop_sequence": "stop",
+    "tool_calls": "tool_calls",
+    "tool_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "sensitive": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "blocklist": "content_filter",
+    "prohibited_content": "content_filter",
+    "spii": "content_filter",
+    "refusal": "content_filter",
+}
+_FAILED: Mapping[str, ProviderErrorKind] = {
+    "error": "server",
+    "network_error": "server",
+    "insufficient_system_resource": "server",
+    "abort": "server",
+    "malformed_function_call": "bad_tool_call",
+    "unexpected_tool_call": "bad_tool_call",
+    "model_context_window_exceeded": "context_length",
+    "context_length_exceeded": "context_length",
+}
+_WORDS: Mapping[ProviderErrorKind, str] = {
+    "server": "{who} gave up in the middle of the reply. Try again.",
+    "bad_tool_call": "The model of {who} wrote a call that cannot be read. Try again.",
+    "context_length": "The conversation is too long for this model. Shorten it or start a new one.",
+}
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call while it arrives."""
+
+    index: int | None = None
+    id: str = ""
+    name: str = ""
+    fragments: list[str] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def looks_whole(self) -> bool:
+        """True when the arguments so far are one JSON value; the last character is looked at first, as it is cheap."""
+        last = next((f.rstrip() for f in reversed(self.fragments) if f.strip()), "")
+        return last.endswith(("}", "]", '"', "null")) and decode(self.fragments).whole
+
+    @property
+    def has_arguments(self) -> bool:
+        return any(f.strip() for f in self.fragments)
+
+
+class _Halves:
+    """Joins surrogate pairs that were cut between two pieces of text (rule 8)."""
+
+    __slots__ = ("_half",)
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, text: str) -> str:
+        text = self._half + text
+        self._half = ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            self._half = text[-1]
+            text = text[:-1]
+        return clean_surrogates(text)
+
+    def end(self) -> str:
+        half, self._half = self._half, ""
+        return clean_surrogates(half)
+
+
+_THINK = re.compile(r"\s*<(think|thinking)>")
+_THINK_TAGS = ("<think>", "<thinking>")
+
+
+class _Text:
+    """The content channel: reasoning between think tags at its very start, then text (rule 15).
+
+    A `<` is held back only as long as it can be a tag. Text from a marker of a written tool call on is held until the
+    end, when it is known whether it is one.
+    """
+
+    __slots__ = ("_close", "_held", "_marker_checks", "_pending", "_stage", "_strip", "_watch", "reasoning", "text")
+
+    def __init__(self, watch_tools: bool) -> None:
+        self._stage = "start"  # start, think, text, held
+        self._pending = ""
+        self._close = ""
+        self._strip = False
+        self._watch = watch_tools
+        self._marker_checks = 0
+        self._held: list[str] = []
+        self.text: list[str] = []
+        self.reasoning: list[str] = []
+
+    def feed(self, piece: str) -> list[Delta]:
+        out: list[Delta] = []
+        self._pending += piece
+        if self._stage == "start":
+            seen = self._pending.lstrip()
+            if match := _THINK.match(self._pending):
+                self._stage, self._close = "think", f"</{match.group(1)}>"
+                self._pending = self._pending[match.end() :]
+            elif not seen or any(tag.startswith(seen) for tag in _THINK_TAGS):
+                return out
+            else:
+                self._stage = "text"
+        if self._stage == "think":
+            end = self._pending.find(self._close)
+            if end < 0:
+                keep = _overlap(self._pending, (self._close,))
+                self._say(out, "reasoning", self._pending[: len(self._pending) - keep])
+                self._pending = self._pending[len(self._pending) - keep :]
+                return out
+            self._say(out, "reasoning", self._pending[:end])
+            self._pending = self._pending[end + len(self._close) :]
+            self._stage, self._strip = "text", True
+        if self._strip:
+            self._pending = self._pending.lstrip()
+            if not self._pending:
+                return out
+            self._strip = False
+        if self._stage == "text":
+            self._release(out)
+        if self._stage == "held":
+            self._held.append(self._pending)
+            self._pending = ""
+        return out
+
+    def _release(self, out: list[Delta]) -> None:
+        if not self._watch:
+            self._say(out, "text", self._pending)
+            self._pending = ""
+            return
+        start = 0
+        while match := text_tools.MARKER.search(self._pending, start):
+            if self._marker_checks >= text_tools.MARKER_CHECKS:
+                break
+            self._marker_checks += 1
+            if not text_tools.in_code("".join(self.text) + self._pending, match.start() + sum(map(len, self.text))):
+                self._say(out, "text", self._pending[: match.start()])
+                self._pending = self._pending[match.start() :]
+                self._stage = "held"
+                return
+            start = match.end()
+        keep = _overlap(self._pending[start:], text_tools.MARKERS)
+        self._say(out, "text", self._pending[: len(self._pending) - keep])
+        self._pending = self._pending[len(self._pending) - keep :]
+
+    def end(self) -> str:
+        """What was held back and never shown, now that nothing more comes."""
+        rest = "".join(self._held) + self._pending
+        self._held.clear()
+        self._pending = ""
+        (self.reasoning if self._stage == "think" else self.text).append(rest)
+        return "" if self._stage == "think" else rest
+
+    def _say(self, out: list[Delta], kind: str, text: str) -> None:
+        if not text:
+            return
+        if kind == "text":
+            self.text.append(text)
+            out.append(Delta("text", text))
+        else:
+            self.reasoning.append(text)
+            out.append(Delta("reasoning", text))
+
+
+def _overlap(text: str, words: tuple[str, ...]) -> int:
+    """How many characters at the end of `text` may be the beginning of one of `words`."""
+    longest = max(map(len, words)) - 1
+    tail = text[-longest:]
+    for size in range(len(tail), 0, -1):
+        if any(word.startswith(tail[-size:]) for word in words):
+            return size
+    return 0
+
+
+class ReplyBuilder:
+    """Takes decoded chunks, or one whole completion; gives deltas as they come, and the reply in the end.
+
+    `tools` are the offered tools' parameter schemas by name. Every method that takes data raises ProviderError when
+    the data reports a failure or is not what the format allows.
+    """
+
+    def __init__(self, who: str, tools: Mapping[str, Mapping[str, Any]], key: str = "") -> None:
+        self._who = who
+        self._tools = tools
+        self._key = key
+        self._text = _Text(bool(tools))
+        self._text_halves = _Halves()
+        self._reasoning: list[str] = []
+        self._reasoning_halves = _Halves()
+        self._sent_back: list[str] = []
+        """Raw reasoning_content, which some servers want back."""
+        self._details: list[Any] = []
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._by_id: dict[str, _Call] = {}
+        self._usage: Usage | None = None
+        self._finish: Finish | None = None
+        self._done = False
+        self.late = ""
+        """Set by `finish`: the end of the reply's text that was held back and still has to be shown."""
+        self.progress = 0
+        """Counts pieces of content: text, reasoning, calls."""
+
+    @property
+    def finished(self) -> bool:
+        """True once the server has named a reason to finish: a connection that breaks now breaks nothing."""
+        return self._finish is not None
+
+    @property
+    def partial_text(self) -> str:
+        return "".join(self._text.text)
+
+    @property
+    def partial_reasoning(self) -> str:
+        return "".join(self._reasoning) + "".join(self._text.reasoning)
+
+    def done(self) -> None:
+        """The end marker has come."""
+        self._done = True
+
+    def feed(self, chunk: Any) -> list[Delta]:
+        """Take one chunk of a stream."""
+        if isinstance(chunk, list) and chunk and isinstance(chunk[0], dict) and chunk[0].get("error"):
+            chunk = chunk[0]  # Gemini wraps its errors
+        if not isinstance(chunk, dict):
+            raise self._protocol("an event that is no object")
+        if retry.is_error_object(chunk):
+            raise retry.from_event(chunk, self._who, self._key)
+        chunk = _unwrapped(chunk)
+        self._take_usage(chunk)
+        choices = chunk.get("choices")
+        if choices is None:
+            return []
+        if not isinstance(choices, list):
+            raise self._protocol("choices that are no list")
+        deltas: list[Delta] = []
+        for choice in choices:
+            if not isinstance(choice, dict):
+                raise self._protocol("a choice that is no object")
+            if choice.get("index") in (0, None, "0"):
+                deltas += self._take_choice(choice)
+        return deltas
+
+    def feed_document(self, document: Any) -> list[Delta]:
+        """Take a whole completion, as servers send it without streaming."""
+        deltas = self.feed(document)
+        if not isinstance(document, dict) or not _unwrapped(document).get("choices"):
+            raise self._protocol("no choices")
+        self._done = True
+        self._finish = self._finish or "stop"
+        return deltas
+
+    def _protocol(self, what: str) -> ProviderError:
+        return ProviderError(
+            "protocol", f"{self._who} sent {what}. Try again; if it stays so, check the server's address."
+        )
+
+    def _take_choice(self, choice: Mapping[str, Any]) -> list[Delta]:
+        if retry.is_error_object(choice):
+            raise retry.from_event(choice, self._who, self._key)
+        delta = choice.get("delta")
+        if not isinstance(delta, dict):
+            delta = choice.get("message")
+        if not isinstance(delta, dict):
+            text = choice.get("text")
+            delta = {"content": text} if isinstance(text, str) else {}
+        deltas = self._take_reasoning(delta)
+        deltas += self._take_content(delta)
+        deltas += self._take_calls(delta)
+        self.progress += len(deltas)
+        word = choice.get("finish_reason")
+        if isinstance(word, str) and word.strip():
+            self._take_finish(word.strip().lower())
+        return deltas
+
+    def _take_finish(self, word: str) -> None:
+        if kind := _FAILED.get(word):
+            raise ProviderError(kind, _WORDS[kind].format(who=self._who), finish_reason=word)
+        # An unknown word ends the reply all the same.
+        self._finish = _FINISH.get(word, "stop")
+
+    # -- text -------------------------------------------------------------------------------------------------------
+
+    def _take_content(self, delta: Mapping[str, Any]) -> list[Delta]:
+        content = delta.get("content")
+        refusal = delta.get("refusal")
+        deltas: list[Delta] = []
+        for kind, text in _parts(content):
+            if kind == "reasoning":
+                deltas += self._think(text)
+            else:
+                deltas += self._text.feed(self._text_halves.feed(text))
+        if isinstance(refusal, str) and refusal:
+            deltas += self._text.feed(self._text_halves.feed(refusal))
+        return deltas
+
+    def _take_reasoning(self, delta: Mapping[str, Any]) -> list[Delta]:
+        """Servers give the same reasoning under several names at once; it counts once."""
+        details = delta.get("reasoning_details")
+        if isinstance(details, list):
+            for item in details:
+                self._add_detail(item)
+        content = delta.get("reasoning_content")
+        if isinstance(content, str) and content:
+            self._sent_back.append(content)
+        for name in ("reasoning_content", "reasoning", "thinking"):
+            value = delta.get(name)
+            if isinstance(value, str) and value:
+                return self._think(value)
+        if isinstance(details, list):
+            texts = (i.get("text") or i.get("summary") for i in details if isinstance(i, dict))
+            return self._think("".join(t for t in texts if isinstance(t, str)))
+        return []
+
+    def _add_detail(self, item: Any) -> None:
+        """Keep a reasoning detail; fragments of the same one become one again."""
+        last = self._details[-1] if self._details else None
+        if (
+            isinstance(item, dict)
+            and isinstance(last, dict)
+            and item.get("type") == last.get("type")
+            and item.get("index") is not None
+            and item.get("index") == last.get("index")
+            and item.get("id") in (None, last.get("id"))
+        ):
+            for name, value in item.items():
+                if name in ("text", "summary", "data") and isinstance(value, str) and isinstance(last.get(name), list):
+                    last[name].append(value)
+                elif value is not None:
+                    last[name] = value
+        elif isinstance(item, dict):
+            # Growing texts are lists until the end, so that joining stays linear.
+            self._details.append(
+                {k: [v] if k in ("text", "summary", "data") and isinstance(v, str) else v for k, v in item.items()}
+            )
+        elif item is not None:
+            self._details.append(item)
+
+    def _think(self, text: str) -> list[Delta]:
+        text = self._reasoning_halves.feed(text)
+        if not text:
+            return []
+        self._reasoning.append(text)
+        return [Delta("reasoning", text)]
+
+    # -- calls ------------------------------------------------------------------------------------------------------
+
+    def _take_calls(self, delta: Mapping[str, Any]) -> list[Delta]:
+        items = delta.get("tool_calls")
+        if isinstance(items, dict):
+            items = [items] if {"function", "id", "name"} & items.keys() else list(items.values())
+        deltas: list[Delta] = []
+        for item in items if isinstance(items, list) else []:
+            if isinstance(item, dict):
+                deltas += self._take_call(item)
+        legacy = delta.get("function_call")
+        if isinstance(legacy, dict) and (legacy.get("name") or legacy.get("arguments")):
+            deltas += self._take_call({"index": 0, "function": legacy})
+        return deltas
+
+    def _take_call(self, item: Mapping[str, Any]) -> list[Delta]:
+        function = item.get("function")
+        if not isinstance(function, dict):
+            function = item if {"name", "arguments"} & item.keys() else {}
+        call_id = item["id"] if isinstance(item.get("id"), str) else ""
+        name = function["name"].strip() if isinstance(function.get("name"), str) else ""
+        arguments = _argument_text(function.get("arguments", function.get("parameters")))
+        call = self._find(_index(item.get("index")), call_id, name, arguments)
+        if call_id and not call.id:
+            call.id = call_id
+            self._by_id.setdefault(call_id, call)
+        if arguments:
+            call.fragments.append(arguments)
+        if extra := item.get("extra_content"):
+            call.extra["extra_content"] = extra
+        before = call.name
+        if name and name != call.name:
+            # Fragments are joined; a name that contains all the earlier ones is a snapshot.
+            call.name = name if name.startswith(call.name) else call.name + name
+        if call.name != before or arguments:
+            return [Delta("tool", call.name)]
+        return []
+
+    def _find(self, index: int | None, call_id: str, name: str, arguments: str) -> _Call:
+        """The call a fragment belongs to (rule 17): by index, else by id, else the last one; or a new one."""
+        if index is not None:
+            call = self._by_index.get(index)
+        elif call_id:
+            call = self._by_id.get(call_id)
+        else:
+            call = self._calls[-1] if self._calls else None
+        if call is None or self._begins_another(call, index, call_id, name, arguments):
+            call = _Call(index)
+            self._calls.append(call)
+            if index is not None:
+                self._by_index[index] = call
+        return call
+
+    @staticmethod
+    def _begins_another(call: _Call, index: int | None, call_id: str, name: str, arguments: str) -> bool:
+        """True when a fragment that seems to belong to `call` opens the next one: all calls at index 0, or none."""
+        if not name or (call_id and call_id == call.id):
+            return False
+        if call_id and call.id:
+            return call.looks_whole() or (not call.has_arguments and bool(call.name) and name != call.name)
+        if call_id:  # the id of a call that had none so far
+            return bool(call.name) and call.looks_whole()
+        if index is None:  # neither index nor id: a name opens a call, unless it is only repeated or continued
+            return bool(call.name) and (call.looks_whole() or (not call.has_arguments and name == call.name))
+        return bool(call.name) and arguments.startswith("{") and not call.id and call.looks_whole()
+
+    # -- usage ------------------------------------------------------------------------------------------------------
+
+    def _take_usage(self, chunk: Mapping[str, Any]) -> None:
+        """The last usage that is not all zeros wins; counts are running totals, never to be added up (rule 14)."""
+        choices = chunk.get("choices")
+        first = choices[0] if isinstance(choices, list) and choices else None
+        groq = chunk.get("x_groq")
+        for holder in (groq, first, chunk):
+            found = read_usage(holder.get("usage")) if isinstance(holder, dict) else None
+            if found is not None:
+                self._usage = found
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def finish(self) -> LlmReply:
+        """The reply. Raises ProviderError "truncated" when what came is not known to be all of it (rules 3, 5, 21)."""
+        self._text.feed(self._text_halves.end())
+        self._think(self._reasoning_halves.end())
+        shown = self.partial_text
+        held = self._text.end()
+        text, reasoning = self.partial_text, self.partial_reasoning
+        if not reasoning:
+            text, reasoning = _closed_only(text)
+        calls, dropped = self._finished_calls()
+        nothing = not (text.strip() or reasoning.strip() or calls)
+        if self._finish is None and (not self._done or nothing):
+            raise ProviderError(
+                "truncated",
+                f"The reply of {self._who} broke off before its end. Try again.",
+                partial_text=shown,
+            )
+        if self._tools and not calls:
+            written = text_tools.extract(text, self._tools)
+            text, calls = written.text, self._with_ids(written.calls)
+            reasoning = reasoning or written.reasoning
+        text = text_tools.without_residue(text) if self._tools else text
+        self.late = held if text.endswith(held) else ""
+        extra: dict[str, Any] = {}
+        if self._sent_back:
+            extra["reasoning_content"] = clean_surrogates("".join(self._sent_back))
+        if self._details:
+            extra["reasoning_details"] = [_joined(d) for d in self._details]
+        finish: Finish = self._finish or "stop"
+        if calls:
+            finish = "tool_calls"
+        elif finish == "tool_calls":
+            finish = "stop"
+        return LlmReply(
+            text=text if text.strip() else "",
+            reasoning=reasoning.strip(),
+            tool_calls=tuple(calls),
+            usage=self._usage,
+            finish=finish,
+            extra=extra,
+            dropped_tool_calls=dropped,
+        )
+
+    def _finished_calls(self) -> tuple[list[ToolCall], int]:
+        """The calls that arrived whole, in order, and how many the output limit cut."""
+        calls = [c for c in self._calls if c.name or c.has_arguments]
+        if all(c.index is not None for c in calls):
+            calls.sort(key=lambda c: c.index or 0)
+        cut = self._finish in ("length", "content_filter")
+        decoded: list[tuple[_Call, Decoded]] = []
+        dropped = 0
+        for call in calls:
+            arguments = decode(call.fragments)
+            if not arguments.whole and self._finish is None:
+                raise ProviderError("truncated", f"The reply of {self._who} broke off inside a tool call. Try again.")
+            if cut and (not arguments.whole or (call is calls[-1] and not call.has_arguments)):
+                dropped += 1
+            else:
+                decoded.append((call, arguments))
+        return (
+            self._with_ids([ToolCall(c.id, self._offered_name(c.name), d.value, d.error, c.extra) for c, d in decoded]),
+            dropped,
+        )
+
+    def _offered_name(self, name: str) -> str:
+        short = name.removeprefix("functions.")
+        return short if short in self._tools else name
+
+    @staticmethod
+    def _with_ids(calls: list[ToolCall]) -> list[ToolCall]:
+        """Every call with an id of its own: missing and repeated ones are made up (rule 18)."""
+        seen: set[str] = set()
+        out = []
+        for call in calls:
+            call_id = clean_surrogates(call.id)
+            if not call_id.strip() or call_id in seen:
+                call_id = f"call_{uuid.uuid4().hex[:24]}"
+            seen.add(call_id)
+            out.append(ToolCall(call_id, clean_surrogates(call.name), call.arguments, call.arguments_error, call.extra))
+        return out
+
+
+def read_usage(data: Any) -> Usage | None:
+    """Token counts under any of their names; None when there are none, or all are zero."""
+    if not isinstance(data, dict):
+        return None
+    prompt_details = _mapping(data, "prompt_tokens_details", "input_tokens_details")
+    reply_details = _mapping(data, "completion_tokens_details", "output_tokens_details")
+    prompt = _first_count(data, "prompt_tokens", "input_tokens")
+    reply = _first_count(data, "completion_tokens", "output_tokens")
+    total = _first_count(data, "total_tokens")
+    if not (prompt or reply or total):
+        return None
+    if prompt is None:
+        prompt = max(0, total - (reply or 0)) if total is not None else 0
+    if reply is None:
+        reply = max(0, total - prompt) if total is not None else 0
+    cached = _first_count(prompt_details, "cached_tokens")
+    if cached is None:
+        cached = _first_count(data, "prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
+    reasoning = _first_count(reply_details, "reasoning_tokens")
+    if reasoning is None:
+        reasoning = _first_count(data, "reasoning_tokens")
+    return Usage(prompt, reply, total or prompt + reply, cached, reasoning)
+
+
+def _mapping(data: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    return next((data[n] for n in names if isinstance(data.get(n), dict)), {})
+
+
+def _first_count(data: Mapping[str, Any], *names: str) -> int | None:
+    for name in names:
+        value = data.get(name)
+        if isinstance(value, str):
+            try:
+                value = float(value)
+            except ValueError:
+                continue
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+            return int(value)
+    return None
+
+
+def _parts(content: Any) -> list[tuple[str, str]]:
+    """Content as (kind, text) pieces, kind "text" or "reasoning": a string, or a list of parts."""
+    if isinstance(content, str):
+        return [("text", content)] if content else []
+    if isinstance(content, dict):
+        content = [content]
+    pieces: list[tuple[str, str]] = []
+    for part in content if isinstance(content, list) else []:
+        if isinstance(part, str):
+            pieces.append(("text", part))
+        elif isinstance(part, dict):
+            thinking = part.get("thinking", part.get("reasoning"))
+            if part.get("type") in ("thinking", "reasoning") or thinking:
+                value = thinking if thinking is not None else part.get("text")
+                pieces += [("reasoning", text) for _, text in _parts(value)]
+            else:
+                value = part.get("text", part.get("refusal"))
+                pieces += [("text", value)] if isinstance(value, str) else []
+    return pieces
+
+
+def _index(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value[:9])
+    return None
+
+
+def _argument_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _unwrapped(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A completion that a gateway put inside `result`, `data` or `response`."""
+    if "choices" not in chunk:
+        for name in ("result", "data", "response"):
+            inner = chunk.get(name)
+            if isinstance(inner, dict) and "choices" in inner:
+                return inner
+    return chunk
+
+
+def _joined(detail: Any) -> Any:
+    if not isinstance(detail, dict):
+        return detail
+    return {
+        k: "".join(v)
+        if k in ("text", "summary", "data") and isinstance(v, list) and all(isinstance(t, str) for t in v)
+        else v
+        for k, v in detail.items()
+    }
+
+
+def _closed_only(text: str) -> tuple[str, str]:
+    """Reasoning that ends with a tag it never began with, as templates that write the opening tag themselves give."""
+    end = text.find("</think>")
+    if end < 0 or "<think>" in text[:end] or text_tools.in_code(text, end):
+        return text, ""
+    return text[end + len("</think>") :].lstrip(), text[:end]

@@ -1,0 +1,275 @@
+"""The chat-completions wire: our messages → a request that strict servers accept, and what to change when one does not.
+
+Pure: data in, data out. The history is cleaned here on every request and never stored differently (LLM wire rules
+33 and 34); fields that a server refused are left out from then on (rule 32).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from agent_core.errors import ProviderError
+from agent_core.llm.providers import IdRule, Preset
+from agent_core.messages import Message, ToolCall, clean_surrogates
+from agent_core.ports import LlmRequest, ToolSchema
+
+NO_RESULT = "(no result: the call was interrupted before it finished)"
+NO_OUTPUT = "(no output)"
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """What one model on one server wants. Begins with the preset's; grows when a request is refused."""
+
+    id_rule: IdRule = "keep"
+    max_tokens_field: str = "max_tokens"
+    system_role: Literal["system", "developer", "user"] = "system"
+    """"user": there is no such role; the text goes before the first user message."""
+    strict_tools: bool = False
+    dropped: frozenset[str] = frozenset()
+    """Optional fields of the request, or of assistant messages, that are not sent."""
+    fill_reasoning: bool = False
+    """Every assistant message with calls carries reasoning_content, empty if there was none."""
+
+
+def quirks_of(preset: Preset) -> Quirks:
+    return Quirks(
+        id_rule=preset.id_rule,
+        max_tokens_field=preset.max_tokens_field,
+        system_role="developer" if preset.developer_role else "system",
+        strict_tools=preset.strict_tools,
+        dropped=frozenset() if preset.stream_options else frozenset({"stream_options"}),
+    )
+
+
+def body_of(request: LlmRequest, model: str, quirks: Quirks, extra_body: Mapping[str, Any]) -> dict[str, Any]:
+    """The request's JSON object."""
+    optional: dict[str, Any] = {"stream": request.stream}
+    if request.stream:
+        optional["stream_options"] = {"include_usage": True}
+    if request.tools:
+        optional["tools"] = [_tool(t, quirks.strict_tools) for t in request.tools]
+        optional["tool_choice"] = request.tool_choice or "auto"
+    if request.temperature is not None:
+        optional["temperature"] = request.temperature
+    if request.reasoning_effort:
+        optional["reasoning_effort"] = request.reasoning_effort
+    if request.max_tokens:
+        optional[quirks.max_tokens_field] = request.max_tokens
+    optional |= {k: v for k, v in extra_body.items() if k not in ("model", "messages", "stream", "tools")}
+    return {
+        "model": model,
+        "messages": wire_messages(request.messages, model, quirks),
+        **{k: v for k, v in optional.items() if k not in quirks.dropped},
+    }
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """`body` as UTF-8 JSON. Lone surrogates, which some servers refuse even escaped, become U+FFFD."""
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
+    return clean_surrogates(text).encode("utf-8")
+
+
+def _tool(tool: ToolSchema, strict: bool) -> dict[str, Any]:
+    function: dict[str, Any] = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters) or {"type": "object", "properties": {}},
+    }
+    if strict:
+        function["strict"] = True
+    return {"type": "function", "function": function}
+
+
+# -- messages -------------------------------------------------------------------------------------------------------
+
+
+def wire_messages(messages: Iterable[Message], model: str, quirks: Quirks) -> list[dict[str, Any]]:
+    """The messages as the wire wants them: every call answered right after it and in order, nothing empty."""
+    history = list(messages)
+    results = {m.result.call_id: m for m in history if m.role == "tool" and m.result is not None}
+    ids = _Ids(quirks.id_rule)
+    out: list[dict[str, Any]] = []
+    system: list[str] = []
+    for message in history:
+        if message.role == "system":
+            if not message.text.strip():
+                continue
+            if quirks.system_role == "user":
+                system.append(message.text)
+            else:
+                out.append({"role": quirks.system_role, "content": message.text})
+        elif message.role == "user":
+            if content := _user_content(message):
+                out.append({"role": "user", "content": content})
+        elif message.role == "assistant":
+            out += _assistant(message, model, quirks, ids, results)
+        # Results are written with their calls; one without a call is an orphan that no server accepts.
+    if system:
+        _put_before_first_user(out, "\n\n".join(system))
+    return out
+
+
+def _user_content(message: Message) -> str | list[dict[str, Any]]:
+    if not message.parts:
+        return message.text if message.text.strip() else ""
+    content: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text.strip() else []
+    for part in message.parts:
+        content.append({"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{part.data}"}})
+    return content
+
+
+def _assistant(
+    message: Message, model: str, quirks: Quirks, ids: _Ids, results: Mapping[str, Message]
+) -> list[dict[str, Any]]:
+    text = message.text if message.text.strip() else None
+    if text is None and not message.tool_calls:
+        return []
+    wire: dict[str, Any] = {"role": "assistant", "content": text}
+    # What another model's server wanted back means nothing to this one.
+    if message.model in ("", model):
+        for name in ("reasoning_content", "reasoning_details"):
+            if message.extra.get(name) and name not in quirks.dropped:
+                wire[name] = message.extra[name]
+    if not message.tool_calls:
+        return [wire]
+    if quirks.fill_reasoning:
+        wire.setdefault("reasoning_content", message.reasoning)
+    calls = []
+    answers = []
+    for call in message.tool_calls:
+        call_id = ids.sent(call.id)
+        calls.append(_call(call, call_id, quirks))
+        answer = results.get(call.id)
+        content = answer.text if answer else NO_RESULT
+        answers.append({"role": "tool", "tool_call_id": call_id, "content": content if content.strip() else NO_OUTPUT})
+    wire["tool_calls"] = calls
+    return [wire, *answers]
+
+
+def _call(call: ToolCall, call_id: str, quirks: Quirks) -> dict[str, Any]:
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:64] or "unknown_tool"
+    arguments = json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
+    wire: dict[str, Any] = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    if call.extra.get("extra_content") and "extra_content" not in quirks.dropped:
+        wire["extra_content"] = call.extra["extra_content"]
+    return wire
+
+
+def _put_before_first_user(out: list[dict[str, Any]], text: str) -> None:
+    for message in out:
+        if message["role"] == "user":
+            content = message["content"]
+            if isinstance(content, str):
+                message["content"] = f"{text}\n\n{content}"
+            else:
+                message["content"] = [{"type": "text", "text": text}, *content]
+            return
+    out.insert(0, {"role": "user", "content": text})
+
+
+class _Ids:
+    """Ids of calls as one server accepts them: the same for a call and its result, different for different calls."""
+
+    __slots__ = ("_rule", "_taken")
+
+    def __init__(self, rule: IdRule) -> None:
+        self._rule = rule
+        self._taken: dict[str, str] = {}
+
+    def sent(self, call_id: str) -> str:
+        wanted = _fit(call_id, self._rule, 0)
+        turn = 0
+        while self._taken.setdefault(wanted, call_id) != call_id:
+            turn += 1
+            wanted = _fit(call_id, self._rule, turn)
+        return wanted
+
+
+def _fit(call_id: str, rule: IdRule, turn: int) -> str:
+    digest = hashlib.sha256(f"{turn}:{call_id}".encode("utf-8", "replace")).hexdigest()
+    if rule == "alnum9":
+        return call_id if turn == 0 and re.fullmatch(r"[A-Za-z0-9]{9}", call_id) else digest[:9]
+    if rule == "max40":
+        return call_id if turn == 0 and 0 < len(call_id) <= 40 else f"call_{digest[:24]}"
+    if rule == "safe":
+        return call_id if turn == 0 and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", call_id) else f"call_{digest[:24]}"
+    return call_id or f"call_{digest[:24]}"
+
+
+# -- when a request is refused ----------------------------------------------------------------------------------------
+
+
+def adapted(quirks: Quirks, body: Mapping[str, Any], error: ProviderError) -> Quirks | None:
+    """Other quirks that may satisfy a server which refused `body` with `error`, or None if it is not about a field.
+
+    A server that fails in a chat template on a role answers 500, so those are looked at too. Never gives the same
+    quirks back, so asking again ends.
+    """
+    text = f"{error.params.get('said', '')} {error.params.get('field', '')}".lower().strip()
+    if not text or error.kind not in ("bad_request", "server"):
+        return None
+    new = _other_role(quirks, body, text)
+    if new is None and error.kind == "bad_request":
+        new = _other_ids(quirks, text) or _other_field(quirks, body, text)
+    return new if new != quirks else None
+
+
+def _other_role(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks | None:
+    if "role" not in text and "developer" not in text:
+        return None
+    if not re.search(r"support|unexpected|unknown|invalid|not allowed|must be|only|expected|raise_exception", text):
+        return None
+    roles = {m["role"] for m in body["messages"]}
+    if "developer" in roles:
+        return replace(quirks, system_role="system")
+    if "system" in roles and re.search(r"system|developer", text):
+        wants_developer = "developer" in text and quirks.system_role == "system"
+        return replace(quirks, system_role="developer" if wants_developer else "user")
+    return None
+
+
+def _other_ids(quirks: Quirks, text: str) -> Quirks | None:
+    if not re.search(r"tool.?call.?.{0,12}id|tool_calls\S*\.id|\bcall_id", text):
+        return None
+    if re.search(r"length of 9|\{9\}|9 characters", text):
+        return replace(quirks, id_rule="alnum9")
+    if re.search(r"too long|maximum length|max(?:imum)? (?:of )?40|at most 40", text):
+        return replace(quirks, id_rule="max40")
+    if re.search(r"pattern|\[a-za-z0-9_-\]", text):
+        return replace(quirks, id_rule="safe")
+    return None
+
+
+def _other_field(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks | None:
+    def named(field: str) -> bool:
+        return re.search(rf"(?<![\w-]){re.escape(field.lower())}(?![\w-])", text) is not None
+
+    if named("reasoning_content"):
+        if re.search(r"missing|must be (?:passed|provided|present|included)|required|passed back", text):
+            return replace(quirks, fill_reasoning=True)
+        return replace(quirks, fill_reasoning=False, dropped=quirks.dropped | {"reasoning_content"})
+    for field in ("reasoning_details", "extra_content"):
+        if named(field):
+            return replace(quirks, dropped=quirks.dropped | {field})
+    for field, other in (("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")):
+        if field in body and named(field):
+            about_value = re.search(r"too large|must be (?:<|less|at most|between|in)|range of|at most|exceed", text)
+            tried = f"swapped {field}" in quirks.dropped or f"swapped {other}" in quirks.dropped
+            if about_value or tried:
+                return replace(quirks, dropped=quirks.dropped | {field})
+            return replace(quirks, max_tokens_field=other, dropped=quirks.dropped | {f"swapped {field}"})
+    if quirks.strict_tools and named("strict"):
+        return replace(quirks, strict_tools=False)
+    fields = [f for f in body if f not in ("model", "messages", "stream", "tools")]
+    for field in fields:
+        if named(field) or named(field.replace("_", " ")):
+            return replace(quirks, dropped=quirks.dropped | {field})
+    if "stream_options" in fields and named("include_usage"):
+        return replace(quirks, dropped=quirks.dropped | {"stream_options"})
+    return None

@@ -1,0 +1,276 @@
+"""The model client: one reply for one request, over one server, with retries and a fallback model.
+
+Nothing is delivered twice: a retry after partial output says "reset" first. No wait of any kind holds up a stop.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from agent_core import limits
+from agent_core.cancel import CancelScope
+from agent_core.errors import Interrupted, ProviderError
+from agent_core.llm import chat_completions, retry
+from agent_core.llm.assemble import ReplyBuilder
+from agent_core.llm.body import BodyReader
+from agent_core.llm.exchange import Broken, Exchange, Head, Link, Silence, pieces
+from agent_core.llm.providers import Endpoint, ProviderOptions, is_loopback, url_of
+from agent_core.ports import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
+from agent_core.version import __version__
+
+if TYPE_CHECKING:
+    import httpx
+
+USER_AGENT = f"nanoherm-tui/{__version__}"
+
+
+def make_client(
+    endpoint: Endpoint, options: ProviderOptions, *, transport: httpx.BaseTransport | None = None
+) -> LlmClient:
+    """A client for `endpoint`. `transport` takes the place of the network (the demo model); it is not closed here."""
+    return ChatClient(endpoint, options, transport)
+
+
+def request_headers(endpoint: Endpoint) -> dict[str, str]:
+    """The headers of every request to `endpoint`, the key among them."""
+    headers = {
+        "user-agent": USER_AGENT,
+        "accept": "text/event-stream, application/json",
+        "accept-encoding": "identity",  # compressed streams are held back by what compresses them
+        "content-type": "application/json",
+    }
+    if endpoint.key is not None:
+        header, key = endpoint.preset.key_header, endpoint.key.reveal()
+        headers[header] = f"Bearer {key}" if header == "authorization" else key
+    return headers
+
+
+class ChatClient:
+    """The chat-completions client; see ports.LlmClient."""
+
+    def __init__(
+        self, endpoint: Endpoint, options: ProviderOptions, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        self._endpoint = endpoint
+        self._options = options
+        self._transport = transport
+        self._link: Link | None = None
+        self._quirks: dict[str, chat_completions.Quirks] = {}
+        """What each model of this server turned out to want."""
+
+    def complete(self, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
+        """One reply, retries and fallback included. Raises ProviderError, Interrupted."""
+        model = request.model or self._endpoint.model
+        fallback = self._options.fallback_model
+        try:
+            return self._with_retries(request, model, sink, cancel)
+        except ProviderError as error:
+            if not fallback or fallback == model or not (error.retryable or error.kind == "not_found"):
+                raise
+            _void(error, sink)
+            sink(
+                Delta(
+                    "retry",
+                    f"{model} gives no answer. Trying once with {fallback}.",
+                    {"code": error.code, "model": fallback, "attempt": 1, "of": 1, "wait_s": 0.0},
+                )
+            )
+            cancel.check()
+            return self._once(request, fallback, sink, cancel)
+
+    def close(self) -> None:
+        """Close the connection. A request in flight, if there is one, ends with an error."""
+        link, self._link = self._link, None
+        if link is not None:
+            link.cut()
+            link.close()
+
+    def _with_retries(self, request: LlmRequest, model: str, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
+        attempts = max(1, self._options.max_attempts)
+        for attempt in range(1, attempts + 1):
+            cancel.check()
+            try:
+                return self._once(request, model, sink, cancel)
+            except ProviderError as error:
+                if not error.retryable or attempt == attempts:
+                    raise
+                if error.retry_after is not None and error.retry_after > self._options.retry_after_max:
+                    raise retry.too_long(error) from error
+                wait = retry.wait_before(self._options.retry_base, attempt, error.retry_after)
+                _void(error, sink)
+                words = retry.announcement(error, attempt + 1, attempts, wait)
+                params = {"code": error.code, "attempt": attempt + 1, "of": attempts, "wait_s": round(wait, 1)}
+                sink(Delta("retry", words, params))
+            if cancel.wait(wait):
+                raise Interrupted
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _once(self, request: LlmRequest, model: str, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
+        """One try; a request refused for one of its fields is asked again without it, and that is remembered."""
+        preset = self._endpoint.preset
+        for _ in range(limits.FIELD_REASKS):
+            quirks = self._quirks.get(model) or chat_completions.quirks_of(preset)
+            body = chat_completions.body_of(request, model, quirks, preset.extra_body)
+            try:
+                reply = self._ask(request, chat_completions.encode(body), sink, cancel)
+            except ProviderError as error:
+                changed = chat_completions.adapted(quirks, body, error)
+                if changed is None:
+                    raise
+                self._quirks[model] = changed
+                refused = error
+            else:
+                return replace(reply, model=model)
+        raise refused
+
+    def _ask(self, request: LlmRequest, body: bytes, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
+        endpoint = self._endpoint
+        url = url_of(endpoint.base_url, "chat/completions")
+        key = endpoint.key.reveal() if endpoint.key else ""
+        builder = ReplyBuilder(endpoint.label, {t.name: t.parameters for t in request.tools}, key)
+        clocks = _Clocks.of(endpoint, self._options)
+        link, self._link = self._link or self._new_link(clocks.idle), None
+        http_request = link.http.build_request("POST", url, content=body, headers=request_headers(endpoint))
+        with Exchange(link, http_request, cancel) as exchange:
+            try:
+                reply = self._read(exchange, builder, clocks, sink, key)
+            except ProviderError as error:
+                raise _with_partial(error, builder) from error.__cause__
+            except (Silence, Broken) as stop:
+                raise self._no_reply(stop, builder, clocks) from stop
+            finally:
+                exchange.drain(limits.DRAIN)
+        if exchange.reusable:
+            self._link = link
+        return reply
+
+    def _read(self, exchange: Exchange, builder: ReplyBuilder, clocks: _Clocks, sink: DeltaSink, key: str) -> LlmReply:
+        who = self._endpoint.label
+        head = exchange.take(clocks.deadline(builder))
+        assert isinstance(head, Head)
+        clocks.byte()
+        if not 200 <= head.status < 300:
+            raise retry.from_response(head.status, head.headers, _error_body(exchange, clocks, builder), who, key)
+        reader = BodyReader(builder, who)
+        try:
+            for piece in pieces(exchange, lambda: clocks.deadline(builder)):
+                clocks.byte()
+                for delta in reader.feed(piece):
+                    sink(delta)
+                clocks.content(builder)
+                if reader.done:
+                    break
+            else:
+                for delta in reader.end():
+                    sink(delta)
+                reader.check_end()
+        except (Silence, Broken):
+            # After the reason to finish the reply is whole, however the connection ends.
+            if not builder.finished:
+                raise
+        reply = builder.finish()
+        if builder.late and reply.text:
+            sink(Delta("text", builder.late))
+        return reply
+
+    def _no_reply(self, stop: Silence | Broken, builder: ReplyBuilder, clocks: _Clocks) -> ProviderError:
+        who = self._endpoint.label
+        if isinstance(stop, Broken):
+            error = retry.from_exception(stop.error, who, self._endpoint.base_url)
+        else:
+            stalled = clocks.is_idle()
+            seconds = clocks.idle if stalled else clocks.progress
+            error = ProviderError(
+                "timeout",
+                f"{who} has sent {'nothing' if stalled else 'no content'} for {seconds:.0f} s. Try again; for a slow "
+                f"model raise {'stream.idle_timeout' if stalled else 'stream.progress_timeout'} in the config.",
+                provider=who,
+                seconds=seconds,
+            )
+        return _with_partial(error, builder)
+
+    def _new_link(self, idle: float) -> Link:
+        import httpx
+
+        # The reading thread's own bound, only so that it ends one day if it is left where no socket can be shut.
+        timeout = httpx.Timeout(idle + limits.CONNECT_TIMEOUT, connect=self._options.connect_timeout)
+        http = httpx.Client(
+            transport=self._transport,
+            timeout=timeout,
+            trust_env=not is_loopback(self._endpoint.base_url),  # no proxy stands between a machine and itself
+            follow_redirects=False,
+        )
+        return Link(http, owned=self._transport is None)
+
+
+@dataclass(slots=True)
+class _Clocks:
+    """The deadlines of one reply; times are monotonic. Any byte resets `idle`, only content resets `progress`."""
+
+    idle: float
+    progress: float
+    finish: float
+    last_byte: float
+    last_content: float
+    seen: int = 0
+    finished_at: float | None = None
+
+    @classmethod
+    def of(cls, endpoint: Endpoint, options: ProviderOptions) -> _Clocks:
+        local = endpoint.preset.local
+        default_idle = limits.STREAM_IDLE_LOCAL if local else limits.STREAM_IDLE
+        idle = default_idle if options.idle_timeout is None else options.idle_timeout
+        progress = options.progress_timeout
+        if progress is None:
+            progress = max(limits.STREAM_PROGRESS, idle) if local else limits.STREAM_PROGRESS
+        now = time.monotonic()
+        return cls(idle, progress, options.finish_timeout, now, now)
+
+    def byte(self) -> None:
+        self.last_byte = time.monotonic()
+
+    def content(self, builder: ReplyBuilder) -> None:
+        if builder.progress != self.seen:
+            self.seen = builder.progress
+            self.last_content = time.monotonic()
+        if builder.finished and self.finished_at is None:
+            self.finished_at = time.monotonic()
+
+    def deadline(self, builder: ReplyBuilder) -> float:
+        if self.finished_at is not None:
+            # Content may still come from servers that name a reason with every chunk.
+            return max(self.finished_at, self.last_content) + self.finish
+        return min(self.last_byte + self.idle, self.last_content + self.progress)
+
+    def is_idle(self) -> bool:
+        """True when it was the idle clock that ran out."""
+        return self.last_byte + self.idle <= self.last_content + self.progress
+
+
+def _error_body(exchange: Exchange, clocks: _Clocks, builder: ReplyBuilder) -> bytes:
+    """The body of a failed response, as much as is kept. What breaks while it is read does not hide the status."""
+    body = bytearray()
+    deadline = min(clocks.deadline(builder), time.monotonic() + limits.HEALTH_TIMEOUT)
+    try:
+        for piece in pieces(exchange, lambda: deadline):
+            body += piece
+            if len(body) >= limits.ERROR_BODY:
+                break
+    except (Silence, Broken):
+        pass
+    return bytes(body[: limits.ERROR_BODY])
+
+
+def _with_partial(error: ProviderError, builder: ReplyBuilder) -> ProviderError:
+    error.partial_text = error.partial_text or builder.partial_text
+    error.partial_reasoning = error.partial_reasoning or builder.partial_reasoning
+    error.params["delivered"] = builder.progress > 0
+    return error
+
+
+def _void(error: ProviderError, sink: DeltaSink) -> None:
+    """Take back what was delivered of a failed try."""
+    if error.params.get("delivered"):
+        sink(Delta("reset"))
