@@ -17,6 +17,8 @@ FIRST_REQUEST: Final = 16 * KB  # system prompt and tool schemas of the first re
 # -- files -------------------------------------------------------------------------------------------------------
 READ_FILE: Final = 4 * MB  # larger files are refused outright (LIM-03)
 WRITE_FILE: Final = 4 * MB  # what cannot be read back should not be written by a tool
+READ_LINE_CHARS: Final = 2_000  # of one line shown by read_file; a minified line must not fill the result
+NOTE_BYTES: Final = 600  # kept free in a result for the note that says how to go on
 GREP_MATCHES: Final = 200  # LIM-05
 GREP_LINE_CHARS: Final = 500  # one minified line must not fill the result
 GREP_FILE: Final = 4 * MB  # files above are skipped and counted
@@ -100,6 +102,9 @@ CONFIG_NODES: Final = 20_000  # values in one settings file, aliases followed
 CONFIG_DEPTH: Final = 32
 LOG_FILE: Final = 2 * MB
 LOG_FILES: Final = 3
+LOG_TEXT: Final = 16 * KB  # characters of one text in a log line; a message is no place for a whole file
+CRASH_REPORT: Final = 64 * KB  # characters of one traceback
+CRASH_REPORTS: Final = 10  # kept; the oldest go
 HISTORY_ENTRIES: Final = 1_000  # composer history on disk
 TITLE_CHARS: Final = 60  # automatic session titles
 
