@@ -32,6 +32,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.layout import Layout, Wish, lay_out
 from nanoherm_tui.overlays.approval import ApprovalPanel
+from nanoherm_tui.overlays.palette import PaletteScreen
 from nanoherm_tui.panes.composer import Composer
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.output import Result
@@ -76,6 +77,8 @@ class NanohermApp(App[int]):
         self.views: dict[str, SessionView] = {}
         self.view: SessionView | None = None
         self.rows: list[SessionRow] = []
+        self.recent: list[str] = []
+        """Ids of palette items chosen lately, newest first."""
         self.wish = Wish()
         self.panes: Layout = lay_out(limits.NARROW, limits.SHORT, self.wish)
         self.keymap, self.keymap_problems = load_keymap(host.config.get("keymap"))
@@ -447,6 +450,10 @@ class NanohermApp(App[int]):
             self.dock.show_diffs(question.diffs, asking=True)
         elif self.view is not None:
             self.dock.show_diffs(self.view.diffs, bring=False)
+
+    def on_palette_screen_previewed(self, message: PaletteScreen.Previewed) -> None:
+        name = message.item.id.partition(":")[2] if message.item is not None else self.host.config.get("display.theme")
+        self.use_theme(name)
 
     def on_transcript_view_open_requested(self, message: TranscriptView.OpenRequested) -> None:
         self.open_call(message.call_id)

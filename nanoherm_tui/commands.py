@@ -12,13 +12,13 @@ from agent_core import events, intents
 from agent_core.errors import AgentError
 from agent_core.names import MODES
 from agent_core.store.sessions import SessionRow
-from nanoherm_tui import terminal
-from nanoherm_tui.actions import ACTIONS, BY_ID
+from nanoherm_tui import limits, terminal
+from nanoherm_tui.actions import BY_ID
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.layout import Wish
 from nanoherm_tui.overlays.confirm import ConfirmScreen
 from nanoherm_tui.overlays.help import HelpScreen
-from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
+from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen, action_items
 from nanoherm_tui.overlays.setup import Provider, SetupScreen, SetupValues
 
 if TYPE_CHECKING:
@@ -50,17 +50,13 @@ def palette(app: NanohermApp, argument: str) -> None:
 
 
 def _palette_items(app: NanohermApp) -> list[PaletteItem]:
-    items = [
-        PaletteItem(f"action:{a.id}", "action", t(a.title), t(a.help) if a.help else "", _key(app, a.id))
-        for a in ACTIONS
-        if a.palette
+    return [
+        *action_items(app.keymap),
+        *_mode_items(app),
+        *_theme_items(app),
+        *_session_items(app),
+        *_language_items(),
     ]
-    return [*items, *_mode_items(app), *_theme_items(app), *_session_items(app), *_language_items()]
-
-
-def _key(app: NanohermApp, action_id: str) -> str:
-    action = BY_ID[action_id]
-    return app.keymap.label(action_id) or (f"/{action.slash}" if action.slash else "")
 
 
 def _mode_items(app: NanohermApp) -> list[PaletteItem]:
@@ -81,29 +77,23 @@ def _session_items(app: NanohermApp) -> list[PaletteItem]:
             for row in app.rows]  # fmt: skip
 
 
-def _choose(app: NanohermApp, kind: str, items: list[PaletteItem]) -> None:
+def _choose(app: NanohermApp, kind: str, items: list[PaletteItem], current: str = "") -> None:
     before = app.look.theme.name
 
     def chosen(item_id: str | None) -> None:
         if app.look.theme.name != before and item_id != f"theme:{app.look.theme.name}":
             app.use_theme(before)  # what was previewed goes when it was not chosen
-        if item_id is not None:
-            _take(app, *item_id.split(":", 1))
-        else:
+        if item_id is None:
             app.composer.focus()
+            return
+        app.recent = [item_id, *(i for i in app.recent if i != item_id)][: limits.RECENT_CHOICES]
+        kind, colon, value = item_id.partition(":")
+        if colon:
+            _TAKERS[kind](app, value)
+        else:
+            run(app, item_id)
 
-    app.push_screen(PaletteScreen(items, kind=kind), chosen)
-
-
-def _take(app: NanohermApp, kind: str, value: str) -> None:
-    takers: dict[str, Callable[[NanohermApp, str], None]] = {
-        "action": run,
-        "mode": choose_mode,
-        "theme": choose_theme,
-        "language": language,
-        "session": open_by_id,
-    }
-    takers[kind](app, value)
+    app.push_screen(PaletteScreen(items, kind=kind, recent=app.recent, current=current), chosen)
 
 
 def show_help(app: NanohermApp, argument: str) -> None:
@@ -342,15 +332,14 @@ def choose_model(app: NanohermApp, name: str) -> None:
         if not names:
             app.tell("no_model_list", t("app.no_model_list", label=endpoint.label))
             return
-        items = [PaletteItem(f"model:{n}", "model", n) for n in names]
-        app.push_screen(PaletteScreen(items, kind="model"), lambda item: item and choose_model(app, item[6:]))
+        _choose(app, "model", [PaletteItem(f"model:{n}", "model", n) for n in names], f"model:{endpoint.model}")
 
     app.desk.do(lambda: app.host.model_health().models, models_known)
 
 
 def choose_theme(app: NanohermApp, name: str) -> None:
     if not name:
-        _choose(app, "theme", _theme_items(app))
+        _choose(app, "theme", _theme_items(app), f"theme:{app.look.theme.name}")
     elif name not in app.themes:
         app.tell("unknown_theme", t("app.unknown_theme", name=name, themes=", ".join(app.themes)))
     else:
@@ -375,7 +364,9 @@ def setup(app: NanohermApp, problem: str) -> None:
         Provider(p.name, p.label, p.base_url, p.key_env[0] if p.key_env else "", p.needs_key, p.default_model)
         for p in PRESETS.values()
     ]
-    screen = SetupScreen(providers, problem=problem)
+    endpoint = app.host.model.endpoint
+    start = SetupValues(endpoint.provider, endpoint.base_url, "", endpoint.model) if endpoint is not None else None
+    screen = SetupScreen(providers, problem=problem, start=start)
 
     def test(values: SetupValues) -> None:
         app.desk.do(
@@ -408,6 +399,15 @@ def copy_answer(app: NanohermApp, argument: str) -> None:
     if app.view is not None:
         copy(app, app.view.model.last_answer())
 
+
+# What a palette item's id stands for, by what is before its colon; an action's id has none.
+_TAKERS: dict[str, Callable[[NanohermApp, str], None]] = {
+    "mode": choose_mode,
+    "theme": choose_theme,
+    "language": language,
+    "session": open_by_id,
+    "model": choose_model,
+}
 
 _COMMANDS: dict[str, Callable[[NanohermApp, str], None]] = {
     "palette": palette,

@@ -52,3 +52,4 @@ GC_THRESHOLDS: Final = (
     50,
     1_000,
 )  # with the start frozen, full collections cost 75 ms and more while streaming
+RECENT_CHOICES: Final = 8  # palette items offered first

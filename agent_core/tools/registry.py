@@ -11,16 +11,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent_core.grants import Grants
-from agent_core.safety import danger, hardline, policy
-from agent_core.safety.shell_trust import TrustContext, is_trusted_command
-from agent_core.text.ansi import clean
-from agent_core.text.clamp import clamp
-from agent_core.text.coerce import coerce
-
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted, StoreError, ToolFailure
+from agent_core.grants import Grants
 from agent_core.intents import Decision
 from agent_core.messages import EffectState, ToolCall, ToolResult
 from agent_core.names import TOOL_ALIASES
@@ -39,6 +33,11 @@ from agent_core.ports import (
     ToolOutput,
     ToolSchema,
 )
+from agent_core.safety import danger, hardline, policy
+from agent_core.safety.shell_trust import TrustContext, is_trusted_command
+from agent_core.text.ansi import clean
+from agent_core.text.clamp import clamp
+from agent_core.text.coerce import coerce
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,446 @@
+"""A live session, its worker and its questions, over a real store and real tools; only the model is played."""
+
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent_core import events, intents, limits
+from agent_core.errors import ConfigError, Interrupted, ProviderError
+from agent_core.messages import ToolCall, Usage, new_id
+from agent_core.ports import Delta, LlmReply, LlmRequest
+from agent_core.process import LocalBackend
+from agent_core.sandbox.env import child_env
+from agent_core.session import Connection, LiveSession, SessionServices, title_from
+from agent_core.store.sessions import SessionRow, Store
+from agent_core.tools.builtin import builtin_tools
+
+
+class PlayedModel:
+    """Answers with `replies` in turn; a callable decides from the request, an exception is raised."""
+
+    def __init__(self, *replies):
+        self.replies = list(replies)
+        self.requests: list[LlmRequest] = []
+
+    def complete(self, request, sink, cancel):
+        self.requests.append(request)
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if callable(reply):
+            reply = reply(request, sink, cancel)
+        if isinstance(reply, Exception):
+            raise reply
+        if reply.text:
+            sink(Delta("text", reply.text))
+        return reply
+
+    def close(self):
+        pass
+
+
+def say(text, usage=None):
+    return LlmReply(text, usage=usage, model="m")
+
+
+def call(*calls):
+    return LlmReply(
+        tool_calls=tuple(ToolCall(f"c{new_id()[:6]}", n, a) for n, a in calls), finish="tool_calls", model="m"
+    )
+
+
+class Table:
+    """One session with everything around it."""
+
+    def __init__(self, tmp_path: Path, *replies, **services):
+        self.workspace = tmp_path / "ws"
+        self.workspace.mkdir(exist_ok=True)
+        self.store = Store.open(tmp_path / "state.db")
+        self.model = PlayedModel(*replies)
+        self.services = SessionServices(
+            store=self.store,
+            connect=lambda name: Connection(self.model, "test", name or "m", "M"),
+            tools=builtin_tools(),
+            backend=LocalBackend(),
+            home=tmp_path / "home",
+            data_home=tmp_path / "home" / ".nanohermes",
+            command_env=child_env({"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}),
+            redact=lambda text: text.replace("sk-very-secret", "[REDACTED]"),
+            context=lambda workspace: ("", ()),
+            **services,
+        )
+        self.session = self.open(new_id(), stored=False)
+        self.seen: list[events.Event] = []
+
+    def open(self, session_id, *, stored):
+        row = SessionRow(session_id, "", str(self.workspace), "", "", "ask", 0.0, 0.0, 0, 0, 0, 0)
+        return LiveSession(self.services, self.store.get(session_id) if stored else row, stored=stored)
+
+    def drain(self):
+        self.seen += [e.event for e in self.session.mailbox.drain()]
+        return self.seen
+
+    def wait(self, kind, seconds=10.0, count=1):
+        """Wait for the `count`-th event of a kind."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = [e for e in self.drain() if isinstance(e, kind)]
+            if len(found) >= count:
+                return found[count - 1]
+            time.sleep(0.01)
+        raise AssertionError(f"no {kind.__name__} in {[type(e).__name__ for e in self.seen]}")
+
+    def turn(self, text, count=1):
+        self.session.send(intents.Submit(text))
+        return self.wait(events.TurnFinished, count=count)
+
+    def of(self, kind):
+        return [e for e in self.drain() if isinstance(e, kind)]
+
+
+@pytest.fixture
+def table(tmp_path):
+    made = []
+
+    def make(*replies, **services):
+        made.append(Table(tmp_path, *replies, **services))
+        return made[-1]
+
+    yield make
+    for t in made:
+        t.session.close()
+        t.session.join(2.0)
+        t.services.backend.close()
+        t.store.close()
+
+
+def test_a_turn_answers_and_everything_is_stored(table):
+    t = table(say("Hello", Usage(10, 2, 12)))
+    end = t.turn("Hi\nthere")
+    assert (end.outcome, end.text, end.steps) == ("completed", "Hello", 1)
+    assert [(m.role, m.text) for m in t.store.messages(t.session.id)] == [("user", "Hi\nthere"), ("assistant", "Hello")]
+    assert t.of(events.TitleChanged)[0].title == "Hi"
+    assert t.store.get(t.session.id).title == "Hi"
+    assert t.of(events.UsageReported)[0].context_tokens == 12
+    assert t.session.state == "idle"
+
+
+def test_tool_results_go_back_in_call_order_and_an_unknown_tool_is_a_result(table):
+    t = table(call(("list_dir", {"path": "."}), ("no_such_tool", {}), ("glob", {"pattern": "*.py"})), say("done"))
+    (t.workspace / "a.py").write_text("x")
+    assert t.turn("look").outcome == "completed"
+    tools = [m for m in t.model.requests[1].messages if m.role == "tool"]
+    assert [m.result.name for m in tools] == ["list_dir", "no_such_tool", "glob"]
+    assert "Unknown tool" in tools[1].text
+    assert not tools[1].result.ok
+    assert "a.py" in tools[2].text
+
+
+def test_the_system_prompt_and_the_tools_are_equal_in_every_request(table):
+    t = table(call(("list_dir", {"path": "."})), say("done"))
+    t.turn("one")
+    t.turn("two", count=2)
+    prompts = {(r.messages[0].text, r.tools) for r in t.model.requests}
+    assert len(t.model.requests) == 3
+    assert len(prompts) == 1
+
+
+def test_an_edit_asks_and_a_refusal_changes_nothing(table):
+    t = table(call(("write_file", {"path": "a.txt", "content": "new\n"})), say("ok"))
+    t.session.send(intents.Submit("write"))
+    asked = t.wait(events.QuestionAsked)
+    assert asked.question.kind == "edit"
+    assert asked.question.diffs[0].path == "a.txt"
+    assert t.session.state == "asking"
+    assert not (t.workspace / "a.txt").exists()
+    t.session.send(intents.Answer(asked.question.id, "refuse", "use b.txt"))
+    t.wait(events.TurnFinished)
+    assert not (t.workspace / "a.txt").exists()
+    refusal = t.model.requests[1].messages[-1]
+    assert "refused" in refusal.text
+    assert "use b.txt" in refusal.text
+    assert refusal.result.effect == "none"
+
+
+def test_an_answer_for_the_session_covers_the_next_edit(table):
+    write = [call(("write_file", {"path": f"{n}.txt", "content": "x\n"})) for n in "ab"]
+    t = table(write[0], write[1], say("ok"))
+    t.session.send(intents.Submit("write"))
+    t.session.send(intents.Answer(t.wait(events.QuestionAsked).question.id, "session"))
+    t.wait(events.TurnFinished)
+    assert (t.workspace / "a.txt").exists()
+    assert (t.workspace / "b.txt").exists()
+    assert len(t.of(events.QuestionAsked)) == 1
+
+
+def test_a_command_may_be_edited_before_it_runs_and_the_floor_still_holds(table):
+    run = call(("run_command", {"command": "python3 -c 'print(1)'"}))
+    t = table(run, run, say("ok"))
+    t.session.send(intents.Submit("run"))
+    first = t.wait(events.QuestionAsked)
+    t.session.send(intents.Answer(first.question.id, "once", "python3 -c 'print(2)'"))
+    second = t.wait(events.QuestionAsked, count=2)
+    t.session.send(intents.Answer(second.question.id, "once", "mkfs -t ext4 /dev/no-such-device"))
+    t.wait(events.TurnFinished)
+    results = [m.result for m in t.model.requests[-1].messages if m.role == "tool"]
+    assert "2" in results[0].text
+    assert "print(2)" in results[0].text
+    assert results[1].outcome == "refused"
+
+
+def test_an_answer_that_was_not_offered_is_not_taken(table):
+    t = table(call(("write_file", {"path": "a.txt", "content": "x"})), say("ok"), approval_timeout=0.3)
+    t.session.send(intents.Submit("write"))
+    question = t.wait(events.QuestionAsked).question
+    t.session.send(intents.Answer(question.id, "always"))
+    t.session.send(intents.Answer("another id", "once"))
+    t.wait(events.TurnFinished)
+    assert t.of(events.QuestionClosed)[0].by == "timeout"
+    assert "silence is not consent" in t.model.requests[1].messages[-1].text
+    assert not (t.workspace / "a.txt").exists()
+
+
+def test_without_a_person_what_would_ask_is_refused_at_once(table):
+    t = table(call(("write_file", {"path": "a.txt", "content": "x"}), ("ask_user", {"question": "which?"})), say("ok"),
+              unattended=True)  # fmt: skip
+    assert t.turn("write").outcome == "completed"
+    assert t.of(events.QuestionAsked) == []
+    assert not (t.workspace / "a.txt").exists()
+
+
+def test_plan_mode_refuses_edits_and_exit_plan_leads_out_of_it(table):
+    t = table(call(("write_file", {"path": "a.txt", "content": "x\n"})), call(("exit_plan", {"plan": "1. write"})),
+              call(("write_file", {"path": "a.txt", "content": "x\n"})), say("ok"))  # fmt: skip
+    t.session.send(intents.SetMode("plan"))
+    t.session.send(intents.Submit("plan it"))
+    plan = t.wait(events.QuestionAsked)
+    assert plan.question.kind == "plan"
+    assert "exit_plan" in {tool.name for tool in t.model.requests[0].tools}
+    t.session.send(intents.Answer(plan.question.id, "once"))
+    edit = t.wait(events.QuestionAsked, count=2)
+    assert edit.question.kind == "edit"
+    assert t.session.mode == "ask"
+    t.session.send(intents.Answer(edit.question.id, "once"))
+    t.wait(events.TurnFinished)
+    assert (t.workspace / "a.txt").read_text() == "x\n"
+    assert "exit_plan" not in {tool.name for tool in t.model.requests[2].tools}
+
+
+def test_modes_that_need_the_sandbox_are_refused_with_words(table):
+    t = table(say("x"))
+    t.session.send(intents.SetMode("auto"))
+    assert t.wait(events.ErrorRaised).code == "mode_needs_sandbox"
+    assert t.session.mode == "ask"
+
+
+def test_a_steer_arrives_at_the_next_step_and_a_queued_text_after_the_turn(table):
+    gate = threading.Event()
+
+    def slow(request, sink, cancel):
+        gate.wait(5)
+        return call(("list_dir", {"path": "."}))
+
+    t = table(slow, say("one"), say("two"))
+    t.session.send(intents.Submit("start"))
+    t.wait(events.StepStarted)
+    t.session.send(intents.Steer("look at b too"))
+    t.session.send(intents.Queue("later"))
+    assert t.wait(events.PendingChanged, count=2).steers == ("look at b too",)
+    gate.set()
+    t.wait(events.TurnFinished, count=2)
+    second, third = t.model.requests[1].messages, t.model.requests[2].messages
+    assert (second[-1].role, second[-1].text, second[-1].origin) == ("user", "look at b too", "steer")
+    assert third[-1].text == "later"
+    assert [e.outcome for e in t.of(events.TurnFinished)] == ["completed", "completed"]
+
+
+def test_a_steer_that_comes_with_the_last_answer_starts_another_step(table):
+    def answer(request, sink, cancel):
+        t.session.send(intents.Steer("and c"))
+        return say("done")
+
+    t = table(answer, say("c too"))
+    assert t.turn("go").text == "c too"
+    assert t.model.requests[1].messages[-1].text == "and c"
+
+
+def test_pending_texts_can_be_taken_back(table):
+    gate = threading.Event()
+    t = table(lambda *a: say("x") if gate.wait(5) else say("late"), say("y"))
+    t.session.send(intents.Submit("start"))
+    t.wait(events.StepStarted)
+    t.session.send(intents.Steer("s"))
+    t.session.send(intents.Queue("q"))
+    t.session.send(intents.TakeBack())
+    t.session.send(intents.TakeBack())
+    t.session.send(intents.TakeBack())
+    gate.set()
+    t.wait(events.TurnFinished)
+    assert [e.text for e in t.of(events.TextReturned)] == ["q", "s"]
+    assert len(t.model.requests) == 1
+
+
+def waits_for_cancel(partial=""):
+    def reply(request, sink, cancel):
+        if partial:
+            sink(Delta("text", partial))
+        cancel.wait(10)
+        raise Interrupted
+
+    return reply
+
+
+def test_a_stop_in_the_middle_of_an_answer_keeps_what_was_said(table):
+    t = table(waits_for_cancel("half an ans"), say("whole"))
+    t.session.send(intents.Submit("go"))
+    t.wait(events.TextDelta)
+    t.session.send(intents.Queue("not now"))
+    begun = time.monotonic()
+    t.session.send(intents.Interrupt())
+    assert t.wait(events.TurnFinished).outcome == "interrupted"
+    assert time.monotonic() - begun < limits.TURN_STOP
+    kept = t.store.messages(t.session.id)[-1]
+    assert (kept.text, kept.interrupted) == ("half an ans", True)
+    assert [e.text for e in t.of(events.TextReturned)] == ["not now"]
+    assert t.turn("again", count=2).outcome == "completed"
+
+
+def test_a_stop_during_a_command_gives_every_call_a_result(table, tmp_path):
+    t = table(call(("run_command", {"command": "trap '' INT TERM; sleep 100"}), ("list_dir", {"path": "."})), say("ok"))
+    t.session.send(intents.Submit("go"))
+    t.session.send(intents.Answer(t.wait(events.QuestionAsked).question.id, "once"))
+    t.wait(events.ToolStarted)
+    time.sleep(0.3)
+    begun = time.monotonic()
+    t.session.send(intents.Interrupt())
+    assert t.wait(events.TurnFinished).outcome == "interrupted"
+    assert time.monotonic() - begun < limits.TURN_STOP
+    results = [m.result for m in t.store.messages(t.session.id) if m.role == "tool"]
+    assert [r.name for r in results] == ["run_command", "list_dir"]
+    assert results[0].effect == "unknown"
+    assert results[1].effect == "none"
+    assert t.turn("again", count=2).outcome == "completed"
+
+
+def test_a_stop_while_a_question_waits_refuses_it(table):
+    t = table(call(("write_file", {"path": "a.txt", "content": "x"})), say("ok"))
+    t.session.send(intents.Submit("go"))
+    question = t.wait(events.QuestionAsked).question
+    t.session.send(intents.Interrupt())
+    assert t.wait(events.TurnFinished).outcome == "interrupted"
+    assert t.of(events.QuestionClosed) == [events.QuestionClosed(question.id, "refuse", "interrupt")]
+    assert not (t.workspace / "a.txt").exists()
+
+
+def test_a_second_stop_gives_a_stuck_worker_up_and_the_session_goes_on(table):
+    release = threading.Event()
+
+    def deaf(request, sink, cancel):
+        release.wait(20)
+        return say("too late")
+
+    t = table(deaf, say("fresh"))
+    t.session.send(intents.Submit("go"))
+    t.wait(events.StepStarted)
+    t.session.send(intents.Interrupt())
+    t.session.send(intents.Interrupt(abandon=True))
+    end = time.monotonic() + 2
+    while t.session.busy and time.monotonic() < end:
+        time.sleep(0.01)
+    assert t.session.state == "idle"
+    assert t.turn("again").text == "fresh"
+    release.set()
+    time.sleep(0.2)
+    assert "too late" not in [m.text for m in t.store.messages(t.session.id)]
+    assert len(t.of(events.TurnFinished)) == 1
+
+
+def test_a_failing_model_ends_the_turn_with_its_reason_and_the_message_stays(table):
+    t = table(ProviderError("auth", "The key was refused."), say("better"))
+    end = t.turn("go")
+    assert (end.outcome, end.error_code) == ("failed", "auth")
+    assert t.of(events.ErrorRaised)[0].text == "The key was refused."
+    assert t.store.messages(t.session.id)[0].text == "go"
+    assert t.session.state == "failed"
+    assert t.turn("again", count=2).outcome == "completed"
+
+
+def test_without_a_model_the_message_is_kept_and_the_reason_told(table, tmp_path):
+    t = table(say("x"))
+
+    def connect(name):
+        raise ConfigError("no_key", "Set OPENAI_API_KEY.")
+
+    t.services = replace(t.services, connect=connect)
+    t.session = t.open(new_id(), stored=False)
+    end = t.turn("go")
+    assert (end.outcome, end.error_code) == ("failed", "no_key")
+    assert [m.text for m in t.store.messages(t.session.id)] == ["go"]
+
+
+def test_an_unexpected_crash_is_an_outcome_and_the_worker_lives(table):
+    t = table(ZeroDivisionError("oops"), say("fine"))
+    assert t.turn("go").error_code == "crash"
+    assert t.turn("again", count=2).text == "fine"
+
+
+def test_an_empty_answer_is_told_and_never_stored(table):
+    t = table(say(""), say("x"))
+    assert t.turn("go").error_code == "empty_reply"
+    assert [m.role for m in t.store.messages(t.session.id)] == ["user"]
+
+
+def test_the_step_cap_ends_the_turn(table):
+    t = table(call(("list_dir", {"path": "."})), max_steps=3)
+    end = t.turn("loop")
+    assert (end.outcome, end.steps) == ("cap", 3)
+    assert len(t.model.requests) == 3
+
+
+def test_cut_arguments_are_answered_and_not_run(table):
+    t = table(
+        LlmReply(tool_calls=(ToolCall("c1", "write_file", {}, "Unterminated string"),), finish="tool_calls"), say("ok")
+    )
+    t.turn("go")
+    assert "not a valid JSON object" in t.model.requests[1].messages[-1].text
+
+
+def test_keys_in_results_are_redacted_before_they_are_stored(table):
+    t = table(call(("read_file", {"path": "a.txt"})), say("ok"))
+    (t.workspace / "a.txt").write_text("key = sk-very-secret\n")
+    t.turn("read")
+    stored = t.store.messages(t.session.id)
+    assert "[REDACTED]" in stored[2].text
+    assert "sk-very-secret" not in str(stored)
+
+
+def test_undo_takes_the_last_turn_out_and_tells_the_listener(table):
+    t = table(say("one"), say("two"), say("three"))
+    t.turn("a")
+    t.turn("b", count=2)
+    t.session.send(intents.Undo(1))
+    t.wait(events.HistoryChanged, count=2)
+    t.turn("c", count=3)
+    assert [m.text for m in t.model.requests[2].messages[1:]] == ["a", "one", "c"]
+
+
+def test_a_stored_session_goes_on_where_it_ended(table):
+    t = table(say("one"), say("two"))
+    t.turn("a")
+    t.session.close()
+    t.session.join(2)
+    t.session = t.open(t.session.id, stored=True)
+    t.session.start()
+    history = t.wait(events.HistoryChanged, count=2)
+    assert [m.text for m in history.messages] == ["a", "one"]
+    t.turn("b", count=2)
+    assert [m.text for m in t.model.requests[1].messages[1:]] == ["a", "one", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [("fix it", "fix it"), ("\n\n  first line \nsecond", "first line"), ("x" * 100, "x" * 59 + "⋯"), ("  ", "")],
+)
+def test_a_title_is_the_first_line_with_words(text, title):
+    assert title_from(text) == title
