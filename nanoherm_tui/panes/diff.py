@@ -7,7 +7,8 @@ is approved is hidden.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -24,21 +25,29 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 NUMBER = 4  # columns of a line number, more for longer files
+LIKE = 0.5  # from here on two lines are versions of one another and get their words marked
 
 _GROUND = {"same": "panel", "add": "added_bg", "remove": "removed_bg"}
 _WORD_GROUND = {"add": "added_word", "remove": "removed_word"}
 _WORDS = re.compile(r"\w+|\s+|.")
 _TAB = 4
 
+NARROWEST = 8  # code is not wrapped into less: a pane that narrow shows nothing that can be read
+
 CharRange = tuple[int, int]
 
 
 def diff_rows(diffs: Sequence[FileDiff], cells: int, *, wrap: bool) -> list[Row]:
-    """The rows of `diffs`. The first row of every hunk has a key; with `wrap` that row is the hunk's heading."""
+    """The rows of `diffs`.
+
+    One row of every hunk has a key: its first one (of a file's first hunk the file's heading), or with `wrap` the
+    hunk's own heading.
+    """
     rows: list[Row] = []
     for number, diff in enumerate(diffs):
         if rows:
             rows.append(BLANK)
+        heading = len(rows)
         rows += _heading(diff, cells, wrap=wrap)
         lexer = cache(partial(lexer_for, diff.path))
         digits = max(NUMBER, len(str(_last_line(diff))))
@@ -51,6 +60,9 @@ def diff_rows(diffs: Sequence[FileDiff], cells: int, *, wrap: bool) -> list[Row]
             if wrap:
                 words = t("dock.hunk", n=index + 1, total=len(diff.hunks))
                 rows.append(Row((Span("  "), Span(words, bold=True)), key=key))
+                key = ""
+            elif index == 0:
+                rows[heading] = replace(rows[heading], key=key)
                 key = ""
             rows += _HunkRows(hunk, lexer, digits, cells, wrap).rows(key)
         if diff.omitted_lines:
@@ -91,22 +103,47 @@ def visible(line: str) -> str:
     return "".join(out)
 
 
-def changed_words(old: str, new: str) -> tuple[list[CharRange], list[CharRange]] | None:
-    """The ranges that differ between two versions of a line, or None when they have too little in common."""
+def code_rows(line: str, cells: int | None) -> tuple[list[CharRange], int]:
+    """Where one line of code breaks (None: nowhere), and how deep its further rows hang.
+
+    A blank that would begin a further row is left out: it is where the line was broken.
+    """
+    if cells is None:
+        return [(0, len(line))], 0
+    parts, hang = wrap_code_spans(line, max(cells, NARROWEST))
+    return [(a + 1 if n and line[a : a + 1] == " " else a, b) for n, (a, b) in enumerate(parts)], hang
+
+
+def likeness(old: str, new: str) -> float:
+    """How much two lines have in common, blanks aside: 0.0 nothing, 1.0 all. Long lines count as unlike."""
     if max(len(old), len(new)) > limits.WORD_DIFF_CHARS:
-        return None
+        return 0.0
     a, b = _WORDS.findall(old), _WORDS.findall(new)
-    match = SequenceMatcher(None, a, b, autojunk=False)
-    same = sum(len("".join(a[m.a : m.a + m.size]).strip()) for m in match.get_matching_blocks())
-    if same * 2 < max(len(old.strip()), len(new.strip())):
-        return None
+    blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
+    same = _solid(token for block in blocks for token in a[block.a : block.a + block.size])
+    return 2 * same / max(1, _solid(a) + _solid(b))
+
+
+def _solid(tokens: Iterable[str]) -> int:
+    return sum(len(token) for token in tokens if not token.isspace())
+
+
+def changed_words(old: str, new: str) -> tuple[list[CharRange], list[CharRange]]:
+    """The character ranges that differ, in the old and in the new version of a line."""
+    a, b = _WORDS.findall(old), _WORDS.findall(new)
     old_ranges: list[CharRange] = []
     new_ranges: list[CharRange] = []
-    for tag, a1, a2, b1, b2 in match.get_opcodes():
+    for tag, a1, a2, b1, b2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if tag != "equal":
             _add_range(old_ranges, a, a1, a2)
             _add_range(new_ranges, b, b1, b2)
-    return old_ranges, new_ranges
+    return _worth_marking(old, old_ranges), _worth_marking(new, new_ranges)
+
+
+def _worth_marking(line: str, ranges: list[CharRange]) -> list[CharRange]:
+    """Blanks are marked only where nothing else has changed."""
+    solid = [(a, b) for a, b in ranges if not line[a:b].isspace()]
+    return solid or ranges
 
 
 def _add_range(ranges: list[CharRange], tokens: list[str], first: int, last: int) -> None:
@@ -130,7 +167,7 @@ def _heading(diff: FileDiff, cells: int, *, wrap: bool) -> list[Row]:
     room = max(cells - 1 - sum(width(s.text) for s in (*counts, *tail)), 2)
     if not wrap:
         return [Row((Span(cut_path(path, room), bold=True), *tail), counts)]
-    parts, hang = wrap_code_spans(path, room)
+    parts, hang = code_rows(path, room)
     first, *rest = [Span(" " * (hang if index else 0) + path[a:b], bold=True) for index, (a, b) in enumerate(parts)]
     return [Row((first, *tail), counts), *(Row((span,)) for span in rest)]
 
@@ -163,16 +200,15 @@ class _HunkRows:
     def rows(self, key: str) -> Iterator[Row]:
         for index, line in enumerate(self._lines):
             ground = _GROUND[line.kind]
-            parts, hang = wrap_code_spans(self._texts[index], self._cells) if self._wrap else ([(0, None)], 0)
+            parts, hang = code_rows(self._texts[index], self._cells if self._wrap else None)
             for part, (start, end) in enumerate(parts):
                 left = partial(self._left, index, start, end, hang if part else 0, first=not part)
                 yield Row(left, bg=ground, key=key)
                 key = ""
 
-    def _left(self, index: int, start: int, end: int | None, hang: int, *, first: bool) -> Spans:
+    def _left(self, index: int, start: int, end: int, hang: int, *, first: bool) -> Spans:
         line, text = self._lines[index], self._texts[index]
         ground = _GROUND[line.kind]
-        end = len(text) if end is None else end
         spans = list(self._margin(line) if first else (Span(" " * (self._digits + 3 + hang)),))
         words = self._changed().get(index, ()) if line.kind != "same" else ()
         word_ground = _WORD_GROUND.get(line.kind, ground)
@@ -208,8 +244,8 @@ class _HunkRows:
         if self._words is None:
             self._words = {}
             for removed, added in _replacements(self._lines):
-                for i, j, (old, new) in _pairs(self._texts, removed, added):
-                    self._words[i], self._words[j] = old, new
+                for i, j in _pairs(self._texts, removed, added):
+                    self._words[i], self._words[j] = changed_words(self._texts[i], self._texts[j])
         return self._words
 
 
@@ -231,18 +267,15 @@ def _replacements(lines: Sequence[DiffLine]) -> Iterator[tuple[list[int], list[i
             index += 1
 
 
-def _pairs(
-    texts: Sequence[str], removed: Sequence[int], added: Sequence[int]
-) -> Iterator[tuple[int, int, tuple[list[CharRange], list[CharRange]]]]:
-    """Which added line is the new version of which removed one: in order, each taken once."""
+def _pairs(texts: Sequence[str], removed: Sequence[int], added: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Which added line is the new version of which removed one: by place when there are as many, else the likest."""
     begin = 0
-    for i in removed:
-        for at in range(begin, len(added)):
-            found = changed_words(texts[i], texts[added[at]])
-            if found is not None:
-                yield i, added[at], found
-                begin = at + 1
-                break
+    for place, i in enumerate(removed):
+        candidates = [added[place]] if len(removed) == len(added) else added[begin:]
+        best = max(candidates, key=lambda j: likeness(texts[i], texts[j]), default=None)
+        if best is not None and likeness(texts[i], texts[best]) >= LIKE:
+            yield i, best
+            begin = added.index(best) + 1
 
 
 def _filled(runs: Sequence[Run], start: int, end: int) -> Iterator[Run]:

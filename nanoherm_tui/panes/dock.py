@@ -136,9 +136,12 @@ class Dock(RowsView):
         return [Row((Span(line, "muted"),)) for line in wrap(words, max(cells, 1))]
 
     def foot(self, cells: int) -> Sequence[Row]:
-        if self.tab != "diff" or sum(len(diff.hunks) for diff in self._diffs) < 2:
-            return ()
-        return BLANK, Row((Span("[ ]", bold=True), Span(" " + t("dock.hint_hunk"), "muted")))
+        spans: list[Span] = []
+        if self.tab == "diff" and sum(len(diff.hunks) for diff in self._diffs) > 1:
+            spans += [Span("[ ]", bold=True), Span(f" {t('dock.hint_hunk')}   ", "muted")]
+        if self._text():
+            spans += [Span("y", bold=True), Span(" " + t("dock.hint_copy"), "muted")]
+        return (BLANK, Row(tuple(spans))) if spans else ()
 
     def rebuilt(self) -> None:
         self.cursor = None
@@ -170,15 +173,16 @@ class Dock(RowsView):
     def action_turn(self, by: int) -> None:
         self.show_tab(TABS[(TABS.index(self.tab) + by) % len(TABS)])
 
+    def _text(self) -> str:
+        """What the tab shows as text, unwrapped."""
+        if self.tab == "result":
+            return clean(self._result.text) if self._result else ""
+        if self.tab == "diff":
+            return plain_diff(self._diffs)
+        return "".join(f"[{'x' if item.status == 'completed' else ' '}] {item.text}\n" for item in self._plan)
+
     def action_copy(self) -> None:
-        text = ""
-        if self.tab == "result" and self._result:
-            text = clean(self._result.text)
-        elif self.tab == "diff":
-            text = plain_diff(self._diffs)
-        elif self.tab == "plan":
-            text = "".join(f"[{'x' if item.status == 'completed' else ' '}] {item.text}\n" for item in self._plan)
-        if text:
+        if text := self._text():
             self.post_message(self.CopyRequested(text))
 
     def clicked_head(self, x: int, y: int) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.diff import code_rows
 from nanoherm_tui.panes.rows import BLANK, Row, Span
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import clean, one_line, wrap, wrap_code_spans
+from nanoherm_tui.text import clean, one_line, wrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ def result_rows(result: Result, cells: int) -> list[Row]:
     if not result.text.strip():
         return [*rows, Row((Span(t("dock.no_output"), "muted"),))]
     for line in clean(result.text).rstrip("\n").split("\n"):
-        spans, hang = wrap_code_spans(line, cells)
+        spans, hang = code_rows(line, cells)
         rows += [Row((Span(" " * (hang if i else 0) + line[a:b]),)) for i, (a, b) in enumerate(spans)]
     return rows
 

@@ -115,8 +115,8 @@ def span_style(span: Span, row_bg: str, look: Look, selected: bool = False) -> S
 class RowsView(Widget, can_focus=True):
     """Fixed rows above and below, and between them a list that scrolls.
 
-    A subclass gives the rows: `head`, `body` and `foot` are asked once a width, after `stale()`. With `CURSOR` one row
-    with a key is the cursor's, drawn on the selection ground; without it the keys scroll.
+    A subclass gives the rows: `head`, `body` and `foot` are asked once a width, after `stale()`. The cursor's row is
+    drawn on the selection ground; with `CURSOR` the keys move it, without they scroll.
     """
 
     ALLOW_SELECT = False
@@ -249,7 +249,7 @@ class RowsView(Widget, can_focus=True):
         index = self.top + y - above
         if index >= len(self._body):
             return self._edged(paint_row(BLANK, self.cells, look_of(self)), y)
-        selected = index == self.cursor and self.CURSOR
+        selected = index == self.cursor
         content = self._painted.get(index)
         if selected or content is None:
             content = Strip(paint_row(self._body[index], self.cells, look_of(self), selected=selected), self.cells)
@@ -379,7 +379,7 @@ class RowsView(Widget, can_focus=True):
         self._bar_changed()
 
     def _bar_changed(self) -> None:
-        if self.CURSOR and self.cursor is not None:
+        if self.cursor is not None:
             self.refresh_row(self.cursor)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:

@@ -1,4 +1,10 @@
-"""Every screen test speaks English with the full glyphs, and a word that is missing from the tables fails it."""
+"""Every screen test speaks English with the full glyphs, and a word that is missing from the tables fails it.
+
+Tests may be coroutines: Textual's pilot is awaited.
+"""
+
+import asyncio
+import inspect
 
 import pytest
 
@@ -15,3 +21,12 @@ def plain_words(monkeypatch):
     yield
     i18n.set_strict(False)
     i18n.set_language("en")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
+    return True

@@ -1,0 +1,208 @@
+"""Status line and title: fixed fields, nothing moves when figures grow, whole fields go when the row is narrow."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nanoherm_tui import i18n
+from nanoherm_tui.panes.rows import Span, fit_spans, plain
+from nanoherm_tui.panes.status import StatusInfo, StatusLine, status_row
+from nanoherm_tui.panes.title import TitleRow, shorten_home, title_row
+from nanoherm_tui.text import width
+from tests.tui.panes_app import PaneApp, lines, styles
+
+FULL = StatusInfo("ask", "workspace-write", "coder-30b", True, False, 5, 48.3, 1, 12_345, 1_100, 31, 0.04)
+
+
+async def shown(info, cells=120, **app):
+    line = StatusLine()
+    async with PaneApp(line, **app).run_test(size=(cells, 1)) as pilot:
+        line.update(info)
+        await pilot.pause()
+        return lines(line)[0]
+
+
+async def test_everything_is_on_one_row_in_words():
+    assert await shown(FULL) == (
+        "  ask   workspace-write   coder-30b    ? 1 waiting   ⠋ step 5  48 s"
+        "             12.3k in   1.1k out   ctx  31%   $0.04  "
+    )
+
+
+async def test_on_wide_screens_what_runs_stands_in_the_middle():
+    row = await shown(replace(FULL, waiting=0), 200)
+    assert row.index("⠋") == 92
+    assert row.endswith("12.3k in   1.1k out   ctx  31%   $0.04  ")
+
+
+async def test_at_rest_only_what_is_known_is_shown():
+    assert (await shown(StatusInfo("plan", "read-only", "demo (scripted)"))).strip() == (
+        "plan   read-only   demo (scripted)"
+    )
+
+
+async def test_no_sandbox_is_said_in_words_and_warns():
+    line = StatusLine()
+    app = PaneApp(line)
+    async with app.run_test(size=(100, 1)) as pilot:
+        line.update(StatusInfo("ask", "", "m"))
+        await pilot.pause()
+        assert lines(line)[0].startswith("  ask   no sandbox   m")
+        assert styles(line, 0, 2, 5) == [app.look.style("accent", "ground", bold=True)]
+        assert styles(line, 0, 8, 18) == [app.look.style("warn", "ground")]
+        line.update(StatusInfo("auto", "danger-full-access", "m"))
+        await pilot.pause()
+        assert styles(line, 0, 9, 27) == [app.look.style("fail", "ground")]
+
+
+GROWING = [
+    {"tokens_in": 0, "tokens_out": 0, "context_percent": 0},
+    {"tokens_in": 999, "tokens_out": 45, "context_percent": 9},
+    {"tokens_in": 99_949, "tokens_out": 1_000, "context_percent": 99},
+    {"tokens_in": 1_234_567, "tokens_out": 999_999, "context_percent": 100},
+    {"seconds": 0.0},
+    {"seconds": 59.9},
+]
+
+
+@pytest.mark.parametrize("cells", [80, 120, 200])
+def test_figures_never_push_each_other(cells):
+    def places(info):
+        row = status_row(info, 0, cells)
+        left = plain(row.left)
+        return left.index("step"), width(left), plain(row.right).index("ctx"), width(plain(row.right))
+
+    assert len({places(replace(FULL, **change)) for change in GROWING}) == 1
+
+
+def test_when_narrow_whole_fields_go_those_first_that_can_be_done_without():
+    order = {"cost": "$0.04", "tokens": "12.3k", "model": "coder", "context": "ctx", "sandbox": "workspace-write"}
+    gone = []
+    for cells in range(130, 12, -1):
+        row = status_row(FULL, 0, cells)
+        text = plain(row.left) + " " + plain(row.right)
+        gone += [name for name, words in order.items() if words not in text and name not in gone]
+        assert width(plain(row.left)) + width(plain(row.right)) <= cells
+        assert text.startswith("ask")
+    assert gone == list(order)
+    assert "step 5" in plain(status_row(FULL, 0, 30).left)
+
+
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+async def test_the_row_is_exactly_as_wide_as_the_screen_at_any_width(language):
+    i18n.set_language(language)
+    line, hostile = StatusLine(), replace(FULL, model="模型\x1b[2J[b]\n" * 9, hint="再按 Ctrl+C 退出")
+    async with PaneApp(line, theme="ansi").run_test(size=(200, 1)) as pilot:
+        for info in (FULL, hostile):
+            line.update(info)
+            for cells in (200, 140, 120, 97, 80, 60, 41, 23, 12, 5, 4, 3, 1):
+                await pilot.resize_terminal(cells, 1)
+                await pilot.pause()
+                assert len(lines(line)) == 1
+
+
+async def test_a_hint_takes_the_place_of_what_runs():
+    row = await shown(replace(FULL, hint="Ctrl+C again quits."))
+    assert "Ctrl+C again quits." in row
+    assert "step 5" not in row
+
+
+async def test_stopping_is_said():
+    assert "⠋ stopping" in await shown(replace(FULL, stopping=True))
+
+
+async def test_it_is_painted_only_when_what_it_shows_has_changed():
+    line = StatusLine()
+    async with PaneApp(line).run_test(size=(120, 1)) as pilot:
+        line.update(FULL)
+        await pilot.pause()
+        paints = line.paints
+        for seconds in (48.4, 48.7, 48.95):
+            line.update(replace(FULL, seconds=seconds, tokens_in=12_340))
+        await pilot.pause()
+        assert line.paints == paints
+        line.update(replace(FULL, seconds=49.0))
+        await pilot.pause()
+        line.tick(1)
+        await pilot.pause()
+        assert line.paints == paints + 2
+        assert "⠙ step 5  49 s" in lines(line)[0]
+        line.update(replace(FULL, running=False))
+        await pilot.pause()
+        line.tick(2)
+        await pilot.pause()
+        assert line.paints == paints + 3
+
+
+# -- title --------------------------------------------------------------------------------------------------------
+
+
+async def test_the_title_stands_on_the_transcripts_text_column_with_folder_and_branch_at_the_right():
+    title = TitleRow()
+    app = PaneApp(title)
+    async with app.run_test(size=(70, 1)) as pilot:
+        title.update("修复 parse_date\n时区", str(Path.home() / "work/ledger"), "fix/dst")
+        await pilot.pause()
+        row = lines(title)[0]
+        assert row.startswith("    修复 parse_date 时区  ")
+        assert row.endswith("  ~/work/ledger  fix/dst  ")
+        paints = title.paints
+        title.update("修复 parse_date 时区", str(Path.home() / "work/ledger"), "fix/dst")
+        await pilot.pause()
+        assert title.paints == paints
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (60, "A rather long title  ~/work/some/where/ledger  fix/dst"),
+        (48, "A rather long title  ~/work/some/where/ledger"),
+        (40, "A rather long title  ~/work/some⋯/ledger"),
+        (20, "A rather long title"),
+        (12, "A rather lo⋯"),
+    ],
+)
+def test_the_branch_gives_way_first_then_the_folder_then_the_title(cells, expected):
+    row = title_row("A rather long title", "~/work/some/where/ledger", "fix/dst", cells)
+    room = cells - width(plain(row.right)) - (1 if row.right else 0)
+    text = plain(tuple(fit_spans(row.left, room))).rstrip() + "  " * bool(row.right) + plain(row.right)
+    assert text == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("/home/u/work/x", "~/work/x"), ("/home/u", "~"), ("/home/user2/x", "/home/user2/x"), ("/srv", "/srv")],
+)
+def test_the_home_is_written_as_a_tilde(path, expected):
+    assert shorten_home(path, "/home/u") == expected
+
+
+async def test_the_title_row_is_exactly_as_wide_as_its_pane_at_any_width():
+    title = TitleRow()
+    async with PaneApp(title).run_test(size=(70, 1)) as pilot:
+        title.update("标题[b]\x1b[2J" * 9, "/工作/目录/很长的名字/ledger", "分支/很长")
+        for cells in (70, 41, 30, 22, 13, 8, 7, 6, 3, 1):
+            await pilot.resize_terminal(cells, 1)
+            await pilot.pause()
+            assert len(lines(title)) == 1
+
+
+# -- cutting spans ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "cells", "expected"),
+    [
+        (("ab", "cd"), 4, "abcd"),
+        (("ab", "cd"), 3, "ab⋯"),
+        (("ab", "cd"), 2, "a⋯"),
+        (("ab", "中文"), 4, "ab⋯ "),
+        (("中文", "ab"), 4, "中⋯ "),
+        (("ab", "cd"), 1, "⋯"),
+        (("ab", "cd"), 0, ""),
+        ((), 5, ""),
+    ],
+)
+def test_spans_are_cut_as_one_text(texts, cells, expected):
+    assert plain(tuple(fit_spans(tuple(Span(t) for t in texts), cells))) == expected
