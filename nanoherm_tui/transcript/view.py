@@ -1,0 +1,513 @@
+"""The transcript's widget: one line-API ScrollView, whatever the number of messages.
+
+What is painted comes from `Layout`; this room turns events, keys and the mouse into calls of it and repaints the rows
+that changed. The compositor paints through `render_lines` and asks `render_line` only what lies under the mouse, so
+only the latter carries selection offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, cast
+from weakref import WeakKeyDictionary
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollDown, ScrollTo, ScrollUp
+from textual.selection import Selection
+from textual.strip import Strip
+
+from agent_core.events import Event
+from nanoherm_tui import compat
+from nanoherm_tui import text as cells
+from nanoherm_tui.i18n import t
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.themes import Look
+from nanoherm_tui.transcript.layout import Layout, Line
+from nanoherm_tui.transcript.model import Entry, TranscriptModel
+from nanoherm_tui.transcript.render import MARK_AT, RIGHT_MARGIN, TEXT_AT, Moment, Row
+
+WHEEL_ROWS = 3
+
+
+class _HasLook(Protocol):
+    look: Look
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the widget has done, for tests and measurements."""
+
+    syncs: int = 0
+    """Times the window was worked out anew."""
+    paints: int = 0
+    """Times the compositor asked for rows."""
+    rows: int = 0
+    """Rows handed to it."""
+
+
+@dataclass(slots=True)
+class _Painted:
+    """What the screen shows, to repaint only what differs."""
+
+    rows: list[Row] = field(default_factory=list)
+    mark: str = ""
+
+
+class TranscriptView(ScrollView, can_focus=True):
+    """Shows a TranscriptModel. The app's `look` gives the colours."""
+
+    DEFAULT_CSS = """
+    TranscriptView {
+        width: 1fr;
+        height: 1fr;
+        overflow-x: hidden;
+        overflow-y: scroll;
+        scrollbar-size: 1 1;
+        scrollbar-gutter: stable;
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "move(1)", show=False, id="transcript.next"),
+        Binding("k", "move(-1)", show=False, id="transcript.previous"),
+        Binding("down", "scroll_rows(1)", show=False, id="transcript.down"),
+        Binding("up", "scroll_rows(-1)", show=False, id="transcript.up"),
+        Binding("pagedown", "scroll_pages(1)", show=False, id="transcript.page_down"),
+        Binding("pageup", "scroll_pages(-1)", show=False, id="transcript.page_up"),
+        Binding("g,home", "home", show=False, id="transcript.home"),
+        Binding("G,shift+g,end", "end", show=False, id="transcript.end"),
+        Binding("space", "fold", show=False, id="transcript.fold"),
+        Binding("enter,o", "open", show=False, id="transcript.open"),
+        Binding("y", "copy_block", show=False, id="transcript.copy"),
+    ]
+
+    class Selected(Message):
+        """The cursor is on another block; `block_id` is a tool call's id on a card, else a message's."""
+
+        def __init__(self, block_id: str) -> None:
+            super().__init__()
+            self.block_id = block_id
+
+    class OpenRequested(Message):
+        """A tool card's result is wanted in the dock."""
+
+        def __init__(self, call_id: str) -> None:
+            super().__init__()
+            self.call_id = call_id
+
+    class CopyRequested(Message):
+        """This text is wanted on the clipboard."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.counters = Counters()
+        self._model = TranscriptModel()
+        self._layouts: WeakKeyDictionary[TranscriptModel, Layout] = WeakKeyDictionary()
+        self._layout_now: Layout | None = None
+        self._painted = _Painted()
+        self._welcome: tuple[str, ...] = ()
+        self._frame = 0
+        self._held = False  # the end is left only while a selection is open
+
+    # -- what the app calls ---------------------------------------------------------------------------------------
+
+    def show(self, model: TranscriptModel) -> None:
+        """Show a session's model, at the place where it was last read (at first, its end)."""
+        self._model = model
+        self._layout_now = None
+        self._held = False
+        if self.is_mounted:
+            self.screen.clear_selection()
+        self._sync()
+
+    @property
+    def model(self) -> TranscriptModel:
+        return self._model
+
+    def apply(self, batch: Sequence[Event]) -> None:
+        """Take a batch of the shown session's events in: at most one repaint, and of nothing but this widget."""
+        structure = self._model.structure
+        changed: set[Entry] = set()
+        for event in batch:
+            changed |= self._model.apply(event)
+        layout = self._layout()
+        if layout is None or not (changed or structure != self._model.structure):
+            return
+        if layout.stick and self.is_mounted and self.text_selection is not None:
+            layout.hold()
+            self._held = True
+        if layout.update(e for e in changed if e.index < len(self._model.entries)):
+            self._sync()
+        else:
+            compat.set_scroll(self, layout.total, layout.top)
+            self._paint_mark()
+
+    def tick(self) -> None:
+        """Step running marks and seconds; call it four times a second while something runs."""
+        self._frame += 1
+        layout = self._layout()
+        if layout is None or not self._model.running:
+            return
+        for number in layout.tick(self._moment()):
+            self._painted.rows[number : number + 1] = [layout.lines[number].row]
+            self._dirty(number)
+
+    def refresh_look(self) -> None:
+        """The theme or the language has changed: draw everything anew."""
+        layout = self._layout()
+        if layout is not None:
+            layout.configure(self._look, layout.width, anew=True)
+            self._sync(everything=True)
+
+    def set_welcome(self, lines: Sequence[str]) -> None:
+        """What an empty transcript shows, the first line in bold. The lines wrap."""
+        self._welcome = tuple(lines)
+        if not self._model.entries:
+            self._sync(everything=True)
+
+    @property
+    def at_end(self) -> bool:
+        """The end is shown and followed."""
+        layout = self._layout()
+        return layout is None or layout.stick
+
+    @property
+    def stats(self) -> dict[str, object]:
+        """Counters: syncs, paints and rows of the widget, renders by (entry id, block key)."""
+        layout = self._layout()
+        return {
+            "syncs": self.counters.syncs,
+            "paints": self.counters.paints,
+            "rows": self.counters.rows,
+            "renders": layout.stats.renders if layout else {},
+        }
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """The lines of the window."""
+        layout = self._layout()
+        return layout.lines if layout else ()
+
+    # -- the window -----------------------------------------------------------------------------------------------
+
+    @property
+    def _look(self) -> Look:
+        return cast("_HasLook", self.app).look
+
+    def _moment(self) -> Moment:
+        return Moment(self._frame, self._model.clock())
+
+    def _layout(self) -> Layout | None:
+        """The layout of the shown model, once the widget has a size."""
+        layout = self._layout_now
+        if layout is not None:
+            return layout
+        width = self.size.width
+        if not self.is_mounted or width <= 0:
+            return None
+        layout = self._layouts.get(self._model)
+        if layout is None:
+            layout = self._layouts[self._model] = Layout(self._model, self._look, width)
+        else:
+            layout.catch_up()
+            layout.configure(self._look, width)
+        self._layout_now = layout
+        return layout
+
+    def _sync(self, *, everything: bool = False) -> None:
+        """Work the window out and repaint the rows that differ from the screen's."""
+        layout = self._layout()
+        if layout is None:
+            return
+        self.counters.syncs += 1
+        layout.moment = self._moment()
+        height = self.size.height
+        rows = [line.row for line in layout.window(height)]
+        if not self._model.entries:
+            rows = self._welcome_rows(layout)[:height]
+        compat.set_scroll(self, layout.total, layout.top)
+        shown = self._painted.rows
+        self._painted.rows = rows
+        if everything or len(shown) != len(rows):
+            self.refresh()
+        else:
+            different = [y for y, (a, b) in enumerate(zip(shown, rows, strict=True)) if a is not b]
+            if len(different) > height // 2:
+                self.refresh()
+            else:
+                for y in different:
+                    self._dirty(y)
+        self._paint_mark()
+
+    def _dirty(self, y: int) -> None:
+        self.refresh(Region(0, y, self.size.width, 1))
+
+    def _paint_mark(self) -> None:
+        layout = self._layout_now
+        mark = ""
+        if layout is not None and not layout.stick and layout.new_rows:
+            mark = f" {sym('newlines')} {t('transcript.new_lines', n=layout.new_rows)} "
+        if mark != self._painted.mark:
+            self._painted.mark = mark
+            self._dirty(self.size.height - 1)
+
+    def _welcome_rows(self, layout: Layout) -> list[Row]:
+        look, width = self._look, layout.width
+        room = max(2, width - TEXT_AT - RIGHT_MARGIN)
+        rows: list[Row] = []
+        for number, line in enumerate(self._welcome):
+            style = look.style("muted") if number else look.style(bold=True)
+            for part in cells.wrap(cells.clean(line), room):
+                segments = [Segment(" " * TEXT_AT, look.style()), Segment(part, style)]
+                strip = Strip(segments).adjust_cell_length(width, look.style())
+                rows.append(Row(strip, part, TEXT_AT))
+        return rows
+
+    def on_mount(self) -> None:
+        compat.thin_scrollbar(self, lambda: self._look.mark("thumb"))
+
+    def on_resize(self) -> None:
+        layout = self._layout()
+        if layout is None:
+            return
+        layout.configure(self._look, self.size.width)
+        self._sync(everything=True)
+
+    # -- painting -------------------------------------------------------------------------------------------------
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Rows of the window, `crop` relative to the widget."""
+        self.counters.paints += 1
+        self.counters.rows += crop.height
+        layout = self._layout()
+        ground = self._look.style()
+        rows = self._painted.rows
+        out: list[Strip] = []
+        selection = self.text_selection
+        for y in range(crop.y, crop.bottom):
+            strip = rows[y].strip if y < len(rows) else Strip.blank(self.size.width, ground)
+            if layout is not None and y < len(layout.lines) and self._model.entries:
+                line = layout.lines[y]
+                if selection is not None:
+                    strip = self._with_selection(strip, line, selection)
+                if self.has_focus and layout.is_cursor(line):
+                    strip = self._with_cursor(strip)
+            if y == self.size.height - 1 and self._painted.mark:
+                strip = self._with_mark(strip, self._painted.mark)
+            if crop.x or crop.width != strip.cell_length:
+                strip = strip.crop_extend(crop.x, crop.x + crop.width, ground)
+            out.append(strip)
+        return out
+
+    def render_line(self, y: int) -> Strip:
+        """A row with selection offsets; the compositor asks for it to find out what is under the mouse."""
+        layout = self._layout()
+        if layout is None or y >= len(layout.lines):
+            return Strip.blank(self.size.width, self._look.style())
+        line = layout.lines[y]
+        return line.row.strip.apply_offsets(0, line.key)
+
+    def _with_cursor(self, strip: Strip) -> Strip:
+        bar = Strip([Segment(sym("bar"), self._look.mark("accent"))], 1)
+        return Strip.join([bar, strip.crop(1)])
+
+    def _with_mark(self, strip: Strip, mark: str) -> Strip:
+        end = self.size.width - RIGHT_MARGIN
+        start = max(0, end - cell_len(mark))
+        note = Strip([Segment(mark, self._look.style("accent", "surface"))], cell_len(mark))
+        return Strip.join([strip.crop(0, start), note, strip.crop(start + cell_len(mark))])
+
+    def _with_selection(self, strip: Strip, line: Line, selection: Selection) -> Strip:
+        span = selection.get_span(line.key)
+        if span is None:
+            return strip
+        text = strip.text
+        end = line.row.indent + len(line.row.text)
+        start, stop = span[0], end if span[1] == -1 else min(span[1], end)
+        first = cell_len(text[: max(start, line.row.indent)])
+        last = cell_len(text[:stop])
+        if last <= first:
+            return strip
+        chosen = self._look.style("seltext", "selection")
+        middle = strip.crop(first, last)
+        painted = Strip([Segment(s.text, _over(s.style, chosen)) for s in middle], last - first)
+        return Strip.join([strip.crop(0, first), painted, strip.crop(last)])
+
+    # -- selecting and copying ------------------------------------------------------------------------------------
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text: rows a line was wrapped into are joined again, bars and marks left out."""
+        layout = self._layout()
+        if layout is None:
+            return None
+        start, end = selection
+        low = start.y if start else 0
+        high = end.y if end else 1 << 62
+        parts: list[str] = []
+        for key, row in layout.rows_between(low, high):
+            text = row.text
+            until = max(0, end.x - row.indent) if end and key == high else len(text)
+            since = max(0, start.x - row.indent) if start and key == low else 0
+            parts.append(("" if not parts else row.join) + text[since:until])
+        return "".join(parts), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        layout = self._layout()
+        if selection is None and self._held and layout is not None:
+            self._held = False
+            layout.go_end()
+            self._sync()
+        self.refresh()
+
+    def action_copy_block(self) -> None:
+        """Copy the selected block's source: an answer's Markdown, code without its fence, a card's result."""
+        layout = self._layout()
+        chosen = layout.cursor_block() if layout else None
+        if chosen is not None:
+            self.post_message(self.CopyRequested(self._model.copy_text(*chosen)))
+
+    # -- moving ---------------------------------------------------------------------------------------------------
+
+    def action_move(self, step: int) -> None:
+        layout = self._layout()
+        if layout is None:
+            return
+        before = layout.cursor
+        layout.move_cursor(step)
+        self._moved(layout, before)
+
+    def _moved(self, layout: Layout, before: tuple[Entry, int] | None) -> None:
+        self._held = False
+        self._sync(everything=True)
+        if layout.cursor is not None and layout.cursor != before:
+            self.post_message(self.Selected(layout.cursor[0].id))
+
+    def action_scroll_rows(self, rows: int) -> None:
+        layout = self._layout()
+        if layout is not None:
+            layout.scroll(rows)
+            self._held = False
+            self._sync()
+
+    def action_scroll_pages(self, pages: int) -> None:
+        """A page is the window less one row, so that the eye keeps its line."""
+        self.action_scroll_rows(pages * max(1, self.size.height - 1))
+
+    def action_home(self) -> None:
+        layout = self._layout()
+        if layout is not None:
+            layout.go_home()
+            self._held = False
+            self._sync()
+
+    def action_end(self) -> None:
+        layout = self._layout()
+        if layout is not None:
+            layout.go_end()
+            self._held = False
+            self._sync()
+
+    def scroll_to(  # every way of Textual's to scroll ends here; animation has no place in it
+        self, x: float | None = None, y: float | None = None, **_options: object
+    ) -> None:
+        """Put row `y` of the whole transcript at the top, at once."""
+        layout = self._layout()
+        if layout is not None and y is not None:
+            layout.go_to_row(round(y))
+            self._sync()
+
+    def on_scroll_to(self, message: ScrollTo) -> None:
+        """The scrollbar's thumb is dragged."""
+        message.stop()
+        message.prevent_default()
+        self._held = False
+        self.scroll_to(y=message.y)
+
+    def on_scroll_up(self, message: ScrollUp) -> None:
+        message.stop()
+        message.prevent_default()
+        self.action_scroll_pages(-1)
+
+    def on_scroll_down(self, message: ScrollDown) -> None:
+        message.stop()
+        message.prevent_default()
+        self.action_scroll_pages(1)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        event.prevent_default()
+        self.action_scroll_rows(WHEEL_ROWS)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        event.prevent_default()
+        self.action_scroll_rows(-WHEEL_ROWS)
+
+    # -- folding and opening --------------------------------------------------------------------------------------
+
+    def action_fold(self) -> None:
+        layout = self._layout()
+        chosen = layout.cursor_block() if layout else None
+        if layout is not None and chosen is not None:
+            self._toggle(layout, chosen[0])
+
+    def action_open(self) -> None:
+        """Show a card in the dock; fold or unfold anything else."""
+        layout = self._layout()
+        chosen = layout.cursor_block() if layout else None
+        if layout is None or chosen is None:
+            return
+        entry = chosen[0]
+        if entry.kind == "card":
+            self.post_message(self.OpenRequested(entry.id))
+        else:
+            self._toggle(layout, entry)
+
+    def _toggle(self, layout: Layout, entry: Entry) -> None:
+        """Fold or unfold; the entry's first row stays where it is."""
+        if not self._model.toggle(entry):
+            return
+        layout.hold()
+        layout.update({entry})
+        self._sync()
+
+    def on_click(self, event: events.Click) -> None:
+        layout = self._layout()
+        if layout is None or self.text_selection is not None:
+            return
+        end = self.size.width - RIGHT_MARGIN
+        if (
+            self._painted.mark
+            and event.y == self.size.height - 1
+            and end - cell_len(self._painted.mark) <= event.x < end
+        ):
+            self.action_end()
+            return
+        if not 0 <= event.y < len(layout.lines):
+            return
+        line = layout.lines[event.y]
+        before = layout.cursor
+        layout.select_line(line)
+        is_head = bool(line.row.indent == TEXT_AT and line.row.text) and line.place.block == 0
+        if line.entry.kind == "card" and is_head:
+            self.post_message(self.OpenRequested(line.entry.id))
+        elif line.entry.kind == "thought" and is_head and event.x >= MARK_AT:
+            self._toggle(layout, line.entry)
+        self._moved(layout, before)
+
+
+def _over(style: Style | None, chosen: Style) -> Style:
+    """The colours of a selection over a piece of text; bold stays."""
+    return chosen + Style(bold=True) if style is not None and style.bold else chosen
