@@ -22,7 +22,6 @@ WHEEL_ROWS: Final = 3  # a notch of the mouse wheel
 WORD_DIFF_CHARS: Final = 400  # longer lines get no word marks: the comparison is quadratic
 WORD_DIFF_LINES: Final = 24  # removed or added lines in a row; in a larger rewrite few words are the same
 HIGHLIGHT_LINES: Final = 60  # coloured at once when first seen, so that no painting takes longer than a frame or two
-HIGHLIGHT_CHARS: Final = 2_000  # a longer line is data, not code
 AGE_EVERY: Final = 30.0  # seconds between two looks at the ages in the session list
 
 # -- the transcript -----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final
 
 from rich.style import Style
 
@@ -21,7 +21,6 @@ from nanoherm_tui import limits
 if TYPE_CHECKING:
     import yaml
     from textual.theme import Theme as TextualTheme
-    from textual.widget import Widget
 
 GROUNDS: Final = ("ground", "panel", "surface", "selection", "added_bg", "removed_bg", "added_word", "removed_word")
 WORDS: Final = ("text", "seltext", "muted", "accent", "ok", "warn", "fail", "code", "string")
@@ -168,15 +167,6 @@ class Look:
             return "seltext"
         readable = contrast(theme.colour(fg), theme.colour("selection")) >= MIN_CONTRAST
         return fg if readable else "seltext"
-
-
-class _HasLook(Protocol):
-    look: Look
-
-
-def look_of(widget: Widget) -> Look:
-    """The app's look, which every widget draws with."""
-    return cast(_HasLook, widget.app).look
 
 
 def without_colours(theme: Theme) -> Theme:

@@ -7,22 +7,19 @@ is approved is hidden.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
-from functools import cache, partial
-from typing import TYPE_CHECKING
+from functools import lru_cache, partial
+from itertools import accumulate
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans
-from nanoherm_tui.panes.syntax import PLAIN, Run, colour, lexer_for
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, cut_path, width, wrap_code_spans
-
-if TYPE_CHECKING:
-    from pygments.lexer import Lexer
+from nanoherm_tui.transcript.highlight import PLAIN, Ink, highlight
 
 NUMBER = 4  # columns of a line number, more for longer files
 LIKE = 0.5  # from here on two lines are versions of one another and get their words marked
@@ -35,6 +32,8 @@ _TAB = 4
 NARROWEST = 8  # code is not wrapped into less: a pane that narrow shows nothing that can be read
 
 CharRange = tuple[int, int]
+Run = tuple[int, int, Ink]
+"""Characters start to end of a line, and how they are coloured."""
 
 
 def diff_rows(diffs: Sequence[FileDiff], cells: int, *, wrap: bool) -> list[Row]:
@@ -49,7 +48,6 @@ def diff_rows(diffs: Sequence[FileDiff], cells: int, *, wrap: bool) -> list[Row]
             rows.append(BLANK)
         heading = len(rows)
         rows += _heading(diff, cells, wrap=wrap)
-        lexer = cache(partial(lexer_for, diff.path))
         digits = max(NUMBER, len(str(_last_line(diff))))
         end: int | None = None
         for index, hunk in enumerate(diff.hunks):
@@ -64,7 +62,7 @@ def diff_rows(diffs: Sequence[FileDiff], cells: int, *, wrap: bool) -> list[Row]
             elif index == 0:
                 rows[heading] = replace(rows[heading], key=key)
                 key = ""
-            rows += _HunkRows(hunk, lexer, digits, cells, wrap).rows(key)
+            rows += _HunkRows(hunk, diff.path, digits, cells, wrap).rows(key)
         if diff.omitted_lines:
             rows.append(_note(t("dock.left_out", n=diff.omitted_lines), digits))
     return rows
@@ -112,6 +110,27 @@ def code_rows(line: str, cells: int | None) -> tuple[list[CharRange], int]:
         return [(0, len(line))], 0
     parts, hang = wrap_code_spans(line, max(cells, NARROWEST))
     return [(a + 1 if n and line[a : a + 1] == " " else a, b) for n, (a, b) in enumerate(parts)], hang
+
+
+@lru_cache(maxsize=64)
+def language_of(path: str) -> str:
+    """Pygments' name for the language of a file called this, or ""."""
+    from pygments.lexers import find_lexer_class_for_filename
+
+    found = find_lexer_class_for_filename(path)
+    return found.aliases[0] if found and found.aliases else ""
+
+
+def coloured(lines: Sequence[str], path: str) -> list[list[Run]]:
+    """How each of the lines of a file is coloured, from its start to its end; empty where it is plain."""
+    found = highlight("\n".join(lines), language_of(path))
+    if found is None or len(found) != len(lines):
+        return [[] for _ in lines]
+    out: list[list[Run]] = []
+    for spans in found:
+        ends = list(accumulate(len(words) for words, _ in spans))
+        out.append([(end - len(words), end, ink) for end, (words, ink) in zip(ends, spans, strict=True)])
+    return out
 
 
 def likeness(old: str, new: str) -> float:
@@ -187,10 +206,10 @@ def _last_line(diff: FileDiff) -> int:
 class _HunkRows:
     """The rows of one hunk. Words and colours are worked out when a row is first seen, a piece at a time."""
 
-    def __init__(self, hunk: Hunk, lexer: Callable[[], Lexer | None], digits: int, cells: int, wrap: bool) -> None:
+    def __init__(self, hunk: Hunk, path: str, digits: int, cells: int, wrap: bool) -> None:
         self._lines = hunk.lines
         self._texts = [visible(line.text) for line in hunk.lines]
-        self._lexer = lexer
+        self._path = path
         self._digits = digits
         self._cells = max(cells - digits - 3, 2)  # beside number, sign and the blanks around it
         self._wrap = wrap
@@ -235,7 +254,7 @@ class _HunkRows:
             # The old and the new text are each read in one go, so that a string over several lines is seen as one.
             for other in ("add", "remove"):
                 mine = [i for i in piece if self._lines[i].kind != other]
-                runs = colour([self._texts[i] for i in mine], self._lexer())
+                runs = coloured([self._texts[i] for i in mine], self._path)
                 for i, found in zip(mine, runs, strict=True):
                     self._runs[i] = found
         return self._runs[index]

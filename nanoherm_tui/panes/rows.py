@@ -19,9 +19,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from nanoherm_tui import limits
+from nanoherm_tui.strips import look_of
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, take, width
-from nanoherm_tui.themes import Look, look_of
+from nanoherm_tui.themes import Look
 
 LEFT = 2  # columns before the content
 RIGHT = 2  # columns after it

@@ -10,15 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.segment import Segment
-from textual.geometry import Region
 from textual.strip import Strip
-from textual.widget import Widget
 
+from nanoherm_tui import text
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import Row, Span, Spans, paint_row
+from nanoherm_tui.strips import Painted, look_of
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import count, cut, duration, one_line, width
-from nanoherm_tui.themes import look_of
+from nanoherm_tui.text import count, cut, duration, one_line
 
 EDGE = 2  # blank columns on both sides
 GAP = 3  # blanks between fields
@@ -86,7 +85,7 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
 
 
 def _size(spans: Spans) -> int:
-    return sum(width(span.text) for span in spans)
+    return sum(text.width(span.text) for span in spans)
 
 
 def _joined(fields: Sequence[Spans]) -> Spans:
@@ -141,7 +140,7 @@ def _context(info: StatusInfo) -> Spans:
     return Span(t("status.context"), "muted"), Span(f"{info.context_percent:>4}%")
 
 
-class StatusLine(Widget):
+class StatusLine(Painted):
     """One row; painted again only when what it shows has changed."""
 
     ALLOW_SELECT = False
@@ -152,10 +151,6 @@ class StatusLine(Widget):
         self._frame = 0
         self.paints = 0
         """How often it was painted: for tests."""
-
-    @property
-    def info(self) -> StatusInfo:
-        return self._info
 
     def update(self, info: StatusInfo) -> None:
         """Show `info`. Seconds count whole, so an update within the same second paints nothing."""
@@ -174,15 +169,12 @@ class StatusLine(Widget):
         """The theme or the language has changed."""
         self.refresh()
 
-    def render_lines(self, crop: Region) -> list[Strip]:
+    def paint(self, width: int) -> list[Strip]:
         self.paints += 1
-        return [self.render_line(y).crop(crop.x, crop.right) for y in range(crop.y, crop.bottom)]
-
-    def render_line(self, y: int) -> Strip:
-        look, size = look_of(self), self.size.width
+        look = look_of(self)
         blank = look.style("text", "ground")
-        cells = size - 2 * EDGE
-        if y or cells <= 0:
-            return Strip.blank(size, blank)
+        cells = width - 2 * EDGE
+        if cells <= 0:
+            return [Strip.blank(width, blank)]
         edge = Segment(" " * EDGE, blank)
-        return Strip([edge, *paint_row(status_row(self._info, self._frame, cells), cells, look), edge], size)
+        return [Strip([edge, *paint_row(status_row(self._info, self._frame, cells), cells, look), edge], width)]

@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path, PurePath
 
 from rich.segment import Segment
-from textual.geometry import Region
 from textual.strip import Strip
-from textual.widget import Widget
 
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import Row, Span, paint_row
+from nanoherm_tui.strips import Painted, look_of
 from nanoherm_tui.text import cut_path, one_line, width
-from nanoherm_tui.themes import look_of
 
 LEFT = 4  # the transcript's text column
 RIGHT = 2
@@ -41,7 +39,7 @@ def title_row(title: str, workspace: str, branch: str, cells: int) -> Row:
     return Row((Span(title, bold=True),), tuple(right), bg="ground")
 
 
-class TitleRow(Widget):
+class TitleRow(Painted):
     """One row; painted again only when its words change."""
 
     ALLOW_SELECT = False
@@ -54,11 +52,7 @@ class TitleRow(Widget):
 
     def update(self, title: str, workspace: str = "", branch: str = "") -> None:
         """Show the session's title, its folder (absolute; the home becomes ~) and its branch."""
-        words = (
-            one_line(title) or t("sessions.untitled"),
-            one_line(shorten_home(workspace, str(Path.home()))),
-            one_line(branch),
-        )
+        words = (one_line(title), one_line(shorten_home(workspace, str(Path.home()))), one_line(branch))
         if words != self._words:
             self._words = words
             self.refresh()
@@ -67,15 +61,13 @@ class TitleRow(Widget):
         """The theme or the language has changed."""
         self.refresh()
 
-    def render_lines(self, crop: Region) -> list[Strip]:
+    def paint(self, width: int) -> list[Strip]:
         self.paints += 1
-        return [self.render_line(y).crop(crop.x, crop.right) for y in range(crop.y, crop.bottom)]
-
-    def render_line(self, y: int) -> Strip:
-        look, size = look_of(self), self.size.width
+        look = look_of(self)
         blank = look.style("text", "ground")
-        cells = size - LEFT - RIGHT
-        if y or cells <= 0:
-            return Strip.blank(size, blank)
-        content = paint_row(title_row(*self._words, cells), cells, look)
-        return Strip([Segment(" " * LEFT, blank), *content, Segment(" " * RIGHT, blank)], size)
+        cells = width - LEFT - RIGHT
+        if cells <= 0:
+            return [Strip.blank(width, blank)]
+        title, workspace, branch = self._words
+        content = paint_row(title_row(title or t("sessions.untitled"), workspace, branch, cells), cells, look)
+        return [Strip([Segment(" " * LEFT, blank), *content, Segment(" " * RIGHT, blank)], width)]

@@ -390,8 +390,8 @@ def test_a_large_change_is_laid_out_without_looking_into_its_lines(monkeypatch):
     from nanoherm_tui.panes import diff as module
 
     seen = []
-    real = module.colour
-    monkeypatch.setattr(module, "colour", lambda texts, lexer: seen.append(len(texts)) or real(texts, lexer))
+    real = module.coloured
+    monkeypatch.setattr(module, "coloured", lambda texts, path: seen.append(len(texts)) or real(texts, path))
     added = tuple(DiffLine("add", f"x = {n}", None, n + 1) for n in range(limits.HIGHLIGHT_LINES * 20))
     rows = diff_rows([FileDiff("a.py", (Hunk(0, 1, added),), len(added), 0)], 60, wrap=False)
     assert len(rows) == len(added) + 1
