@@ -178,13 +178,12 @@ class _Text:
         self._say(out, "text", self._pending[: len(self._pending) - keep])
         self._pending = self._pending[len(self._pending) - keep :]
 
-    def end(self) -> str:
-        """What was held back and never shown, now that nothing more comes."""
+    def end(self) -> None:
+        """Nothing more comes: what was held back is text, or reasoning, after all."""
         rest = "".join(self._held) + self._pending
         self._held.clear()
         self._pending = ""
         (self.reasoning if self._stage == "think" else self.text).append(rest)
-        return "" if self._stage == "think" else rest
 
     def _say(self, out: list[Delta], kind: str, text: str) -> None:
         if not text:
@@ -232,7 +231,7 @@ class ReplyBuilder:
         self._finish: Finish | None = None
         self._done = False
         self.late = ""
-        """Set by `finish`: the end of the reply's text that was held back and still has to be shown."""
+        """Set by `finish`: the end of the reply's text that was held back and has not been shown."""
         self.progress = 0
         """Counts pieces of content: text, reasoning, calls."""
 
@@ -442,7 +441,8 @@ class ReplyBuilder:
             return bool(call.name) and call.looks_whole()
         if index is None:  # neither index nor id: a name opens a call, unless it is only repeated or continued
             return bool(call.name) and (call.looks_whole() or (not call.has_arguments and name == call.name))
-        return bool(call.name) and arguments.startswith("{") and not call.id and call.looks_whole()
+        repeated = arguments.strip() == "".join(call.fragments).strip()
+        return bool(call.name) and arguments.startswith("{") and not repeated and call.looks_whole()
 
     # -- usage ------------------------------------------------------------------------------------------------------
 
@@ -463,7 +463,7 @@ class ReplyBuilder:
         self._text.feed(self._text_halves.end())
         self._think(self._reasoning_halves.end())
         shown = self.partial_text
-        held = self._text.end()
+        self._text.end()
         text, reasoning = self.partial_text, self.partial_reasoning
         if not reasoning:
             text, reasoning = _closed_only(text)
@@ -480,7 +480,7 @@ class ReplyBuilder:
             text, calls = written.text, self._with_ids(written.calls)
             reasoning = reasoning or written.reasoning
         text = text_tools.without_residue(text) if self._tools else text
-        self.late = held if text.endswith(held) else ""
+        self.late = text[len(shown) :] if text.startswith(shown) else ""
         extra: dict[str, Any] = {}
         if self._sent_back:
             extra["reasoning_content"] = clean_surrogates("".join(self._sent_back))

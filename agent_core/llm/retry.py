@@ -158,46 +158,27 @@ def _page_title(text: str) -> str:
     return text
 
 
-_STATUS_WORDS: Mapping[str, int] = {
-    "rate_limit_exceeded": 429,
-    "rate_limit_error": 429,
-    "rate_limit": 429,
-    "rate_limited": 429,
-    "too_many_requests": 429,
-    "throttling": 429,
-    "resource_exhausted": 429,
-    "1302": 429,
-    "1303": 429,
-    "1305": 429,
-    "authentication_error": 401,
-    "invalid_api_key": 401,
-    "unauthenticated": 401,
-    "permission_error": 403,
-    "permission_denied": 403,
-    "not_found_error": 404,
-    "model_not_found": 404,
-    "model_not_available": 404,
-    "invalid_request_error": 400,
-    "bad_request_error": 400,
-    "badrequesterror": 400,
-    "invalid_argument": 400,
-    "timeout_error": 408,
-    "server_error": 500,
-    "internal_error": 500,
-    "internal_server_error": 500,
-    "internalservererror": 500,
-    "api_error": 500,
-    "overloaded_error": 529,
-    "overloaded": 529,
-    "service_unavailable": 503,
-    "unavailable": 503,
+_STATUS_WORDS: Mapping[int, str] = {
+    429: "ratelimitexceeded ratelimiterror ratelimit ratelimited toomanyrequests throttling resourceexhausted "
+    "engineoverloadederror 1302 1303 1305",
+    401: "authenticationerror invalidapikey unauthenticated unauthorized",
+    403: "permissionerror permissiondenied accessdenied",
+    404: "notfounderror notfound modelnotfound modelnotavailable",
+    400: "invalidrequesterror badrequesterror badrequest invalidargument invalidparameter invalidparametererror",
+    408: "timeouterror requesttimeout",
+    500: "servererror internalerror internalservererror apierror",
+    503: "serviceunavailable serviceunavailableerror unavailable unavailableerror",
+    529: "overloadederror overloaded",
 }
+"""Words that stand for a status, as letters and digits only."""
+_STATUS_BY_WORD = {word: status for status, words in _STATUS_WORDS.items() for word in words.split()}
 
 
 def _status_of(word: str) -> int:
     if re.fullmatch(r"[45]\d\d", word):
         return int(word)
-    return _STATUS_WORDS.get(word.strip().lower(), 0)
+    bare = re.sub(r"[^a-z0-9]", "", word.lower())
+    return 429 if bare.startswith("throttling") else _STATUS_BY_WORD.get(bare, 0)
 
 
 _QUOTA_WORDS = frozenset(
@@ -256,8 +237,9 @@ _OVERFLOW = re.compile(
             r"(?:limit|allowed)",
             r"exceed(?:s|ed)? (?:the )?model(?:'s)? (?:token|context) limit|exceeded model token limit",
             r"maximum number of (?:input )?tokens allowed",
-            r"too large for model with",
-            r"inputs?[`'\"]? tokens \+ [`'\"]?max_new_tokens",
+            r"too large for model with|context_?window_?exceeded|max_(?:seq|model)_len",
+            r"context (?:the )?overflows|context length of only",
+            r"inputs?[`'\"]? (?:tokens \+ [`'\"]?max_new_tokens|must have less than \d+ tokens)",
             r"request too large|payload too large|request entity too large",
             r"reduce (?:the length of|your) (?:the )?(?:messages?|prompt|input)",
             r"tokens? (?:in|of) (?:the )?(?:prompt|messages)[^.]{0,60}exceed",
@@ -268,7 +250,8 @@ _OVERFLOW = re.compile(
 )
 _NO_TOOLS = re.compile(
     r"(?:does not|doesn't|do not|not) support(?:ed)? (?:tool|function)|support tool use|"
-    r"(?:tools?|tool (?:use|calling|calls)|function calling|functions) (?:is|are) not (?:supported|enabled|available)|"
+    r"(?:tools?|tool (?:use|calling|calls)|function calling|functions)[`'\"]? (?:is|are) not "
+    r"(?:supported|enabled|available)|"
     r"tool[_ ]choice[^.]{0,40}requires --enable-auto-tool-choice",
     re.I,
 )
@@ -309,7 +292,7 @@ def _kind(status: int, message: str, words: list[str], has_delay: bool) -> tuple
     if status == 429 and _QUOTA_UNLESS_DELAY.search(message) and not has_delay and "resource_exhausted" not in lower:
         return "quota", None
     # Before the overflow wordings: "too many tokens, please wait" is about speed, not about size.
-    if status == 429 or (status != 413 and _THROTTLE.search(message)):
+    if status == 429 or (status in (0, 400, 403, 503) and _THROTTLE.search(message)):
         return "rate_limit", None
     if status == 413 or lower & _OVERFLOW_WORDS or _OVERFLOW.search(message):
         return "context_length", None
@@ -378,18 +361,25 @@ def _context_limit(message: str, body: Any) -> int | None:
     n_ctx = error.get("n_ctx") if isinstance(error, dict) else None
     if isinstance(n_ctx, int):
         return n_ctx
-    found = re.search(
-        r"(?:(?:context|prompt) (?:length|window|size)(?: of| is|:)?|limit of|n_ctx:|tokens allowed|available context "
-        r"size|must be <=)\D{0,12}(\d{3,9})|(\d{3,9}) maximum context length",
-        message,
-    )
-    return int(found.group(1) or found.group(2)) if found else None
+    for pattern in _LIMITS:
+        if found := pattern.search(message):
+            return int(found.group(1))
+    return None
+
+
+_LIMITS = (
+    re.compile(r"> ?(\d{3,9})"),
+    re.compile(r"\[1, ?(\d{3,9})\]"),
+    re.compile(r"(\d{3,9}) maximum"),
+    re.compile(r"(?:maximum|max|limit|only|less than|<=|allowed|available)[^\d.]{0,40}(\d{3,9})", re.I),
+)
 
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
 _KEYS = re.compile(
-    r"(?<![\w-])(?:sk|gsk|xai|pk|rk|key|hf|tgp|AIza|Bearer)[-_ ]?[A-Za-z0-9_\-*.]{12,}|"
-    r"(?=[a-zA-Z_\-]*\d)[A-Za-z0-9_\-]{32,}(?![\w-])"
+    r"(?<![\w-])(?:(?:sk|gsk|xai|tgp|hf|pk|rk)[-_][\w\-*.]{5,}\w|AIza[\w-]{10,})|"
+    r"(?<=[Bb]earer )\S{6,}|(?<=api[-_]key[:=])\s*\S{6,}|"
+    r"(?=[a-zA-Z_-]*\d)[\w-]{32,}(?![\w-])"
 )
 
 

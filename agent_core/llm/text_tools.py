@@ -42,7 +42,9 @@ MARKER_CHECKS = 32  # markers in code that are looked at while streaming; each l
 _CODE = re.compile(
     r"(?m)^[ ]{0,3}(`{3,}|~{3,})[^\n]*\n(?:.*?^[ ]{0,3}\1[`~]*[ \t]*$|.*\Z)|(`+)[^\n]*?(?<!`)\2(?!`)", re.S
 )
-_RESIDUE = re.compile(r"\s*</?｜DSML｜[^<>\n]*>?\s*\Z|\s*<｜tool▁calls?▁begin｜>\s*\Z")
+_RESIDUE = re.compile(
+    r"(?:\s*(?:</?｜DSML｜[^<>\n]*>?|<｜tool▁calls?▁begin｜>|<｜end▁of▁sentence｜>|<\|im_end\|>|<\|eot_id\|>)\s*)+\Z"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def in_code(text: str, position: int) -> bool:
 
 
 def without_residue(text: str) -> str:
-    """`text` without a call's opening marker that a server's parser left at its end."""
+    """`text` without what a server's parser left at its end: a call's opening marker, a model's end token."""
     return _RESIDUE.sub("", text)
 
 
@@ -196,10 +198,12 @@ def _tagged(text: str, start: int, position: int, offered: Offered) -> _Found | 
     glm = re.compile(r"\s*([\w.-]+)\s*(?=<arg_key>|</tool_call>)").match(text, position)
     if glm:
         return _glm(text, glm.group(1), glm.end(), offered)
-    found = _objects_at(text, position, offered)
+    found = _objects_at(text, _skip(text, position, "```json", "```"), offered)
     if found is None:
         return None
-    return found[0], _skip(text, found[1], "</tool_call>", "</toolcall>", "</function_call>", "</tools>")
+    return found[0], _skip(
+        text, _skip(text, found[1], "```"), "</tool_call>", "</toolcall>", "</function_call>", "</tools>"
+    )
 
 
 def _glm(text: str, name: str, position: int, offered: Offered) -> _Found | None:
@@ -209,11 +213,15 @@ def _glm(text: str, name: str, position: int, offered: Offered) -> _Found | None
         values[match.group(1).strip()] = match.group(2)
         position = match.end()
     call = _call(name, _typed(values, name, offered), offered)
-    return ([call], _skip(text, position, "</tool_call>")) if call else None
+    end = _skip(text, position, "</tool_call>")
+    return ([call], end) if call and end > position else None
 
 
 def _qwen_xml(text: str, start: int, position: int, offered: Offered) -> _Found | None:
-    """`<function=name>` with `<parameter=key>` tags or one JSON object inside; several in a row are several calls."""
+    """`<function=name>` with `<parameter=key>` tags or one JSON object inside; several in a row are several calls.
+
+    With tags the closing one has to be there: without it nobody knows whether a value or a parameter was cut.
+    """
     calls: list[ToolCall] = []
     head = re.compile(r"([\w.-]+)\s*>")
     again = re.compile(r"\s*<function=")
@@ -224,9 +232,7 @@ def _qwen_xml(text: str, start: int, position: int, offered: Offered) -> _Found 
         if found := _json_at(text, position):
             arguments, position = found
         else:
-            pair = re.compile(
-                r"\s*<parameter=([^>\n]+)>\n?(.*?)\n?(?:</parameter>|(?=<parameter=|</function>)|\Z)", re.S
-            )
+            pair = re.compile(r"\s*<parameter=([^>\n]+)>\n?(.*?)\n?(?:</parameter>|(?=<parameter=|</function>))", re.S)
             while parameter := pair.match(text, position):
                 values[parameter.group(1).strip()] = parameter.group(2)
                 position = parameter.end()
@@ -235,7 +241,10 @@ def _qwen_xml(text: str, start: int, position: int, offered: Offered) -> _Found 
         if call is None:
             return None
         calls.append(call)
-        position = _skip(text, position, "</function>")
+        end = _skip(text, position, "</function>")
+        if found is None and end == position:
+            return None
+        position = end
         follow = again.match(text, position)
         if follow is None:
             break
@@ -306,7 +315,7 @@ def _invoke(text: str, start: int, position: int, offered: Offered) -> _Found | 
     mark = "(?:｜DSML｜)?"
     calls: list[ToolCall] = []
     position = start
-    opening = re.compile(rf"\s*<{mark}function_calls>\s*").match(text, position)
+    opening = re.compile(rf"\s*<{mark}(?:function|tool)_calls>\s*").match(text, position)
     if opening:
         position = opening.end()
     invoke = re.compile(rf'\s*<{mark}invoke name="([^"\n]+)">')
@@ -325,8 +334,12 @@ def _invoke(text: str, start: int, position: int, offered: Offered) -> _Found | 
         if call is None:
             return None
         calls.append(call)
-        position = _skip(text, position, "</｜DSML｜invoke>", "</invoke>")
-    return (calls, _skip(text, position, "</｜DSML｜function_calls>", "</function_calls>")) if calls else None
+        end = _skip(text, position, "</｜DSML｜invoke>", "</invoke>")
+        if end == position:
+            return None
+        position = end
+    ends = ("</｜DSML｜function_calls>", "</｜DSML｜tool_calls>", "</function_calls>")
+    return (calls, _skip(text, position, *ends)) if calls else None
 
 
 def _kimi(text: str, start: int, position: int, offered: Offered) -> _Found | None:
