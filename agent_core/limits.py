@@ -12,6 +12,8 @@ MB: Final = 1024 * KB
 TOOL_RESULT: Final = 20 * KB  # one tool result, marker included (LIM-01)
 TOOL_ERROR_CHARS: Final = 2_048  # a crash report, cleaned (TOOL-16)
 CONTEXT_FILES: Final = 20 * KB  # all AGENTS.md-like files together
+CONTEXT_FOLDERS: Final = 16  # nearest folders whose context files are read; their fences take room too
+IDENTITY: Final = 4 * KB  # SOUL.md
 FIRST_REQUEST: Final = 16 * KB  # system prompt and tool schemas of the first request, without context files
 
 # -- files -------------------------------------------------------------------------------------------------------
@@ -22,6 +24,12 @@ NOTE_BYTES: Final = 600  # kept free in a result for the note that says how to g
 GREP_MATCHES: Final = 200  # LIM-05
 GREP_LINE_CHARS: Final = 500  # one minified line must not fill the result
 GREP_FILE: Final = 4 * MB  # files above are skipped and counted
+GREP_CONTEXT: Final = 20  # lines around a match at most
+GREP_SECONDS: Final = 60.0  # a search that takes longer was not meant
+PATTERN_CHARS: Final = 1_000  # of a search pattern
+PATTERN_REPEAT: Final = 1_000  # the n of {n}; more makes an automaton of many megabytes
+SCAN_FIRST_BATCH: Final = 512  # files given to one search child at first; later ones get four times as many each
+SCAN_BATCH_BYTES: Final = 128 * KB  # of file names on one command line
 GLOB_FILES: Final = 500  # LIM-06
 LIST_ENTRIES: Final = 500
 GLOB_DOUBLE_STARS: Final = 4  # in one pattern; more make matching slow and mean nothing more
@@ -46,6 +54,7 @@ MATCH_COMPARE: Final = 1_000_000  # product of two lengths up to which texts are
 
 # -- commands ----------------------------------------------------------------------------------------------------
 COMMAND_STREAM: Final = 256 * KB  # captured head and tail of each stream, cut while reading (LIM-02)
+COMMAND_BYTES: Final = 120 * KB  # of one command; the kernel takes 128 KB as one argument
 COMMAND_TIMEOUT: Final = 180.0
 COMMAND_TIMEOUT_MAX: Final = 600.0
 COMMAND_TERM_GRACE: Final = 2.0  # from TERM to KILL
@@ -60,6 +69,10 @@ SHELL_EXPANDED: Final = 4 * MB  # text all expansions of one command line may co
 SHELL_TRUSTED: Final = 16 * KB  # a longer text is never trusted
 SHELL_TRUSTED_WORDS: Final = 512  # keeps the judgement of a trusted text under 2 ms
 GIT_CONFIG: Final = 256 * KB  # of a repository's config; a larger one counts as naming a helper
+PROGRESS_CHARS: Final = 2_000  # of new output looked at for a progress line
+SUMMARY_CHARS: Final = 8_000  # of the end of an output looked at for a test runner's summary
+LEFT_RUNNING_NAMED: Final = 10  # process ids named in a result
+STREAM_LABELS: Final = 120  # bytes kept free for "[stderr]" and line ends between streams
 
 # -- the model wire ----------------------------------------------------------------------------------------------
 CONNECT_TIMEOUT: Final = 15.0
@@ -108,8 +121,18 @@ CRASH_REPORTS: Final = 10  # kept; the oldest go
 HISTORY_ENTRIES: Final = 1_000  # composer history on disk
 TITLE_CHARS: Final = 60  # automatic session titles
 
+TODO_ITEMS: Final = 100  # of one plan; the dock shows it whole
+TODO_CHARS: Final = 300  # of one item
+ASK_CHOICES: Final = 9  # one digit key each
+
 # -- words -------------------------------------------------------------------------------------------------------
 PROBLEM_CHARS: Final = 80  # of a wrong argument quoted back to the model
 SUBJECT_CHARS: Final = 200  # a tool card's subject before it is cut to the screen's width
 PREVIEW_LINES: Final = 3  # of a failed tool card
 ARGUMENTS_BYTES: Final = 4 * MB  # a tool call's arguments as received
+
+# -- secrets in text ---------------------------------------------------------------------------------------------
+SECRET_CHARS: Final = 6  # a shorter value is no secret worth hiding, and hiding it would hide words
+REDACT_NAME: Final = 200  # characters of a field's name, and of a value, that are looked at to know it
+REDACT_WORD: Final = 4 * KB  # of a stream: context kept, and the longest unfinished word held back
+REDACT_HELD: Final = 64 * KB  # of a stream: the longest unfinished secret held back

@@ -152,6 +152,18 @@ def running(
         process.wait()
 
 
+@contextmanager
+def alarm(deadline: float, scope: CancelScope) -> Iterator[None]:
+    """Cancel `scope` when the block is still running at `deadline` (monotonic seconds)."""
+    timer = threading.Timer(max(deadline - time.monotonic(), 0), scope.cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 # -- ending -------------------------------------------------------------------------------------------------------
 
 

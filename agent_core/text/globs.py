@@ -19,9 +19,8 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
     """
     parts: list[str] = []
     for choice in expand_braces(pattern.strip()):
-        choice = choice.removeprefix("./")
-        anchored = "/" in choice.strip("/") or choice.startswith("/")
-        choice = choice.strip("/")
+        anchored = "/" in choice.rstrip("/")
+        choice = choice.removeprefix("./").strip("/")
         if not choice:
             raise ValueError("the pattern is empty")
         parts.append(translate(choice if anchored else f"**/{choice}"))

@@ -1,0 +1,129 @@
+"""Which lines of which files match: ripgrep where it is installed, else a slower program of our own.
+
+Both are children that can be killed, both get the same files (walked and judged by the caller), and both answer with
+line numbers only; the caller reads the lines itself. So the engines differ in speed, not in what is found.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent_core import limits, process
+from agent_core.cancel import CancelScope
+from agent_core.errors import ToolFailure
+from agent_core.text.pattern import Pattern
+
+_CHILD: Final = str(Path(__file__).with_name("scan_child.py"))
+# --text: a NUL must not end the search early; the caller tells binary files itself. --max-columns: lines are not
+# needed, and a minified one must not come through the pipe.
+_RG: Final = (
+    "--no-config", "--color=never", "--no-heading", "--with-filename", "--null", "--line-number", "--max-columns=1",
+    "--text", "--no-ignore", "--hidden", "--no-messages", "--no-crlf", "--no-mmap",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    pattern: Pattern
+    root: Path
+    """Absolute; the files are given relative to it."""
+    env: Mapping[str, str]
+    cancel: CancelScope
+    ripgrep: str | None
+    """Its path; None for the engine of our own."""
+    most: int = limits.GREP_MATCHES + 1
+    """Lines wanted of one file."""
+
+
+def find_ripgrep(env: Mapping[str, str], workspace: Path) -> str | None:
+    """The rg that PATH finds, unless it lies in the workspace, where a tool may have put it."""
+    for folder in env.get("PATH", "").split(os.pathsep):
+        found = shutil.which("rg", path=folder) if os.path.isabs(folder) else None
+        if found and not Path(os.path.realpath(found)).is_relative_to(workspace):
+            return found
+    return None
+
+
+def matches(search: Search, files: Iterable[str]) -> Iterator[tuple[str, list[int]]]:
+    """Files with the numbers of their first matching lines, in the order of `files`, batch by batch.
+
+    Raises Interrupted on cancel and ToolFailure when the search takes longer than limits.GREP_SECONDS.
+    """
+    deadline = time.monotonic() + limits.GREP_SECONDS
+    for batch in _batches(files):
+        if search.ripgrep is not None:
+            found = _ripgrep(search, search.ripgrep, batch, deadline)
+        else:
+            found = _own(search, batch, deadline)
+        for file in batch:
+            if file in found:
+                yield file, sorted(found[file])
+
+
+def _batches(files: Iterable[str]) -> Iterator[list[str]]:
+    """Runs of files whose names fit on a command line, the first ones short so that early matches come early."""
+    batch: list[str] = []
+    size, most = 0, limits.SCAN_FIRST_BATCH
+    for file in files:
+        batch.append(file)
+        size += len(os.fsencode(file)) + 1
+        if len(batch) >= most or size >= limits.SCAN_BATCH_BYTES:
+            yield batch
+            batch, size, most = [], 0, most * 4
+    if batch:
+        yield batch
+
+
+def _ripgrep(search: Search, program: str, batch: list[str], deadline: float) -> dict[str, list[int]]:
+    case = "--ignore-case" if search.pattern.ignore_case else "--case-sensitive"
+    options = (program, *_RG, case, f"--max-count={search.most}", "-e")
+    found = _run(search, (*options, search.pattern.rust, "--", *_named(batch)), deadline)
+    # Lines that are not UTF-8: ripgrep sees no characters in them, so old encodings go to the other engine.
+    other = _run(search, (program, *_RG, "--max-count=1", "--invert-match", "-e", r"^(?:.*)$", "--",
+                          *_named(batch)), deadline)  # fmt: skip
+    for file in other:
+        found.pop(file, None)
+    if other:
+        found.update(_own(search, list(other), deadline))
+    return found
+
+
+def _own(search: Search, batch: list[str], deadline: float) -> dict[str, list[int]]:
+    flags = "i" if search.pattern.ignore_case else "-"
+    child = (sys.executable, "-I", "-S", "-W", "ignore", _CHILD, flags, search.pattern.python, str(search.most))
+    return _run(search, (*child, *_named(batch)), deadline)
+
+
+def _named(batch: Sequence[str]) -> list[str]:
+    return [f"./{file}" for file in batch]  # never an option, whatever the name
+
+
+def _run(search: Search, argv: Sequence[str], deadline: float) -> dict[str, list[int]]:
+    """The answer of one engine over one batch."""
+    found: dict[str, list[int]] = {}
+    env = {"PATH": search.env.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
+    late = CancelScope(search.cancel)
+    with late, process.running(argv, search.root, env, late) as child, process.alarm(deadline, late):
+        assert child.stdout is not None
+        # The pipe closes when the child is killed, so that reading ends on cancel too.
+        for line in io.BufferedReader(child.stdout):  # type: ignore[type-var]
+            name, _, rest = line.partition(b"\0")
+            number = rest.partition(b":")[0]
+            if number.isdigit():
+                found.setdefault(os.fsdecode(name).removeprefix("./"), []).append(int(number))
+    search.cancel.check()
+    if late.cancelled:
+        raise ToolFailure(
+            f"The search took longer than {limits.GREP_SECONDS:.0f} s and was stopped. "
+            "Give a path or a glob to look in less, or a simpler pattern.",
+            outcome="too slow",
+        )
+    return found

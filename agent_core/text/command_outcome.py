@@ -1,0 +1,185 @@
+"""What a command's end means, in a few words: its exit code, a test runner's summary, the lines worth showing. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Final
+
+from agent_core import limits
+
+# -- exit codes -----------------------------------------------------------------------------------------------------
+
+_NO_MATCH: Final = {1: "no match was found, which is no error"}
+_DIFFER: Final = {1: "the two differ, which is no error"}
+_FALSE: Final = {1: "the condition is false, which is no error"}
+_MEANINGS: Final[dict[str, dict[int, str]]] = {
+    **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep"), _NO_MATCH),
+    **dict.fromkeys(("diff", "cmp", "colordiff", "sdiff"), _DIFFER),
+    **dict.fromkeys(("test", "[", "[["), _FALSE),
+    "find": {1: "some folders could not be entered; what was found is still good"},
+    "git": {1: "often no error: git uses 1 for differences, no match, or nothing to do"},
+    "curl": {
+        6: "the host name could not be resolved",
+        7: "the host refused the connection",
+        22: "the server answered with an error status",
+        28: "it took too long",
+        35: "the TLS connection could not be set up",
+        60: "the server's certificate could not be verified",
+    },
+    "wget": {4: "network failure", 5: "TLS verification failed", 8: "the server answered with an error status"},
+}
+_HARMLESS: Final = (_NO_MATCH, _DIFFER, _FALSE)
+_BEFORE: Final = frozenset({"sudo", "command", "time", "nice", "nohup", "env", "exec", "builtin"})
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
+_SIGNALS: Final = {
+    129: "HUP",
+    130: "INT",
+    131: "QUIT",
+    132: "ILL",
+    134: "ABRT",
+    135: "BUS",
+    136: "FPE",
+    137: "KILL: often out of memory",
+    139: "SEGV: a crash",
+    141: "PIPE: nobody read its output",
+    143: "TERM",
+}
+
+
+def meaning(command: str, code: int) -> str | None:
+    """What `code` says when it comes from the last program of `command`; None when it says nothing special."""
+    return _codes_of(_last_program(command)).get(code)
+
+
+def is_harmless(command: str, code: int) -> bool:
+    """An exit code that answers a question (no match, files differ, false) instead of reporting a failure."""
+    codes = _codes_of(_last_program(command))
+    return any(codes is harmless for harmless in _HARMLESS) and code in codes
+
+
+def shell_meaning(code: int) -> str | None:
+    """What the shell itself says by a code, whatever the command."""
+    if code == 126:
+        return "found, but it cannot be executed"
+    if code == 127:
+        return "command not found"
+    return f"ended by signal {_SIGNALS[code]}" if code in _SIGNALS else None
+
+
+def _codes_of(program: str) -> dict[int, str]:
+    return _MEANINGS.get(program, {})
+
+
+def _last_program(command: str) -> str:
+    """The name of the program whose exit code the shell passes on; empty when that cannot be told."""
+    lexer = shlex.shlex(command.replace("\n", ";"), posix=True, punctuation_chars=True)
+    lexer.commenters = ""
+    try:
+        words = list(lexer)
+    except ValueError:  # an open quote
+        return ""
+    while words and set(words[-1]) <= set(";&"):
+        words.pop()
+    start = max((i + 1 for i, word in enumerate(words) if word and set(word) <= set(";|&(")), default=0)
+    for word in words[start:]:
+        if not _ASSIGNMENT.match(word) and word not in _BEFORE:
+            return word.rpartition("/")[2]
+    return ""
+
+
+# -- test runners ---------------------------------------------------------------------------------------------------
+
+_PYTEST: Final = re.compile(
+    r"^=* ?((?:\d+ (?:failed|passed|skipped|errors?|warnings?|xfailed|xpassed|deselected|rerun)(?:, )?)+) in [\d.]+ ?s",
+    re.MULTILINE,
+)
+_UNITTEST: Final = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s+^(OK|FAILED)(?: \((.*)\))?", re.MULTILINE)
+_CARGO: Final = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed", re.MULTILINE)
+_GO: Final = re.compile(r"^(ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\)|\[)", re.MULTILINE)
+_JEST: Final = re.compile(r"^\s*Tests:?\s+((?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$", re.MULTILINE)
+_MOCHA: Final = re.compile(r"^\s+(\d+) passing\b(?:.*\n\s+(\d+) pending)?(?:.*\n\s+(\d+) failing)?", re.MULTILINE)
+_TAP: Final = re.compile(r"^[#ℹ] (pass|fail) (\d+)$", re.MULTILINE)
+
+
+def summary(output: str) -> str:
+    """The result of the last test run in `output` ("2 failed, 14 passed"); empty when none is recognised."""
+    end = output[-limits.SUMMARY_CHARS :]
+    for read in (_pytest, _unittest, _cargo, _go, _jest, _mocha, _tap):
+        if found := read(end):
+            return found
+    return ""
+
+
+def _pytest(end: str) -> str:
+    found = _PYTEST.findall(end)
+    if not found:
+        return ""
+    parts = [part for part in found[-1].split(", ") if part and not re.search("warning|deselected", part)]
+    return ", ".join(parts)
+
+
+def _unittest(end: str) -> str:
+    found = _UNITTEST.findall(end)
+    if not found:
+        return ""
+    ran, verdict, details = found[-1]
+    bad = sum(int(n) for n in re.findall(r"(?:failures|errors)=(\d+)", details))
+    return f"{ran} passed" if verdict == "OK" else f"{bad} failed, {int(ran) - bad} passed"
+
+
+def _cargo(end: str) -> str:
+    return _counts(_CARGO.findall(end))
+
+
+def _counts(found: Sequence[tuple[str, str]]) -> str:
+    """Passed and failed over several runs, failures first."""
+    if not found:
+        return ""
+    passed, failed = sum(int(p) for p, _ in found), sum(int(f) for _, f in found)
+    return f"{failed} failed, {passed} passed" if failed else f"{passed} passed"
+
+
+def _go(end: str) -> str:
+    found = _GO.findall(end)
+    if not found:
+        return ""
+    failed = found.count("FAIL")
+    passed = len(found) - failed
+    return f"{failed} failed, {passed} ok (packages)" if failed else f"{passed} ok (packages)"
+
+
+def _jest(end: str) -> str:
+    found = _JEST.findall(end)
+    return ", ".join(part for part in re.split(r", | \| ", found[-1]) if not part.endswith("total")) if found else ""
+
+
+def _mocha(end: str) -> str:
+    found = _MOCHA.findall(end)
+    return _counts([(found[-1][0], found[-1][2] or "0")]) if found else ""
+
+
+def _tap(end: str) -> str:
+    counts = dict(_TAP.findall(end))
+    return _counts([(counts["pass"], counts["fail"])]) if {"pass", "fail"} <= counts.keys() else ""
+
+
+# -- lines worth showing ----------------------------------------------------------------------------------------------
+
+_TELLING: Final = re.compile(
+    r"^(?:E  )|\b(?:[A-Z]\w*(?:Error|Exception)\b|error(?:\[\w+\])?:|fatal:|panicked at|FAILED|FAIL:|ERROR|"
+    r"assert(?:ion)? failed|not found|No such file|Permission denied|Traceback)",
+    re.IGNORECASE,
+)
+
+
+def telling_lines(stdout: str, stderr: str, most: int = limits.PREVIEW_LINES) -> tuple[str, ...]:
+    """The lines that say most about a failure: those that name an error, else the last ones."""
+    lines = [
+        line.strip() for line in (stdout[-limits.SUMMARY_CHARS :] + "\n" + stderr[-limits.SUMMARY_CHARS :]).split("\n")
+    ]
+    lines = [line for line in lines if line]
+    telling = [line for line in lines if _TELLING.search(line[: limits.SUBJECT_CHARS])]
+    chosen = telling[-most:] if telling else lines[-most:]
+    return tuple(line[: limits.SUBJECT_CHARS] for line in dict.fromkeys(chosen))

@@ -1,0 +1,158 @@
+"""What every tool shares: reading its arguments, the path door, and the words around a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_core import files, limits
+from agent_core.errors import ToolFailure
+from agent_core.ports import Args, Effect, ToolContext
+from agent_core.safety.paths import Op, PathRules, PathVerdict, classify
+from agent_core.text import encoding
+
+# -- arguments ----------------------------------------------------------------------------------------------------
+# They have passed coercion against the tool's schema, but a tool stands by itself: a wrong one is a ToolFailure.
+
+
+def text(args: Args, name: str, default: str | None = None) -> str:
+    """A string argument. Raises ToolFailure when it is missing (without a default) or of another type."""
+    value = args.get(name)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, str):
+        raise ToolFailure(f'"{name}" must be a string.', code="invalid_arguments", outcome="invalid arguments")
+    return value
+
+
+def number(args: Args, name: str, default: int, low: int, high: int) -> int:
+    """A whole number argument, brought into low..high."""
+    value = args.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value:
+        raise ToolFailure(f'"{name}" must be a number.', code="invalid_arguments", outcome="invalid arguments")
+    return int(max(low, min(high, value)))
+
+
+def flag(args: Args, name: str) -> bool:
+    """A true or false argument, false when missing."""
+    value = args.get(name)
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise ToolFailure(f'"{name}" must be true or false.', code="invalid_arguments", outcome="invalid arguments")
+
+
+def subject(args: Args, *names: str) -> str:
+    """The first of these arguments that is there, as a card's subject. Bears any arguments."""
+    for name in names:
+        value = args.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def paths_effect(kind: str, args: Args, default: str = "") -> Effect:
+    """The effect of a tool whose argument "path" says what it touches."""
+    path = args.get("path")
+    known = path if isinstance(path, str) and path else default
+    return Effect("write" if kind == "write" else "read", (known,) if known else ())
+
+
+# -- schemas ------------------------------------------------------------------------------------------------------
+
+
+def schema(required: Sequence[str], **properties: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of a tool's arguments."""
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def prop(type_: str, description: str = "", **more: Any) -> dict[str, Any]:
+    return {"type": type_, **({"description": description} if description else {}), **more}
+
+
+# -- paths and files ----------------------------------------------------------------------------------------------
+
+
+def rules(ctx: ToolContext) -> PathRules:
+    return PathRules(ctx.workspace, ctx.home, ctx.data_home, ctx.read_paths)
+
+
+def judged(op: Op, path: str, ctx: ToolContext) -> PathVerdict:
+    """The verdict on a path that is allowed or may be asked about. Raises ToolFailure when it is denied."""
+    verdict = classify(op, path, rules(ctx))
+    if verdict.verdict == "deny":
+        raise ToolFailure(verdict.text, code="denied", outcome="refused", rule=verdict.rule)
+    return verdict
+
+
+def path_verdict(verdict: PathVerdict) -> dict[str, Any]:
+    """The fields of Prepared that carry a verdict on."""
+    return {"path_verdict": "ask" if verdict.verdict == "ask" else "allow", "path_rule": verdict.rule}
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A text file as it is now."""
+
+    verdict: PathVerdict
+    digest: str
+    decoded: encoding.Decoded
+
+    @property
+    def lines(self) -> list[str]:
+        """Without line ends; no empty one after the last."""
+        plain = self.decoded.text.replace("\r\n", "\n")
+        lines = plain.split("\r" if self.decoded.newline == "\r" else "\n")
+        return lines if lines[-1] else lines[:-1]
+
+
+def read_text(verdict: PathVerdict, path_rules: PathRules) -> TextFile:
+    """The content of a text file. Raises ToolFailure as files.read does, or with code "binary"."""
+    content = files.read(verdict, path_rules, limits.READ_FILE)
+    try:
+        decoded = encoding.decode(content.data)
+    except ToolFailure as failure:
+        raise ToolFailure(f"{verdict.shown}: {failure.text}", code=failure.code, outcome=failure.outcome) from None
+    return TextFile(verdict, content.digest, decoded)
+
+
+def check_seen(verdict: PathVerdict, digest: str, ctx: ToolContext) -> None:
+    """Refuse to change a file whose present content the model has not seen."""
+    seen = ctx.files.seen(verdict.path)
+    if seen is None:
+        raise ToolFailure(
+            f"{verdict.shown} exists and you have not read it. Read it first, then change it.",
+            code="unseen_file",
+            outcome="not read yet",
+        )
+    if seen != digest:
+        raise ToolFailure(
+            f"{verdict.shown} has changed since you read it (by the user, a command or another program). "
+            "Nothing was written. Read it again and make your change to what is there now.",
+            code="stale_file",
+            outcome="changed meanwhile",
+        )
+
+
+# -- words --------------------------------------------------------------------------------------------------------
+
+
+def count(n: int, noun: str, plural: str = "") -> str:
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def cut_line(line: str, limit: int) -> str:
+    """`line`, cut with a note when it is longer than `limit` characters."""
+    return line if len(line) <= limit else f"{line[:limit]} ... [{len(line) - limit:,} more characters]"
+
+
+def bounded(lines: Sequence[str], limit: int) -> int:
+    """How many of `lines` fit into `limit` bytes, line ends included."""
+    used = 0
+    for number_, line in enumerate(lines):
+        used += len(line.encode("utf-8", "replace")) + 1
+        if used > limit:
+            return number_
+    return len(lines)

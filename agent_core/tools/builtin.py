@@ -1,0 +1,24 @@
+"""The built-in tools, in the order in which a model sees them."""
+
+from __future__ import annotations
+
+from agent_core.ports import Tool
+
+from . import ask, command, edit, glob, grep, listing, plan, read, write
+
+
+def builtin_tools() -> tuple[Tool, ...]:
+    """Every built-in tool; the order never changes, so that a prompt's beginning stays the same."""
+    return (
+        read.TOOL,
+        write.TOOL,
+        edit.TOOL,
+        listing.TOOL,
+        grep.TOOL,
+        glob.TOOL,
+        command.TOOL,
+        plan.TODO_WRITE_TOOL,
+        plan.TODO_READ_TOOL,
+        ask.TOOL,
+        plan.EXIT_PLAN_TOOL,
+    )

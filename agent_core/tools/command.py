@@ -1,0 +1,154 @@
+"""run_command: a shell command, run to its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from agent_core import limits
+from agent_core.errors import ToolFailure
+from agent_core.names import RUN_COMMAND
+from agent_core.ports import Args, CommandAction, Effect, ExecResult, Prepared, Tool, ToolContext, ToolOutput
+from agent_core.text import command_outcome
+from agent_core.text.ansi import clean
+from agent_core.text.clamp import clamp
+
+from . import base
+
+
+def _prepare(args: Args, ctx: ToolContext) -> Prepared:
+    command = base.text(args, "command")
+    if not command.strip():
+        raise ToolFailure("The command is empty.", outcome="invalid arguments")
+    try:
+        size = len(command.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise ToolFailure(
+            "The command holds half a character (a lone surrogate).", outcome="invalid arguments"
+        ) from None
+    if "\0" in command or size > limits.COMMAND_BYTES:
+        raise ToolFailure(
+            f"A command has no NUL and at most {limits.COMMAND_BYTES // limits.KB} KB. "
+            "Write a script with write_file and run that.",
+            outcome="invalid arguments",
+        )
+    folder = _folder(base.text(args, "cwd", ".") or ".", ctx)
+    timeout = base.number(args, "timeout", round(ctx.command_timeout), 1, int(limits.COMMAND_TIMEOUT_MAX))
+    return Prepared(CommandAction(command, str(folder)), lambda: _run(command, folder, float(timeout), ctx))
+
+
+def _folder(path: str, ctx: ToolContext) -> Path:
+    verdict = base.judged("read", path, ctx)
+    if not verdict.path.is_relative_to(ctx.workspace):
+        raise ToolFailure(
+            f"cwd must lie in the workspace; {verdict.shown} does not. The command itself may name other places.",
+            outcome="invalid arguments",
+        )
+    if not verdict.path.is_dir():
+        raise ToolFailure(f"cwd: {verdict.shown} is not a folder.", outcome="invalid arguments")
+    return verdict.path
+
+
+def _run(command: str, folder: Path, timeout: float, ctx: ToolContext) -> ToolOutput:
+    try:
+        result = ctx.backend.execute(
+            command, folder, timeout=timeout, env=ctx.env, cancel=ctx.cancel, on_output=_progress(ctx.progress)
+        )
+    except OSError as error:
+        raise ToolFailure(
+            f"The command could not be started: {error.strerror or error}.", code="not_started"
+        ) from error
+    return shown(command, result, timeout)
+
+
+def _progress(show: Callable[[str], None]) -> Callable[[str], None]:
+    """A sink that shows the newest line of the output, now and then."""
+    next_time = time.monotonic() + limits.COMMAND_PROGRESS_EVERY
+
+    def on_output(text: str) -> None:
+        nonlocal next_time
+        now = time.monotonic()
+        if now < next_time:
+            return
+        lines = [line for line in clean(text[-limits.PROGRESS_CHARS :]).split("\n") if line.strip()]
+        if lines:
+            next_time = now + limits.COMMAND_PROGRESS_EVERY
+            show(lines[-1].strip()[: limits.SUBJECT_CHARS])
+
+    return on_output
+
+
+def shown(command: str, result: ExecResult, timeout: float) -> ToolOutput:
+    """The result of a command for the model and for its card."""
+    stdout, stderr = clean(result.stdout).strip("\n"), clean(result.stderr).strip("\n")
+    ok = result.exit_code == 0 or (
+        result.exit_code is not None and command_outcome.is_harmless(command, result.exit_code)
+    )
+    head = _how_it_ended(command, result, timeout)
+    parts = [head, *_streams(stdout, stderr, limits.TOOL_RESULT - len(head.encode()) - limits.NOTE_BYTES)]
+    if result.left_running:
+        pids = ", ".join(map(str, result.left_running[: limits.LEFT_RUNNING_NAMED]))
+        parts.append(f"[still running when the command had ended, and ended with it: process {pids}]")
+    return ToolOutput(
+        "\n".join(parts),
+        _outcome(result, stdout, stderr),
+        ok,
+        effect="done" if result.exit_code is not None else "unknown",
+        preview=() if ok else command_outcome.telling_lines(stdout, stderr),
+    )
+
+
+def _how_it_ended(command: str, result: ExecResult, timeout: float) -> str:
+    took = f"{result.seconds:.1f} s"
+    if result.interrupted:
+        return f"[interrupted] The user stopped the command after {took}; what it had done by then is done."
+    if result.timed_out:
+        return (
+            f"[timed out] The command did not end within {timeout:.0f} s and was ended. Ask for a longer timeout "
+            f"(at most {limits.COMMAND_TIMEOUT_MAX:.0f}) only if it needs the time; it may have waited for input."
+        )
+    if result.exit_code is None:
+        return f"ended by signal {result.signal} after {took}"
+    meaning = command_outcome.shell_meaning(result.exit_code) or command_outcome.meaning(command, result.exit_code)
+    return f"exit code {result.exit_code} ({meaning + ', ' if meaning else ''}{took})"
+
+
+def _streams(stdout: str, stderr: str, room: int) -> list[str]:
+    """Both streams within `room` bytes. Errors matter most: they get up to half, more when the rest is short."""
+    out_size, err_size = len(stdout.encode("utf-8", "replace")), len(stderr.encode("utf-8", "replace"))
+    room -= limits.STREAM_LABELS
+    err_room = max(room // 2, room - out_size)
+    parts = []
+    if stdout:
+        parts.append(clamp(stdout, room - min(err_size, err_room), "both"))
+    if stderr:
+        parts += ["[stderr]", clamp(stderr, err_room, "both")]
+    return parts or ["(no output)"]
+
+
+def _outcome(result: ExecResult, stdout: str, stderr: str) -> str:
+    if result.interrupted:
+        return "stopped"
+    if result.timed_out:
+        return "timed out"
+    if result.exit_code is None:
+        return f"signal {result.signal}"
+    return command_outcome.summary(f"{stdout}\n{stderr}") or f"exit {result.exit_code}"
+
+
+TOOL = Tool(
+    RUN_COMMAND,
+    "Run a shell command (sh -c) and wait for it. No input, no terminal; each call starts anew, so cd does not last. "
+    "For files prefer the file tools.",
+    base.schema(
+        ["command"],
+        command=base.prop("string"),
+        cwd=base.prop("string", "Folder in the workspace to run in"),
+        timeout=base.prop("integer", "Seconds, at most 600; default 180"),
+        description=base.prop("string", "What it is for, in a few words"),
+    ),
+    lambda args: Effect("command"),
+    lambda args: base.subject(args, "command"),
+    _prepare,
+)

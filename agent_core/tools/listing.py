@@ -1,0 +1,90 @@
+"""list_dir: what lies in a folder."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from itertools import islice
+from pathlib import Path
+
+from agent_core import limits
+from agent_core.errors import ToolFailure
+from agent_core.names import LIST_DIR
+from agent_core.ports import Args, Prepared, ReadAction, Tool, ToolContext, ToolOutput
+from agent_core.safety.paths import printable
+from agent_core.workspace import ignore_for
+
+from . import base
+
+
+def _prepare(args: Args, ctx: ToolContext) -> Prepared:
+    verdict = base.judged("read", base.text(args, "path", ".") or ".", ctx)
+    return Prepared(ReadAction(verdict.shown), lambda: _list(verdict.path, verdict.shown), **base.path_verdict(verdict))
+
+
+def _list(folder: Path, shown: str) -> ToolOutput:
+    try:
+        with os.scandir(folder) as scan:
+            found = list(islice(scan, limits.WALK_FILES))
+    except FileNotFoundError:
+        raise ToolFailure(f"{shown} does not exist.", code="missing", outcome="not found") from None
+    except NotADirectoryError:
+        raise ToolFailure(f"{shown} is a file; read it with read_file.", code="not_a_folder") from None
+    except OSError as error:
+        raise ToolFailure(f"{shown} cannot be listed: {error.strerror}.", code="unreadable") from error
+    ignore = ignore_for(str(folder))
+    entries = sorted((not _is_folder(entry), entry.name, entry) for entry in found)
+    lines = [
+        _line(entry) + (" (ignored)" if ignore.ignores(entry.path, not is_file) else "")
+        for is_file, _, entry in entries[: limits.LIST_ENTRIES]
+    ]
+    fits = base.bounded(lines, limits.TOOL_RESULT - limits.NOTE_BYTES)
+    if fits < len(found):
+        lines[fits:] = [f"[{fits:,} of {base.count(len(found), 'entry', 'entries')}; use glob to narrow it down]"]
+    outcome = base.count(len(found), "entry", "entries")
+    return ToolOutput("\n".join(lines) if lines else "(the folder is empty)", outcome)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _line(entry: os.DirEntry[str]) -> str:
+    name = printable(entry.name)
+    try:
+        status = entry.stat(follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            return f"{name}/"
+        if stat.S_ISLNK(status.st_mode):
+            return f"{name} -> {printable(os.readlink(entry.path))}"
+        if not stat.S_ISREG(status.st_mode):
+            return f"{name} (device, pipe or socket)"
+        return f"{name}  {size(status.st_size)}"
+    except OSError:
+        return f"{name} (gone)"
+
+
+def size(number: int) -> str:
+    """A file's size for reading: "812 B", "1.2 KB", "3.4 MB"."""
+    if number < limits.KB:
+        return f"{number} B"
+    return f"{number / limits.KB:.1f} KB" if number < limits.MB else f"{number / limits.MB:.1f} MB"
+
+
+def join(folder: str, relative: str) -> str:
+    """A path below a folder that is shown as `folder`, as the model may use it again."""
+    return printable(relative) if folder == "." else posixpath.join(folder, printable(relative))
+
+
+TOOL = Tool(
+    LIST_DIR,
+    "List a folder: folders first, then files with their sizes. What .gitignore names is marked.",
+    base.schema([], path=base.prop("string", "Default: the workspace")),
+    lambda args: base.paths_effect("read", args, "."),
+    lambda args: base.subject(args, "path") or ".",
+    _prepare,
+)

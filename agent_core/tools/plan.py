@@ -1,0 +1,112 @@
+"""todo_write, todo_read: the session's list of steps. exit_plan: a plan, put before the person."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from agent_core import limits
+from agent_core.errors import ToolFailure
+from agent_core.names import EXIT_PLAN, TODO_READ, TODO_WRITE
+from agent_core.ports import Args, Effect, NoAction, Prepared, Question, TodoItem, Tool, ToolContext, ToolOutput
+
+from . import base
+
+Status = Literal["pending", "in_progress", "completed", "cancelled"]
+_MARKS: Final[dict[Status, str]] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
+
+
+def _prepare_write(args: Args, ctx: ToolContext) -> Prepared:
+    items = _items(args)
+
+    def run() -> ToolOutput:
+        ctx.todos.write(items)
+        return _shown(items)
+
+    return Prepared(NoAction(), run)
+
+
+def _items(args: Args) -> tuple[TodoItem, ...]:
+    given = args.get("items")
+    if not isinstance(given, list):
+        raise ToolFailure('"items" must be a list of {text, status}.', outcome="invalid arguments")
+    if len(given) > limits.TODO_ITEMS:
+        raise ToolFailure(f"At most {limits.TODO_ITEMS} items; join some.", outcome="invalid arguments")
+    items = []
+    for number, item in enumerate(given, 1):
+        if not isinstance(item, dict) or not isinstance(item.get("text"), str) or not item["text"].strip():
+            raise ToolFailure(f"Item {number} needs a text.", outcome="invalid arguments")
+        wanted = item.get("status") or "pending"
+        status = next((known for known in _MARKS if known == wanted), None)
+        if status is None:
+            raise ToolFailure(f"Item {number}: status is one of {', '.join(_MARKS)}.", outcome="invalid arguments")
+        items.append(TodoItem(" ".join(item["text"].split())[: limits.TODO_CHARS], status))
+    return tuple(items)
+
+
+def _prepare_read(args: Args, ctx: ToolContext) -> Prepared:
+    return Prepared(NoAction(), lambda: _shown(ctx.todos.read()))
+
+
+def _shown(items: tuple[TodoItem, ...]) -> ToolOutput:
+    if not items:
+        return ToolOutput("The list is empty.", "empty")
+    done = sum(item.status == "completed" for item in items)
+    lines = [f"{_MARKS[item.status]} {item.text}" for item in items]
+    return ToolOutput("\n".join(lines), f"{done} of {len(items)} done")
+
+
+def _prepare_exit(args: Args, ctx: ToolContext) -> Prepared:
+    plan = base.text(args, "plan").strip()
+    if not plan:
+        raise ToolFailure("The plan is empty. Write what will be done, step by step.", outcome="invalid arguments")
+
+    def run() -> ToolOutput:
+        question = Question("plan", "Approve the plan", text=plan, decisions=("once", "refuse"), call_id=ctx.call_id)
+        reply = ctx.asker.ask(question, ctx.cancel)
+        words = f" The user adds: {reply.text}" if reply.text else ""
+        if reply.decision != "refuse":
+            ctx.set_mode("ask")
+            return ToolOutput(f"The plan is approved and plan mode is over. Carry it out now.{words}", "approved")
+        if reply.by != "person":
+            return ToolOutput(
+                "Nobody answered, so the plan is not approved and plan mode goes on. "
+                "End your turn with the plan as your answer.",
+                "not answered",
+                ok=False,
+            )
+        reason = f" The user says: {reply.text}" if reply.text else ""
+        return ToolOutput(f"The plan is not approved; stay in plan mode and revise it.{reason}", "not approved")
+
+    return Prepared(NoAction(), run)
+
+
+TODO_WRITE_TOOL = Tool(
+    TODO_WRITE,
+    "Keep the list of steps of a larger task; each call replaces the whole list. One item in_progress at a time.",
+    base.schema(
+        ["items"],
+        items=base.prop(
+            "array",
+            items=base.schema(
+                ["text", "status"], text={"type": "string"}, status={"type": "string", "enum": list(_MARKS)}
+            ),
+        ),
+    ),
+    lambda args: Effect("none"),
+    lambda args: base.count(len(args["items"]), "item") if isinstance(args.get("items"), list) else "",
+    _prepare_write,
+)
+
+TODO_READ_TOOL = Tool(
+    TODO_READ, "Read the list of steps.", base.schema([]), lambda args: Effect("none"), lambda args: "", _prepare_read
+)
+
+EXIT_PLAN_TOOL = Tool(
+    EXIT_PLAN,
+    "Show the user your finished plan and ask to carry it out. Only for plans, not for questions.",
+    base.schema(["plan"], plan=base.prop("string", "The whole plan in Markdown")),
+    lambda args: Effect("person"),
+    lambda args: next((line.strip("# ") for line in base.subject(args, "plan").split("\n") if line.strip("# ")), ""),
+    _prepare_exit,
+    modes=("plan",),
+)

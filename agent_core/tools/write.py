@@ -1,0 +1,71 @@
+"""write_file: a whole new content for a file, new or old."""
+
+from __future__ import annotations
+
+from agent_core import files
+from agent_core.errors import ToolFailure
+from agent_core.messages import clean_surrogates
+from agent_core.names import WRITE_FILE
+from agent_core.ports import Args, EditAction, NoAction, Prepared, Tool, ToolContext, ToolOutput
+from agent_core.safety.paths import PathVerdict
+from agent_core.text import diff, encoding
+
+from . import base
+
+
+def _prepare(args: Args, ctx: ToolContext) -> Prepared:
+    verdict = base.judged("write", base.text(args, "path"), ctx)
+    content = clean_surrogates(base.text(args, "content"))
+    try:
+        old = base.read_text(verdict, base.rules(ctx))
+    except ToolFailure as failure:
+        if failure.code != "missing":
+            raise
+        return _creation(verdict, content, ctx)
+    base.check_seen(verdict, old.digest, ctx)
+    # A model writes plain line ends; the file keeps its own, with its encoding and byte order mark.
+    return replacement(old, encoding.fit_newlines(content, old.decoded), ctx)
+
+
+def _creation(verdict: PathVerdict, content: str, ctx: ToolContext) -> Prepared:
+    change = diff.build(verdict.shown, None, content)
+
+    def run() -> ToolOutput:
+        data = encoding.encode(content, encoding.UTF8)
+        files.write(verdict, base.rules(ctx), data, None)
+        ctx.files.saw(verdict.path, files.digest(data))
+        lines = base.count(change.added, "line")
+        return ToolOutput(f"Created {verdict.shown} ({lines}).", f"new, {lines}", effect="done", diffs=(change,))
+
+    return Prepared(EditAction((change,)), run, **base.path_verdict(verdict))
+
+
+def replacement(old: base.TextFile, new: str, ctx: ToolContext, note: str = "") -> Prepared:
+    """The call that puts `new` (with the line ends it shall have) in place of the content of `old`.
+
+    Raises ToolFailure when the file's encoding lacks a character of it.
+    """
+    verdict = old.verdict
+    data = encoding.encode(new, old.decoded)
+    change = diff.build(verdict.shown, old.decoded.text, new)
+    if files.digest(data) == old.digest:
+        same = ToolOutput(f"{verdict.shown} has exactly this content already; nothing was written.", "no change")
+        return Prepared(NoAction(), lambda: same)
+
+    def run() -> ToolOutput:
+        files.write(verdict, base.rules(ctx), data, old.digest)
+        ctx.files.saw(verdict.path, files.digest(data))
+        stat = diff.stat(change)
+        return ToolOutput(f"Changed {verdict.shown} ({stat}).{note}", stat, effect="done", diffs=(change,))
+
+    return Prepared(EditAction((change,)), run, **base.path_verdict(verdict))
+
+
+TOOL = Tool(
+    WRITE_FILE,
+    "Write a whole file: a new one, or all of an existing one that you have read. To change parts, use edit_file.",
+    base.schema(["path", "content"], path=base.prop("string"), content=base.prop("string")),
+    lambda args: base.paths_effect("write", args),
+    lambda args: base.subject(args, "path"),
+    _prepare,
+)
