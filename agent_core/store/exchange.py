@@ -1,0 +1,131 @@
+"""A session as a document: Markdown to read, JSON to keep. Pure: rows and messages in, text out."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from agent_core import messages
+from agent_core.messages import FileDiff, Message, ToolCall, ToolResult
+from agent_core.names import APP
+from agent_core.store.sessions import SessionRow
+
+FORMAT: Final = f"{APP}/session"
+FORMAT_VERSION: Final = 1
+
+_SIGNS: Final = {"add": "+", "remove": "-", "same": " "}
+# Exported text may be shown by `cat`: what would act on a terminal, or turn the reading direction, is spelled out.
+_UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def export_json(row: SessionRow, conversation: Sequence[Message]) -> str:
+    """The session with every field of every message; `messages.from_json` reads each one back."""
+    document = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "session": {
+            "id": row.id,
+            "title": row.title,
+            "workspace": row.workspace,
+            "model": row.model,
+            "provider": row.provider,
+            "mode": row.mode,
+            "created": row.created,
+            "updated": row.updated,
+            "prompt_tokens": row.prompt_tokens,
+            "completion_tokens": row.completion_tokens,
+        },
+        "messages": [messages.to_json(message) for message in conversation],
+    }
+    return messages.clean_surrogates(json.dumps(document, ensure_ascii=False, indent=2)) + "\n"
+
+
+def export_markdown(row: SessionRow, conversation: Sequence[Message]) -> str:
+    """The session as a document for people: each message under a heading, calls with their arguments and results."""
+    facts = {
+        "Workspace": row.workspace,
+        "Model": row.model,
+        "Mode": row.mode,
+        "Started": _time(row.created),
+        "Last used": _time(row.updated),
+        "Session": row.id,
+    }
+    parts = [f"# {_one_line(row.title) or 'Untitled session'}"]
+    parts.append("\n".join(f"- {name}: {_one_line(value)}" for name, value in facts.items() if value))
+    calls: dict[str, ToolCall] = {}
+    for message in conversation:
+        calls |= {call.id: call for call in message.tool_calls}
+        parts += _message(message, calls)
+    return _safe("\n\n".join(parts)) + "\n"
+
+
+def _message(message: Message, calls: Mapping[str, ToolCall]) -> list[str]:
+    """The paragraphs of one message."""
+    if message.result is not None:
+        return _result(message.result, calls.get(message.result.call_id))
+    if message.role == "system":
+        return []
+    heading = "Assistant" if message.role == "assistant" else "You"
+    notes = [
+        "summary" if message.origin == "summary" else "",
+        "while it was working" if message.origin == "steer" else "",
+        "stopped" if message.interrupted else "",
+    ]
+    note = ", ".join(n for n in notes if n)
+    out = []
+    if message.reasoning.strip():
+        out.append(_quote(message.reasoning))
+    if message.text.strip():
+        out.append(message.text.strip("\n"))
+    out += [f"[image: {_one_line(part.media_type)}]" for part in message.parts]
+    return [f"## {heading}{f' ({note})' if note else ''}", *out] if out else []
+
+
+def _result(result: ToolResult, call: ToolCall | None) -> list[str]:
+    """A call and what came of it. They are told together, in the order in which the results were stored."""
+    state = _one_line(result.outcome) or ("done" if result.ok else "failed")
+    out = [f"### {_one_line(result.name)}: {state}"]
+    if call is not None and call.arguments:
+        out.append(_fence(json.dumps(dict(call.arguments), ensure_ascii=False, indent=2), "json"))
+    for diff in result.diffs:
+        out.append(_fence(_diff(diff), "diff"))
+    if result.text.strip():
+        out.append(_fence(result.text.strip("\n"), "text"))
+    return out
+
+
+def _diff(diff: FileDiff) -> str:
+    lines = [f"{diff.path}: {diff.change}, {diff.added} added, {diff.removed} removed"]
+    for hunk in diff.hunks:
+        lines.append(f"@@ -{hunk.old_start} +{hunk.new_start} @@ {hunk.heading}".rstrip())
+        lines += [_SIGNS[line.kind] + line.text for line in hunk.lines]
+    if diff.omitted_lines:
+        lines.append(f"... {diff.omitted_lines} more lines")
+    return "\n".join(lines)
+
+
+def _fence(text: str, language: str) -> str:
+    """`text` in a code block whose fence is longer than any in it."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _quote(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _time(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
+
+
+def _safe(text: str) -> str:
+    text = messages.clean_surrogates(text).replace("\r\n", "\n")
+    return _UNSAFE.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
