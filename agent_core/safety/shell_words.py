@@ -1,8 +1,9 @@
 """A shell parser: text in, commands out; nothing is expanded or run.
 
-It reads what bash and POSIX shells read: quotes, escapes, line joins, comments, expansions, substitutions, here-documents,
-redirections, pipelines, groups, loops, conditionals, cases and functions. It never raises: a shell runs the lines before
-a syntax error, so the parser notes the error, steps over it and goes on. `Script.ok` says whether it understood all.
+It reads what bash and POSIX shells read: quotes, escapes, line joins, comments, expansions, substitutions,
+here-documents, redirections, pipelines, groups, loops, conditionals, cases and functions. It never raises: a shell runs
+the lines before a syntax error, so the parser notes the error, steps over it and goes on. `Script.ok` says whether it
+understood all.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ _ASSIGN: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^]]*\])?\+?=")
 _REDIRECT: Final = re.compile(r"(?:[0-9]+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<>|<&|>>|>&|>\||<|>)|(&>>|&>)")
 _OPERATOR: Final = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|\n]")
 _ANSI_C: Final = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.S)
-_ANSI_C_LETTERS: Final = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}  # fmt: skip
+_ANSI_C_LETTERS: Final = dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True))
 
 _SKIPPED: Final = frozenset({"then", "else", "elif", "do", "!"})
 _CLOSERS: Final = frozenset({"fi", "done", "esac", "}"})
@@ -351,10 +352,15 @@ class _Parser:
 
     def function(self, name: str) -> Function:
         self.blanks(lines=True)
-        if self.at >= len(self.text):
+        self.depth += 1
+        self.deep |= self.depth > limits.SHELL_DEPTH
+        if self.at >= len(self.text) or self.deep:
             self.ok = False
+            self.at = len(self.text)
             return Function(name, ())
-        return Function(name, (Pipeline((self.command(),), False),))
+        body = self.command()
+        self.depth -= 1
+        return Function(name, (Pipeline((body,), False),))
 
     def skip_empty_parentheses(self) -> bool:
         match = re.compile(r"[ \t]*\([ \t]*\)").match(self.text, self.at)
@@ -376,9 +382,8 @@ class _Parser:
             assign = None if words else _ASSIGN.match(self.text, self.at)
             if assign:
                 self.at = assign.end()
-                assigns.append(
-                    (assign[1], self.array() if self.text.startswith("(", self.at) else self.word() or Word(()))
-                )
+                value = self.array() if self.text.startswith("(", self.at) else self.word()
+                assigns.append((assign[1], value or Word(())))
                 continue
             word = self.word()
             if word is None:
@@ -541,9 +546,8 @@ class _Parser:
         elif char == "\\":
             following = self.text[self.at + 1 : self.at + 2]
             if following != "\n":
-                parts.append(
-                    Text(following if following and following in "$`\\" + escapable else char + following, True)
-                )
+                escaped = following and following in "$`\\" + escapable
+                parts.append(Text(following if escaped else char + following, True))
             self.at += 2
         elif char == "$":
             self.dollar(parts, quoted=True)
