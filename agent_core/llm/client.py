@@ -15,7 +15,7 @@ from agent_core.errors import Interrupted, ProviderError
 from agent_core.llm import chat_completions, retry
 from agent_core.llm.assemble import ReplyBuilder
 from agent_core.llm.body import BodyReader
-from agent_core.llm.exchange import Broken, Exchange, Head, Link, Silence, pieces
+from agent_core.llm.exchange import Broken, Exchange, Head, Link, Silence, pieces, tls
 from agent_core.llm.providers import Endpoint, ProviderOptions, is_loopback, url_of
 from agent_core.ports import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
 from agent_core.version import __version__
@@ -198,6 +198,7 @@ class ChatClient:
         timeout = httpx.Timeout(idle + limits.CONNECT_TIMEOUT, connect=self._options.connect_timeout)
         http = httpx.Client(
             transport=self._transport,
+            verify=tls(self._endpoint.base_url.partition(":")[0]),
             timeout=timeout,
             trust_env=not is_loopback(self._endpoint.base_url),  # no proxy stands between a machine and itself
             follow_redirects=False,

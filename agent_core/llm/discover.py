@@ -58,12 +58,15 @@ def check(endpoint: Endpoint, timeout: float = limits.HEALTH_TIMEOUT) -> Health:
     import httpx
 
     from agent_core.llm.client import request_headers
+    from agent_core.llm.exchange import tls
 
     key = endpoint.key.reveal() if endpoint.key else ""
     url = url_of(endpoint.base_url, "models")
     try:
         with (
-            httpx.Client(timeout=timeout, trust_env=not is_loopback(endpoint.base_url)) as client,
+            httpx.Client(
+                timeout=timeout, verify=tls(url.partition(":")[0]), trust_env=not is_loopback(endpoint.base_url)
+            ) as client,
             client.stream("GET", url, headers=request_headers(endpoint)) as response,
         ):
             body = _bounded(response, time.monotonic() + timeout)

@@ -7,7 +7,9 @@ thread is left to end by itself; what it still gets is thrown away.
 
 from __future__ import annotations
 
+import functools
 import socket
+import ssl
 import threading
 import time
 from collections import deque
@@ -29,6 +31,16 @@ class Head:
 
     status: int
     headers: Mapping[str, str]
+
+
+@functools.cache
+def tls(scheme: str) -> ssl.SSLContext:
+    """What a client for `scheme` trusts. Reading the certificates takes longer than many a request: once a process."""
+    import httpx
+
+    if scheme == "https":
+        return httpx.create_ssl_context()
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody, and is not needed
 
 
 class Silence(Exception):
