@@ -12,6 +12,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import lru_cache, partial
 from itertools import accumulate
+from typing import NamedTuple
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from nanoherm_tui import limits
@@ -101,15 +102,27 @@ def visible(line: str) -> str:
     return "".join(out)
 
 
-def code_rows(line: str, cells: int | None) -> tuple[list[CharRange], int]:
-    """Where one line of code breaks (None: nowhere), and how deep its further rows hang.
+class Piece(NamedTuple):
+    """A part of a line of code that has a row of its own."""
 
-    A blank that would begin a further row is left out: it is where the line was broken.
-    """
+    start: int
+    end: int
+    hang: int
+    """Blanks before it."""
+    join: str
+    """What stood between it and the piece before."""
+
+
+def code_rows(line: str, cells: int | None) -> list[Piece]:
+    """The pieces of one line of code in rows of `cells` (None: it is not wrapped)."""
     if cells is None:
-        return [(0, len(line))], 0
+        return [Piece(0, len(line), 0, "\n")]
     parts, hang = wrap_code_spans(line, max(cells, NARROWEST))
-    return [(a + 1 if n and line[a : a + 1] == " " else a, b) for n, (a, b) in enumerate(parts)], hang
+    pieces = [Piece(*parts[0], 0, "\n")]
+    for start, end in parts[1:]:
+        blank = line.startswith(" ", start)  # where the line was broken: it begins no row
+        pieces.append(Piece(start + blank, end, hang, " " * blank))
+    return pieces
 
 
 @lru_cache(maxsize=64)
@@ -186,9 +199,14 @@ def _heading(diff: FileDiff, cells: int, *, wrap: bool) -> list[Row]:
     room = max(cells - 1 - sum(width(s.text) for s in (*counts, *tail)), 2)
     if not wrap:
         return [Row((Span(cut_path(path, room), bold=True), *tail), counts)]
-    parts, hang = code_rows(path, room)
-    first, *rest = [Span(" " * (hang if index else 0) + path[a:b], bold=True) for index, (a, b) in enumerate(parts)]
-    return [Row((first, *tail), counts), *(Row((span,)) for span in rest)]
+    rows: list[Row] = []
+    for piece in code_rows(path, room):
+        name = Span(" " * piece.hang + path[piece.start : piece.end], bold=True)
+        first = not rows
+        rows.append(
+            Row((name, *tail) if first else (name,), counts if first else (), margin=piece.hang, join=piece.join)
+        )
+    return rows
 
 
 def _gap(lines: int, digits: int) -> Row:
@@ -219,19 +237,18 @@ class _HunkRows:
     def rows(self, key: str) -> Iterator[Row]:
         for index, line in enumerate(self._lines):
             ground = _GROUND[line.kind]
-            parts, hang = code_rows(self._texts[index], self._cells if self._wrap else None)
-            for part, (start, end) in enumerate(parts):
-                left = partial(self._left, index, start, end, hang if part else 0, first=not part)
-                yield Row(left, bg=ground, key=key)
+            for piece in code_rows(self._texts[index], self._cells if self._wrap else None):
+                left = partial(self._left, index, piece)
+                yield Row(left, bg=ground, key=key, margin=self._digits + 3 + piece.hang, join=piece.join)
                 key = ""
 
-    def _left(self, index: int, start: int, end: int, hang: int, *, first: bool) -> Spans:
+    def _left(self, index: int, piece: Piece) -> Spans:
         line, text = self._lines[index], self._texts[index]
         ground = _GROUND[line.kind]
-        spans = list(self._margin(line) if first else (Span(" " * (self._digits + 3 + hang)),))
+        spans = list(self._margin(line)) if piece.join == "\n" else [Span(" " * (self._digits + 3 + piece.hang))]
         words = self._changed().get(index, ()) if line.kind != "same" else ()
         word_ground = _WORD_GROUND.get(line.kind, ground)
-        for a, b, tone in _filled(self._coloured(index), start, end):
+        for a, b, tone in _filled(self._coloured(index), piece.start, piece.end):
             for c, d, inside in _split(a, b, words):
                 spans.append(Span(text[c:d], tone[0], word_ground if inside else ground, bold=tone[1]))
         return tuple(spans)

@@ -24,6 +24,7 @@ TABS: Final[tuple[Tab, ...]] = ("result", "diff", "plan")
 class Dock(RowsView):
     """Each tab keeps its place. Nothing is painted when what is shown has not changed."""
 
+    ALLOW_SELECT = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "turn(-1)", show=False),
         Binding("right", "turn(1)", show=False),

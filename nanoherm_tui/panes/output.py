@@ -28,14 +28,17 @@ def result_rows(result: Result, cells: int) -> list[Row]:
         if result.ok
         else Span(sym("failed"), "fail", bold=True, mark=True)
     )
-    rows = [Row((mark, Span(" " + one_line(result.name), "muted"), *_failed(result)))]
-    rows += [Row((Span("  " + line, bold=True),)) for line in wrap(clean(result.subject), cells - 2) if line.strip()]
+    rows = [Row((mark, Span(" " + one_line(result.name), "muted"), *_failed(result)), margin=2)]
+    subject = [line for line in wrap(clean(result.subject), cells - 2) if line.strip()]
+    rows += [Row((Span("  " + line, bold=True),), margin=2) for line in subject]
     rows.append(BLANK)
     if not result.text.strip():
         return [*rows, Row((Span(t("dock.no_output"), "muted"),))]
     for line in clean(result.text).rstrip("\n").split("\n"):
-        spans, hang = code_rows(line, cells)
-        rows += [Row((Span(" " * (hang if i else 0) + line[a:b]),)) for i, (a, b) in enumerate(spans)]
+        rows += [
+            Row((Span(" " * p.hang + line[p.start : p.end]),), margin=p.hang, join=p.join)
+            for p in code_rows(line, cells)
+        ]
     return rows
 
 

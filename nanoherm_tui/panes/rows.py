@@ -15,6 +15,7 @@ from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -53,6 +54,15 @@ class Row:
     right: Spans = ()
     bg: str = "panel"
     key: str = ""
+    margin: int = 0
+    """Characters of `left` that are not text: left out when the row is copied."""
+    join: str = "\n"
+    """What stands between this row's text and the one before it: less than a line end where a line was wrapped."""
+
+    @property
+    def text(self) -> str:
+        """The text of the row, for copying."""
+        return plain(self.left() if callable(self.left) else self.left)[self.margin :]
 
 
 BLANK = Row()
@@ -177,6 +187,7 @@ class RowsView(Widget, can_focus=True):
     def stale(self) -> None:
         """Something shown has changed: make the rows anew at the next painting."""
         self._made_for = None
+        self._drop_selection()
         self.refresh()
 
     def refresh_look(self) -> None:
@@ -221,13 +232,28 @@ class RowsView(Widget, can_focus=True):
         self._ensure()
         self._clamp()
         self.paints += 1
-        full = crop.x == 0 and crop.width == self.size.width
         strips = [self._strip(y) for y in range(crop.y, crop.bottom)]
+        selection = self.text_selection
+        if selection is not None:
+            strips = [self._with_selection(s, y, selection) for y, s in enumerate(strips, crop.y)]
+        full = crop.x == 0 and crop.width == self.size.width
         return strips if full else [s.crop(crop.x, crop.right) for s in strips]
 
     def render_line(self, y: int) -> Strip:
+        """A row that knows where its text is in the body: asked for to find out what is under the mouse."""
         self._ensure()
-        return self._strip(y)
+        strip, index = self._strip(y), self._index_at(y)
+        if index is None or not self.ALLOW_SELECT or self.size.width < LEFT + RIGHT:
+            return strip
+        end = self.size.width - RIGHT
+        text = strip.crop(LEFT, end).apply_offsets(0, index)
+        return Strip.join([strip.crop(0, LEFT), text, strip.crop(end)])
+
+    def _index_at(self, y: int) -> int | None:
+        """The row of the body on row y of the pane."""
+        index = self.top + y - len(self._head)
+        in_view = len(self._head) <= y < self.size.height - len(self._foot)
+        return index if in_view and index < len(self._body) else None
 
     def refresh_row(self, index: int) -> None:
         """Paint one row of the body again, if it is visible."""
@@ -247,8 +273,8 @@ class RowsView(Widget, can_focus=True):
             return self._edged(paint_row(self._foot[y - height + below], self.cells, look_of(self)), y)
         if y < above:
             return self._edged(paint_row(self._head[y], self.cells, look_of(self)), y)
-        index = self.top + y - above
-        if index >= len(self._body):
+        index = self._index_at(y)
+        if index is None:
             return self._edged(paint_row(BLANK, self.cells, look_of(self)), y)
         selected = index == self.cursor
         content = self._painted.get(index)
@@ -278,6 +304,48 @@ class RowsView(Widget, can_focus=True):
             last = Segment(sym("bar"), look.mark(role, self.GROUND))
         segments = [first, Segment(" ", beside), *content, Segment(" ", beside), last]
         return Strip(segments, size)
+
+    # -- selecting text -----------------------------------------------------------------------------------------
+
+    def _with_selection(self, strip: Strip, y: int, selection: Selection) -> Strip:
+        index = self._index_at(y)
+        span = selection.get_span(index) if index is not None else None
+        if index is None or span is None:
+            return strip
+        row = self._body[index]
+        content = strip.crop(LEFT, self.size.width - RIGHT).text
+        end = row.margin + len(row.text)
+        first = LEFT + width(content[: max(span[0], row.margin)])
+        last = LEFT + width(content[: end if span[1] == -1 else min(span[1], end)])
+        if last <= first:
+            return strip
+        chosen = look_of(self).style("seltext", "selection")
+        middle = [Segment(s.text, chosen) for s in strip.crop(first, last)]
+        return Strip.join([strip.crop(0, first), Strip(middle, last - first), strip.crop(last)])
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text: margins left out, wrapped lines joined again."""
+        start, end = selection
+        low = start.y if start else 0
+        high = min(end.y if end else len(self.rows), len(self.rows) - 1)
+        parts: list[str] = []
+        for index in range(low, high + 1):
+            row = self._body[index]
+            since = max(0, start.x - row.margin) if start and index == low else 0
+            until = max(0, end.x - row.margin) if end and index == end.y else None
+            parts.append((row.join if parts else "") + row.text[since:until])
+        return "".join(parts), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self.refresh()
+
+    def _drop_selection(self) -> None:
+        # It is kept by row, and the rows are about to be others.
+        if self.is_mounted and self.text_selection is not None:
+            self.screen.clear_selection()
+
+    def on_resize(self) -> None:
+        self._drop_selection()
 
     # -- scrolling ----------------------------------------------------------------------------------------------
 
@@ -397,6 +465,7 @@ class RowsView(Widget, can_focus=True):
         first, size = self.thumb()
         at = event.y - len(self._head)
         self._grip = at - first if first <= at < first + size else size // 2
+        self.screen.clear_selection()  # which the screen has just begun
         self.capture_mouse()
         self._drag(event.y)
 
@@ -422,8 +491,8 @@ class RowsView(Widget, can_focus=True):
         if event.y < len(self._head):
             self.clicked_head(event.x - LEFT, event.y)
             return
-        index = self.top + event.y - len(self._head)
-        if event.y < self.size.height - len(self._foot) and index < len(self._body) and self._body[index].key:
+        index = self._index_at(event.y)
+        if index is not None and self._body[index].key:
             if self.CURSOR:
                 self.set_cursor(index)
             self.chosen(self._body[index].key)

@@ -4,10 +4,13 @@ from pathlib import Path
 
 from rich.cells import cell_len
 from textual.app import App
+from textual.geometry import Region
 
 import nanoherm_tui
+from nanoherm_tui.panes.rows import RowsView
 from nanoherm_tui.themes import Look, load_themes, to_textual
 
+THEMES, _ = load_themes()
 CSS = Path(nanoherm_tui.__file__).parent / "css"
 
 
@@ -22,7 +25,7 @@ class PaneApp(App):
         super().__init__()
         self.panes = panes
         self.posted = []
-        self.look = Look(load_themes()[0][theme], no_color=no_color)
+        self.look = Look(THEMES[theme], no_color=no_color)
         self.register_theme(to_textual(self.look.theme))
         self.theme = theme
 
@@ -40,11 +43,20 @@ class PaneApp(App):
     on_dock_tab_changed = _keep
 
 
+def painted(widget):
+    """The strips the widget paints, not counted as a painting."""
+    if not isinstance(widget, RowsView):
+        return [widget.render_line(y) for y in range(widget.size.height)]
+    paints = widget.paints
+    strips = widget.render_lines(Region(0, 0, *widget.size))
+    widget.paints = paints
+    return strips
+
+
 def lines(widget):
     """What the widget shows, a string a row, checked to be exactly as wide as the widget."""
     out = []
-    for y in range(widget.size.height):
-        strip = widget.render_line(y)
+    for y, strip in enumerate(painted(widget)):
         text = strip.text
         assert cell_len(text) == strip.cell_length == widget.size.width, (y, text)
         assert text.isprintable(), (y, text)
@@ -53,6 +65,5 @@ def lines(widget):
 
 
 def styles(widget, y, start, end):
-    """The distinct styles of columns start to end (cells) of row y."""
-    strip = widget.render_line(y).crop(start, end)
-    return [segment.style for segment in strip]
+    """The styles of columns start to end (cells) of row y."""
+    return [segment.style for segment in painted(widget)[y].crop(start, end)]

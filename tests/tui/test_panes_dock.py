@@ -351,6 +351,56 @@ async def test_the_scrollbar_shows_where_the_view_is_and_can_be_dragged():
         assert dock.top == len(dock.rows) - dock.view_height
 
 
+async def drag(pilot, widget, start, end):
+    await pilot.mouse_down(widget, offset=start)
+    await pilot.hover(widget, offset=end)
+    await pilot.mouse_up(widget, offset=end)
+    await pilot.pause()
+    return widget.screen.get_selected_text()
+
+
+async def test_text_can_be_dragged_over_and_wrapped_lines_come_out_whole():
+    dock = Dock()
+    app = PaneApp(dock)
+    line = "E  assert parse_date(value) == expected, '时区 不对'"
+    async with app.run_test(size=(34, 20)) as pilot:
+        dock.show_result(Result("run_command", "pytest", f"first line\n{line}\nlast line", True))
+        await pilot.pause()
+        rows = [row.rstrip() for row in lines(dock)]
+        assert rows[5:9] == [
+            "  first line",
+            "  E  assert parse_date(value)",
+            "      == expected, '时区 不对'",
+            "  last line",
+        ]
+        assert await drag(pilot, dock, (8, 5), (5, 8)) == f"line\n{line}\nlast"
+        chosen = app.look.style("seltext", "selection")
+        assert set(styles(dock, 6, 2, 20)) == {chosen}
+        assert set(styles(dock, 7, 2, 6)) == {app.look.style("text", "panel")}
+        assert set(styles(dock, 5, 2, 8)) == {app.look.style("text", "panel")}
+        assert len(lines(dock)) == 20
+        dock.show_tab("plan")
+        await pilot.pause()
+        assert not dock.screen.selections
+
+
+async def test_numbers_and_signs_of_a_change_are_not_copied():
+    dock = Dock()
+    async with PaneApp(dock).run_test(size=(60, 20)) as pilot:
+        dock.show_diffs([NEW])
+        await pilot.pause()
+        assert await drag(pilot, dock, (3, 3), (40, 4)) == "def test_it():\n    assert True"
+
+
+async def test_dragging_the_scrollbar_selects_nothing():
+    dock = Dock()
+    async with PaneApp(dock).run_test(size=(40, 13)) as pilot:
+        dock.show_result(Result("grep", "x", "\n".join(map(str, range(200))), True))
+        await pilot.pause()
+        assert not await drag(pilot, dock, (39, 2), (39, 9))
+        assert dock.top > 100
+
+
 async def test_without_utf8_the_dock_is_ascii():
     symbols.set_ascii(True)
     dock = Dock()
