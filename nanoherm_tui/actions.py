@@ -64,9 +64,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("focus_transcript", "actions.focus_transcript", keys=("alt+2",), run="focus_pane('transcript')"),
     Action("focus_composer", "actions.focus_composer", keys=("alt+3",), run="focus_pane('composer')"),
     Action("focus_dock", "actions.focus_dock", keys=("alt+4",), run="focus_pane('dock')"),
-    Action(
-        "new", "actions.new", "actions.new_help", keys=("ctrl+n",), slash="new", palette=True, run="new_session"
-    ),
+    Action("new", "actions.new", "actions.new_help", keys=("ctrl+n",), slash="new", palette=True, run="new_session"),
     Action("details", "actions.details", keys=("ctrl+o",), palette=True, run="details"),
     Action("show_plan", "actions.show_plan", keys=("ctrl+t",), palette=True, run="show_plan"),
     Action("redraw", "actions.redraw", keys=("ctrl+l",), palette=True, run="redraw"),
@@ -81,7 +79,6 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action(
         "quit",
         "actions.quit",
-        "actions.quit_help",
         keys=("ctrl+d",),
         slash="exit",
         aliases=("quit",),
@@ -166,7 +163,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("open_in_dock", "actions.open_in_dock", context="transcript", keys=("o",), fixed=True),
     Action("sessions_move", "actions.move", context="sessions", keys=("j", "k"), fixed=True),
     Action("sessions_open", "actions.sessions_open", context="sessions", keys=("enter",), fixed=True),
-    Action("dock_tabs", "actions.dock_tabs", context="dock", keys=("left", "right", "1", "2", "3"), fixed=True),
+    Action("dock_tabs", "actions.dock_tabs", context="dock", keys=("left", "right"), fixed=True),
     Action("dock_move", "actions.move", context="dock", keys=("j", "k", "pageup", "pagedown"), fixed=True),
 )
 

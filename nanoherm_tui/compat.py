@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from enum import Enum
+from typing import Any, cast
 
 from rich.color import Color
 from rich.segment import Segment, Segments
 from rich.style import Style
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
-from textual.scrollbar import ScrollBarRender
+from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.widget import Widget
 
 from nanoherm_tui.symbols import sym
 
 
 def set_scroll(view: ScrollView, total: int, top: int) -> None:
-    """Tell a view's scrollbar how long the content is and where its top stands, in rows.
+    """Tell a view and its scrollbar how long the content is and where its top stands, in rows.
 
-    Assigning `virtual_size` would lay the whole screen out anew, and `scroll_y` would paint the view a second time;
-    this only moves the scrollbar.
+    Assigning `virtual_size` would lay the whole screen out anew, and `scroll_y` would paint the view a second time.
+    This sets them silently, and repaints the scrollbar only when its thumb moves.
     """
-    size = Size(view.size.width, max(total, view.size.height))
-    top = max(0, min(top, size.height - view.size.height))
-    if view.scroll_y != top:
-        view.set_reactive(Widget.scroll_target_y, float(top))
-        view.set_reactive(Widget.scroll_y, float(top))
-        view.vertical_scrollbar.position = top
-    if view.virtual_size != size:
-        view.set_reactive(Widget.virtual_size, size)
-        view._scroll_update(size)
+    height, bar = view.size.height, view.vertical_scrollbar
+    total = max(total, height)
+    top = max(0, min(top, total - height))
+    view.set_reactive(Widget.virtual_size, Size(view.scrollable_content_region.width, total))
+    view.set_reactive(Widget.scroll_target_y, float(top))
+    view.set_reactive(Widget.scroll_y, float(top))
+    before = _thumb(height, bar.window_virtual_size, bar.window_size, bar.position)
+    bar.set_reactive(ScrollBar.window_virtual_size, total)
+    bar.set_reactive(ScrollBar.window_size, height)
+    bar.set_reactive(ScrollBar.position, float(top))
+    if _thumb(height, total, height, top) != before:
+        bar.refresh()
 
 
 def thin_scrollbar(view: Widget, style: Callable[[], Style]) -> None:
@@ -66,9 +71,43 @@ def _bar(
         meta: dict[str, Any] = {"@mouse.down": action}
         return Segment(glyph * thickness, style + Style(meta=meta))
 
-    if not (window_size and virtual_size > window_size and size):
+    start, length = _thumb(size, virtual_size, window_size, position)
+    if not length:
         return [Segment(" " * thickness, style)] * size
-    length = max(1, min(size, round(size * window_size / virtual_size)))
-    start = round((size - length) * min(1.0, position / (virtual_size - window_size)))
     above, thumb, below = cell(" ", "scroll_up"), cell(sym("bar"), "grab"), cell(" ", "scroll_down")
     return [above] * start + [thumb] * length + [below] * (size - start - length)
+
+
+class _AltKey(Enum):
+    """Alt keys that Textual's table of escape sequences reads as something else. The value is the key's name."""
+
+    ENTER = "alt+enter"
+    DIGIT_0 = "alt+0"
+    DIGIT_1 = "alt+1"
+    DIGIT_2 = "alt+2"
+    DIGIT_3 = "alt+3"
+    DIGIT_4 = "alt+4"
+    DIGIT_5 = "alt+5"
+    DIGIT_6 = "alt+6"
+    DIGIT_7 = "alt+7"
+    DIGIT_8 = "alt+8"
+    DIGIT_9 = "alt+9"
+
+
+def teach_alt_keys() -> None:
+    """Read ESC Return as Alt+Enter and ESC 1 as Alt+1, what most terminals send for them.
+
+    Textual takes the first for Enter and the second for the ¡ that a Mac types with Option.
+    """
+    table = cast(dict[str, object], ANSI_SEQUENCES_KEYS)
+    for key in _AltKey:
+        last = key.value.removeprefix("alt+")
+        table["\x1b" + ("\r" if last == "enter" else last)] = (key,)
+
+
+def _thumb(size: int, virtual_size: float, window_size: float, position: float) -> tuple[int, int]:
+    """Where the thumb begins and how long it is, in rows; (0, 0) when everything is visible."""
+    if not (window_size and virtual_size > window_size and size):
+        return 0, 0
+    length = max(1, min(size, round(size * window_size / virtual_size)))
+    return round((size - length) * min(1.0, position / (virtual_size - window_size))), length

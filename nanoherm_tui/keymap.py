@@ -1,9 +1,9 @@
 """Which key does what: the table's defaults, changed by the config's `keymap`.
 
-    keymap:
-      new: ctrl+shift+n
-      newline: [ctrl+j, alt+enter]
-      redraw: []            # no key
+keymap:
+  new: ctrl+shift+n
+  newline: [ctrl+j, alt+enter]
+  redraw: []            # no key
 """
 
 from __future__ import annotations
@@ -53,8 +53,14 @@ def normalise(name: str) -> str | None:
     text = name.strip()
     if not text:
         return None
-    # "ctrl++" and "ctrl--" end in the key itself.
-    parts = [p for p in re.split(r"[+-]", text[:-1]) if p] + [text[-1]] if text[-1] in "+-" else re.split(r"[+-]", text)
+    # "ctrl++" and "ctrl+-" end in the key itself.
+    if text[-1] in "+-":
+        head, base_key = text[:-1], text[-1]
+        if head and head[-1] not in "+-":
+            return None
+        parts = [*(p for p in re.split(r"[+-]", head[:-1]) if head), base_key]
+    else:
+        parts = re.split(r"[+-]", text)
     *given, base = parts
     modifiers = set()
     for word in given:
@@ -231,6 +237,8 @@ def _holder(
     order = list(wanted)
     for other in ACTIONS:
         if other.id == action.id or key not in result[other.id] or not _overlap(action.context, other.context):
+            continue
+        if key in action.keys and key in other.keys:  # so by default: Enter sends, and steers while a turn runs
             continue
         if other.id in wanted and order.index(other.id) > order.index(action.id):
             continue

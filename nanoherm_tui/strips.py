@@ -6,6 +6,7 @@ Words are plain text, never markup; what comes from outside has to be cleaned be
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Protocol, Self, cast
 
 from rich.segment import Segment
@@ -25,8 +26,14 @@ class _HasLook(Protocol):
 
 
 def look_of(widget: Widget) -> Look:
-    """The look of the app the widget lives in."""
-    return cast(_HasLook, widget.app).look
+    """The look of the app the widget lives in. An overlay never has the muted look of what is behind it."""
+    look = cast(_HasLook, widget.app).look
+    return _front(look) if look.behind and widget.screen.is_modal else look
+
+
+@lru_cache(maxsize=2)
+def _front(look: Look) -> Look:
+    return Look(look.theme, no_color=look.no_color)
 
 
 def row(width: int, left: Sequence[Part], fill: Style, right: Sequence[Part] = ()) -> Strip:
@@ -80,9 +87,7 @@ class Painted(Widget):
             self._painted = (key, self.paint(width))
         return self._painted[1]
 
-    def refresh(
-        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
-    ) -> Self:
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
         self._painted = None
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 

@@ -315,8 +315,9 @@ class ApprovalKeys(Painted):
     keys: tuple[tuple[str, str], ...] = ()
     armed = False
     note = ""
-    """Why they do not answer yet, or how much is not in view."""
+    """Why they do not answer yet."""
     warning = ""
+    """How much is not in view."""
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
@@ -326,8 +327,8 @@ class ApprovalKeys(Painted):
         items: list[list[Part]] = [
             [(key, key_style), (f" {words}", fill if self.armed else muted)] for key, words in self.keys if key
         ]
-        if self.note:
-            items.append([(self.note, muted)])
+        # The note keeps its place when it is gone: nothing moves while somebody reaches for a key.
+        items.append([(self.note or " " * _cells(t("approval.pause")), muted)])
         if self.warning:
             items.append([(self.warning, look.style("warn", "surface"))])
         rows: list[list[Part]] = [[]]
@@ -360,8 +361,6 @@ class _Field(DraftArea):
         if self._panel.field_key(event):
             event.stop()
             event.prevent_default()
-            return
-        await super()._on_key(event)
 
 
 FieldUse = Literal["", "refuse", "edit", "answer"]
@@ -461,8 +460,8 @@ class ApprovalPanel(Widget, can_focus=True):
 
     @property
     def armed(self) -> bool:
-        """A letter would answer now."""
-        return bool(self._waiting) and self.arming.armed(draft_empty=self._draft_empty)
+        """A letter would answer now, or the field has the keyboard."""
+        return bool(self._waiting) and (self._field.has_focus or self.arming.armed(draft_empty=self._draft_empty))
 
     def set_keymap(self, keymap: Keymap) -> None:
         self.keymap = keymap

@@ -21,6 +21,7 @@ from textual.widgets import TextArea
 from agent_core.events import SessionState
 from nanoherm_tui import limits
 from nanoherm_tui.actions import SlashProblem, parse_slash
+from nanoherm_tui.compat import teach_alt_keys
 from nanoherm_tui.history import History, Walk
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
@@ -33,14 +34,17 @@ How = Literal["send", "queue"]
 KeyFilter = Callable[[events.Key], bool]
 
 # Keys of Textual's TextArea that mean something else here: the app's, or the keymap's.
-_NOT_OURS: Final = frozenset({"ctrl+c", "super+c", "ctrl+z", "super+z", "ctrl+y", "super+y", "ctrl+v", "f6", "f7"})
+_NOT_OURS: Final = frozenset(
+    {"ctrl+c", "super+c", "ctrl+z", "super+z", "ctrl+y", "super+y", "ctrl+v", "ctrl+d", "f6", "f7"}
+)
 
 
-def _editing_bindings() -> list[BindingType]:
+def editing_bindings(without: frozenset[str] = frozenset()) -> list[BindingType]:
+    """Textual's keys for editing, less those that belong to the app and those in `without`."""
     kept: list[BindingType] = []
     for binding in TextArea.BINDINGS:
         if isinstance(binding, Binding):
-            keys = [key for key in binding.key.split(",") if key not in _NOT_OURS and key != "ctrl+d"]
+            keys = [key for key in binding.key.split(",") if key not in _NOT_OURS | without]
             if keys:
                 kept.append(Binding(",".join(keys), binding.action, binding.description, show=False))
     return kept
@@ -49,7 +53,7 @@ def _editing_bindings() -> list[BindingType]:
 class DraftArea(TextArea, inherit_bindings=False):
     """A text area without Textual's keys that the app needs, and with a caret that does not blink."""
 
-    BINDINGS: ClassVar[list[BindingType]] = _editing_bindings()
+    BINDINGS: ClassVar[list[BindingType]] = editing_bindings()
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, soft_wrap=True, tab_behavior="focus", show_line_numbers=False, compact=True)
@@ -96,8 +100,7 @@ class DraftArea(TextArea, inherit_bindings=False):
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key.startswith("alt+"):  # some terminals send the letter with it; it is no text
-            return
-        await super()._on_key(event)
+            event.prevent_default()
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -113,11 +116,9 @@ class _Draft(DraftArea):
         self._composer = composer
 
     async def _on_key(self, event: events.Key) -> None:
-        if self._composer.handle_key(event):
+        if self._composer.draft_key(event):
             event.stop()
             event.prevent_default()
-            return
-        await super()._on_key(event)
 
     def on_resize(self) -> None:
         self._composer.fit_height()
@@ -227,6 +228,7 @@ class Composer(Widget):
         self._was_empty = True
         self._last_key = 0.0
         self._burst_lines = 0
+        self._problem_draft = ""
         self._pending_enter: Timer | None = None
         self.last_input = time.monotonic()
         """When a key or a paste last came, on the monotonic clock."""
@@ -247,6 +249,7 @@ class Composer(Widget):
                 yield self._hint
 
     def on_mount(self) -> None:
+        teach_alt_keys()
         self._history.load()
         self._show_state()
         self.fit_height()
@@ -323,8 +326,9 @@ class Composer(Widget):
 
     def _show_state(self) -> None:
         label = self.keymap.label
+        keys: tuple[tuple[str, str], ...] = ()
         if self._state == "stopping":
-            words, keys = t("composer.stopping"), ()
+            words = t("composer.stopping")
         elif self._is_running:
             words = t("composer.running", send=label("send"), queue=label("queue"), stop=label("stop"))
             keys = (
@@ -333,7 +337,7 @@ class Composer(Widget):
                 (label("stop"), t("composer.hint_stop")),
             )
         else:
-            words, keys = t("composer.placeholder"), ()
+            words = t("composer.placeholder")
         self._draft.placeholder = Content(words)
         # With a draft the placeholder is gone, so its words move to the row below.
         self._hint.keys = () if self.is_empty else keys
@@ -369,7 +373,7 @@ class Composer(Widget):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
         self._popup.update(self.text)
-        if self._hint.problem:
+        if self._hint.problem and self.text != self._problem_draft:
             self._hint.problem = ""
             self._hint.refresh()
         if self._was_empty != self.is_empty:
@@ -383,7 +387,7 @@ class Composer(Widget):
 
     # -- keys --------------------------------------------------------------------------------------------------------
 
-    def handle_key(self, event: events.Key) -> bool:
+    def draft_key(self, event: events.Key) -> bool:
         """Take a key before the text area does; False leaves it to the text area and the app."""
         burst = event.time - self._last_key < limits.PASTE_GAP
         self._last_key = event.time
@@ -406,9 +410,9 @@ class Composer(Widget):
             else:
                 self._enter()
             return True
-        return self._draft_key(key, event)
+        return self._edit_key(key, event)
 
-    def _draft_key(self, key: str, event: events.Key) -> bool:
+    def _edit_key(self, key: str, event: events.Key) -> bool:
         draft = self._draft
         action = self.keymap.action(key, "running") or self.keymap.action(key, "composer")
         if action == "newline":
@@ -478,6 +482,7 @@ class Composer(Widget):
             self._submit("send")
         elif isinstance(command, SlashProblem):
             self._hint.problem = t(command.key, **command.params)
+            self._problem_draft = self.text
             self._hint.refresh()
         else:
             text = self.text.strip()

@@ -1,0 +1,214 @@
+"""Help: the keys of the focused pane first, then all others, and the commands; typing filters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.geometry import Size
+from textual.strip import Strip
+
+from nanoherm_tui.actions import ACTIONS, CONTEXTS, SLASH_ACTIONS, Action
+from nanoherm_tui.i18n import t
+from nanoherm_tui.keymap import Keymap, show
+from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.strips import Painted, Part, hint, look_of, row
+from nanoherm_tui.text import width
+
+_TWO_COLUMNS: Final = 70  # cells of text below which one column is more readable
+_KEYS: Final = 16  # cells of the column of keys
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A heading (`keys` empty, `heading` true), a blank row, or keys with what they do."""
+
+    keys: str = ""
+    words: str = ""
+    heading: bool = False
+
+
+def sections(keymap: Keymap, focused: str, query: str = "") -> list[list[Line]]:
+    """The help's sections, the focused pane's first. A query keeps the lines that have it, without regard to case."""
+    names = {
+        "composer": t("help.composer"),
+        "running": t("help.running"),
+        "approval": t("help.approval"),
+        "everywhere": t("help.everywhere"),
+        "transcript": t("help.transcript"),
+        "sessions": t("help.sessions"),
+        "dock": t("help.dock"),
+    }
+    order = sorted(CONTEXTS, key=lambda context: context != focused)
+    found: list[list[Line]] = []
+    for context in order:
+        actions = [a for a in ACTIONS if a.context == context and keymap.keys(a.id)]
+        name = names[context] + (f"  {t('help.focused')}" if context == focused else "")
+        lines = [Line(_few(show(key) for key in keymap.keys(a.id)), t(a.title)) for a in actions]
+        found.append([Line(words=name, heading=True), *lines])
+    found.append([Line(words=t("help.commands"), heading=True), *(_command(a) for a in SLASH_ACTIONS)])
+    if query:
+        low = query.lower()
+        found = [[s[0], *(line for line in s[1:] if low in f"{line.keys} {line.words}".lower())] for s in found]
+    return [section for section in found if len(section) > 1]
+
+
+def _few(keys: Iterable[str]) -> str:
+    """The first key, and the others while the column has room."""
+    shown = ""
+    for key in keys:
+        longer = f"{shown}  {key}" if shown else key
+        if shown and width(longer) > _KEYS - 2:
+            break
+        shown = longer
+    return shown
+
+
+def _command(action: Action) -> Line:
+    """A slash command; an argument too long for the column of keys goes behind the words."""
+    name = f"/{action.slash}"
+    if action.argument and width(f"{name} {action.argument}") <= _KEYS - 2:
+        return Line(f"{name} {action.argument}", t(action.title))
+    return Line(name, f"{t(action.title)}  {action.argument}".rstrip())
+
+
+class HelpText(Painted):
+    """The sections in one or two columns, scrolled by rows."""
+
+    DEFAULT_CSS = "HelpText { height: 1fr; }"
+
+    def __init__(self) -> None:
+        super().__init__(id="help-text")
+        self._sections: list[list[Line]] = []
+        self._top = 0
+        self._count = 0
+
+    def show(self, content: list[list[Line]]) -> None:
+        self._sections, self._top = content, 0
+        self.refresh()
+
+    def scroll_rows(self, step: int) -> None:
+        self._top = max(0, min(self._top + step, self._count - self.size.height))
+        self.refresh()
+
+    def _columns(self, width: int) -> list[list[Line]]:
+        """Sections below each other, or in two columns of about the same height, in reading order."""
+        blocks = [[*section, Line()] for section in self._sections]
+        if width < _TWO_COLUMNS:
+            return [[line for block in blocks for line in block]]
+        half = sum(map(len, blocks)) / 2
+        left: list[Line] = []
+        while blocks and (not left or len(left) + len(blocks[0]) / 2 <= half):
+            left += blocks.pop(0)
+        return [left, [line for block in blocks for line in block]]
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max((len(column) for column in self._columns(width)), default=1)
+
+    def paint(self, width: int) -> list[Strip]:
+        columns = self._columns(width)
+        self._count = max(map(len, columns))
+        self._top = max(0, min(self._top, self._count - self.size.height))
+        if not self._sections:
+            look = look_of(self)
+            return [row(width, [(t("help.nothing"), look.style("muted", "surface"))], look.style("text", "surface"))]
+        gap = 2
+        cells = (width - gap * (len(columns) - 1)) // len(columns)
+        rows = []
+        for n in range(self._top, min(self._count, self._top + self.size.height)):
+            strips = [self._strip(column[n] if n < len(column) else Line(), cells) for column in columns]
+            fill = look_of(self).style("text", "surface")
+            rows.append(Strip.join([strips[0], *(s for strip in strips[1:] for s in (row(gap, [], fill), strip))]))
+        return [strip.adjust_cell_length(width, look_of(self).style("text", "surface")) for strip in rows]
+
+    def _strip(self, line: Line, cells: int) -> Strip:
+        look = look_of(self)
+        fill = look.style("text", "surface")
+        if line.heading:
+            return row(cells, [(line.words, look.style("text", "surface", bold=True))], fill)
+        parts: list[Part] = []
+        if line.keys:
+            pad = " " * max(2, _KEYS - width(line.keys))
+            parts = [(line.keys + pad, look.style("accent", "surface")), (line.words, fill)]
+        return row(cells, parts, fill)
+
+
+class HelpHead(Painted):
+    typed = ""
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        remark = self.typed or t("help.first")
+        style = look.style("text" if self.typed else "muted", "surface")
+        head: list[Part] = [(t("help.title"), look.style("text", "surface", bold=True))]
+        return [row(width, head, look.style("text", "surface"), [(remark, style)])]
+
+
+class HelpFoot(Painted):
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        muted = look.style("muted", "surface")
+        parts = [(t("help.filter"), muted), ("   ", muted), *hint(look, [("Esc", t("help.close"))])]
+        return [row(width, [*parts, ("   ", muted), (t("help.change"), muted)], look.style("text", "surface"))]
+
+
+class HelpScreen(Overlay[None]):
+    """Closed by Esc or F1; Esc clears a filter first."""
+
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/help.tcss"]
+
+    def __init__(self, keymap: Keymap, focused: str = "composer") -> None:
+        super().__init__()
+        self._keymap, self._focused = keymap, focused
+        self._query = ""
+        self._head, self._text = HelpHead(id="help-head"), HelpText()
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+            yield self._head
+            yield self._text
+            yield HelpFoot(id="help-foot")
+
+    def on_mount(self) -> None:
+        self._filter("")
+
+    def refresh_look(self) -> None:
+        super().refresh_look()
+        self._filter(self._query)
+
+    def _filter(self, query: str) -> None:
+        self._query = self._head.typed = query
+        self._head.refresh()
+        self._text.show(sections(self._keymap, self._focused, query))
+
+    def on_key(self, event: events.Key) -> None:
+        page = max(1, self._text.size.height - 1)
+        steps = {"up": -1, "down": 1, "pageup": -page, "pagedown": page, "home": -10_000, "end": 10_000}
+        if event.key in steps:
+            self._text.scroll_rows(steps[event.key])
+        elif event.key == "backspace":
+            self._filter(self._query[:-1])
+        elif event.key in self._keymap.keys("help"):
+            self.dismiss(None)
+        elif event.is_printable and event.character:
+            self._filter(self._query + event.character)
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    def action_close(self) -> None:
+        if self._query:
+            self._filter("")
+        else:
+            self.dismiss(None)
+
+    def on_mouse_scroll_down(self) -> None:
+        self._text.scroll_rows(3)
+
+    def on_mouse_scroll_up(self) -> None:
+        self._text.scroll_rows(-3)

@@ -1,0 +1,396 @@
+"""The palette: every action, mode, model, theme and session by a few letters of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+
+from rich.style import Style
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.strip import Strip
+from textual.widgets import TextArea
+
+from nanoherm_tui.actions import ACTIONS
+from nanoherm_tui.i18n import t
+from nanoherm_tui.keymap import Keymap
+from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.panes.composer import ComposerPrompt
+from nanoherm_tui.strips import Painted, Part, hint, look_of, row
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import cut, one_line, width
+
+Kind = Literal["action", "mode", "model", "theme", "session", "language"]
+KINDS: Final[tuple[Kind, ...]] = ("action", "mode", "model", "theme", "session", "language")
+_PAGE: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PaletteItem:
+    """One row. `key` is what stands at its right end: a key or a slash command, as people read it."""
+
+    id: str
+    kind: Kind
+    title: str
+    help: str = ""
+    key: str = ""
+    keywords: str = ""
+    """Other words it is found by: its name in English, say."""
+
+
+def action_items(keymap: Keymap) -> list[PaletteItem]:
+    """The table's actions that belong into the palette; their ids are the actions'."""
+    return [
+        PaletteItem(
+            a.id,
+            "action",
+            t(a.title),
+            t(a.help) if a.help else "",
+            keymap.label(a.id) or (f"/{a.slash}" if a.slash else ""),
+            " ".join((a.id.replace("_", " "), a.slash, *a.aliases)),
+        )
+        for a in ACTIONS
+        if a.palette
+    ]
+
+
+# -- finding ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    item: PaletteItem
+    score: float
+    marks: frozenset[int] = frozenset()
+    """Which characters of the title were typed."""
+
+
+def fuzzy(query: str, text: str) -> tuple[float, frozenset[int]] | None:
+    """How well the letters of `query` are found in `text`, in order, and where; None when they are not.
+
+    Each word of the query is looked for on its own. Runs, starts of words and an early start count more.
+    """
+    score = 0.0
+    marks: set[int] = set()
+    low = text.lower()
+    if len(low) != len(text):  # a letter whose small form is longer; positions would not hold
+        low = text
+    for word in query.lower().split():
+        found = _word(word, low)
+        if found is None:
+            return None
+        score += found[0]
+        marks |= found[1]
+    return score, frozenset(marks)
+
+
+def _word(word: str, low: str) -> tuple[float, set[int]] | None:
+    """The best of: the word as it stands, at a word's start or within, else its letters in order."""
+    best: tuple[float, set[int]] | None = None
+    at = low.find(word)
+    while at >= 0:
+        score = 10.0 * len(word) + (8 if _starts_word(low, at) else 0) - at * 0.1
+        if best is None or score > best[0]:
+            best = (score, set(range(at, at + len(word))))
+        at = low.find(word, at + 1)
+    return best or _letters(word, low)
+
+
+def _letters(word: str, low: str) -> tuple[float, set[int]] | None:
+    """The letters one after the other, each at a word's start when it can be."""
+    marks: list[int] = []
+    score, at = 0.0, 0
+    for letter in word:
+        plain = low.find(letter, at)
+        if plain < 0:
+            return None
+        start = plain
+        while start >= 0 and not _starts_word(low, start) and start != at:
+            start = low.find(letter, start + 1)
+        # A far word's start is only taken when the rest can still follow it.
+        place = start if start >= 0 and _follows(word[len(marks) + 1 :], low, start + 1) else plain
+        score += 4 if _starts_word(low, place) else 3 if marks and place == marks[-1] + 1 else 1
+        marks.append(place)
+        at = place + 1
+    return score - (marks[-1] - marks[0]) * 0.05, set(marks)
+
+
+def _follows(letters: str, low: str, at: int) -> bool:
+    for letter in letters:
+        at = low.find(letter, at) + 1
+        if at == 0:
+            return False
+    return True
+
+
+def _starts_word(low: str, at: int) -> bool:
+    return at == 0 or not low[at - 1].isalnum()
+
+
+def search(items: Iterable[PaletteItem], query: str) -> list[Hit]:
+    """The items that `query` finds, best first; all of them, in their order, for a blank query."""
+    if not query.strip():
+        return [Hit(item, 0.0) for item in items]
+    hits = []
+    for item in items:
+        found = fuzzy(query, item.title)
+        if found is not None:
+            hits.append(Hit(item, found[0], found[1]))
+            continue
+        # Help and other names count only when they have the very words: scattered letters are in any text.
+        rest = f"{item.title} {item.keywords} {item.help}".lower()
+        if all(word in rest for word in query.lower().split()):
+            hits.append(Hit(item, 1.0))
+    hits.sort(key=lambda hit: -hit.score)
+    return hits
+
+
+def grouped(hits: Sequence[Hit], recent: Sequence[str]) -> list[tuple[str, list[Hit]]]:
+    """Hits under the headings they are shown by: what was used last first, then kind by kind, the best kind first."""
+    groups: list[tuple[str, list[Hit]]] = []
+    by_id = {hit.item.id: hit for hit in hits}
+    searched = any(hit.score for hit in hits)
+    lately = [] if searched else [by_id[i] for i in recent if i in by_id]
+    if lately:
+        groups.append(("recent", lately))
+    shown = {hit.item.id for hit in lately}
+    kinds: dict[Kind, list[Hit]] = {}
+    for hit in hits:
+        if hit.item.id not in shown:
+            kinds.setdefault(hit.item.kind, []).append(hit)
+    order = list(kinds) if searched else sorted(kinds, key=KINDS.index)
+    return groups + [(kind, kinds[kind]) for kind in order]
+
+
+# -- the screen ---------------------------------------------------------------------------------------------------
+
+
+class PaletteList(Painted):
+    """The hits under their headings, with a cursor."""
+
+    DEFAULT_CSS = "PaletteList { height: 1fr; }"
+
+    def __init__(self) -> None:
+        super().__init__(id="palette-list")
+        self._lines: list[Hit | str] = []  # a heading, "" for a blank row, or a hit
+        self._hits: list[int] = []  # which lines are hits
+        self.at = 0
+        self._top = 0
+        self._empty = ""
+
+    def show(self, groups: Sequence[tuple[str, list[Hit]]], empty: str) -> None:
+        headings = {
+            "recent": t("palette.recent"),
+            "action": t("palette.actions"),
+            "mode": t("palette.modes"),
+            "model": t("palette.models"),
+            "theme": t("palette.themes"),
+            "session": t("palette.sessions"),
+            "language": t("palette.languages"),
+        }
+        self._lines = []
+        for heading, hits in groups:
+            self._lines += [*([""] if self._lines else []), headings[heading], *hits]
+        self._hits = [n for n, line in enumerate(self._lines) if isinstance(line, Hit)]
+        self.at, self._top, self._empty = 0, 0, empty
+        self.refresh()
+
+    @property
+    def current(self) -> PaletteItem | None:
+        line = self._lines[self._hits[self.at]] if self._hits else None
+        return line.item if isinstance(line, Hit) else None
+
+    def go_to(self, item_id: str) -> None:
+        for index, line in enumerate(self._hits):
+            hit = self._lines[line]
+            if isinstance(hit, Hit) and hit.item.id == item_id:
+                self.at = index
+                self.refresh()
+                return
+
+    def move(self, step: int) -> None:
+        if self._hits:
+            last = len(self._hits) - 1
+            wraps = abs(step) == 1
+            self.at = (self.at + step) % (last + 1) if wraps else max(0, min(self.at + step, last))
+            self.refresh()
+
+    def item_at(self, y: int) -> PaletteItem | None:
+        """The item drawn in row `y` of the widget."""
+        line = self._lines[self._top + y] if 0 <= self._top + y < len(self._lines) else None
+        return line.item if isinstance(line, Hit) else None
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        height = self.size.height
+        if not self._hits:
+            return [row(width, [("  ", look.style("muted", "surface")), (self._empty, look.style("muted", "surface"))],
+                        look.style("text", "surface"))]  # fmt: skip
+        here = self._hits[self.at]
+        # The heading over the first hit of a group comes into view with it.
+        above = here - 1 if isinstance(self._lines[here - 1], str) and here else here
+        self._top = max(0, min(self._top, len(self._lines) - height, above))
+        if here >= self._top + height:
+            self._top = here - height + 1
+        lines = self._lines[self._top : self._top + height]
+        return [self._strip(line, self._top + n == here, width) for n, line in enumerate(lines)]
+
+    def _strip(self, line: Hit | str, here: bool, cells: int) -> Strip:
+        look = look_of(self)
+        if isinstance(line, str):
+            return row(cells, [(f"  {line}", look.style("muted", "surface"))], look.style("text", "surface"))
+        item = line.item
+        ground = "selection" if here else "surface"
+        words = look.style("seltext" if here else "text", ground)
+        remark = words if here else look.style("muted", ground)
+        column = max(12, cells * 3 // 8)
+        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        shown = cut(one_line(item.title), column - 2)
+        left += _marked(shown, line.marks, words, look.style("accent", ground, bold=True))
+        left.append((" " * (column - width(shown)), words))
+        left.append((one_line(item.help), remark))
+        return row(cells, left, words, [(item.key, remark), (" ", words)] if item.key else ())
+
+
+def _marked(words: str, marks: frozenset[int], plain: Style, typed: Style) -> list[Part]:
+    """`words` in runs, those that were typed in their own style."""
+    parts: list[Part] = []
+    start = 0
+    for at in range(1, len(words) + 1):
+        if at == len(words) or (at in marks) != (start in marks):
+            parts.append((words[start:at], typed if start in marks else plain))
+            start = at
+    return parts
+
+
+class PaletteCount(Painted):
+    words = ""
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        return [row(width, [], look.style("text", "surface"), [(self.words, look.style("muted", "surface"))])]
+
+
+class PaletteFoot(Painted):
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        keys = hint(look, [("Enter", t("palette.run")), ("Esc", t("palette.close"))])
+        return [row(width, [("  ", look.style("text", "surface")), *keys], look.style("text", "surface"))]
+
+
+class PaletteScreen(Overlay[str | None]):
+    """Gives the chosen item's id, or None."""
+
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/palette.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,ctrl+p", "move(-1)", show=False),
+        Binding("down,ctrl+n", "move(1)", show=False),
+        Binding("pageup", f"move(-{_PAGE})", show=False),
+        Binding("pagedown", f"move({_PAGE})", show=False),
+        Binding("enter", "choose", show=False),
+    ]
+
+    class Previewed(Message):
+        """A theme is under the cursor; None: none any more, what was in use before comes back."""
+
+        def __init__(self, item: PaletteItem | None) -> None:
+            super().__init__()
+            self.item = item
+
+    def __init__(
+        self,
+        items: Sequence[PaletteItem],
+        *,
+        kind: str = "",
+        recent: Sequence[str] = (),
+        current: str = "",
+    ) -> None:
+        """`kind`: offer only this one. `recent`: ids used lately, newest first. `current`: where the cursor starts."""
+        super().__init__()
+        self._items = [item for item in items if not kind or item.kind == kind]
+        self._recent = () if kind else recent
+        self._kind = kind
+        self._start = current
+        self._previewed: str | None = None
+        self._field = LineField(id="palette-field")
+        self._list = PaletteList()
+        self._count = PaletteCount(id="palette-count")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+            with Horizontal(id="palette-line"):
+                prompt = ComposerPrompt()
+                prompt.lit = True
+                yield prompt
+                yield self._field
+                yield self._count
+            yield self._list
+            yield PaletteFoot(id="palette-foot")
+
+    def on_mount(self) -> None:
+        placeholder = {
+            "": t("palette.ask"),
+            "action": t("palette.ask"),
+            "mode": t("palette.ask_mode"),
+            "model": t("palette.ask_model"),
+            "theme": t("palette.ask_theme"),
+            "session": t("palette.ask_session"),
+            "language": t("palette.ask_language"),
+        }
+        self._field.placeholder = Content(placeholder[self._kind])
+        self._field.focus()
+        self._search()
+        if self._start:
+            self._list.go_to(self._start)
+
+    def _search(self) -> None:
+        query = self._field.text
+        hits = search(self._items, query)
+        self._list.show(grouped(hits, self._recent), t("palette.nothing", query=one_line(query)))
+        self._count.words = t("palette.count", n=len(hits), total=len(self._items))
+        self._count.refresh()
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        self._search()
+        self._preview()
+
+    def action_move(self, step: int) -> None:
+        self._list.move(step)
+        self._preview()
+
+    def _preview(self) -> None:
+        item = self._list.current
+        theme = item if item is not None and item.kind == "theme" else None
+        new = theme.id if theme else None
+        if new != self._previewed:
+            self._previewed = new
+            self.post_message(self.Previewed(theme))
+
+    def action_choose(self) -> None:
+        item = self._list.current
+        if item is not None:
+            self.dismiss(item.id)
+
+    def action_close(self) -> None:
+        if self._previewed is not None:
+            self.post_message(self.Previewed(None))
+        self.dismiss(None)
+
+    def on_click(self, event: events.Click) -> None:
+        if event.widget is self._list:
+            event.stop()
+            item = self._list.item_at(event.y)
+            if item is not None:
+                self.dismiss(item.id)
+
+    def on_mouse_scroll_down(self) -> None:
+        self._list.move(1)
+
+    def on_mouse_scroll_up(self) -> None:
+        self._list.move(-1)

@@ -1,0 +1,86 @@
+"""A tiny app around composer and approval panel. Run as a program it serves the tests that need a real terminal."""
+
+import sys
+import time
+from pathlib import Path
+
+from textual import events
+from textual.app import App
+from textual.widgets import Static
+
+import nanoherm_tui
+from agent_core.ports import Question
+from nanoherm_tui.history import History
+from nanoherm_tui.overlays.approval import ApprovalPanel
+from nanoherm_tui.panes.composer import Composer
+from nanoherm_tui.themes import Look, load_themes, to_textual
+
+CSS = Path(nanoherm_tui.__file__).parent / "css"
+
+
+class ComposerApp(App):
+    CSS_PATH = sorted(CSS / name for name in ("composer.tcss", "approval.tcss"))
+    CSS = "#above { height: 1fr; }"
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self, history=None, keymap=None, theme="nanoherm-dark", ask_after=None):
+        super().__init__()
+        self.look = Look(load_themes()[0][theme])
+        self.register_theme(to_textual(self.look.theme))
+        self.theme = theme
+        self.composer = Composer(history, keymap)
+        self.panel = ApprovalPanel(keymap)
+        self.posted = []
+        self.ask_after = ask_after
+
+    def compose(self):
+        yield Static(id="above")
+        yield self.panel
+        yield self.composer
+
+    def on_mount(self):
+        self.panel.attach(self.composer)
+        self.composer.focus()
+        if self.ask_after is not None:
+            self.set_timer(self.ask_after, self.ask)
+
+    def ask(self, question=None, seconds=300):
+        question = question or command_question()
+        self.panel.ask(question, time.time() + seconds)
+        return question
+
+    def on_composer_submitted(self, message):
+        self.posted.append((message.how, message.text))
+
+    def on_composer_slash_entered(self, message):
+        self.posted.append(("slash", message.text))
+
+    def on_composer_take_back_requested(self, message):
+        self.posted.append(("take_back", ""))
+
+    def on_approval_panel_answered(self, message):
+        self.posted.append((f"answer:{message.decision}", message.text))
+
+
+def command_question(command="pytest -q", **fields):
+    fields.setdefault("cwd", "/home/me/ledger")
+    fields.setdefault("rule", "mode ask")
+    fields.setdefault("grant", "this exact command, in this folder")
+    return Question("command", "Run a command", command=command, **fields)
+
+
+class ReportingApp(ComposerApp):
+    """Writes what was posted, and at the end the draft, to a file: what a test in a real terminal looks at."""
+
+    def __init__(self, report, **options):
+        super().__init__(**options)
+        self.report = Path(report)
+
+    def on_key(self, event: events.Key):
+        if event.key == "f10":
+            self.report.write_text(repr((self.posted, self.composer.text)), encoding="utf-8")
+            self.exit()
+
+
+if __name__ == "__main__":
+    ReportingApp(sys.argv[1], ask_after=float(sys.argv[2]) if len(sys.argv) > 2 else None, history=History(None)).run()

@@ -1,0 +1,193 @@
+"""The table of actions, what a draft with a slash means, and whose a key is."""
+
+import ast
+import inspect
+
+import pytest
+from textual.keys import _character_to_key
+
+from nanoherm_tui import actions
+from nanoherm_tui.actions import ACTIONS, BY_ID, BY_SLASH, Slash, SlashProblem, complete_slash, parse_slash
+from nanoherm_tui.i18n import LANGUAGES, set_language, t
+from nanoherm_tui.keymap import Keymap, load_keymap, normalise, show
+
+
+def test_ids_and_slash_names_are_unique_and_every_default_key_is_one_the_keymap_knows():
+    assert len(BY_ID) == len(ACTIONS)
+    names = [name for a in ACTIONS if a.slash for name in (a.slash, *a.aliases)]
+    assert sorted(names) == sorted(BY_SLASH)
+    for action in ACTIONS:
+        assert all(normalise(key) == key for key in action.keys), action.id
+
+
+def test_no_two_defaults_are_heard_at_once():
+    """Laying the defaults over themselves finds no key that is taken."""
+    config = {a.id: list(a.keys) for a in ACTIONS if not a.fixed}
+    keymap, problems = load_keymap(config)
+    taken = [p.params for p in problems if p.key == "actions.keymap_taken"]
+    # Ctrl+Y redoes in the composer and runs an edited command in the panel: different places.
+    assert taken == []
+    assert all(keymap.keys(a.id) == a.keys for a in ACTIONS)
+
+
+def test_every_action_has_words_in_both_languages():
+    for language in LANGUAGES:
+        set_language(language)
+        for action in ACTIONS:
+            assert t(action.title)
+            assert not action.help or t(action.help)
+
+
+def test_no_key_depends_on_what_terminals_and_multiplexers_keep():
+    kept = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+q", "ctrl+m", "ctrl+i"}
+    assert not kept & {key for a in ACTIONS for key in a.keys}
+
+
+def test_the_table_has_no_textual_in_it():
+    imported = [
+        node.module if isinstance(node, ast.ImportFrom) else alias.name
+        for node in ast.walk(ast.parse(inspect.getsource(actions)))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    ]
+    assert not [name for name in imported if name and name.split(".")[0] in ("textual", "rich")]
+
+
+@pytest.mark.parametrize(
+    ("text", "action_id", "argument"),
+    [
+        ("/help", "help", ""),
+        ("/?", "help", ""),
+        ("/NEW", "new", ""),
+        ("/exit", "quit", ""),
+        ("/quit", "quit", ""),
+        ("/sessions", "sessions", ""),
+        ("/resume  parse date ", "sessions", "parse date"),
+        ("/undo 3", "undo", "3"),
+        ("/rename 修复 时区", "rename", "修复 时区"),
+        ("/mode plan\n", "mode", "plan"),
+    ],
+)
+def test_a_command_is_read_with_its_argument(text, action_id, argument):
+    assert parse_slash(text) == Slash(BY_ID[action_id], argument)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "hello", "/", "//", "// a comment", "/usr/bin/env", "/etc.d", " /help", "a /help", "/usr/bin\n/help", "/1"],
+)
+def test_what_is_no_command_is_sent_as_it_stands(text):
+    assert parse_slash(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "named"),
+    [
+        ("/hlep", "actions.unknown_nearest", "/help"),
+        ("/themes now", "actions.unknown_nearest", "/theme"),
+        ("/xyzzy", "actions.unknown", "/xyzzy"),
+        ("/new fix it", "actions.takes_none", "/new"),
+        ("/rename", "actions.needs", "<title>"),
+    ],
+)
+def test_a_command_that_cannot_be_followed_says_why(text, key, named):
+    problem = parse_slash(text)
+    assert isinstance(problem, SlashProblem)
+    assert problem.key == key
+    assert named in t(problem.key, **problem.params)
+
+
+@pytest.mark.parametrize(
+    ("draft", "first"),
+    [("/", "clear"), ("/mo", "mode"), ("/re", "rename"), ("/qu", "exit"), ("/thm", "theme")],
+)
+def test_completion_offers_prefixes_aliases_and_letters_in_order(draft, first):
+    assert complete_slash(draft)[0].slash == first
+
+
+@pytest.mark.parametrize("draft", ["", "hello", "//", "/mode ", "/usr/bin", "/xyzzy", "/mode\nx"])
+def test_completion_is_silent_where_no_name_is_being_typed(draft):
+    assert complete_slash(draft) == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "key", "shown"),
+    [
+        ("Ctrl-J", "ctrl+j", "Ctrl+J"),
+        ("C-x", "ctrl+x", "Ctrl+X"),
+        ("alt+Enter", "alt+enter", "Alt+Enter"),
+        ("Shift+Ctrl+N", "ctrl+shift+n", "Ctrl+Shift+N"),
+        ("Ctrl+_", "ctrl+underscore", "Ctrl+_"),
+        ("ctrl++", "ctrl+plus", "Ctrl++"),
+        ("?", "question_mark", "?"),
+        ("G", "G", "G"),
+        ("PgDn", "pagedown", "PgDn"),
+        ("esc", "escape", "Esc"),
+        ("F12", "f12", "F12"),
+    ],
+)
+def test_keys_are_read_however_people_write_them(written, key, shown):
+    assert normalise(written) == key
+    assert show(key) == shown
+
+
+@pytest.mark.parametrize("written", ["", "  ", "foo", "ctrl+foo", "hyperspace+x", "f25", "ctrl+", "+ctrl"])
+def test_what_is_no_key_is_refused(written):
+    assert normalise(written) is None
+
+
+def test_punctuation_has_textuals_names():
+    for character in "?+-_/\\@!#$%&*()[]{}<>=~`'\";:,.|^":
+        assert normalise(character) == _character_to_key(character)
+
+
+def test_the_config_changes_adds_and_removes_keys():
+    keymap, problems = load_keymap({"new": "ctrl+shift+n", "newline": ["ctrl+j", "f8"], "redraw": []})
+    assert problems == []
+    assert keymap.keys("new") == ("ctrl+shift+n",)
+    assert keymap.label("new") == "Ctrl+Shift+N"
+    assert keymap.action("f8", "composer") == "newline"
+    assert keymap.label("redraw") == ""
+    assert keymap.action("ctrl+n", "everywhere") == ""
+
+
+def test_two_actions_may_swap_their_keys():
+    keymap, problems = load_keymap({"help": "f2", "toggle_sessions": "f1"})
+    assert problems == []
+    assert (keymap.label("help"), keymap.label("toggle_sessions")) == ("F2", "F1")
+
+
+@pytest.mark.parametrize(
+    ("config", "key", "named"),
+    [
+        ({"nwe": "f9"}, "actions.keymap_unknown_nearest", "new"),
+        ({"warp": "f9"}, "actions.keymap_unknown", "warp"),
+        ({"steer": "f9"}, "actions.keymap_fixed", "steer"),
+        ({"new": "ctrl+foo"}, "actions.keymap_no_key", "ctrl+foo"),
+        ({"new": "ctrl+m"}, "actions.keymap_same", "Enter"),
+        ({"new": "ctrl+p"}, "actions.keymap_taken", "palette"),
+        ({"send": "tab"}, "actions.keymap_taken", "queue"),
+        ({"allow_once": "enter"}, "actions.keymap_enter", "Enter"),
+        ({"run_edited": "ctrl+enter"}, "actions.keymap_enter", "Enter"),
+        ({"new": 5.5}, "actions.keymap_shape", "keymap"),
+        (["new"], "actions.keymap_shape", "keymap"),
+    ],
+)
+def test_an_entry_that_cannot_be_followed_is_named_and_the_default_stays(config, key, named):
+    keymap, problems = load_keymap(config)
+    assert [p.key for p in problems] == [key]
+    assert named in t(problems[0].key, **problems[0].params)
+    assert all(keymap.keys(a.id) == a.keys for a in ACTIONS)
+
+
+def test_of_two_entries_with_one_key_the_first_holds_it():
+    keymap, problems = load_keymap({"new": "f9", "details": "f9"})
+    assert [p.params["holder"] for p in problems] == ["new"]
+    assert keymap.keys("details") == BY_ID["details"].keys
+
+
+def test_the_same_key_may_mean_different_things_in_different_places():
+    keymap = Keymap()
+    assert keymap.action("y", "approval") == "allow_once"
+    assert keymap.action("y", "transcript") == "copy_block"
+    assert keymap.action("y", "composer") == ""
