@@ -58,6 +58,7 @@ class Mailbox:
 
     def _close_delta(self) -> None:
         if len(self._pieces) > 1:
-            last = self._letters[-1]
-            self._letters[-1] = Envelope(last.session_id, last.seq, last.time, type(last.event)("".join(self._pieces)))
+            last, text = self._letters[-1], "".join(self._pieces)
+            event = TextDelta(text) if isinstance(last.event, TextDelta) else ReasoningDelta(text)
+            self._letters[-1] = Envelope(last.session_id, last.seq, last.time, event)
         self._pieces = []

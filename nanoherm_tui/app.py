@@ -32,6 +32,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.layout import Layout, Wish, lay_out
 from nanoherm_tui.overlays.approval import ApprovalPanel
+from nanoherm_tui.overlays.frame import CssPath
 from nanoherm_tui.overlays.palette import PaletteScreen
 from nanoherm_tui.panes.composer import Composer
 from nanoherm_tui.panes.dock import Dock
@@ -39,6 +40,7 @@ from nanoherm_tui.panes.output import Result
 from nanoherm_tui.panes.sessions import SessionItem, SessionsPane
 from nanoherm_tui.panes.status import StatusInfo, StatusLine
 from nanoherm_tui.panes.title import TitleRow
+from nanoherm_tui.panes.welcome import Welcome
 from nanoherm_tui.session_view import Part, SessionView
 from nanoherm_tui.themes import DEFAULT_THEME, Look, load_themes, to_textual
 from nanoherm_tui.transcript.view import TranscriptView
@@ -61,9 +63,9 @@ def _bindings() -> list[BindingType]:
 class NanohermApp(App[int]):
     """One window over one Host."""
 
-    CSS_PATH: ClassVar[list[str]] = [
+    CSS_PATH: ClassVar[CssPath] = [
         f"css/{name}.tcss"
-        for name in ("app", "sessions", "title", "transcript", "composer", "approval", "dock", "status")
+        for name in ("app", "sessions", "title", "composer", "approval", "dock", "status")
     ]
     BINDINGS: ClassVar[list[BindingType]] = _bindings()
     ENABLE_COMMAND_PALETTE = False
@@ -92,7 +94,9 @@ class NanohermApp(App[int]):
         self._focus_before_overlay: Widget | None = None
         self.sessions_pane = SessionsPane()
         self.title_row = TitleRow()
+        self.welcome = Welcome()
         self.transcript = TranscriptView(id="transcript")
+        self.transcript.display = False
         self.approval = ApprovalPanel(self.keymap, id="approval")
         self.composer = Composer(History(host.places.history_file), self.keymap, id="composer")
         self.dock = Dock()
@@ -107,6 +111,7 @@ class NanohermApp(App[int]):
             yield self.sessions_pane
             with Vertical(id="main"):
                 yield self.title_row
+                yield self.welcome
                 yield self.transcript
                 yield self.approval
                 yield self.composer
@@ -130,7 +135,7 @@ class NanohermApp(App[int]):
         self.approval.attach(self.composer)
         self.arrange()
         self.composer.focus()
-        self.host.on_model(lambda state: loop.call_soon_threadsafe(self.model_changed, state))
+        self.host.on_model(self._model_has_changed)
         if self._first_session is not None:
             self.show_session(self._first_session)
             self.desk.do(self.host.look_for_models)
@@ -139,6 +144,10 @@ class NanohermApp(App[int]):
         self.reload_sessions()
         # The start's many objects live as long as the program: keep the collector from walking them while it streams.
         self.call_after_refresh(_settle_gc)
+
+    def _model_has_changed(self, state: ModelState) -> None:
+        """Called in the thread that found the model."""
+        self.call_later(self.model_changed, state)
 
     def _first_ready(self, session: LiveSession) -> None:
         self.show_session(session)
@@ -171,8 +180,8 @@ class NanohermApp(App[int]):
             self.dock.clear()
         self.view = view
         view.unread = False
-        self.transcript.set_welcome(welcome.lines(self.host.model, self.keymap))
         self.transcript.show(view.model)
+        self._greet()
         for waiting in view.waiting:
             self.approval.ask(waiting.question, waiting.deadline)
         self._show(view, {"status", "list", "title", "plan", "pending", "diffs", "error", "returned"})
@@ -199,6 +208,7 @@ class NanohermApp(App[int]):
             changed = view.take(happened)
             if view is self.view:
                 self.transcript.apply(happened)
+                self._greet()
                 self._ask(happened)
             else:
                 for event in happened:
@@ -289,13 +299,28 @@ class NanohermApp(App[int]):
     def tell(self, code: str, english: str, *, warning: bool = True, **params: Any) -> None:
         """Put a notice of the program's own into the transcript in view."""
         self.transcript.apply([events.Notice(code, english, "warning" if warning else "info", params)])
+        self._greet()
 
     def tell_error(self, error: AgentError) -> None:
         self.transcript.apply([events.ErrorRaised(error.code, error.text, error.params)])
+        self._greet()
 
     def model_changed(self, state: ModelState) -> None:
-        self.transcript.set_welcome(welcome.lines(state, self.keymap))
+        self._greet()
         self.show_status()
+
+    def _greet(self) -> None:
+        """An empty transcript gives its place to the greeting."""
+        empty = self.view is None or not self.view.model.entries
+        if empty:
+            self.welcome.show(welcome.greeting(self.host.model, self.keymap))
+        if self.welcome.display != empty:
+            self.welcome.display, self.transcript.display = empty, not empty
+        # In the demo the first message is written already: one key shows how the program works.
+        if empty and self.view is not None and self.host.model.demo and not self.view.greeted:
+            self.view.greeted = True
+            if self.composer.is_empty:
+                self.composer.text = t("welcome.demo_prompt")
 
     # -- time -----------------------------------------------------------------------------------------------------
 
@@ -335,10 +360,11 @@ class NanohermApp(App[int]):
         if not self.is_running:
             return
         for pane in (
-            self.sessions_pane, self.title_row, self.transcript, self.approval, self.composer, self.dock, self.status
+            self.sessions_pane, self.title_row, self.welcome, self.transcript, self.approval, self.composer, self.dock,
+            self.status,
         ):  # fmt: skip
             pane.refresh_look()
-        self.transcript.set_welcome(welcome.lines(self.host.model, self.keymap))
+        self._greet()
 
     def arrange(self) -> None:
         """Lay the panes out for the present size and wish."""
@@ -357,7 +383,7 @@ class NanohermApp(App[int]):
             self.composer.focus()
 
     def on_resize(self, event: textual_events.Resize) -> None:
-        if self.is_mounted:
+        if self.is_running:
             self.arrange()
 
     # -- actions --------------------------------------------------------------------------------------------------
@@ -429,7 +455,7 @@ class NanohermApp(App[int]):
             return
         intent = intents.Queue(message.text) if message.how == "queue" else intents.Steer(message.text)
         self.view.session.send(intent)
-        self.transcript.follow()
+        self.transcript.action_end()
 
     def on_composer_slash_entered(self, message: Composer.SlashEntered) -> None:
         parsed = parse_slash(message.text)
@@ -481,13 +507,13 @@ class NanohermApp(App[int]):
         """Show a tool call's result, or its changes, in the dock."""
         if self.view is None:
             return
-        card = self.view.model.card(call_id)
-        if card is None:
+        shown = self.view.calls.get(call_id)
+        if shown is None:
             return
-        if card.diffs:
-            self.dock.show_diffs(card.diffs)
+        if shown.diffs:
+            self.dock.show_diffs(shown.diffs)
         else:
-            self.dock.show_result(Result(card.name, card.subject, card.text, card.ok))
+            self.dock.show_result(Result(shown.name, shown.subject, shown.text, shown.ok))
         if self.panes.dock == "hidden":
             self.wish = replace(self.wish, dock=True)
             self.arrange()

@@ -26,6 +26,7 @@ AGE_EVERY: Final = 30.0  # seconds between two looks at the ages in the session 
 
 # -- the transcript -----------------------------------------------------------------------------------------------
 BLOCK: Final = 4 * KB  # characters; a block is drawn in one go, so this bounds the work of one tick
+TABLE_PART: Final = 2 * KB  # characters; a table costs most to draw, and its columns are settled by then
 BLOCK_HARD: Final = 16 * KB  # a list item or a fence inside one is cut here even where the cut shows
 CODE_CHUNK_LINES: Final = 100  # lines of a long fence drawn and coloured at once
 ROW_CACHE_BLOCKS: Final = 600  # drawn blocks kept; twenty screens, so that paging back and forth redraws nothing

@@ -12,11 +12,11 @@ from typing import Literal
 
 from agent_core import events
 from agent_core.events import Event, SessionState
-from agent_core.messages import FileDiff, Usage
+from agent_core.messages import FileDiff, Message, Usage
 from agent_core.names import Mode
 from agent_core.ports import Question, TodoItem
 from agent_core.session import LiveSession
-from nanoherm_tui.transcript.model import TranscriptModel
+from nanoherm_tui.transcript.model import TranscriptModel, default_subject
 
 Part = Literal["status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode"]
 
@@ -26,6 +26,17 @@ class Waiting:
     question: Question
     deadline: float
     """Seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call and what has come of it, for the dock."""
+
+    name: str
+    subject: str
+    text: str = ""
+    ok: bool = True
+    diffs: tuple[FileDiff, ...] = ()
 
 
 @dataclass(slots=True)
@@ -49,8 +60,12 @@ class SessionView:
     """Monotonic seconds; 0 while idle."""
     updated: float = field(default_factory=time.time)
     unread: bool = False
+    greeted: bool = False
+    """The demo's first message has been offered."""
     stored: bool = False
     diffs: list[FileDiff] = field(default_factory=list)
+    calls: dict[str, Call] = field(default_factory=dict)
+    """By call id."""
     errors: list[events.ErrorRaised] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
     """Pending texts that came back, for the composer to take."""
@@ -113,13 +128,30 @@ class SessionView:
             case events.ErrorRaised():
                 self.errors.append(event)
                 changed.add("error")
-            case events.ToolFinished(diffs=diffs):
-                if diffs and event.ok:
+            case events.ToolQueued(call_id, name, subject):
+                self.calls[call_id] = Call(name, subject)
+            case events.ToolFinished(call_id, name, ok, diffs=diffs):
+                subject = self.calls[call_id].subject if call_id in self.calls else ""
+                self.calls[call_id] = Call(name, subject, event.text, ok, diffs)
+                if diffs and ok:
                     self.diffs.extend(diffs)
                     changed.add("diffs")
             case events.HistoryChanged(messages):
-                self.stored = self.stored or bool(messages)
-                self.diffs = [d for m in messages if m.result is not None and m.result.ok for d in m.result.diffs]
+                self._load(messages)
                 changed |= {"diffs", "title"}
             case _:
                 return
+
+    def _load(self, messages: Iterable[Message]) -> None:
+        self.calls.clear()
+        self.diffs.clear()
+        for message in messages:
+            self.stored = True
+            for call in message.tool_calls:
+                self.calls[call.id] = Call(call.name, default_subject(call))
+            result = message.result
+            if result is not None:
+                subject = self.calls[result.call_id].subject if result.call_id in self.calls else ""
+                self.calls[result.call_id] = Call(result.name, subject, result.text, result.ok, result.diffs)
+                if result.ok:
+                    self.diffs.extend(result.diffs)

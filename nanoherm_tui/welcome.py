@@ -1,31 +1,27 @@
-"""What an empty transcript says: which model answers, and which keys begin."""
+"""The greeting of an empty session: what it says depends on the model."""
 
 from __future__ import annotations
 
 from agent_core.host import ModelState
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
-
-Line = tuple[tuple[str, str], ...]
-"""(words, role) pairs; the role "bold" is the name of something, "bar" a warning's first words."""
+from nanoherm_tui.panes.welcome import Greeting
 
 
-def lines(model: ModelState, keymap: Keymap) -> list[Line]:
-    """The welcome for the present model, in the interface's language."""
+def greeting(model: ModelState, keymap: Keymap) -> Greeting:
+    """The greeting for the present model, in the interface's language."""
+    keys = tuple(
+        (key, t(f"welcome.{name}"), t(f"welcome.{name}_help"))
+        for key, name in (
+            *([("/setup", "setup")] if model.demo or model.problem is not None else []),
+            (keymap.label("palette"), "palette"),
+            (keymap.label("help"), "help"),
+        )
+    )
     if not model.settled:
-        return [((t("welcome.looking"), "muted"),)]
+        return Greeting("", t("welcome.looking"))
     if model.problem is not None:
-        head: list[Line] = [((t("welcome.no_model"), "warn"),), ((model.problem.text, "text"),)]
-    elif model.demo:
-        head = [((t("welcome.demo_title"), "warn"), (" " + t("welcome.demo_text"), "text"))]
-    else:
-        head = [((t("welcome.model", model=model.label), "text"),)]
-    hints: list[Line] = []
+        return Greeting(t("welcome.no_model"), model.problem.text, True, keys)
     if model.demo:
-        hints.append((("Enter", "key"), (t("welcome.demo_try"), "text"), (t("welcome.demo_prompt"), "muted")))
-    if model.demo or model.problem is not None:
-        hints.append((("/setup", "key"), (t("welcome.setup"), "text"), (t("welcome.setup_help"), "muted")))
-    for action in ("palette", "help"):
-        words = (t(f"welcome.{action}"), "text"), (t(f"welcome.{action}_help"), "muted")
-        hints.append(((keymap.label(action), "key"), *words))
-    return [*head, (), *hints]
+        return Greeting(t("welcome.demo_title"), t("welcome.demo_text"), True, keys)
+    return Greeting(model.label, t("welcome.ready"), False, keys)

@@ -167,6 +167,8 @@ KEYS: Final[tuple[Key, ...]] = (
         "harmless",
         choices=("auto", "en", "zh"),
     ),
+    Key("display.ascii", "flag", False, "Draw with ASCII signs only.", "harmless"),
+    Key("display.reduced_motion", "flag", False, "The running mark stands still.", "harmless"),
     Key("keymap", "mapping", {}, "Keys by action; a list gives an action several."),
     Key("logging.level", "text", "info", "What is logged.", choices=("debug", "info", "warning", "error")),
 )

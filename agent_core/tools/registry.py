@@ -83,7 +83,6 @@ class Toolbox:
 
     def run(self, call: ToolCall, cancel: CancelScope, on_start: OnStart) -> ToolResult:
         """The call's result. Raises StoreError when its start could not be noted; it has then not been run."""
-        begun = time.monotonic()
         attempt = _Attempt(self, call, cancel, on_start)
         try:
             output = attempt.output()
@@ -107,7 +106,7 @@ class Toolbox:
             self.redact(clean(output.outcome)),
             tuple(self.redact(clean(line)) for line in output.preview),
             output.diffs,
-            time.monotonic() - begun,
+            attempt.seconds,
         )
 
 
@@ -120,6 +119,12 @@ class _Attempt:
         self._cancel = cancel
         self._on_start = on_start
         self._acting = False
+        self._begun: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Since the call was allowed; waiting for a person is not its time."""
+        return 0.0 if self._begun is None else time.monotonic() - self._begun
 
     @property
     def effect_so_far(self) -> EffectState:
@@ -158,6 +163,7 @@ class _Attempt:
         effect = tool.effect(arguments)
         self._on_start(self._call, effect)
         self._box.started(self._call)
+        self._begun = time.monotonic()
         self._acting = effect.kind in ("write", "command")
         return prepared.run()
 

@@ -292,6 +292,9 @@ class TranscriptModel:
                 return {self._add_note(Note(0, event.text, "error", event.code, event.params))}
             case events.TurnFinished():
                 return self._end_turn()
+            case events.HistoryChanged(messages):
+                self.load(messages)
+                return set()
             case _:
                 return set()
 
@@ -340,6 +343,14 @@ class TranscriptModel:
         entry.open = not entry.open
         entry.touch()
         return True
+
+    def last_answer(self) -> str:
+        """The source of the newest answer; empty when there is none."""
+        return next((self.copy_text(e) for e in reversed(self.entries) if e.kind == "answer"), "")
+
+    def last_foldable(self) -> Entry | None:
+        """The newest entry that has something to fold or unfold."""
+        return next((e for e in reversed(self.entries) if can_open(e)), None)
 
     def copy_text(self, entry: Entry, block: Block | None = None) -> str:
         """The source of one block (with the chunks it was cut into), or of the whole entry."""
@@ -500,7 +511,7 @@ class TranscriptModel:
         if entry is None or entry.card is None:
             entry = self._add_card(event.call_id, event.name, "")
             assert entry.card is not None
-        preview = () if event.ok else tuple(one_line(line) for line in event.preview[:PREVIEW_LINES])
+        preview = () if event.ok else tuple(clean(line).replace("\n", " ") for line in event.preview[:PREVIEW_LINES])
         entry.card = replace(
             entry.card,
             state="done" if event.ok else "failed",

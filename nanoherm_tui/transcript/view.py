@@ -206,6 +206,11 @@ class TranscriptView(ScrollView, can_focus=True):
     def _look(self) -> Look:
         return cast("_HasLook", self.app).look
 
+    @property
+    def _width(self) -> int:
+        """Cells of a row: the widget without its scrollbar."""
+        return self.scrollable_content_region.width
+
     def _moment(self) -> Moment:
         return Moment(self._frame, self._model.clock())
 
@@ -214,7 +219,7 @@ class TranscriptView(ScrollView, can_focus=True):
         layout = self._layout_now
         if layout is not None:
             return layout
-        width = self.size.width
+        width = self._width
         if not self.is_mounted or width <= 0:
             return None
         layout = self._layouts.get(self._model)
@@ -252,7 +257,7 @@ class TranscriptView(ScrollView, can_focus=True):
         self._paint_mark()
 
     def _dirty(self, y: int) -> None:
-        self.refresh(Region(0, y, self.size.width, 1))
+        self.refresh(Region(0, y, self._width, 1))
 
     def _paint_mark(self) -> None:
         layout = self._layout_now
@@ -270,9 +275,10 @@ class TranscriptView(ScrollView, can_focus=True):
         for number, line in enumerate(self._welcome):
             style = look.style("muted") if number else look.style(bold=True)
             for part in cells.wrap(cells.clean(line), room):
-                segments = [Segment(" " * TEXT_AT, look.style()), Segment(part, style)]
-                strip = Strip(segments).adjust_cell_length(width, look.style())
-                rows.append(Row(strip, part, TEXT_AT))
+                used = TEXT_AT + cell_len(part)
+                pad = Segment(" " * max(0, width - used), look.style())
+                segments = [Segment(" " * TEXT_AT, look.style()), Segment(part, style), pad]
+                rows.append(Row(segments, width, part, TEXT_AT, used=used))
         return rows
 
     def on_mount(self) -> None:
@@ -282,7 +288,7 @@ class TranscriptView(ScrollView, can_focus=True):
         layout = self._layout()
         if layout is None:
             return
-        layout.configure(self._look, self.size.width)
+        layout.configure(self._look, self._width)
         self._sync(everything=True)
 
     # -- painting -------------------------------------------------------------------------------------------------
@@ -297,12 +303,12 @@ class TranscriptView(ScrollView, can_focus=True):
         out: list[Strip] = []
         selection = self.text_selection
         for y in range(crop.y, crop.bottom):
-            strip = rows[y].strip if y < len(rows) else Strip.blank(self.size.width, ground)
+            strip = rows[y].strip if y < len(rows) else Strip.blank(self._width, ground)
             if layout is not None and y < len(layout.lines) and self._model.entries:
                 line = layout.lines[y]
                 if selection is not None:
                     strip = self._with_selection(strip, line, selection)
-                if self.has_focus and layout.is_cursor(line):
+                if self.has_focus and line.row.indent and layout.is_cursor(line):
                     strip = self._with_cursor(strip)
             if y == self.size.height - 1 and self._painted.mark:
                 strip = self._with_mark(strip, self._painted.mark)
@@ -315,7 +321,7 @@ class TranscriptView(ScrollView, can_focus=True):
         """A row with selection offsets; the compositor asks for it to find out what is under the mouse."""
         layout = self._layout()
         if layout is None or y >= len(layout.lines):
-            return Strip.blank(self.size.width, self._look.style())
+            return Strip.blank(self._width, self._look.style())
         line = layout.lines[y]
         return line.row.strip.apply_offsets(0, line.key)
 
@@ -324,7 +330,7 @@ class TranscriptView(ScrollView, can_focus=True):
         return Strip.join([bar, strip.crop(1)])
 
     def _with_mark(self, strip: Strip, mark: str) -> Strip:
-        end = self.size.width - RIGHT_MARGIN
+        end = self._width - RIGHT_MARGIN
         start = max(0, end - cell_len(mark))
         note = Strip([Segment(mark, self._look.style("accent", "surface"))], cell_len(mark))
         return Strip.join([strip.crop(0, start), note, strip.crop(start + cell_len(mark))])
@@ -475,6 +481,15 @@ class TranscriptView(ScrollView, can_focus=True):
         else:
             self._toggle(layout, entry)
 
+    def toggle_details(self) -> None:
+        """Fold or unfold what the cursor is on; without the keyboard, the newest entry that has details."""
+        if self.has_focus:
+            self.action_fold()
+            return
+        layout, entry = self._layout(), self._model.last_foldable()
+        if layout is not None and entry is not None:
+            self._toggle(layout, entry)
+
     def _toggle(self, layout: Layout, entry: Entry) -> None:
         """Fold or unfold; the entry's first row stays where it is."""
         if not self._model.toggle(entry):
@@ -487,7 +502,7 @@ class TranscriptView(ScrollView, can_focus=True):
         layout = self._layout()
         if layout is None or self.text_selection is not None:
             return
-        end = self.size.width - RIGHT_MARGIN
+        end = self._width - RIGHT_MARGIN
         if (
             self._painted.mark
             and event.y == self.size.height - 1
