@@ -96,6 +96,20 @@ def plain(spans: Spans) -> str:
     return "".join(s.text for s in spans)
 
 
+def line_of(rows: Sequence[Row], index: int) -> int:
+    """Which line a row belongs to, counting lines from 1 before wrapping."""
+    return sum(row.join == "\n" for row in rows[: index + 1])
+
+
+def row_of(rows: Sequence[Row], line: int) -> int:
+    """The first row of a line: the inverse of `line_of`."""
+    for index, row in enumerate(rows):
+        line -= row.join == "\n"
+        if line <= 0:
+            return index
+    return 0
+
+
 def paint_row(row: Row, cells: int, look: Look, *, selected: bool = False) -> list[Segment]:
     """The content of `row` as segments of exactly `cells`."""
     bg = "selection" if selected else row.bg
@@ -214,12 +228,16 @@ class RowsView(Widget, can_focus=True):
         look = look_of(self)
         if self._made_for == (self.cells, look):
             return
+        # Another width wraps the same lines otherwise: the line at the top stays there.
+        line = None if self._made_for is None else line_of(self._body, self.top)
         self._made_for = (self.cells, look)
         self._painted.clear()
         self._head = list(self.head(self.cells))
         self._foot = list(self.foot(self.cells))
         self._body = list(self.body(self.cells))
         self.builds += 1
+        if line is not None:
+            self.top = row_of(self._body, line)
         self.rebuilt()
         self._clamp()
 

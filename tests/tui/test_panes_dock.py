@@ -351,6 +351,20 @@ async def test_the_scrollbar_shows_where_the_view_is_and_can_be_dragged():
         assert dock.top == len(dock.rows) - dock.view_height
 
 
+async def test_another_width_keeps_the_line_at_the_top():
+    dock = Dock()
+    text = "\n".join(f"line {n} " + "and some more words " * 5 for n in range(50))
+    async with PaneApp(dock).run_test(size=(80, 20)) as pilot:
+        dock.show_result(Result("grep", "x", text, True))
+        await pilot.pause()
+        at = next(i for i, row in enumerate(dock.rows) if row.text.startswith("line 20 "))
+        dock.scroll_to_row(at)
+        for cells in (40, 120, 30, 80):
+            await pilot.resize_terminal(cells, 20)
+            await pilot.pause()
+            assert lines(dock)[2].startswith("  line 20 ")
+
+
 async def drag(pilot, widget, start, end):
     await pilot.mouse_down(widget, offset=start)
     await pilot.hover(widget, offset=end)
