@@ -113,6 +113,7 @@ CHECKPOINT_EVERY: Final = 50  # successful writes between two PASSIVE checkpoint
 CONFIG_FILE: Final = 1 * MB  # a settings file; a larger one is a mistake or an attack
 CONFIG_NODES: Final = 20_000  # values in one settings file, aliases followed
 CONFIG_DEPTH: Final = 32
+CONFIG_WARNINGS: Final = 20  # about one settings file; the rest is counted
 LOG_FILE: Final = 2 * MB
 LOG_FILES: Final = 3
 LOG_TEXT: Final = 16 * KB  # characters of one text in a log line; a message is no place for a whole file

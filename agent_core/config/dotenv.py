@@ -6,6 +6,10 @@ Source: CFG-01, CFG-22.
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+from agent_core.errors import ConfigError
+from agent_core.files import atomic_write_private
 
 _LINE = re.compile(r"(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(.*)\Z", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
@@ -44,3 +48,18 @@ def _value(text: str) -> str | None:
     if quote == "'":
         return match[1]
     return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[0]), match[1], flags=re.DOTALL)
+
+
+def set_variable(file: Path, name: str, value: str) -> None:
+    """Set one variable in a `.env` file, mode 0600; its other lines stay as they are.
+
+    Raises ConfigError when the value cannot be written on one line or the file cannot be written.
+    """
+    if not re.fullmatch(r"[\x21-\x26\x28-\x7e]+", value):
+        raise ConfigError("bad_key", f"{name} has characters that a key cannot have. Copy it anew, without blanks.")
+    try:
+        text = file.read_text("utf-8") if file.exists() else ""
+        kept = [line for line in text.splitlines() if not ((m := _LINE.match(line.strip())) and m[1] == name)]
+        atomic_write_private(file, "".join(f"{line}\n" for line in [*kept, f"{name}='{value}'"]).encode())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError("env_unwritable", f"{file} cannot be written: {error}. Set {name} yourself.") from error

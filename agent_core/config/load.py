@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from agent_core import limits
 from agent_core.config import reading, schema
 from agent_core.config.dotenv import parse_env
 from agent_core.config.paths import Places
 from agent_core.config.schema import Key
 from agent_core.errors import ConfigError
+from agent_core.safety.paths import printable
 
 ENVIRONMENT: Final = {"NANOHERMES_MODEL": "model.default", "NANOHERMES_BASE_URL": "model.base_url"}
 """Variables that set a key. Secrets are no settings: they stay in the environment."""
@@ -139,6 +141,8 @@ class _Layers:
         self.sources: dict[str, str] = {key.name: "default" for key in schema.KEYS}
         self.warnings: list[ConfigWarning] = []
         self.unused: list[str] = []
+        self._told = 0
+        """Warnings about the file that is being read, those left out included."""
 
     def put(self, dotted: str, value: Any, source: str) -> None:
         path = tuple(dotted.split("."))
@@ -151,18 +155,25 @@ class _Layers:
         self.sources[key.name] = source
 
     def warn(self, file: Path, line: int, key: str, code: str, text: str) -> None:
-        place = f"{file}:{line}" if line else str(file)
-        self.warnings.append(ConfigWarning(str(file), line, key, code, f"{place}: {text}"))
+        self._told += 1
+        if self._told <= limits.CONFIG_WARNINGS:
+            place = f"{file}:{line}" if line else str(file)
+            # Names come from files of anybody's, and this will be printed.
+            self.warnings.append(ConfigWarning(str(file), line, printable(key), code, printable(f"{place}: {text}")))
 
     def add_file(self, file: Path, owner: Owner) -> None:
+        self._told = 0
         try:
             text = reading.read_text(file)
             root = reading.parse(text, file) if text is not None else None
         except ConfigError as e:
-            self.warnings.append(ConfigWarning(str(file), e.params.get("line", 0), "", e.code, e.text))
+            self.warnings.append(ConfigWarning(str(file), e.params.get("line", 0), "", e.code, printable(e.text)))
             return
         if root is not None:
             self._add_mapping(root, (), file, owner)
+        if (more := self._told - limits.CONFIG_WARNINGS) > 0:
+            text = printable(f"{file}: {more} more lines of this file do not count.")
+            self.warnings.append(ConfigWarning(str(file), 0, "", "more", text))
         if any(self.sources[name] == str(file) for name in ENDPOINT):
             for name in ENDPOINT:
                 if self.sources[name] not in ("default", str(file)):
@@ -171,8 +182,8 @@ class _Layers:
     def _add_mapping(self, node: reading.Node, above: schema.Path, file: Path, owner: Owner) -> None:
         seen: set[str] = set()
         for entry in reading.entries(node):
-            if entry.key is None:
-                self.warn(file, entry.line, schema.dotted(above), "bad_key", "this key is not a plain text.")
+            if entry.key is None or len(entry.key) > limits.SUBJECT_CHARS:
+                self.warn(file, entry.line, schema.dotted(above), "bad_key", "this key is not a short, plain text.")
                 continue
             path = (*above, entry.key)
             if entry.key in seen:
@@ -209,7 +220,8 @@ class _Layers:
             # Hermes checks its own file, and knows keys that are newer than this table.
             self.unused.append(name)
         else:
-            near = schema.nearest(path)
+            # Looking for the nearest name takes time, which a file of thousands of wrong keys must not cost.
+            near = schema.nearest(path) if self._told < limits.CONFIG_WARNINGS else ""
             hint = f" Did you mean {near}?" if near else " Check its spelling and its indentation."
             self.warn(file, entry.line, name, "unknown_key", f"there is no setting {name}.{hint}")
 
@@ -255,13 +267,14 @@ class _Layers:
 
     def read_env(self, file: Path, owner: Owner) -> dict[str, str]:
         """The assignments of a .env file; what is odd about it becomes a warning without any value."""
+        self._told = 0
         try:
             text = reading.read_text(file)
             if text is None:
                 return {}
             mode = stat.S_IMODE(file.stat().st_mode)
         except (ConfigError, OSError) as e:
-            self.warnings.append(ConfigWarning(str(file), 0, "", "bad_env", str(e)))
+            self.warnings.append(ConfigWarning(str(file), 0, "", "bad_env", printable(str(e))))
             return {}
         if mode & 0o077:
             self.warn(file, 0, "", "open_env", f"others may read your keys (mode {mode:04o}). Run: chmod 600 {file}")

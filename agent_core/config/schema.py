@@ -277,7 +277,7 @@ def is_unused(path: Path) -> bool:
 
 def nearest(path: Path) -> str:
     """The known key that `path` was most likely meant to be, dotted; empty when none is near."""
-    name = ".".join(path)
+    name = ".".join(path)[: limits.SUBJECT_CHARS]
     known = [key.name for key in KEYS] + [".".join(section) for section in SECTIONS]
     found = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     if not found:  # the right name in the wrong section

@@ -336,6 +336,28 @@ def test_a_key_given_twice_is_told(world):
     assert config.get("display.theme") == "b"
 
 
+def test_a_file_of_wrong_keys_is_told_within_bounds(world):
+    world.write("project", "".join(f"displey_{n}: 1\n" for n in range(9000)))
+    before = time.monotonic()
+    warnings = world.load().warnings
+    assert time.monotonic() - before < 5
+    assert len(warnings) == limits.CONFIG_WARNINGS + 1
+    assert f"{9000 - limits.CONFIG_WARNINGS} more lines" in warnings[-1].text
+
+
+def test_a_key_that_is_no_name_is_told(world):
+    world.write("user", f"? [a, b]\n: 1\n{'x' * 5000}: 1\n")
+    assert [(w.code, w.line) for w in world.load().warnings] == [("bad_key", 1), ("bad_key", 3)]
+    assert all(len(w.text) < 500 for w in world.load().warnings)
+
+
+def test_names_from_a_file_cannot_act_on_the_terminal(world):
+    world.write("project", '"\\e]0;title\\a\\u202e": 1\ndisplay: {"\\x9b31m": 1}\n')
+    warnings = world.load().warnings
+    assert len(warnings) == 2
+    assert all(w.text.isprintable() and w.key.isprintable() for w in warnings)
+
+
 # -- files that are no settings -----------------------------------------------------------------------------------
 
 

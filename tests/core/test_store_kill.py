@@ -17,7 +17,7 @@ import pytest
 from agent_core.messages import Message
 from agent_core.store.sessions import Store
 
-KILLS = 36
+KILLS = 32
 
 CHILD = """
 import sys
@@ -96,7 +96,7 @@ def test_what_was_stored_survives_a_kill_at_any_moment(tmp_path, round_):
     made = 0
     for _ in range(KILLS // 4):
         # A line without its end was cut off by the kill: whatever it would have said was not said.
-        lines = [line.split() for line in live_and_die(path, session, moments.uniform(0, 0.15)) if line.endswith("\n")]
+        lines = [line.split() for line in live_and_die(path, session, moments.uniform(0, 0.12)) if line.endswith("\n")]
         confirmed += [words[1] for words in lines if words[0] == "stored"]
         store = Store.open(path)
         assert store.warnings == ()
