@@ -189,7 +189,7 @@ class Layout:
             if not wants_moment(line.block):
                 continue
             rows = self._rows(line.place.entry, line.place.block)
-            if line.place.row < len(rows) and rows[line.place.row].strip != line.row.strip:
+            if line.place.row < len(rows) and rows[line.place.row].segments != line.row.segments:
                 self.lines[number] = line._replace(row=rows[line.place.row])
                 changed.append(number)
         return changed
@@ -405,7 +405,7 @@ class Layout:
         if gap and rows:
             rows = [blank_row(self.width, self.look), *rows]
         elif rows and block.join == "":
-            rows[0] = rows[0]._replace(join="")
+            rows[0].join = ""
         self.stats.renders[entry.id, block.key] += 1
         self._cache[key] = _Drawn(block, gap, rows)
         self._cache.move_to_end(key)

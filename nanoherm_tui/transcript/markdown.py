@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from nanoherm_tui.text import clean
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -150,7 +152,7 @@ def _lines_of(token: Token, base: int) -> list[tuple[Span, ...]]:
     for index, child in enumerate(children):
         kind = child.type
         if kind == "text":
-            lines[-1].append((child.content, bits))
+            lines[-1].append((_safe(child.content), bits))
         elif kind == "softbreak":
             after = children[index + 1].content if index + 1 < len(children) else ""
             if not (lines[-1] and _is_wide(lines[-1][-1][0][-1:]) and _is_wide(after[:1])):
@@ -158,7 +160,7 @@ def _lines_of(token: Token, base: int) -> list[tuple[Span, ...]]:
         elif kind == "hardbreak":
             lines.append([])
         elif kind == "code_inline":
-            lines[-1].append((child.content.replace("\n", " "), bits | CODE))
+            lines[-1].append((_safe(child.content), bits | CODE))
         elif kind == "strong_open":
             bits |= STRONG
         elif kind == "strong_close":
@@ -172,11 +174,16 @@ def _lines_of(token: Token, base: int) -> list[tuple[Span, ...]]:
             url, before = links.pop()
             shown = "".join(text for text, _ in lines[-1])[len(before) :]
             if url and url not in (shown, f"mailto:{shown}"):
-                lines[-1].append((f" {url}", bits | MUTED))
+                lines[-1].append((f" {_safe(url)}", bits | MUTED))
         elif kind == "image":
-            lines[-1].append((child.content or "image", bits))
-            lines[-1].append((f" {child.attrs.get('src', '')}", bits | MUTED))
+            lines[-1].append((_safe(child.content) or "image", bits))
+            lines[-1].append((f" {_safe(str(child.attrs.get('src', '')))}", bits | MUTED))
     return [tuple(line) for line in lines]
+
+
+def _safe(text: str) -> str:
+    """Text on one line, cleaned again: character references such as `&#27;` have become characters by now."""
+    return clean(text, 1).replace("\n", " ")
 
 
 def _is_wide(char: str) -> bool:

@@ -33,16 +33,32 @@ TIME_FROM_WIDTH = 56  # a card on a narrower pane shows no time
 TABLE_GAP = 3
 
 
-class Row(NamedTuple):
-    """One row of the screen."""
+class Row:
+    """One row of the screen. Its strip is made when it is first painted: most rows of a growing tail never are."""
 
-    strip: Strip
-    text: str = ""
-    """What copying gives: without bars, marks and padding."""
-    indent: int = 0
-    """Characters of the strip before `text`."""
-    join: str = "\n"
-    """What copying puts before it: "" or " " when the row goes on with the line above."""
+    __slots__ = ("_strip", "indent", "join", "segments", "text", "width")
+
+    def __init__(
+        self, segments: list[Segment], width: int, text: str = "", indent: int = 0, join: str = "\n", *, used: int = -1
+    ) -> None:
+        self.segments = segments
+        """They take `width` cells, or more (`used`) on a pane too narrow for its margins: then the strip is cut."""
+        self.width = width
+        self.text = text
+        """What copying gives: without bars, marks and padding."""
+        self.indent = indent
+        """Characters of the row before `text`; 0 only in the row between two blocks."""
+        self.join = join
+        """What copying puts before it: "" or " " when the row goes on with the line above."""
+        self._strip: Strip | None = None
+        if used > width:
+            self._strip = Strip(segments, used).crop(0, width)
+
+    @property
+    def strip(self) -> Strip:
+        if self._strip is None:
+            self._strip = Strip(self.segments, self.width)
+        return self._strip
 
 
 class Moment(NamedTuple):
@@ -77,7 +93,7 @@ def render(block: Block, width: int, look: Look, moment: Moment) -> list[Row]:
 
 def blank_row(width: int, look: Look) -> Row:
     """The row between two blocks."""
-    return Row(Strip([Segment(" " * width, look.style())], width))
+    return Row([Segment(" " * width, look.style())], width)
 
 
 def wants_moment(block: Block) -> bool:
@@ -92,22 +108,26 @@ def _text_width(width: int) -> int:
     return max(2, width - TEXT_AT - RIGHT_MARGIN)
 
 
-def _row(width: int, look: Look, lead: Iterable[Ink], body: Iterable[Ink], join: str = "\n", end: str = "") -> Row:
-    """A row: `lead` (not copied), then `body`, then padding. Texts are clean; `end` is a note copied by nobody."""
-    ground = look.style()
+def _row(
+    width: int, look: Look, lead: Iterable[Ink], body: Iterable[Ink], join: str = "\n", tail: Iterable[Ink] = ()
+) -> Row:
+    """A row: `lead`, then `body`, which alone is copied, then `tail` and padding. All texts are clean."""
     segments = [Segment(text, style) for text, style in lead if text]
-    used = sum(s.cell_length for s in segments)
     indent = sum(len(s.text) for s in segments)
+    used = sum(cell_len(s.text) for s in segments)
     copied: list[str] = []
     for text, style in body:
         if text:
             segments.append(Segment(text, style))
             copied.append(text)
             used += cell_len(text)
+    for text, style in tail:
+        if text:
+            segments.append(Segment(text, style))
+            used += cell_len(text)
     if used < width:
-        segments.append(Segment(" " * (width - used), ground))
-    strip = Strip(segments, max(used, width))
-    return Row(strip if used <= width else strip.crop_extend(0, width, ground), "".join(copied), indent, join)
+        segments.append(Segment(" " * (width - used), look.style()))
+    return Row(segments, width, "".join(copied), indent, join, used=used)
 
 
 def _slices(inks: Sequence[Ink], spans: Iterable[tuple[int, int]]) -> list[list[Ink]]:
@@ -199,8 +219,7 @@ def _prose(block: Prose, width: int, look: Look) -> list[Row]:
         elif isinstance(piece, markdown.Table):
             columns = piece
             if block.head:
-                first = markdown.parse(block.head, bullet=bullet, quote=quote)
-                columns = next((p for p in first if isinstance(p, markdown.Table)), piece)
+                columns = _first_table(block.head) or piece
             rows += _table(piece, columns, width, look, inks, with_header=not block.head)
         else:
             body = [("   ".join([sym("bullet")] * 3), look.style("muted"))]
@@ -215,6 +234,13 @@ def _prefix(text: str, look: Look) -> list[Ink]:
 def _table_head(head: str) -> str:
     """The header and the rule under it."""
     return "\n".join(head.split("\n", 2)[:2])
+
+
+@lru_cache(maxsize=16)
+def _first_table(head: str) -> markdown.Table | None:
+    """The table whose later rows are drawn in its columns."""
+    pieces = markdown.parse(head, bullet=" ", quote=" ")
+    return next((piece for piece in pieces if isinstance(piece, markdown.Table)), None)
 
 
 Cell = tuple[markdown.Span, ...]
@@ -305,7 +331,8 @@ def _table_row(
             between = TABLE_GAP if column < len(widths) - 1 else 0
             body += [(" " * left, inks[0]), *part, (" " * (pad - left + between), inks[0])]
         made = _row(width, look, lead, body)
-        rows.append(made._replace(text=made.text.rstrip()))
+        made.text = made.text.rstrip()
+        rows.append(made)
     return rows
 
 
@@ -355,12 +382,10 @@ def _code(
             used = pad + sum(cell_len(text) for text, _ in body)
             note = label if not rows and used + 1 + cell_len(label) + inset <= box else ""
             fill = max(0, box - used - cell_len(note) - (inset if note else 0))
-            made = _row(width, look, left, body, "" if number else "\n")
             tail: list[Ink] = [(" " * fill, surface)]
             if note:
                 tail += [(note, look.style("muted", "surface")), (" " * inset, surface)]
-            full = _row(width, look, left, [*body, *tail])
-            rows.append(made._replace(strip=full.strip))
+            rows.append(_row(width, look, left, body, "" if number else "\n", tail))
     return rows
 
 
@@ -384,12 +409,12 @@ def _user(block: UserText, width: int, look: Look) -> list[Row]:
         notes.append(t("transcript.images", n=block.images))
     for note in notes:
         shown = cells.cut(f"{sym('cut')} {note}" if block.hidden_lines and note is notes[0] else note, room)
-        rows.append(_row(width, look, bar, [(shown, look.style("muted"))])._replace(text=""))
+        rows.append(_row(width, look, bar, (), tail=[(shown, look.style("muted"))]))
     if stamp and reserve:
-        head = rows[0]
-        at = width - RIGHT_MARGIN - len(stamp)
-        strip = Strip.join([head.strip.crop(0, at), Strip([Segment(stamp, look.style("muted"))], len(stamp))])
-        rows[0] = head._replace(strip=strip.extend_cell_length(width, look.style()))
+        *segments, padding = rows[0].segments
+        padding = Segment(padding.text[: -len(stamp) - RIGHT_MARGIN], padding.style)
+        segments += [padding, Segment(stamp, look.style("muted")), Segment(" " * RIGHT_MARGIN, look.style())]
+        rows[0] = Row(segments, width, rows[0].text, rows[0].indent)
     return rows
 
 
@@ -485,15 +510,18 @@ def _card(block: Card, width: int, look: Look, moment: Moment) -> list[Row]:
         (outcome, look.style(outcome_role)),
         (cells.fit(seconds, TIME_CELLS, "right") if timed else "", muted),
     ]
-    copied = "  ".join(part for part in (block.name, block.subject, outcome) if part)
-    rows = [_row(width, look, lead, body)._replace(text=copied)]
+    head = _row(width, look, lead, body)
+    head.text = head.text.rstrip()
+    rows = [head]
     margin: list[Ink] = [(" " * TEXT_AT, ground)]
     for number, line in enumerate(block.rows):
         style = look.style("fail") if block.state == "failed" and number == 0 and not block.open else muted
-        rows.append(_row(width, look, margin, [(cells.cut(line, room), style)])._replace(text=line))
+        row = _row(width, look, margin, [(cells.cut(line, room), style)])
+        row.text = line
+        rows.append(row)
     if block.more_lines:
         note = f"{sym('cut')} {t('transcript.more_in_dock', n=block.more_lines)}"
-        rows.append(_row(width, look, margin, [(cells.cut(note, room), muted)])._replace(text=""))
+        rows.append(_row(width, look, margin, (), tail=[(cells.cut(note, room), muted)]))
     return rows
 
 

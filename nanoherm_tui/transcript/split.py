@@ -193,7 +193,7 @@ class Splitter:
             self._text_line(line, indent, out)
 
     def _seal_if_large(self, inside: bool, sibling: bool, out: list[Prose | Code]) -> None:
-        if self._size <= limits.BLOCK:
+        if self._size <= (limits.TABLE_PART if self._head_at >= 0 or self._head else limits.BLOCK):
             return
         if self._is_list:
             if sibling:
