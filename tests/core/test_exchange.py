@@ -39,7 +39,7 @@ CONVERSATION = [
 
 def row(tmp_path, title="Dates"):
     store = Store.open(tmp_path / "state.db")
-    session = store.create("/work space", model="m", provider="p", title=title).id
+    session = store.create("/projects/my work", model="m", provider="p", title=title).id
     for message in CONVERSATION:
         store.append(session, message)
     found = store.get(session)
@@ -69,7 +69,7 @@ def test_markdown_tells_the_conversation_in_order(tmp_path):
         "## Assistant (stopped)",
     ]
     for part in (
-        "- Workspace: /work space",
+        "- Workspace: /projects/my work",
         "- Model: m",
         "[image: image/png]",
         "> where\n> is it",
