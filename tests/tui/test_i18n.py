@@ -2,11 +2,14 @@
 
 import ast
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from rich.cells import cell_len
 
+import agent_core
 import nanoherm_tui
+from agent_core.errors import ProviderErrorKind
 from nanoherm_tui import i18n, symbols
 from nanoherm_tui.i18n import from_locale, placeholders, set_language, t, tell, texts
 
@@ -111,6 +114,35 @@ def test_an_error_of_the_core_is_translated_by_code_and_falls_back_to_its_englis
     assert tell("unknown", {"a": 1}, "As it is.") == "As it is."
     set_language("en")
     assert tell("full", {"free": 3}, "Disk full.") == "Disk full."
+
+
+def codes_of_the_core():
+    """Every code that the core raises or tells, as written in its sources, but those that are for the model."""
+    codes = set(get_args(ProviderErrorKind)) | {"interrupted"}
+    for path in sorted(Path(agent_core.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
+                continue
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            if name in ("AgentError", "ConfigError", "StoreError", "ErrorRaised", "Notice"):
+                codes.add(node.args[0].value)
+    return codes
+
+
+def test_whatever_the_core_can_tell_has_a_translation_under_one_code():
+    errors = {key.removeprefix("errors.") for key in texts("zh") if key.startswith("errors.")}
+    notices = {key.removeprefix("notices.") for key in texts("zh") if key.startswith("notices.")}
+    assert errors & notices == set()
+    assert len(codes_of_the_core()) > 30
+    assert codes_of_the_core() - errors - notices == set()
+
+
+def test_no_translation_is_for_a_code_that_nothing_raises():
+    written = set(get_args(ProviderErrorKind))
+    for path in (*SOURCES, *Path(agent_core.__file__).parent.rglob("*.py")):
+        written |= strings_of(ast.parse(path.read_text(encoding="utf-8")))[0]
+    codes = {key.split(".", 1)[1] for key in texts("zh") if key.startswith(CORE_SECTIONS)}
+    assert codes - written == set()
 
 
 # -- glyphs -------------------------------------------------------------------------------------------------------
