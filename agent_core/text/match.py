@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 from typing import Final, Literal
 
 from agent_core import limits
@@ -126,6 +127,16 @@ class _File:
             self.starts.append(at)
             at += len(line) + 1
 
+    @cached_property
+    def bare(self) -> list[str]:
+        """The lines without any blanks: a quick look for what cannot be there."""
+        return ["".join(line.split()) for line in self.lines]
+
+    @cached_property
+    def bare_plain(self) -> list[str]:
+        """As `bare`, look-alike characters folded."""
+        return ["".join(line.split()) for line in self.text.translate(_GLYPH_TABLE).split("\n")]
+
     def line_of(self, position: int) -> int:
         """The index of the line that holds a position of `text`."""
         return bisect_right(self.starts, position) - 1
@@ -227,21 +238,6 @@ class _Folded:
         return end if is_end else start
 
 
-def _substring(
-    file: _File, old: str, new: str, fold: Callable[[str], _Folded], adapt: Callable[[str, str, str], str]
-) -> list[_Hit]:
-    """Find `old` anywhere in `file` with both folded; `adapt(there, old, new)` makes the replacement."""
-    folded_old = fold(old).text
-    if not folded_old.strip():
-        return []
-    folded = fold(file.text)
-    hits = []
-    for at in _occurrences(folded.text, folded_old):
-        start, end = folded.back(at, at + len(folded_old))
-        hits.append(_Hit(start, end, adapt(file.text[start:end], old, new)))
-    return hits
-
-
 _GLYPHS: Final = {
     "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'",
     "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"', "\u2033": '"',
@@ -252,7 +248,7 @@ _GLYPHS: Final = {
 }  # fmt: skip
 _GLYPH: Final = re.compile("[" + "".join(map(re.escape, _GLYPHS)) + "]")
 _DASH: Final = re.compile("[\u2014\u2015]|--|" + _GLYPH.pattern)
-_BLANKS: Final = re.compile(r"[ \t]+")
+_GLYPH_TABLE: Final = str.maketrans(_GLYPHS)
 
 
 def _fold_glyphs(text: str) -> _Folded:
@@ -264,24 +260,6 @@ def _fold_glyphs_one_dash(text: str) -> _Folded:
     return _Folded(text, _DASH, lambda m: "-" if m[0] in ("\u2014", "\u2015", "--") else _GLYPHS[m[0]])
 
 
-def _fold_blanks(text: str) -> _Folded:
-    return _Folded(text, _BLANKS, lambda m: " ")
-
-
-def _squeeze_blanks(text: str) -> _Folded:
-    """Blanks only where they part two words: `f(a, b)` is `f(a,b)`."""
-
-    def put(m: re.Match[str]) -> str:
-        before, after = text[m.start() - 1 : m.start()], text[m.end() : m.end() + 1]
-        return " " if _is_word(before) and _is_word(after) else ""
-
-    return _Folded(text, _BLANKS, put)
-
-
-def _is_word(char: str) -> bool:
-    return char.isalnum() or char == "_"
-
-
 # -- the rungs ----------------------------------------------------------------------------------------------------
 
 
@@ -290,19 +268,28 @@ def _exact(file: _File, old: str, new: str) -> list[_Hit]:
 
 
 def _trailing_blanks(file: _File, old: str, new: str) -> list[_Hit]:
-    return _whole_lines(file, old, new, str.rstrip)
+    return _whole_lines(file, file.bare, old, new, str.rstrip)
 
 
 def _indentation(file: _File, old: str, new: str) -> list[_Hit]:
-    return _whole_lines(file, old, new, str.strip)
+    return _whole_lines(file, file.bare, old, new, str.strip)
 
 
 def _look_alikes(file: _File, old: str, new: str) -> list[_Hit]:
     if file.text.isascii() and old.isascii():
         return []
-    return _substring(file, old, new, _fold_glyphs, _keep_glyphs) or _substring(
-        file, old, new, _fold_glyphs_one_dash, _keep_glyphs
-    )
+    for fold in (_fold_glyphs, _fold_glyphs_one_dash):
+        folded_old = fold(old).text
+        if not folded_old.strip():
+            return []
+        folded = fold(file.text)
+        hits = []
+        for at in _occurrences(folded.text, folded_old):
+            start, end = folded.back(at, at + len(folded_old))
+            hits.append(_Hit(start, end, _keep_glyphs(file.text[start:end], old, new)))
+        if hits:
+            return hits
+    return []
 
 
 def _keep_glyphs(there: str, old: str, new: str) -> str:
@@ -351,16 +338,23 @@ def _escapes(file: _File, old: str, new: str) -> list[_Hit]:
 
 
 def _inner_blanks(file: _File, old: str, new: str) -> list[_Hit]:
+    if not old.strip() or "".join(old.split()) not in "".join(file.bare):
+        return []
     for key in (_blanks_key, _squeeze_key):
-        if hits := _whole_lines(file, old, new, key):
+        if hits := _whole_lines(file, file.bare, old, new, key):
             return hits
-    for fold in (_fold_blanks, _squeeze_blanks):
-        # Indentation before the first word belongs to the line, not to what is looked for.
-        indent = len(old) - len(old.lstrip(" \t"))
-        shorter = new[indent:] if new[:indent].isspace() or not indent else new.lstrip(" \t")
-        if hits := _substring(file, old[indent:].rstrip(" \t"), shorter, fold, lambda there, old, new: new):
+    # Part of a line. Indentation before the first word belongs to the line, not to what is looked for.
+    indent = len(old) - len(old.lstrip(" \t"))
+    shorter = new[indent:] if not new[:indent].strip() else new.lstrip(" \t")
+    part = old.strip(" \t")
+    for expression in (_any_blanks(part), _optional_blanks(part)):
+        if hits := [_Hit(found.start(), found.end(), shorter) for found in expression.finditer(file.text)]:
             return hits
     return []
+
+
+_BLANKS: Final = re.compile(r"[ \t]+")
+_TOKEN: Final = re.compile(r"\w+|[^\w \t]")
 
 
 def _blanks_key(line: str) -> str:
@@ -368,11 +362,32 @@ def _blanks_key(line: str) -> str:
 
 
 def _squeeze_key(line: str) -> str:
-    return _squeeze_blanks(line.strip()).text
+    """Blanks only where they part two words: `f(a, b)` is `f(a,b)`."""
+    return "".join(before + token for before, token in _tokens(line, " ", ""))
+
+
+def _any_blanks(text: str) -> re.Pattern[str]:
+    return re.compile(r"[ \t]+".join(map(re.escape, _BLANKS.split(text))))
+
+
+def _optional_blanks(text: str) -> re.Pattern[str]:
+    return re.compile("".join(before + re.escape(token) for before, token in _tokens(text, r"[ \t]+", r"[ \t]*")))
+
+
+def _tokens(text: str, parted: str, joined: str) -> Iterator[tuple[str, str]]:
+    """The words and signs of a text, each with what stands before it: `parted` between two words, else `joined`."""
+    after_word = False
+    first = True
+    for token in _TOKEN.findall(text):
+        word = token[0].isalnum() or token[0] == "_"
+        yield ("" if first else parted if word and after_word else joined), token
+        after_word, first = word, False
 
 
 def _indentation_and_look_alikes(file: _File, old: str, new: str) -> list[_Hit]:
-    return _whole_lines(file, old, new, lambda line: _squeeze_key(_fold_glyphs(line).text))
+    if file.text.isascii() and old.isascii():
+        return []
+    return _whole_lines(file, file.bare_plain, old, new, lambda line: _squeeze_key(line.translate(_GLYPH_TABLE)))
 
 
 def _similar_lines(file: _File, old: str, new: str) -> list[_Hit]:
@@ -427,20 +442,25 @@ def _lines_of(text: str) -> tuple[list[str], bool]:
     return lines, False
 
 
-def _whole_lines(file: _File, old: str, new: str, key: Callable[[str], str]) -> list[_Hit]:
-    """Find the lines of `old` as whole lines of the file, compared by `key`."""
+def _whole_lines(file: _File, bare: Sequence[str], old: str, new: str, key: Callable[[str], str]) -> list[_Hit]:
+    """Find the lines of `old` as whole lines of the file, compared by `key`.
+
+    `bare` are the file's lines without blanks: lines with equal keys are equal there, and comparing them is quick.
+    """
     wanted, tail = _lines_of(old)
     keys = [key(line) for line in wanted]
-    if not any(keys):
+    first_look = ["".join(k.split()) for k in keys]
+    if not any(first_look):
         return []
-    there = [key(line) for line in file.lines]
     # Begin at the line of `old` that is rarest in the file: blank lines and braces would make this quadratic.
-    counts = Counter(there)
-    rarest = min((i for i, k in enumerate(keys) if k), key=lambda i: counts[keys[i]])
+    rarest = min((i for i, k in enumerate(first_look) if k), key=lambda i: bare.count(first_look[i]))
+    size = len(keys)
     hits = []
-    for i, k in enumerate(there):
+    for i, line in enumerate(bare):
         first = i - rarest
-        if k == keys[rarest] and first >= 0 and there[first : first + len(keys)] == keys:
+        if line != first_look[rarest] or first < 0 or bare[first : first + size] != first_look:
+            continue
+        if [key(line) for line in file.lines[first : first + size]] == keys:
             hits.append(_line_hit(file, first, wanted, tail, new))
     return hits
 

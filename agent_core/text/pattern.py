@@ -130,8 +130,12 @@ class _Translation:
             case ".":
                 self._write(r"[^\r\n]", repeatable=True)
             case "^":
+                if self.rust and self.rust[-1] not in ("(?:", "(?i:", "|"):
+                    raise UnsupportedPattern("a ^ stands at the start; write \\^ for the character")
                 self._write("^", repeatable=False)
             case "$":
+                if self.text[self.at : self.at + 1] not in ("", ")", "|"):
+                    raise UnsupportedPattern("a $ stands at the end; write \\$ for the character")
                 self._write(r"\r?$", "$", repeatable=False)
             case _:
                 self._write(_literal(char), repeatable=True)
@@ -169,8 +173,12 @@ class _Translation:
     def _escape(self) -> None:
         char = self._escaped()
         match char:
-            case "b" | "B":
-                self._write("\\" + char, repeatable=False)
+            case "b":
+                # By ASCII: the engines disagree on what else is a word, and Chinese text stands next to names unparted.
+                self._write(r"(?-u:\b)", r"(?a:\b)", repeatable=False)
+            case "B":
+                # Python's own \B never matches an empty line.
+                self._write(r"(?-u:\B)", r"(?a:(?!\b))", repeatable=False)
             case "w":
                 self._write(r"[\p{L}\p{N}_]", r"\w", repeatable=True)
             case "W":

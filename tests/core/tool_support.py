@@ -1,0 +1,85 @@
+"""A tool's surroundings for tests: a real workspace, real processes, a person who answers from a list."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from agent_core.cancel import CancelScope
+from agent_core.ports import Prepared, Question, Reply, TodoItem, Tool, ToolContext, ToolOutput
+from agent_core.process import LocalBackend
+from agent_core.sandbox.env import child_env
+from agent_core.tools.builtin import builtin_tools
+
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in builtin_tools()}
+
+
+class Todos:
+    def __init__(self) -> None:
+        self.items: tuple[TodoItem, ...] = ()
+
+    def read(self) -> tuple[TodoItem, ...]:
+        return self.items
+
+    def write(self, items: tuple[TodoItem, ...]) -> None:
+        self.items = items
+
+
+class Seen:
+    def __init__(self) -> None:
+        self.digests: dict[Path, str] = {}
+
+    def saw(self, path: Path, digest: str) -> None:
+        self.digests[path] = digest
+
+    def seen(self, path: Path) -> str | None:
+        return self.digests.get(path)
+
+
+class Person:
+    """Answers each question with the next reply; without one, nobody is there."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self.replies = list(replies)
+        self.questions: list[Question] = []
+
+    def ask(self, question: Question, cancel: CancelScope) -> Reply:
+        self.questions.append(question)
+        return self.replies.pop(0) if self.replies else Reply("refuse", by="unattended")
+
+
+def context(tmp_path: Path, **changes: Any) -> ToolContext:
+    """A context whose workspace, home and own home are three folders below `tmp_path`."""
+    folders = {name: tmp_path / name for name in ("ws", "home", "own")}
+    for folder in folders.values():
+        folder.mkdir(exist_ok=True)
+    values: dict[str, Any] = {
+        "workspace": folders["ws"].resolve(),
+        "home": folders["home"],
+        "data_home": folders["own"],
+        "cancel": CancelScope(),
+        "asker": Person(),
+        "backend": LocalBackend(),
+        "todos": Todos(),
+        "files": Seen(),
+        "env": child_env(os.environ) | {"HOME": str(folders["home"])},
+    }
+    return ToolContext(**{**values, **changes})
+
+
+def prepare(ctx: ToolContext, name: str, **args: Any) -> Prepared:
+    return TOOLS[name].prepare(args, ctx)
+
+
+def call(ctx: ToolContext, name: str, **args: Any) -> ToolOutput:
+    return prepare(ctx, name, **args).run()
+
+
+def later(seconds: float, action: Callable[[], None]) -> None:
+    """Do it from another thread after a while."""
+    timer = threading.Timer(seconds, action)
+    timer.daemon = True
+    timer.start()
