@@ -17,16 +17,17 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from agent_core import context_files, files, limits
+from agent_core import context_files, files, limits, process
 from agent_core.config import load as config_load
 from agent_core.config import write as config_write
+from agent_core.config.dotenv import set_variable
 from agent_core.config.load import Config
 from agent_core.config.paths import Places, find_places
-from agent_core.credentials import save_key
 from agent_core.errors import AgentError, ConfigError, StoreError
 from agent_core.intents import Interrupt, SetMode, Submit
 from agent_core.llm import discover, providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
+from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
 from agent_core.messages import FileDiff, Message, new_id
 from agent_core.names import APPROVAL_POLICIES, ApprovalPolicy, Mode
@@ -78,7 +79,8 @@ class Host:
         self.places: Places = find_places(launch.cwd, launch.env)
         self.config: Config = config_load.load(self.places, launch.env, launch.overrides)
         self.places.data_home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        setup_log(self.places.logs_dir, "info", self.redact)
+        setup_log(self.places.logs_dir, self.config.get("logging.level"), self.redact)
+        install_hooks(self.places.logs_dir, self.redact)
         self.store = Store.open(self.places.state_db)
         self._backend = LocalBackend()
         self._tools = builtin_tools()
@@ -133,6 +135,7 @@ class Host:
             model=model or get("model.default") or "",
             provider=get("model.provider") or "",
             base_url=get("model.base_url") or "",
+            api_key_env=get("model.api_key_env") or "",
             providers=self.config.mapping("providers"),
             fallback_model=get("fallback_model") or "",
             max_attempts=get("retry.max_attempts"),
@@ -186,7 +189,9 @@ class Host:
     def save_setup(self, provider: str, key: str, model: str, base_url: str = "") -> ModelState:
         """Store a provider: the key in the 0600 .env, the rest in the config. Raises ConfigError."""
         if key:
-            save_key(self.places.env_file, provider, key)
+            preset = providers.PRESETS.get(provider)
+            name = preset.key_env[0] if preset is not None and preset.key_env else "NANOHERMES_API_KEY"
+            set_variable(self.places.env_file, name, key)
         self.save_settings({"model.provider": provider, "model.default": model, "model.base_url": base_url or None})
         return self.look_again()
 
@@ -282,16 +287,23 @@ class Host:
             approval_timeout=get("approvals.timeout"),
             command_timeout=get("terminal.timeout"),
             max_steps=get("agent.max_turns") or 0,
-            request=LlmRequest((), reasoning_effort=get("agent.reasoning_effort") or None, stream=get("stream.enabled")),
+            request=LlmRequest(
+                (),
+                stream=get("stream.enabled"),
+                reasoning_effort=get("agent.reasoning_effort") or None,
+                max_tokens=get("model.max_tokens"),
+            ),
         )
 
     def _context(self, workspace: Path) -> tuple[str, tuple[str, ...]]:
+        if not self.config.get("context_files.enabled"):
+            return "", ()
         loaded = context_files.load(workspace, self.places)
         return loaded.text, loaded.notices
 
     def _sample_folder(self) -> Path:
         """A fresh copy of the demo's sample project, outside everything that belongs to the user."""
-        folder = Path(tempfile.mkdtemp(prefix="nanoherm-demo-"))
+        folder = Path(tempfile.mkdtemp(prefix="nanoherm-demo-")) / "shop"
         with resources.as_file(resources.files("agent_core.demo").joinpath("sample")) as sample:
             shutil.copytree(sample, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
         return folder
@@ -356,6 +368,10 @@ class Host:
 
     # -- the end ------------------------------------------------------------------------------------------------
 
+    def report_crash(self, error: BaseException) -> Path | None:
+        """Write a crash report, without keys; returns its path when it could be written."""
+        return write_crash(self.places.logs_dir, error, self.redact)
+
     def redact(self, text: str) -> str:
         """`text` without keys: those that look like one and those this program uses."""
         state = getattr(self, "_model", None)
@@ -372,7 +388,7 @@ class Host:
         deadline = time.monotonic() + limits.TURN_STOP / 2
         for session in sessions:
             session.join(max(0.0, deadline - time.monotonic()))
-        self._backend.close()
+        process.kill_all()
         self.store.close()
 
 

@@ -68,10 +68,12 @@ class EventReader:
         return events + self._dispatch()
 
     def _take(self, text: str) -> list[Event]:
-        if self._first and text:
+        if not text:
+            return []
+        if self._first:
             self._first = False
             text = text.removeprefix("\ufeff")
-        if self._after_cr and text:  # the line ended at the CR already; its LF is not another line
+        if self._after_cr:  # the line ended at the CR already; its LF is not another line
             self._after_cr = False
             text = text.removeprefix("\n")
         events: list[Event] = []

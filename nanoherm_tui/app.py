@@ -24,7 +24,7 @@ from agent_core.host import Host, ModelState
 from agent_core.prompt import git_branch
 from agent_core.session import LiveSession
 from agent_core.store.sessions import SessionRow
-from nanoherm_tui import commands, i18n, interrupt, limits, symbols, terminal, welcome
+from nanoherm_tui import commands, compat, i18n, interrupt, limits, symbols, terminal, welcome
 from nanoherm_tui.actions import ACTIONS, Slash, parse_slash
 from nanoherm_tui.bridge import Bridge, Desk
 from nanoherm_tui.history import History
@@ -42,6 +42,7 @@ from nanoherm_tui.panes.status import StatusInfo, StatusLine
 from nanoherm_tui.panes.title import TitleRow
 from nanoherm_tui.panes.welcome import Welcome
 from nanoherm_tui.session_view import Part, SessionView
+from nanoherm_tui.text import clean
 from nanoherm_tui.themes import DEFAULT_THEME, Look, load_themes, to_textual
 from nanoherm_tui.transcript.view import TranscriptView
 
@@ -60,7 +61,7 @@ def _bindings() -> list[BindingType]:
     return [*bound, Binding("escape", "escape", show=False)]
 
 
-class NanohermApp(App[int]):
+class NanohermApp(compat.QuietCrash, App[int]):
     """One window over one Host."""
 
     CSS_PATH: ClassVar[CssPath] = [
@@ -118,7 +119,13 @@ class NanohermApp(App[int]):
             yield self.dock
         yield self.status
 
+    def crash_words(self, error: BaseException) -> str:
+        report = self.host.report_crash(error)
+        words = f"{type(error).__name__}: {clean(str(error))[:limits.CRASH_WORDS]}"
+        return t("app.crashed", error=words) + (f"\n{t('app.crash_report', path=report)}" if report else "")
+
     def on_load(self) -> None:
+        compat.teach_alt_keys()
         for theme in self.themes.values():
             self.register_theme(to_textual(theme))
         self.use_language(self.host.config.get("display.language"))

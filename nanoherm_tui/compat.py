@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.color import Color
 from rich.segment import Segment, Segments
 from rich.style import Style
+from rich.text import Text
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
@@ -16,6 +18,9 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.widget import Widget
 
 from nanoherm_tui.symbols import sym
+
+if TYPE_CHECKING:
+    from textual.app import App
 
 
 def set_scroll(view: ScrollView, total: int, top: int) -> None:
@@ -111,3 +116,18 @@ def _thumb(size: int, virtual_size: float, window_size: float, position: float) 
         return 0, 0
     length = max(1, min(size, round(size * window_size / virtual_size)))
     return round((size - length) * min(1.0, position / (virtual_size - window_size))), length
+
+
+class QuietCrash:
+    """Mixed into an App: an exception that escapes a handler ends it with `crash_words`, in plain text.
+
+    Textual's own report prints the local variables of every frame, and with them whatever a user or a server said.
+    """
+
+    def crash_words(self, error: BaseException) -> str:
+        """What to say about `error` once the terminal is whole again."""
+        raise NotImplementedError
+
+    def _fatal_error(self) -> None:
+        error = sys.exc_info()[1] or RuntimeError("unknown")
+        cast("App[Any]", self).panic(Text(self.crash_words(error)))

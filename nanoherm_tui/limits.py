@@ -53,3 +53,4 @@ GC_THRESHOLDS: Final = (
     1_000,
 )  # with the start frozen, full collections cost 75 ms and more while streaming
 RECENT_CHOICES: Final = 8  # palette items offered first
+CRASH_WORDS: Final = 300  # of an error, on the terminal; the report has it all

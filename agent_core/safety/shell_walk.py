@@ -1,8 +1,8 @@
 """What a shell text would run: every simple command in it, unwrapped and expanded as far as the text itself says.
 
-Wrappers (sudo, env, timeout, xargs, find -exec ...), scripts in strings (sh -c, eval, here-documents, pipes into a shell)
-and substitutions are followed; variables set in the text, loops, function calls and `cd` are tracked; `echo` and its like
-are evaluated. What the text does not say stays UNKNOWN. Nothing is executed, no file is read.
+Wrappers (sudo, env, timeout, xargs, find -exec ...), scripts in strings (sh -c, eval, here-documents, pipes into a
+shell) and substitutions are followed. Variables set in the text, loops, function calls and `cd` are tracked; `echo` and
+its like are evaluated. What the text does not say stays UNKNOWN. Nothing is executed, no file is read.
 
 Expanded words carry marks (below) for what a plain string cannot say: a home, a wildcard, an unknown.
 """
@@ -34,7 +34,13 @@ _OPEN, _COMMA, _CLOSE, _SPLIT, _PIPE = "\ufdd4", "\ufdd5", "\ufdd6", "\ufdd7", "
 _MARKS: Final = re.compile("[\ufdd0-\ufdef]")
 _SHOWN: Final = {ord(UNKNOWN): "…", ord(HOME): "~", ord(STAR): "*", ord(ONE): "?", ord(_PIPE): "<()"}
 
-SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "yash"})
+
+def names(text: str) -> frozenset[str]:
+    """The words of `text`: how the tables of program names are written."""
+    return frozenset(text.split())
+
+
+SHELLS: Final = names("sh bash dash zsh ksh mksh ash fish rbash csh tcsh yash")
 
 # Wrapper → its short options that take a value, its long ones, and how many operands come before the command.
 _WRAPPERS: Final[dict[str, tuple[str, frozenset[str], int]]] = {
@@ -64,18 +70,23 @@ _WRAPPERS: Final[dict[str, tuple[str, frozenset[str], int]]] = {
     "xargs": ("ILnPdEas", frozenset({"max-args", "max-procs", "delimiter", "arg-file", "max-lines", "max-chars"}), 0),
 }
 # Wrappers with options by the dozen: the first word after them that names a program judged here is the command.
-_SCANNED: Final = frozenset(
-    "strace ltrace unshare nsenter firejail bwrap systemd-run parallel proot fakeroot dbus-run-session dbus-launch prlimit "
-    "numactl rlwrap unbuffer caffeinate xvfb-run setarch linux32 linux64 setpriv capsh cgexec ssh-agent pkexec "
-    "chpst daemonize start-stop-daemon entr hyperfine perf valgrind gdb sg torsocks proxychains doppler".split()
+_SCANNED: Final = names(
+    """strace ltrace unshare nsenter firejail bwrap systemd-run parallel proot fakeroot dbus-run-session dbus-launch sg
+    prlimit numactl rlwrap unbuffer caffeinate xvfb-run setarch linux32 linux64 setpriv capsh cgexec ssh-agent pkexec
+    chpst daemonize start-stop-daemon entr hyperfine perf valgrind gdb torsocks proxychains"""
 )
 # Programs that take a whole script as the value of -c.
 _TEXT_OPTION: Final = frozenset({"su", "runuser", "script", "flock", "sg"})
-_PROGRAMS: Final = (
-    "rm dd mkfs mke2fs mkswap wipefs shred shutdown reboot halt poweroff init telinit systemctl kexec kill killall killall5 "
-    "pkill chmod chown mv find cp tee truncate blkdiscard fdisk sgdisk parted unlink rsync python3 perl eval".split()
+# Names a wildcard in command position, or an operand of the wrappers above, may stand for.
+_GUESSES: Final = (
+    names(
+        """rm dd mkfs mke2fs mkswap wipefs shred shutdown reboot halt poweroff init telinit systemctl kexec kill killall
+        killall5 pkill chmod chown mv find cp tee truncate blkdiscard fdisk sgdisk parted unlink rsync python3 perl
+        eval"""
+    )
+    | SHELLS
+    | frozenset(_WRAPPERS)
 )
-_GUESSES: Final = (*_PROGRAMS, *sorted(SHELLS), *_WRAPPERS)
 _CODE_KEYS: Final = re.compile(
     r"(alias\..*|.*(pager|editor|command|cmd|fsmonitor|external|textconv|proxy|askpass))$", re.I
 )
@@ -421,7 +432,7 @@ class _Walker:
             return None
         if STAR in program or ONE in program:
             last = program.rpartition("/")[2]
-            for name in [guess for guess in _GUESSES if matches(last, guess)] or [last]:
+            for name in [guess for guess in sorted(_GUESSES) if matches(last, guess)] or [last]:
                 self.argv([name, *args], feed)
             return None
         name = base_name(program)

@@ -392,11 +392,11 @@ class Composer(Widget):
         burst = event.time - self._last_key < limits.PASTE_GAP
         self._last_key = event.time
         self.last_input = time.monotonic()
+        if self._pending_enter is not None:
+            # The Enter before was followed at once by more: a line of a paste, not a wish to send.
+            self._settle_enter(ends_burst=not burst)
         if not burst:
             self._burst_lines = 0
-        if self._pending_enter is not None:
-            # The Enter before was followed at once by more: lines of a paste, not a wish to send.
-            self._settle_enter(sent=not burst)
         if self.key_filter is not None and self.key_filter(event):
             return True
 
@@ -406,7 +406,7 @@ class Composer(Widget):
             return True
         if self.keymap.action(key, "composer") == "send":
             if burst:
-                self._pending_enter = self.set_timer(limits.PASTE_SETTLE, self._settle_enter)
+                self._pending_enter = self.set_timer(limits.PASTE_SETTLE, self._settle_behind_keys)
             else:
                 self._enter()
             return True
@@ -450,13 +450,23 @@ class Composer(Widget):
             return False
         return True
 
-    def _settle_enter(self, sent: bool = True) -> None:
-        """Decide about an Enter that came in a burst: the end of a line, or (alone at the end) a wish to send."""
+    def _settle_behind_keys(self) -> None:
+        """Decide after every key that has been read: on a busy machine some still wait in the queues."""
+        pending = self._pending_enter
+
+        def settle() -> None:
+            if self._pending_enter is pending:
+                self._settle_enter(ends_burst=True)
+
+        self.app.call_later(lambda: self._draft.call_later(settle))
+
+    def _settle_enter(self, *, ends_burst: bool) -> None:
+        """Decide about an Enter that came in a burst: the end of a line, or (alone, at the end) a wish to send."""
         if self._pending_enter is None:
             return
         self._pending_enter.stop()
         self._pending_enter = None
-        if sent and not self._burst_lines:
+        if ends_burst and not self._burst_lines:
             self._enter()
         else:
             self._burst_lines += 1

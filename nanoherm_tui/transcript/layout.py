@@ -83,8 +83,6 @@ class Layout:
         self.moment = Moment()
         self.stick = True
         """Follow the end."""
-        self.new_rows = 0
-        """Rows that have come since the end was left."""
         self.cursor: tuple[Entry, int] | None = None
         """The selected block: its entry and key."""
         self.lines: list[Line] = []
@@ -95,6 +93,7 @@ class Layout:
         self._versions: list[int] = []
         self._heights = Heights()
         self._structure = -1
+        self._left: tuple[int, int] = (-1, 0)  # the last entry, and its height, when the end was left
         self._end_is_open = False  # the window's last block may still change
         self._rebuild()
 
@@ -115,18 +114,30 @@ class Layout:
         above = sum(measured.rows[: place.block]) if measured else 0
         return self._heights.before(place.entry) + above + place.row
 
+    @property
+    def new_rows(self) -> int:
+        """Rows that have come since the end was left, as far as known."""
+        entry, height = self._left
+        if self.stick or entry >= len(self._heights):
+            return 0
+        grown = self._heights[entry] - height if entry >= 0 else 0
+        return max(0, grown + self.total - self._heights.before(entry + 1))
+
     def configure(self, look: Look, width: int, *, anew: bool = False) -> None:
         """Take on another look or width; the top row stays where it is. `anew` also forgets what has been drawn."""
         if look is self.look and width == self.width and not anew:
             return
         offset = self._characters_above()
         same_heights = width == self.width and not anew
+        nothing_new = not self.new_rows
         self.look, self.width = look, width
         self._cache.clear()
         if not same_heights:
             self._measured = [None] * len(self._measured)
             self._heights = Heights(self._estimates())
         self._seek_characters(offset)
+        if nothing_new:
+            self._remember_end()
 
     def catch_up(self) -> None:
         """Take in whatever happened to the model while nobody looked."""
@@ -138,10 +149,8 @@ class Layout:
 
     def update(self, changed: Iterable[Entry]) -> bool:
         """Take in changed entries; True when the window may look different."""
-        before = self._heights.total
         if self._structure != self.model.structure:
             self._rebuild()
-            self._count_new(before)
             return True
         affected = self.stick or len(self.lines) < self.height
         entries = self.model.entries
@@ -157,7 +166,6 @@ class Layout:
             self._remeasure(index)
             inside = first.entry <= index < last.entry
             affected = affected or inside or (index == last.entry and (self._end_is_open or not entry.is_live))
-        self._count_new(before)
         return affected
 
     def window(self, height: int) -> list[Line]:
@@ -170,8 +178,6 @@ class Layout:
             if len(lines) < height or (height and not self._rows_below(lines[-1])):
                 self.stick = True
                 lines = self._fill_up(height)
-        if self.stick:
-            self.new_rows = 0
         if lines:
             self._anchor = lines[0].place
             end = lines[-1]
@@ -203,7 +209,7 @@ class Layout:
         entry, block, row = self.lines[0].place
         row += rows
         if rows < 0:
-            self.stick = False
+            self.hold()
             while row < 0:
                 before = self._unit_before(entry, block)
                 if before is None:
@@ -226,7 +232,7 @@ class Layout:
         if row >= self.total - self.height:
             self.stick = True
             return
-        self.stick = False
+        self.hold()
         entry, rest = self._heights.find(max(0, row))
         for block in range(self._count(entry)):
             size = self._measure(entry).rows[block]
@@ -237,7 +243,7 @@ class Layout:
         self._anchor = Place(entry, 0, 0)
 
     def go_home(self) -> None:
-        self.stick = False
+        self.hold()
         first = self._unit_after(-1, 0)
         self._anchor = Place(*first, 0) if first else Place(0, 0, 0)
 
@@ -246,7 +252,21 @@ class Layout:
 
     def hold(self) -> None:
         """Stop following without moving."""
-        self.stick = False
+        if self.stick:
+            self.stick = False
+            self._remember_end()
+
+    def toggled(self, entry: Entry) -> None:
+        """An entry was folded or unfolded: the window stays, and what has come to light is not new."""
+        nothing_new = not self.new_rows
+        self.hold()
+        self.update({entry})
+        if nothing_new:
+            self._remember_end()
+
+    def _remember_end(self) -> None:
+        last = len(self._heights) - 1
+        self._left = (last, self._heights[last] if last >= 0 else 0)
 
     # -- the cursor -----------------------------------------------------------------------------------------------
 
@@ -374,14 +394,12 @@ class Layout:
                 end = middle
         for index in range(max(0, start - 1), len(entries)):
             base = entries[index].base
-            if base > high:
-                return
-            for number, block in enumerate(entries[index].blocks):
+            blocks = entries[index].blocks
+            for number, block in enumerate(blocks):
                 first = base + block.key
                 if first > high:
                     return
-                following = entries[index].blocks[number + 1].key if number + 1 < len(entries[index].blocks) else None
-                if following is not None and base + following <= low:
+                if number + 1 < len(blocks) and base + blocks[number + 1].key <= low:
                     continue
                 for offset, row in enumerate(self._rows(index, number)):
                     if low <= first + offset <= high:
@@ -551,7 +569,6 @@ class Layout:
         blocks = entry.blocks
         keep = min(measured.closed, len(blocks)) if entry.kind == "answer" else 0
         fresh = [self._block_estimate(index, n, blocks[n]) for n in range(keep, len(blocks))]
-        # A tail that was drawn a moment ago is about as high now as then.
         measured.rows[keep:] = fresh
         measured.closed = len(entry.closed)
         measured.total = sum(measured.rows)
@@ -572,10 +589,6 @@ class Layout:
         if isinstance(block, Card):
             return gap + 1 + len(block.rows) + bool(block.more_lines)
         return gap + _text_rows(getattr(block, "text", ""), self.width)
-
-    def _count_new(self, before: int) -> None:
-        if not self.stick:
-            self.new_rows += max(0, self._heights.total - before)
 
     # -- keeping the top row through a change of width ------------------------------------------------------------
 

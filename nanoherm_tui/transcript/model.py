@@ -249,6 +249,8 @@ class TranscriptModel:
         self.clock = clock
         self.running: dict[Entry, None] = {}
         """Entries whose rows change as time passes, in order."""
+        self.place: object = None
+        """Where a view keeps the reader's place in this session; the model does not look inside."""
         self._subject = subject
         self._cards: dict[str, Entry] = {}
         self._unfinished: dict[Entry, None] = {}

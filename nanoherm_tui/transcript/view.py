@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, cast
-from weakref import WeakKeyDictionary
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -114,7 +113,6 @@ class TranscriptView(ScrollView, can_focus=True):
         super().__init__(id=id, classes=classes)
         self.counters = Counters()
         self._model = TranscriptModel()
-        self._layouts: WeakKeyDictionary[TranscriptModel, Layout] = WeakKeyDictionary()
         self._layout_now: Layout | None = None
         self._painted = _Painted()
         self._welcome: tuple[str, ...] = ()
@@ -222,12 +220,13 @@ class TranscriptView(ScrollView, can_focus=True):
         width = self._width
         if not self.is_mounted or width <= 0:
             return None
-        layout = self._layouts.get(self._model)
-        if layout is None:
-            layout = self._layouts[self._model] = Layout(self._model, self._look, width)
-        else:
+        place = self._model.place
+        if isinstance(place, Layout):
+            layout = place
             layout.catch_up()
             layout.configure(self._look, width)
+        else:
+            layout = self._model.place = Layout(self._model, self._look, width)
         self._layout_now = layout
         return layout
 
@@ -494,8 +493,7 @@ class TranscriptView(ScrollView, can_focus=True):
         """Fold or unfold; the entry's first row stays where it is."""
         if not self._model.toggle(entry):
             return
-        layout.hold()
-        layout.update({entry})
+        layout.toggled(entry)
         self._sync()
 
     def on_click(self, event: events.Click) -> None:
