@@ -262,9 +262,9 @@ class _Family:
             time.sleep(_POLL)
         return True
 
-    def finish(self) -> None:
-        """After TERM: wait out the grace, then KILL until nothing is left (bounded)."""
-        if not self.wait_gone(limits.COMMAND_TERM_GRACE):
+    def finish(self, grace: float) -> None:
+        """After TERM: wait out the grace, then KILL until nothing is left that can be killed."""
+        if not self.wait_gone(grace):
             self.signal(signal.SIGKILL)
             # A fork racing the first sweep is caught by a later one.
             while self.alive() and not self.wait_gone(_POLL * 4):
@@ -385,15 +385,17 @@ def run(
         with cancel.closing(wake.set):
             ended = drain.until_exit(started + timeout, wake.reader, lambda: cancel.cancelled)
             left: tuple[int, ...] = ()
+            grace = limits.COMMAND_TERM_GRACE
             if ended == "exit":
                 left = _linger(family, drain)
-            elif ended == "timeout":
-                family.signal(signal.SIGTERM)
-                # A program that tidies up on TERM may still say something useful.
-                drain.until_exit(time.monotonic() + limits.COMMAND_TERM_GRACE, wake.reader, lambda: cancel.cancelled)
             if ended != "exit" or left:
                 family.signal(signal.SIGTERM)
-                threading.Thread(target=family.finish, name="reaper", daemon=True).start()
+            if ended == "timeout":
+                # A program that tidies up on TERM may still say something useful.
+                drain.until_exit(time.monotonic() + grace, wake.reader, lambda: cancel.cancelled)
+                grace = 0
+            if ended != "exit" or left:
+                threading.Thread(target=family.finish, args=(grace,), name="reaper", daemon=True).start()
             else:
                 _families.discard(family)
     except BaseException:  # `on_output` raised: nothing may be left running behind it

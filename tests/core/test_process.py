@@ -1,0 +1,316 @@
+"""Commands: bounded capture, prompt ends, and nothing left behind. Real processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from agent_core import limits, process
+from agent_core.cancel import CancelScope
+from agent_core.ports import ExecResult
+from agent_core.process import HeadTail, LocalBackend
+from agent_core.sandbox.env import child_env
+
+from .tool_support import later
+
+ENV = child_env(os.environ)
+linux = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="descendants are found through /proc")
+
+
+def run(command: str, cwd: Path, *, timeout: float = 20, scope: CancelScope | None = None, **more) -> ExecResult:
+    env = {**ENV, **more.pop("env", {})}
+    return LocalBackend().execute(command, cwd, timeout=timeout, env=env, cancel=scope or CancelScope(), **more)
+
+
+def alive(pattern: str) -> list[str]:
+    """Command lines of running processes that contain `pattern` (a number no other process sleeps for)."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and (line := Path("/proc", name, "cmdline").read_bytes()).strip(b"\0"):
+                found.append(line.replace(b"\0", b" ").decode("utf-8", "replace"))
+        except OSError:
+            continue
+    return [line for line in found if pattern in line and "pytest" not in line]
+
+
+def gone(pattern: str, within: float) -> bool:
+    deadline = time.monotonic() + within
+    while alive(pattern):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+# -- results --------------------------------------------------------------------------------------------------------
+
+
+def test_streams_and_exit_code_come_back(tmp_path):
+    result = run("echo out; echo err >&2; pwd; exit 3", tmp_path)
+    assert (result.exit_code, result.stdout, result.stderr) == (3, f"out\n{tmp_path}\n", "err\n")
+    assert (result.timed_out, result.interrupted, result.left_running) == (False, False, ())
+
+
+def test_a_signal_is_no_exit_code(tmp_path):
+    result = run("kill -9 $$", tmp_path)
+    assert (result.exit_code, result.signal) == (None, 9)
+
+
+def test_input_is_empty_and_there_is_no_terminal(tmp_path):
+    result = run("cat; [ -t 0 ] || echo no-tty; (echo x >/dev/tty) 2>/dev/null || echo none", tmp_path)
+    assert result.stdout == "no-tty\nnone\n"
+
+
+@pytest.mark.parametrize("command", ["echo a\0b", "echo \ud83d", "x" * 200_000])
+def test_what_cannot_be_started_is_an_os_error(tmp_path, command):
+    with pytest.raises(OSError):  # noqa: PT011 - the kind differs
+        run(command, tmp_path)
+
+
+def test_a_missing_folder_is_an_os_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        run("true", tmp_path / "nowhere")
+
+
+def test_no_descriptor_of_ours_is_passed_on(tmp_path):
+    with open(tmp_path / "ours", "w") as file:
+        os.set_inheritable(file.fileno(), True)
+        assert "ours" not in run("ls -l /proc/self/fd", tmp_path).stdout
+
+
+def test_all_children_come_from_one_thread(tmp_path):
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(run("echo $PPID", tmp_path).stdout)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(results) == {f"{os.getpid()}\n"}
+    assert sum(thread.name == "spawner" for thread in threading.enumerate()) == 1
+
+
+def test_descriptors_and_threads_do_not_pile_up(tmp_path):
+    run("true", tmp_path)
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(20):
+        run("true", tmp_path)
+    assert len(os.listdir("/dev/fd")) <= before
+
+
+# -- bounds ---------------------------------------------------------------------------------------------------------
+
+
+def test_head_and_tail_are_kept_with_a_mark_between(tmp_path):
+    result = run("seq 1 200000", tmp_path)
+    assert result.stdout_bytes == 1_288_895
+    assert result.stdout.startswith("1\n2\n")
+    assert result.stdout.endswith("199999\n200000\n")
+    assert len(result.stdout.encode()) <= limits.COMMAND_STREAM
+    assert "of 1288895 bytes]" in result.stdout
+
+
+@pytest.mark.parametrize("size", [0, 99, 100, 101, 1000])
+def test_nothing_is_cut_below_the_limit_and_the_limit_holds(size):
+    kept = HeadTail(300)
+    data = ("中" * 400).encode()[: size * 3]
+    for at in range(0, len(data), 7):
+        kept.add(data[at : at + 7])
+    text = kept.text()
+    assert "\ufffd" not in text
+    assert len(text.encode()) <= 300
+    assert (text == data.decode()) == (len(data) <= 300)
+
+
+MEASURE = """
+    import os, sys, resource
+    from pathlib import Path
+    from agent_core.cancel import CancelScope
+    from agent_core.process import LocalBackend
+    def run(command):
+        return LocalBackend().execute(command, Path("/"), timeout=60, env={"PATH": os.environ["PATH"]},
+                                      cancel=CancelScope(), on_output=lambda text: None)
+    run("true")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = run(sys.argv[1])
+    print(result.stdout_bytes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "size"), [("yes | head -c 300M", 300 << 20), ("head -c 50M /dev/zero | tr '\\0' x", 50 << 20)]
+)
+def test_giant_output_neither_fills_memory_nor_hangs(command, size):
+    script = textwrap.dedent(MEASURE)
+    root = Path(process.__file__).parents[1]
+    out = subprocess.check_output([sys.executable, "-c", script, command], cwd=root, text=True, timeout=90)
+    total, grown_kb = map(int, out.split())
+    assert total == size
+    assert grown_kb < 20 * 1024
+
+
+def test_a_command_that_never_stops_writing_is_ended_in_time(tmp_path):
+    begun = time.monotonic()
+    result = run("yes", tmp_path, timeout=0.5)
+    assert result.timed_out
+    assert time.monotonic() - begun < 5
+
+
+# -- children that stay -----------------------------------------------------------------------------------------------
+
+
+@linux
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep 6101 & echo ok",
+        "nohup sh -c 'sleep 6101' & echo ok",
+        "setsid sleep 6101 & echo ok",
+        "(sleep 6101 >/dev/null 2>&1 &); echo ok",
+        "setsid sh -c 'sleep 6101 & sleep 6101' >/dev/null 2>&1 & echo ok",
+        "env -i sh -c 'trap \"\" TERM; sleep 6101; sleep 6101' & echo ok",
+    ],
+)
+def test_a_child_that_stays_is_named_and_ended(tmp_path, command):
+    begun = time.monotonic()
+    result = run(command, tmp_path)
+    assert time.monotonic() - begun < 2
+    assert (result.exit_code, result.stdout) == (0, "ok\n")
+    assert result.left_running
+    assert gone("sleep 6101", within=6)
+
+
+@linux
+def test_a_child_that_ends_by_itself_is_waited_for(tmp_path):
+    result = run("(sleep 0.2; echo late) & echo ok", tmp_path)
+    assert result.stdout == "ok\nlate\n"
+    assert result.left_running == ()
+
+
+# -- ending -----------------------------------------------------------------------------------------------------------
+
+
+@linux
+@pytest.mark.parametrize("leave", ["", "setsid "])
+def test_a_stop_returns_at_once_and_the_group_is_gone_soon(tmp_path, leave):
+    scope = CancelScope()
+    stopped = []
+    later(0.4, lambda: (stopped.append(time.monotonic()), scope.cancel()))
+    result = run(f"trap '' INT TERM; echo begun; {leave}sh -c 'trap \"\" TERM INT; sleep 6102; sleep 6102'; sleep 6102",
+                 tmp_path, scope=scope)  # fmt: skip
+    assert time.monotonic() - stopped[0] < 1
+    assert (result.interrupted, result.exit_code, result.stdout) == (True, None, "begun\n")
+    assert gone("sleep 6102", within=5)
+
+
+@linux
+def test_a_timeout_ends_what_ignores_signals(tmp_path):
+    begun = time.monotonic()
+    result = run("trap '' INT TERM; sleep 6103; sleep 6103", tmp_path, timeout=0.3)
+    assert time.monotonic() - begun < 5
+    assert (result.timed_out, result.exit_code) == (True, None)
+    assert gone("sleep 6103", within=4)
+
+
+def test_a_program_that_tidies_up_on_a_timeout_is_heard(tmp_path):
+    result = run("trap 'echo bye; exit 1' TERM; sleep 30 & wait", tmp_path, timeout=0.3)
+    assert result.stdout == "bye\n"
+
+
+def test_a_scope_that_is_cancelled_already_ends_the_command(tmp_path):
+    scope = CancelScope()
+    scope.cancel()
+    assert run("sleep 6104", tmp_path, scope=scope).interrupted
+    assert gone("sleep 6104", within=4)
+
+
+def test_an_error_in_the_listener_leaves_nothing_running(tmp_path):
+    def fail(text: str) -> None:
+        raise RuntimeError(text)
+
+    with pytest.raises(RuntimeError):
+        run("echo x; sleep 6105", tmp_path, on_output=fail)
+    assert gone("sleep 6105", within=2)
+
+
+@linux
+def test_leaving_the_program_ends_its_commands(tmp_path):
+    script = (
+        "import os, threading, time; from pathlib import Path; from agent_core.cancel import CancelScope;"
+        "from agent_core.process import LocalBackend;"
+        "threading.Thread(target=lambda: LocalBackend().execute('sleep 6106', Path('/'), timeout=60,"
+        "env=dict(os.environ), cancel=CancelScope()), daemon=True).start(); time.sleep(0.5)"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=Path(process.__file__).parents[1], timeout=20, check=True)
+    assert gone("sleep 6106", within=2)
+
+
+# -- nobody waits for a person ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def repository(tmp_path):
+    repo = tmp_path / "repo"
+    setup = (
+        "git init -q repo && cd repo && git config user.email a@example.org && git config user.name A"
+        " && echo 1 > f && git add f && git commit -qm one && echo 2 > f && git commit -qam two && echo 3 > f"
+    )
+    assert run(setup, tmp_path).exit_code == 0
+    return repo
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("git commit -a", "editor"),
+        ("git rebase -i HEAD~1", "editor"),
+        ("git -c protocol.version=1 push https://127.0.0.1:9/x.git HEAD", "Failed to connect"),
+        ("ssh -p 9 127.0.0.1 true", "refused"),
+        ("sudo -k ls", "password"),
+        ("git log", ""),
+    ],
+)
+def test_what_would_ask_a_person_fails_at_once_with_the_reason(repository, command, reason):
+    program = command.split()[0]
+    if shutil.which(program) is None or (program == "sudo" and os.geteuid() == 0):
+        pytest.skip(f"{program} is missing or asks nothing here")
+    stash = "git checkout -q . && " if "rebase" in command else ""
+    begun = time.monotonic()
+    result = run(stash + command, repository, timeout=30)
+    assert time.monotonic() - begun < 10
+    assert not result.timed_out
+    assert (result.exit_code == 0) == (not reason)
+    assert reason.lower() in result.stderr.lower()
+
+
+# -- the environment --------------------------------------------------------------------------------------------------
+
+
+def test_secrets_and_steering_variables_are_not_passed_on():
+    base = {
+        "PATH": "/usr/bin", "HOME": "/h", "LANG": "C.UTF-8", "LC_TIME": "C", "VIRTUAL_ENV": "/v", "TERM": "xterm",
+        "OPENAI_API_KEY": "x", "GITHUB_TOKEN": "x", "DB_PASSWORD": "x", "MY_SECRET": "x", "AWS_CREDENTIALS": "x",
+        "LD_PRELOAD": "x", "GIT_SSH": "x", "BASH_ENV": "x", "PYTHONPATH": "x", "NODE_OPTIONS": "x", "EDITOR": "vi",
+        "OTHER": "x", "https_proxy": "http://user:pw@proxy:3128",
+    }  # fmt: skip
+    env = child_env(base, {"MY_FLAG": "1", "MY_TOKEN": "x", "LD_LIBRARY_PATH": "x"})
+    kept = {"PATH", "HOME", "LANG", "LC_TIME", "VIRTUAL_ENV", "TERM", "MY_FLAG", "https_proxy"}
+    own = {name for name in env if name not in base and name != "MY_FLAG"} | {"EDITOR"}
+    assert set(env) == kept | own
+    assert "x" not in env.values()
+    assert env["EDITOR"] == "false"
+    assert env["https_proxy"] == "http://proxy:3128"
+
+
+def test_a_command_sees_that_environment(tmp_path):
+    seen = run("env", tmp_path, env=child_env({"PATH": os.environ["PATH"], "A_KEY": "s3cret"})).stdout
+    assert "s3cret" not in seen
+    assert "GIT_TERMINAL_PROMPT=0" in seen
