@@ -337,7 +337,7 @@ class _Walker:
             return self.define(command, feed)
         feed = self.redirected(command.redirects, feed)
         if feed.writes:
-            self.runs.append(Run("", writes=feed.writes, via=feed.via, cwd=self.cwd))
+            self.runs.append(Run("", writes=feed.writes, via=feed.via, cwd=self.cwd, program="{"))
             feed = replace(feed, writes=())
         values = [value for word in command.words for value in self.expand(word)]
         if command.kind == "for":
