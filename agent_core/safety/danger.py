@@ -1,4 +1,4 @@
-"""Commands a person is asked about by name: what loses work, changes the system, leaves the machine or runs unseen code.
+"""Commands a person is asked about by name: they lose work, change the system, leave the machine or run unseen code.
 
 Like the floor (hardline), it judges what a text would run. It is a help to the person, not a boundary: what it does not
 name still goes through mode, policy and sandbox.
@@ -92,26 +92,22 @@ def _overwriting(run: Run) -> str:
     if run.name in ("dd", "gdd", "dcfldd", "dc3dd") and run.args:
         targets = written(run)
         return "" if targets and all(_harmless_device(path) for path in targets) else "copies raw data"
-    if re.fullmatch(
-        r"mkfs(\.\w+)?|mke2fs|mkswap|wipefs|[a-z]*fdisk|parted|tune2fs|resize2fs|fsck(\.\w+)?|e2fsck", run.name
-    ):
-        return (
-            ""
-            if (run.name in ("fdisk", "sfdisk", "parted") and has_option(run.args, "l", "list")) or _lists(run)
-            else ("formats, repairs or partitions")
-        )
+    if _DISK_TOOL.fullmatch(run.name):
+        looks = run.name == "parted" and has_option(run.args, "l", "list")
+        return "" if looks or _lists(run) else "formats, repairs or partitions"
     if run.name in ("", ":", "true") and not run.program.startswith("{") and run.via == ():
         return "empties a file" if any(not _harmless_device(run.path(path)) for path in run.writes) else ""
     return ""
 
 
+_DISK_TOOL: Final = re.compile(
+    r"mkfs(\.\w+)?|mke2fs|mkswap|wipefs|[a-z]*fdisk|sgdisk|parted|tune2fs|resize2fs|fsck(\.\w+)?|e2fsck"
+)
+
+
 def _lists(run: Run) -> bool:
-    return (
-        (not run.args)
-        or (all(hardline.only_lists(run.name, arg) for arg in run.args if arg.startswith("-"))
-        and any(arg.startswith("-") for arg in run.args)
-        and run.name.endswith("disk"))
-    )
+    options = [arg for arg in run.args if arg.startswith("-")]
+    return not run.args or (bool(options) and all(hardline.only_lists(run.name, arg) for arg in options))
 
 
 _HARMLESS_DEVICE: Final = re.compile(r"/dev/(null|zero|full|tty\w*|stdout|stderr|stdin|fd/\d+|pts/\d+|shm/.*)")
@@ -284,8 +280,8 @@ def _packages(run: Run) -> str:
 _PRIVILEGE: Final = names("sudo doas su pkexec runuser sudoedit gosu su-exec")
 # Always a change of the system, whatever the arguments.
 _ADMINISTERS: Final = names(
-    """useradd userdel usermod adduser deluser groupadd groupdel groupmod gpasswd passwd chpasswd chsh chfn visudo vipw vigr
-    newusers umount swapoff modprobe insmod rmmod depmod dkms setenforce setsebool semanage apparmor_parser aa-disable
+    """useradd userdel usermod adduser deluser groupadd groupdel groupmod gpasswd passwd chpasswd chsh chfn visudo vipw
+    vigr newusers umount swapoff modprobe insmod rmmod depmod dkms setenforce setsebool semanage apparmor_parser aa-disable
     aa-complain update-grub grub-install grub-mkconfig update-initramfs dracut mkinitcpio efibootmgr bootctl ntpdate
     setcap chown chgrp chattr at batch atrm update-alternatives update-rc.d chkconfig ldconfig pvcreate pvremove
     vgremove lvremove lvcreate vgcreate lvresize lvextend mdadm cryptsetup hdparm badblocks kexec debugfs setkeycodes
@@ -314,12 +310,8 @@ _SERVICE_LOOKS: Final = names(
 
 
 def _privilege(run: Run) -> str:
-    looks = names("-l -v -k -K --list --validate")
-    return (
-        "runs with another user's rights"
-        if run.name in _PRIVILEGE and not (len(run.args) == 1 and run.args[0] in looks)
-        else ""
-    )
+    only_looks = len(run.args) == 1 and run.args[0] in ("-l", "-v", "-k", "-K", "--list", "--validate")
+    return "runs with another user's rights" if run.name in _PRIVILEGE and not only_looks else ""
 
 
 def _system_change(run: Run) -> str:
@@ -354,9 +346,11 @@ _NETWORK_CHANGES: Final = names(
 
 
 def _mode(run: Run) -> str:
-    """World-writable and set-id modes."""
+    """World-writable and set-id modes, and any change of a whole system tree."""
     if run.name != "chmod":
         return ""
+    if has_option(run.args, "R", "recursive") and any(hardline.vital(run.path(arg)) for arg in operands(run.args)):
+        return "changes the mode of a whole system tree"
     for word in (arg for arg in run.args if not re.fullmatch(r"--\w.*|-[RvcfhHLP]+", arg)):
         if re.fullmatch(r"[0-7]{3,5}", word):
             bits = int(word, 8)
@@ -461,8 +455,8 @@ def _containers(run: Run) -> str:
 
 
 _CLOUD_TOOLS: Final = names(
-    """aws gcloud az doctl ibmcloud oci linode-cli hcloud scw openstack heroku fly flyctl vercel netlify wrangler firebase
-    supabase railway gh glab kubectl oc helm eksctl terraform tofu terragrunt pulumi cdk gsutil s3cmd mc rclone k9s
+    """aws gcloud az doctl ibmcloud oci linode-cli hcloud scw openstack heroku fly flyctl vercel netlify wrangler
+    firebase supabase railway gh glab kubectl oc helm eksctl terraform tofu terragrunt pulumi cdk gsutil s3cmd mc rclone k9s
     argocd flux nomad consul vault"""
 )
 _CLOUD_LOSES: Final = re.compile(
@@ -482,7 +476,8 @@ def _cloud(run: Run) -> str:
 
 
 _SQL_CLIENTS: Final = names(
-    "psql mysql mariadb sqlite3 sqlite sqlcmd mongo mongosh clickhouse-client cqlsh cockroach duckdb mysqladmin influx bq"
+    """psql mysql mariadb sqlite3 sqlite sqlcmd mongo mongosh clickhouse-client cqlsh cockroach duckdb mysqladmin
+    influx bq"""
 )
 _SQL_LOSES: Final = re.compile(
     r"\b(drop\s+(table|database|schema|index|view|user|role|keyspace|collection|column)|truncate\s+(table\s+)?\w|"
@@ -496,7 +491,7 @@ _DOCUMENTS_LOSE: Final = re.compile(
 
 
 def _sql_loses(text: str, bare: bool = False) -> bool:
-    """Whether SQL text deletes whole tables or rows without a condition. `bare`: only if it begins with the statement."""
+    """Whether SQL text deletes tables, or rows without a condition. `bare`: only if it begins with the statement."""
     if bare and not re.match(r"\s*(drop|truncate|delete|alter|update)\s", text, re.IGNORECASE):
         return False
     if bare and re.match(r"\s*truncate\s+(-|[^\s;]*[./])", text):

@@ -46,8 +46,10 @@ WAY_OUT: Final = "It is never run from here. If it is really meant, run it in yo
 
 _SYSTEM: Final = names("""bin boot dev etc home lib lib32 lib64 libx32 opt proc root run sbin srv sys usr var
     Applications Library System Users Volumes""")
-_SYSTEM_DEEP: Final = names("""usr/bin usr/sbin usr/lib usr/lib32 usr/lib64 usr/libexec usr/share usr/local var/lib lib/modules
-    boot/efi boot/grub""")
+_SYSTEM_DEEP: Final = names(
+    """usr/bin usr/sbin usr/lib usr/lib32 usr/lib64 usr/libexec usr/share usr/local var/lib
+    lib/modules boot/efi boot/grub"""
+)
 _DISK_NAME: Final = re.compile(
     r"(sd|hd|vd|xvd)[a-z]+\d*|nvme\d+(n\d+(p\d+)?)?|mmcblk\d+\w*|md\d+\w*|dm-\d+|loop\d+\w*|nbd\d+\w*|zd\d+|sr\d+|ram\d+|"
     r"r?disk\d+\w*|(ada|da|nvd)\d+\w*|dasd[a-z]+\d*|bcache\d+|drbd\d+|zram\d+|pmem\d+\w*|mtd(block)?\d+|cciss.*|sg\d+"
