@@ -28,6 +28,8 @@ class Quirks:
 
     id_rule: IdRule = "keep"
     max_tokens_field: str = "max_tokens"
+    max_tokens_swapped: bool = False
+    """The field's other name has been tried already."""
     system_role: Literal["system", "developer", "user"] = "system"
     """"user": there is no such role; the text goes before the first user message."""
     strict_tools: bool = False
@@ -260,10 +262,9 @@ def _other_field(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks |
     for field, other in (("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")):
         if field in body and named(field):
             about_value = re.search(r"too large|must be (?:<|less|at most|between|in)|range of|at most|exceed", text)
-            tried = f"swapped {field}" in quirks.dropped or f"swapped {other}" in quirks.dropped
-            if about_value or tried:
+            if about_value or quirks.max_tokens_swapped:
                 return replace(quirks, dropped=quirks.dropped | {field})
-            return replace(quirks, max_tokens_field=other, dropped=quirks.dropped | {f"swapped {field}"})
+            return replace(quirks, max_tokens_field=other, max_tokens_swapped=True)
     if quirks.strict_tools and named("strict"):
         return replace(quirks, strict_tools=False)
     fields = [f for f in body if f not in ("model", "messages", "stream", "tools")]

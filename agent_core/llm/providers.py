@@ -267,9 +267,9 @@ def resolve(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[st
         preset = _by_address(base_url, options)
     else:
         preset = _by_what_is_set(options, lookup)
-    own_url = preset.base_url or (lookup.get(preset.base_url_env, "") if preset.base_url_env else "")
-    if preset.base_url_env in lookup and not _configured(preset.name, options).get("base_url"):
-        own_url = lookup[preset.base_url_env]
+    own_url = str(
+        _configured(preset.name, options).get("base_url") or lookup.get(preset.base_url_env) or preset.base_url
+    )
     address = normal_url(base_url or own_url, preset)
     key = _key(preset, address, own_url, options, env, dotenv)
     if key is None and preset.needs_key and not is_loopback(address):
