@@ -52,8 +52,11 @@ def highlight(code: str, lang: str) -> list[list[tuple[str, Ink]]] | None:
     for token, value in lexer.get_tokens(code):
         first, *others = value.split("\n")
         ink = _ink(token)
-        if first:
-            lines[-1].append((first, ink))
+        line = lines[-1]
+        if line and (line[-1][1] == ink or first.isspace()):
+            line[-1] = (line[-1][0] + first, line[-1][1])  # Pygments cuts finer than colours need
+        elif first:
+            line.append((first, ink))
         for part in others:
             lines.append([(part, ink)] if part else [])
     return lines

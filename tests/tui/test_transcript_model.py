@@ -1,0 +1,221 @@
+"""Live events and stored messages come to the same transcript."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_core import events as ev
+from agent_core.messages import Message, ToolCall, ToolResult, tool
+from agent_core.ports import Question
+from nanoherm_tui import limits
+from tests.tui.transcript_helpers import NOON, call_events, conversation, model, rows_of, text_of
+
+
+def live(batch, **options):
+    transcript = model(**options)
+    for event in batch:
+        transcript.apply(event)
+    return transcript
+
+
+def stored(messages):
+    transcript = model()
+    transcript.load(messages)
+    return transcript
+
+
+CALLS = (
+    ToolCall("c1", "read_file", {"path": "src/a.py"}),
+    ToolCall("c2", "run_command", {"command": "pytest\n-q"}),
+)
+MESSAGES = [
+    Message("system", "be good"),
+    Message("user", "first question\n二", id="u1", created=NOON),
+    Message("assistant", "Looking.\n\n- a\n- b", id="a1", reasoning="hm\nlonger", tool_calls=CALLS),
+    tool(ToolResult("c1", "read_file", "x\n" * 50, outcome="50 lines", seconds=0.5)),
+    tool(ToolResult("c2", "run_command", "boom", ok=False, outcome="1 failed", preview=("E  one", "two", "3", "4"))),
+    Message("assistant", "```py\nx = 1\n```\nIt is\x1b[2J broken.", id="a2"),
+    Message("user", "stop now", id="u2", origin="steer", created=NOON),
+    Message("assistant", "half an ans", id="a3", interrupted=True),
+]
+
+
+def as_events(pieces: int):
+    """What a session tells while MESSAGES come to be, its texts in `pieces` parts."""
+
+    def parts(text):
+        size = max(1, len(text) // pieces)
+        return [text[at : at + size] for at in range(0, len(text), size)]
+
+    for message in MESSAGES:
+        if message.role == "user":
+            yield ev.TurnStarted("t")
+            yield ev.UserMessage(message.id, message.text, message.origin)
+        elif message.role == "assistant":
+            yield ev.StepStarted(1)
+            yield from (ev.ReasoningDelta(p) for p in parts(message.reasoning))
+            yield from (ev.TextDelta(p) for p in parts(message.text))
+            yield ev.AssistantMessage(message.id, message.text, message.reasoning, message.interrupted)
+            for call in message.tool_calls:
+                yield ev.ToolQueued(call.id, call.name, call.arguments.get("path") or call.arguments["command"])
+        elif message.result is not None:
+            r = message.result
+            yield ev.ToolStarted(r.call_id)
+            yield ev.ToolProgress(r.call_id, "working")
+            yield ev.ToolFinished(r.call_id, r.name, r.ok, r.outcome, r.text, r.preview, r.diffs, r.seconds)
+    yield ev.TurnFinished("t", "interrupted", 3, 1.0)
+
+
+@pytest.mark.parametrize("pieces", [1, 3, 50])
+@pytest.mark.parametrize("width", [20, 60, 120])
+def test_a_session_looks_the_same_live_and_reopened(pieces, width):
+    assert rows_of(live(as_events(pieces)), width) == rows_of(stored(MESSAGES), width)
+
+
+def test_ids_are_those_of_the_messages_and_calls():
+    ids = ["u1", "a1-thought", "a1", "c1", "c2", "a2", "u2", "a3", "note-1"]
+    assert [e.id for e in stored(MESSAGES).entries] == ids
+    assert [e.id for e in live(as_events(2)).entries if e.kind != "note"] == ids[:-1]
+
+
+def test_a_dropped_partial_leaves_nothing_behind():
+    transcript = live([ev.UserMessage("u", "hi"), ev.ReasoningDelta("hm"), ev.TextDelta("wrong")])
+    before = transcript.structure
+    transcript.apply(ev.PartialDropped())
+    assert [e.kind for e in transcript.entries] == ["user"]
+    assert transcript.structure > before
+    assert not transcript.running
+    transcript.apply(ev.TextDelta("right"))
+    transcript.apply(ev.AssistantMessage("a", "right"))
+    assert text_of(transcript)[-1] == "    right"
+
+
+def test_the_stored_text_replaces_a_different_stream():
+    transcript = live([ev.TextDelta("draft"), ev.AssistantMessage("a", "final text")])
+    assert text_of(transcript) == ["    final text"]
+
+
+def test_blocks_that_were_streamed_are_kept_when_the_text_is_complete():
+    transcript = live([ev.TextDelta("one\n\ntwo\n\nthr")])
+    closed = list(transcript.entries[0].closed)
+    transcript.apply(ev.TextDelta("ee"))
+    transcript.apply(ev.AssistantMessage("a", "one\n\ntwo\n\nthree"))
+    assert len(closed) == 2
+    assert [a is b for a, b in zip(closed, transcript.entries[0].closed, strict=False)] == [True, True]
+
+
+def test_reasoning_stands_above_the_text_whatever_comes_first():
+    transcript = live([ev.TextDelta("answer"), ev.ReasoningDelta("thought")])
+    assert [e.kind for e in transcript.entries] == ["thought", "answer"]
+    bases = [e.base for e in transcript.entries]
+    assert bases == sorted(bases)
+
+
+def test_a_thoughts_time_ends_with_the_first_word_of_the_answer():
+    transcript = live([ev.ReasoningDelta("hm, let me see")])
+    assert "Thinking" in text_of(transcript)[0]
+    transcript.clock.now += 6.2
+    transcript.apply(ev.TextDelta("So"))
+    transcript.clock.now += 60
+    assert text_of(transcript)[0] == "  ▸ Thought for 6 s  hm, let me see"
+
+
+def test_a_card_waits_asks_runs_and_ends():
+    transcript = live([ev.ToolQueued("c", "run_command", "rm x")])
+    assert "waiting" in text_of(transcript)[0]
+    transcript.apply(ev.QuestionAsked(Question("command", "Run", call_id="c", id="q"), 0.0))
+    assert "asks you" in text_of(transcript)[0]
+    transcript.apply(ev.QuestionClosed("q", "once", "person"))
+    assert "waiting" in text_of(transcript)[0]
+    transcript.apply(ev.ToolStarted("c"))
+    assert "running" in text_of(transcript)[0]
+    assert len(transcript.running) == 1
+    transcript.apply(ev.ToolFinished("c", "run_command", True, "done", "text", seconds=2.0))
+    assert text_of(transcript)[0].endswith("done   2.0 s")
+    assert not transcript.running
+
+
+def test_a_call_that_never_got_a_result_says_so():
+    unanswered = Message("assistant", "", tool_calls=(ToolCall("c", "grep", {"pattern": "x"}),))
+    assert "no result" in text_of(stored([unanswered]))[0]
+    assert "no result" in text_of(live([ev.ToolQueued("c", "grep", "x"), ev.TurnFinished("t", "failed", 1, 1.0)]))[0]
+
+
+def test_a_session_reopened_while_it_runs_goes_on_where_it_is():
+    transcript = model()
+    transcript.load([Message("assistant", "", tool_calls=(ToolCall("c", "grep", {"pattern": "x"}),))], running=True)
+    assert "waiting" in text_of(transcript)[0]
+    transcript.apply(ev.ToolStarted("c"))
+    transcript.apply(ev.ToolFinished("c", "grep", True, "3 matches", "x"))
+    assert "3 matches" in text_of(transcript)[0]
+
+
+def test_what_was_read_stays_when_a_turn_fails_in_the_middle_of_a_reply():
+    transcript = live(
+        [ev.TextDelta("half"), ev.ErrorRaised("server", "It broke."), ev.TurnFinished("t", "failed", 1, 1)]
+    )
+    assert text_of(transcript) == ["    half", "  ✗ It broke."]
+    transcript.apply(ev.TextDelta("new"))
+    assert [e.kind for e in transcript.entries] == ["answer", "note", "answer"]
+
+
+def test_a_summary_stands_folded_in_the_place_of_what_it_sums_up():
+    transcript = stored([Message("user", "All we did.\nMore.", id="s", origin="summary")])
+    assert text_of(transcript) == ["  ▸ Summary of what came before  All we did."]
+    transcript.toggle(transcript.entries[0])
+    assert text_of(transcript)[1:] == ["    All we did.", "    More."]
+
+
+def test_a_long_message_of_the_users_is_folded_and_opens():
+    transcript = stored([Message("user", "\n".join(f"line {n}" for n in range(100)), created=NOON)])
+    folded = text_of(transcript)
+    assert len(folded) == limits.USER_LINES_FOLDED + 1
+    assert f"{100 - limits.USER_LINES_FOLDED} more lines" in folded[-1]
+    assert transcript.toggle(transcript.entries[0])
+    assert len(text_of(transcript)) == 100
+
+
+def test_a_card_unfolds_the_start_of_its_result():
+    transcript = live(call_events("c", text="\n".join(f"row {n}" for n in range(50))))
+    assert len(text_of(transcript)) == 1
+    transcript.toggle(transcript.entries[0])
+    rows = text_of(transcript)
+    assert rows[1] == "    row 0"
+    assert f"{50 - limits.CARD_LINES} more lines" in rows[-1]
+    transcript.toggle(transcript.entries[0])
+    assert len(text_of(transcript)) == 1
+
+
+def test_nothing_to_unfold_is_not_unfolded():
+    transcript = live([ev.UserMessage("u", "short"), ev.Notice("n", "note")])
+    assert [transcript.toggle(entry) for entry in transcript.entries] == [False, False]
+
+
+def test_a_blocks_copy_is_its_source():
+    code = "\n".join(f"\tline {n}" for n in range(250))
+    transcript = stored([Message("assistant", f"Some *text*.\n\n```py\n{code}\n```\n\nAfter.", id="a")])
+    entry = transcript.entries[0]
+    first, *chunks, last = entry.blocks
+    assert len(chunks) > 1
+    assert transcript.copy_text(entry, first) == "Some *text*."
+    assert {transcript.copy_text(entry, chunk) for chunk in chunks} == {code}
+    assert transcript.copy_text(entry, last) == "After."
+
+
+def test_selection_keys_grow_down_the_transcript():
+    transcript = live(as_events(3))
+    keys = [entry.base + block.key for entry in transcript.entries for block in entry.blocks]
+    assert keys == sorted(set(keys))
+
+
+def test_events_of_no_concern_change_nothing():
+    transcript = live(as_events(1))
+    before = [e.version for e in transcript.entries]
+    for event in (ev.ModeChanged("plan"), ev.TitleChanged("x"), ev.PendingChanged(("x",)), ev.ToolStarted("nobody")):
+        assert transcript.apply(event) == set()
+    assert [e.version for e in transcript.entries] == before
+
+
+def test_loading_makes_no_blocks_before_they_are_seen():
+    transcript = stored(conversation(50))
+    assert not any(entry.is_split for entry in transcript.entries)
