@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,12 +12,17 @@ from rich.color import Color
 from rich.segment import Segment, Segments
 from rich.style import Style
 from rich.text import Text
+from textual import events
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
+from textual._xterm_parser import XTermParser
+from textual.drivers import linux_driver
 from textual.geometry import Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.widget import Widget
 
+from nanoherm_tui import limits
 from nanoherm_tui.symbols import sym
 
 if TYPE_CHECKING:
@@ -131,3 +137,48 @@ class QuietCrash:
     def _fatal_error(self) -> None:
         error = sys.exc_info()[1] or RuntimeError("unknown")
         cast("App[Any]", self).panic(Text(self.crash_words(error)))
+
+
+_PASTE_EDGE = re.compile("\x1b\\[20[01]~")
+_LONGEST_EDGE = len("\x1b[200~")
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_LINE_END = re.compile("\r\n?|\n")
+
+
+def looks_pasted(data: str) -> bool:
+    """Whether what came in one read is lines of text rather than keys: text after a line end, and more than a few keys.
+
+    One line with Enter at its end is typed, or sent by a script: it stays keys.
+    """
+    if _NO_TEXT.search(data) or not _LINE_END.search(data.rstrip()):
+        return False
+    return len(_LINE_END.findall(data)) > 1 or len(data) >= limits.PASTE_LENGTH
+
+
+class _ReadByRead(XTermParser):
+    """Textual's parser of terminal input, which takes lines that came in one read without paste marks for a paste."""
+
+    _in_paste = False
+    _tail = ""
+
+    def feed(self, data: str) -> Iterable[Message]:
+        unfinished = "\x1b" in self._tail and not _PASTE_EDGE.search(self._tail)
+        if not self._in_paste and not unfinished and looks_pasted(data):
+            self._tail = ""
+            yield events.Paste(data)
+            return
+        seen = self._tail + data
+        edges = _PASTE_EDGE.findall(seen)
+        if edges:
+            self._in_paste = edges[-1].endswith("200~")
+        self._tail = seen[-_LONGEST_EDGE:] if "\x1b" in seen[-_LONGEST_EDGE:] else ""
+        yield from super().feed(data)
+
+
+def read_lines_as_pastes() -> None:
+    """Have Textual's driver, from its next start on, read with `_ReadByRead`.
+
+    A terminal, multiplexer or script without bracketed paste sends a pasted text as keys, each line end an Enter: a
+    message a line. In the driver it is still known what came together.
+    """
+    setattr(linux_driver, "XTermParser", _ReadByRead)  # noqa: B010  # the module does not export the name

@@ -607,7 +607,7 @@ class ApprovalPanel(Widget, can_focus=True):
         """Another key has come while a letter waited to be alone. True: the key is used up."""
         assert self._held is not None
         _, letter, when = self._held
-        if event.key == "enter" and event.time - when >= limits.PASTE_GAP:
+        if event.key == "enter" and event.time - when >= limits.SAME_READ:
             # "y" and Enter by hand: the letter is the answer, Enter only the habit.
             self._answer_held()
             return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import ClassVar, Final, Literal
 
@@ -14,14 +13,13 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
 
 from agent_core.events import SessionState
 from nanoherm_tui import limits
 from nanoherm_tui.actions import SlashProblem, parse_slash
-from nanoherm_tui.compat import teach_alt_keys
+from nanoherm_tui.compat import read_lines_as_pastes, teach_alt_keys
 from nanoherm_tui.history import History, Walk
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
@@ -219,6 +217,8 @@ class Composer(Widget):
 
     def __init__(self, history: History | None = None, keymap: Keymap | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        teach_alt_keys()
+        read_lines_as_pastes()
         self._history = history or History(None)
         self._walk = Walk(self._history)
         self.keymap = keymap or Keymap()
@@ -226,12 +226,7 @@ class Composer(Widget):
         """Is given each key before the composer; True means it took it."""
         self._state: SessionState = "idle"
         self._was_empty = True
-        self._last_key = 0.0
-        self._burst_lines = 0
         self._problem_draft = ""
-        self._pending_enter: Timer | None = None
-        self.last_input = time.monotonic()
-        """When a key or a paste last came, on the monotonic clock."""
         self._draft = _Draft(self)
         self._popup = SlashPopup()
         self._bar, self._prompt = ComposerBar(), ComposerPrompt()
@@ -249,7 +244,6 @@ class Composer(Widget):
                 yield self._hint
 
     def on_mount(self) -> None:
-        teach_alt_keys()
         self._history.load()
         self._show_state()
         self.fit_height()
@@ -389,14 +383,6 @@ class Composer(Widget):
 
     def draft_key(self, event: events.Key) -> bool:
         """Take a key before the text area does; False leaves it to the text area and the app."""
-        burst = event.time - self._last_key < limits.PASTE_GAP
-        self._last_key = event.time
-        self.last_input = time.monotonic()
-        if self._pending_enter is not None:
-            # The Enter before was followed at once by more: a line of a paste, not a wish to send.
-            self._settle_enter(ends_burst=not burst)
-        if not burst:
-            self._burst_lines = 0
         if self.key_filter is not None and self.key_filter(event):
             return True
 
@@ -405,10 +391,7 @@ class Composer(Widget):
         if self._popup.is_open and self._popup_key(key):
             return True
         if self.keymap.action(key, "composer") == "send":
-            if burst:
-                self._pending_enter = self.set_timer(limits.PASTE_SETTLE, self._settle_behind_keys)
-            else:
-                self._enter()
+            self._enter()
             return True
         return self._edit_key(key, event)
 
@@ -449,28 +432,6 @@ class Composer(Widget):
         else:
             return False
         return True
-
-    def _settle_behind_keys(self) -> None:
-        """Decide after every key that has been read: on a busy machine some still wait in the queues."""
-        pending = self._pending_enter
-
-        def settle() -> None:
-            if self._pending_enter is pending:
-                self._settle_enter(ends_burst=True)
-
-        self.app.call_later(lambda: self._draft.call_later(settle))
-
-    def _settle_enter(self, *, ends_burst: bool) -> None:
-        """Decide about an Enter that came in a burst: the end of a line, or (alone, at the end) a wish to send."""
-        if self._pending_enter is None:
-            return
-        self._pending_enter.stop()
-        self._pending_enter = None
-        if ends_burst and not self._burst_lines:
-            self._enter()
-        else:
-            self._burst_lines += 1
-            self._draft.type_in("\n")
 
     def _enter(self) -> None:
         draft = self._draft
@@ -515,6 +476,3 @@ class Composer(Widget):
     def _recall(self, text: str | None) -> None:
         if text is not None:
             self._draft.put(text)
-
-    def on_paste(self, event: events.Paste) -> None:
-        self.last_input = time.monotonic()

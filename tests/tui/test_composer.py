@@ -1,6 +1,5 @@
 """The composer: what sends, what makes a line, what is kept; in the pilot and in a real terminal."""
 
-import asyncio
 import os
 import sys
 import time
@@ -12,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 from textual import events
 
-from nanoherm_tui import limits
+from nanoherm_tui import compat
 from nanoherm_tui.history import History
 from nanoherm_tui.keymap import load_keymap
 from tests.tui.composer_app import ComposerApp
@@ -129,28 +128,36 @@ async def test_an_alt_letter_is_no_text():
 # -- pasting ------------------------------------------------------------------------------------------------------
 
 
-async def burst(pilot, text):
-    """The keys of one read: what a terminal without bracketed paste makes of a pasted text."""
-    for character in text:
-        key = {"\r": "enter", "\n": "ctrl+j"}.get(character, character)
-        pilot.app.post_message(events.Key(key, character))
-    await pilot.pause(limits.PASTE_SETTLE * 3)
+@pytest.mark.parametrize(
+    "data",
+    ["a\nb\nc\n", "a\rb\rc\r", "a\r\rc\r", "你\r好\rc", "\n\nindented", "first line\rsecond", "x\ty\r\nz\r\n"],
+)
+def test_lines_that_came_in_one_read_are_one_paste(data):
+    parser = compat._ReadByRead()
+    (event,) = parser.feed(data)
+    assert isinstance(event, events.Paste)
+    assert event.text == data
 
 
-@pytest.mark.parametrize("text", ["a\nb\nc\n", "a\rb\rc\r", "a\r\rc\r", "你\r好\rc\r"])
-async def test_a_pasted_text_without_marks_is_one_draft_and_sends_nothing(text):
-    app = ComposerApp()
-    async with app.run_test() as pilot:
-        await burst(pilot, text)
-        assert app.posted == []
-        assert app.composer.text == text.replace("\r", "\n")
+@pytest.mark.parametrize("data", ["hello\r", "\r", "\r\r", "y\rn", "hello", "a\x1b[A\rb\rc\r", "\x03\rlines\rof text"])
+def test_keys_that_came_in_one_read_stay_keys(data):
+    assert not any(isinstance(event, events.Paste) for event in compat._ReadByRead().feed(data))
 
 
-async def test_a_line_and_enter_in_one_read_is_a_wish_to_send():
-    app = ComposerApp()
-    async with app.run_test() as pilot:
-        await burst(pilot, "hello\r")
-        assert app.posted == [("send", "hello")]
+@pytest.mark.parametrize("cut", range(1, 30, 3))
+def test_a_marked_paste_is_one_paste_wherever_the_reads_cut_it(cut):
+    text = "one line\rtwo lines\rthree\r"
+    parser = compat._ReadByRead()
+    data = f"x\x1b[200~{text}\x1b[201~y"
+    seen = [event for part in (data[:cut], data[cut:]) for event in parser.feed(part)]
+    assert [event.text for event in seen if isinstance(event, events.Paste)] == [text]
+    assert [event.key for event in seen if isinstance(event, events.Key)] == ["x", "y"]
+
+
+def test_after_a_marked_paste_lines_are_still_told_from_keys():
+    parser = compat._ReadByRead()
+    seen = [*parser.feed("\x1b[200~a\x1b[201~"), *parser.feed("b\rc\rd\r"), *parser.feed("e\r")]
+    assert [type(event).__name__ for event in seen] == ["Paste", "Paste", "Key", "Key"]
 
 
 async def test_a_bracketed_paste_is_one_draft_whatever_its_line_ends():
