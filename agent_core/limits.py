@@ -19,6 +19,10 @@ FIRST_REQUEST: Final = 16 * KB  # system prompt and tool schemas of the first re
 # -- files -------------------------------------------------------------------------------------------------------
 READ_FILE: Final = 4 * MB  # larger files are refused outright (LIM-03)
 WRITE_FILE: Final = 4 * MB  # what cannot be read back should not be written by a tool
+SPILL_FILE: Final = READ_FILE  # of one long output; as much as read_file takes
+SPILL_FILES: Final = 50  # kept; the oldest goes first
+SEEN_TEXTS: Final = 8 * MB  # of file texts remembered, to say what changed since they were read
+SEEN_DIFF_LINES: Final = 60  # of such a change shown to the model
 READ_LINE_CHARS: Final = 2_000  # of one line shown by read_file; a minified line must not fill the result
 NOTE_BYTES: Final = 600  # kept free in a result for the note that says how to go on
 GREP_MATCHES: Final = 200  # LIM-05

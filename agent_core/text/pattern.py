@@ -1,7 +1,7 @@
 r"""Regular expressions that mean the same to ripgrep and to Python, or are refused with words.
 
 Lines are searched one by one, without their line end; a carriage return before it does not belong to the line. The
-common ground: literals, `.`, classes with POSIX names, groups, alternatives, repeats, `^ $ \b \B`, `\d \w \s` and their
+common ground: literals, `.`, classes with POSIX names, groups, alternatives, repeats, `^ $ \b`, `\d \w \s` and their
 opposites, `(?i)`. Where the engines differ in detail (what `\s` or `\w` holds, whether `[^x]` takes a carriage
 return, which characters may be escaped) both get an explicit form.
 """
@@ -176,9 +176,6 @@ class _Translation:
             case "b":
                 # By ASCII: the engines disagree on what else is a word, and Chinese text stands next to names unparted.
                 self._write(r"(?-u:\b)", r"(?a:\b)", repeatable=False)
-            case "B":
-                # Python's own \B never matches an empty line.
-                self._write(r"(?-u:\B)", r"(?a:(?!\b))", repeatable=False)
             case "w":
                 self._write(r"[\p{L}\p{N}_]", r"\w", repeatable=True)
             case "W":
@@ -211,7 +208,14 @@ class _Translation:
         if char in "nr":
             raise UnsupportedPattern("lines are searched one by one, so \\n and \\r match nothing; use $ for the end")
         if char.isascii() and (char.isalnum() or char in "<>"):
-            hint = {"<": "; use \\b", ">": "; use \\b", "A": "; use ^", "Z": "; use $", "z": "; use $"}.get(char, "")
+            hint = {
+                "B": "; use \\b",
+                "<": "; use \\b",
+                ">": "; use \\b",
+                "A": "; use ^",
+                "Z": "; use $",
+                "z": "; use $",
+            }.get(char, "")
             raise UnsupportedPattern(f"\\{char} is not supported{hint}")
         return _literal(char)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +12,7 @@ from agent_core import files, limits
 from agent_core.errors import ToolFailure
 from agent_core.ports import Args, Effect, ToolContext
 from agent_core.safety.paths import Op, PathRules, PathVerdict, classify
-from agent_core.text import encoding
+from agent_core.text import diff, encoding
 
 # -- arguments ----------------------------------------------------------------------------------------------------
 # They have passed coercion against the tool's schema, but a tool stands by itself: a wrong one is a ToolFailure.
@@ -118,22 +120,74 @@ def read_text(verdict: PathVerdict, path_rules: PathRules) -> TextFile:
     return TextFile(verdict, content.digest, decoded)
 
 
-def check_seen(verdict: PathVerdict, digest: str, ctx: ToolContext) -> None:
-    """Refuse to change a file whose present content the model has not seen."""
-    seen = ctx.files.seen(verdict.path)
+class _SeenTexts:
+    """Texts of files by the digest of their content, the latest ones, to say what changed since they were read."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._texts: OrderedDict[str, str] = OrderedDict()
+        self._size = 0
+
+    def put(self, digest: str, content: str) -> None:
+        with self._lock:
+            self._size += len(content) - len(self._texts.pop(digest, ""))
+            self._texts[digest] = content
+            while self._size > limits.SEEN_TEXTS:
+                self._size -= len(self._texts.popitem(last=False)[1])
+
+    def get(self, digest: str) -> str | None:
+        with self._lock:
+            return self._texts.get(digest)
+
+
+_seen_texts = _SeenTexts()
+
+
+def saw(verdict: PathVerdict, digest: str, content: str, ctx: ToolContext) -> None:
+    """Note that the model knows this content of the file."""
+    ctx.files.saw(verdict.path, digest)
+    _seen_texts.put(digest, content)
+
+
+def check_seen(file: TextFile, ctx: ToolContext) -> None:
+    """Refuse to change a file whose present content the model has not seen.
+
+    Where the difference to what it has seen is short, the refusal shows it, and with that the model has seen it.
+    """
+    shown = file.verdict.shown
+    seen = ctx.files.seen(file.verdict.path)
+    if seen == file.digest:
+        return
     if seen is None:
         raise ToolFailure(
-            f"{verdict.shown} exists and you have not read it. Read it first, then change it.",
+            f"{shown} exists and you have not read it. Read it first, then change it.",
             code="unseen_file",
             outcome="not read yet",
         )
-    if seen != digest:
-        raise ToolFailure(
-            f"{verdict.shown} has changed since you read it (by the user, a command or another program). "
-            "Nothing was written. Read it again and make your change to what is there now.",
-            code="stale_file",
-            outcome="changed meanwhile",
-        )
+    start = f"{shown} has changed since you read it (by the user, a command or another program). Nothing was written. "
+    changes = _changes(seen, file)
+    if changes is None:
+        text = start + "Read it again and make your change to what is there now."
+    else:
+        saw(file.verdict, file.digest, file.decoded.text, ctx)
+        text = f"{start}This changed:\n{changes}\nIf your change is still right, make it again; keep what changed."
+    raise ToolFailure(text, code="stale_file", outcome="changed meanwhile")
+
+
+def _changes(seen: str, file: TextFile) -> str | None:
+    """What changed in a file since it had the digest `seen`, as lines of a diff; None when unknown or too long."""
+    before = _seen_texts.get(seen)
+    if before is None:
+        return None
+    change = diff.build(file.verdict.shown, before, file.decoded.text)
+    lines = []
+    for hunk in change.hunks:
+        lines.append(f"@@ line {hunk.new_start} @@")
+        lines += [f"{_SIGNS[line.kind]}{cut_line(line.text, limits.MATCH_LINE_CHARS)}" for line in hunk.lines]
+    return "\n".join(lines) if lines and len(lines) <= limits.SEEN_DIFF_LINES and not change.omitted_lines else None
+
+
+_SIGNS = {"same": " ", "add": "+", "remove": "-"}
 
 
 # -- words --------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.names import RUN_COMMAND
 from agent_core.ports import Args, CommandAction, Effect, ExecResult, Prepared, Tool, ToolContext, ToolOutput
+from agent_core.spill import Spill
 from agent_core.text import command_outcome
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
@@ -51,15 +52,31 @@ def _folder(path: str, ctx: ToolContext) -> Path:
 
 
 def _run(command: str, folder: Path, timeout: float, ctx: ToolContext) -> ToolOutput:
+    spill = Spill(ctx.data_home / "spill")
+    progress = _progress(ctx.progress)
+
+    def on_output(text: str) -> None:
+        spill.add(text)
+        progress(text)
+
     try:
         result = ctx.backend.execute(
-            command, folder, timeout=timeout, env=ctx.env, cancel=ctx.cancel, on_output=_progress(ctx.progress)
+            command, folder, timeout=timeout, env=ctx.env, cancel=ctx.cancel, on_output=on_output
         )
     except OSError as error:
         raise ToolFailure(
             f"The command could not be started: {error.strerror or error}.", code="not_started"
         ) from error
-    return shown(command, result, timeout)
+    finally:
+        spill.close()
+    return shown(command, result, timeout, _spilled(spill))
+
+
+def _spilled(spill: Spill) -> str:
+    if spill.path is None:
+        return ""
+    what = f"the first {limits.SPILL_FILE // limits.MB} MB of the output" if spill.cut else "the whole output"
+    return f"[{what} is in {spill.path}; read_file and grep can look at it]"
 
 
 def _progress(show: Callable[[str], None]) -> Callable[[str], None]:
@@ -79,14 +96,17 @@ def _progress(show: Callable[[str], None]) -> Callable[[str], None]:
     return on_output
 
 
-def shown(command: str, result: ExecResult, timeout: float) -> ToolOutput:
-    """The result of a command for the model and for its card."""
+def shown(command: str, result: ExecResult, timeout: float, spilled: str = "") -> ToolOutput:
+    """The result of a command for the model and for its card. `spilled` says where the rest of its output is."""
     stdout, stderr = clean(result.stdout).strip("\n"), clean(result.stderr).strip("\n")
     ok = result.exit_code == 0 or (
         result.exit_code is not None and command_outcome.is_harmless(command, result.exit_code)
     )
     head = _how_it_ended(command, result, timeout)
-    parts = [head, *_streams(stdout, stderr, limits.TOOL_RESULT - len(head.encode()) - limits.NOTE_BYTES)]
+    room = limits.TOOL_RESULT - len(f"{head}{spilled}".encode("utf-8", "replace")) - limits.NOTE_BYTES
+    parts = [head, *_streams(stdout, stderr, room)]
+    if spilled:
+        parts.append(spilled)
     if result.left_running:
         pids = ", ".join(map(str, result.left_running[: limits.LEFT_RUNNING_NAMED]))
         parts.append(f"[still running when the command had ended, and ended with it: process {pids}]")

@@ -27,7 +27,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     verdict = base.judged("write", base.text(args, "path"), ctx)
     edits = _edits(args)
     file = base.read_text(verdict, base.rules(ctx))
-    base.check_seen(verdict, file.digest, ctx)
+    base.check_seen(file, ctx)
     text, notes = file.decoded.text, []
     for number, edit in enumerate(edits, 1):
         which = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""

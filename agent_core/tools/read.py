@@ -19,7 +19,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         # A folder, a missing or a binary file fails here, after any consent: before it nothing is looked at.
         file = base.read_text(verdict, base.rules(ctx))
         output = _shown(file, offset, limit)
-        ctx.files.saw(verdict.path, file.digest)
+        base.saw(verdict, file.digest, file.decoded.text, ctx)
         return output
 
     return Prepared(ReadAction(verdict.shown), run, **base.path_verdict(verdict))

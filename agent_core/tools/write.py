@@ -22,7 +22,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         if failure.code != "missing":
             raise
         return _creation(verdict, content, ctx)
-    base.check_seen(verdict, old.digest, ctx)
+    base.check_seen(old, ctx)
     # A model writes plain line ends; the file keeps its own, with its encoding and byte order mark.
     return replacement(old, encoding.fit_newlines(content, old.decoded), ctx)
 
@@ -33,7 +33,7 @@ def _creation(verdict: PathVerdict, content: str, ctx: ToolContext) -> Prepared:
     def run() -> ToolOutput:
         data = encoding.encode(content, encoding.UTF8)
         files.write(verdict, base.rules(ctx), data, None)
-        ctx.files.saw(verdict.path, files.digest(data))
+        base.saw(verdict, files.digest(data), content, ctx)
         lines = base.count(change.added, "line")
         return ToolOutput(f"Created {verdict.shown} ({lines}).", f"new, {lines}", effect="done", diffs=(change,))
 
@@ -54,7 +54,7 @@ def replacement(old: base.TextFile, new: str, ctx: ToolContext, note: str = "") 
 
     def run() -> ToolOutput:
         files.write(verdict, base.rules(ctx), data, old.digest)
-        ctx.files.saw(verdict.path, files.digest(data))
+        base.saw(verdict, files.digest(data), new, ctx)
         stat = diff.stat(change)
         return ToolOutput(f"Changed {verdict.shown} ({stat}).{note}", stat, effect="done", diffs=(change,))
 
