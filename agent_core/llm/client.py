@@ -133,18 +133,20 @@ class ChatClient:
         clocks = _Clocks.of(endpoint, self._options)
         link, self._link = self._link or self._new_link(clocks.idle), None
         http_request = link.http.build_request("POST", url, content=body, headers=request_headers(endpoint))
-        with Exchange(link, http_request, cancel) as exchange:
-            try:
-                reply = self._read(exchange, builder, clocks, sink, key)
-            except ProviderError as error:
-                raise _with_partial(error, builder) from error.__cause__
-            except (Silence, Broken) as stop:
-                raise self._no_reply(stop, builder, clocks) from stop
-            finally:
-                exchange.drain(limits.DRAIN)
-        if exchange.reusable:
-            self._link = link
-        return reply
+        exchange = Exchange(link, http_request, cancel)
+        try:
+            with exchange:
+                return self._read(exchange, builder, clocks, sink, key)
+        except ProviderError as error:
+            _add_partial(error, builder)
+            raise
+        except (Silence, Broken) as stop:
+            failure = self._no_reply(stop, clocks)
+            _add_partial(failure, builder)
+            raise failure from stop
+        finally:
+            if exchange.reusable:
+                self._link = link
 
     def _read(self, exchange: Exchange, builder: ReplyBuilder, clocks: _Clocks, sink: DeltaSink, key: str) -> LlmReply:
         who = self._endpoint.label
@@ -170,26 +172,25 @@ class ChatClient:
             # After the reason to finish the reply is whole, however the connection ends.
             if not builder.finished:
                 raise
+        exchange.drain(limits.DRAIN)
         reply = builder.finish()
         if builder.late and reply.text:
             sink(Delta("text", builder.late))
         return reply
 
-    def _no_reply(self, stop: Silence | Broken, builder: ReplyBuilder, clocks: _Clocks) -> ProviderError:
+    def _no_reply(self, stop: Silence | Broken, clocks: _Clocks) -> ProviderError:
         who = self._endpoint.label
         if isinstance(stop, Broken):
-            error = retry.from_exception(stop.error, who, self._endpoint.base_url)
-        else:
-            stalled = clocks.is_idle()
-            seconds = clocks.idle if stalled else clocks.progress
-            error = ProviderError(
-                "timeout",
-                f"{who} has sent {'nothing' if stalled else 'no content'} for {seconds:.0f} s. Try again; for a slow "
-                f"model raise {'stream.idle_timeout' if stalled else 'stream.progress_timeout'} in the config.",
-                provider=who,
-                seconds=seconds,
-            )
-        return _with_partial(error, builder)
+            return retry.from_exception(stop.error, who, self._endpoint.base_url)
+        stalled = clocks.is_idle()
+        seconds = clocks.idle if stalled else clocks.progress
+        return ProviderError(
+            "timeout",
+            f"{who} has sent {'nothing' if stalled else 'no content'} for {seconds:.0f} s. Try again; for a slow "
+            f"model raise {'stream.idle_timeout' if stalled else 'stream.progress_timeout'} in the config.",
+            provider=who,
+            seconds=seconds,
+        )
 
     def _new_link(self, idle: float) -> Link:
         import httpx
@@ -264,11 +265,11 @@ def _error_body(exchange: Exchange, clocks: _Clocks, builder: ReplyBuilder) -> b
     return bytes(body[: limits.ERROR_BODY])
 
 
-def _with_partial(error: ProviderError, builder: ReplyBuilder) -> ProviderError:
+def _add_partial(error: ProviderError, builder: ReplyBuilder) -> None:
+    """Note in `error` what had been delivered before it."""
     error.partial_text = error.partial_text or builder.partial_text
     error.partial_reasoning = error.partial_reasoning or builder.partial_reasoning
     error.params["delivered"] = builder.progress > 0
-    return error
 
 
 def _void(error: ProviderError, sink: DeltaSink) -> None:

@@ -318,6 +318,25 @@ class TestConnection:
         assert reply.text == "1"
         assert [d.kind for d in sink] == ["text"]
 
+    def test_a_refusal_that_was_read_to_its_end_keeps_the_connection_and_an_unreadable_reply_ends_it(self):
+        def handler(connection: socket.socket, number: int) -> None:
+            while True:
+                read_request(connection)
+                if number == 0 and (refused := not getattr(handler, "refused", False)):
+                    handler.refused = refused
+                    json_reply(connection, 503, {"error": {"message": "busy"}})
+                elif number == 0:
+                    connection.sendall(STREAM_HEAD + chunked(b"data: {oops\n\n"))
+                    left.append(connection.recv(1))
+                    return
+                else:
+                    stream_reply(connection, str(number))
+
+        left: list[bytes] = []
+        with raw_server(handler) as server:
+            reply, _ = ask(client_for(server.base_url))
+            assert (reply.text, server.connections, left) == ("1", 2, [b""])
+
     def test_a_proxy_variable_does_not_stand_between_this_machine_and_itself(self, monkeypatch):
         monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
         with raw_server(lambda c, n: (read_request(c), stream_reply(c, "direct"))[1]) as server:
