@@ -140,6 +140,7 @@ class QuietCrash:
 
 
 _PASTE_EDGE = re.compile("\x1b\\[20[01]~")
+_UNFINISHED = re.compile("\x1b(?:\\[[0-?]*|O)?\\Z")
 _LONGEST_EDGE = len("\x1b[200~")
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LINE_END = re.compile("\r\n?|\n")
@@ -162,8 +163,7 @@ class _ReadByRead(XTermParser):
     _tail = ""
 
     def feed(self, data: str) -> Iterable[Message]:
-        unfinished = "\x1b" in self._tail and not _PASTE_EDGE.search(self._tail)
-        if not self._in_paste and not unfinished and looks_pasted(data):
+        if not self._in_paste and not _UNFINISHED.search(self._tail) and looks_pasted(data):
             self._tail = ""
             yield events.Paste(data)
             return

@@ -70,15 +70,20 @@ def command_question(command="pytest -q", **fields):
 
 
 class ReportingApp(ComposerApp):
-    """Writes what was posted, and at the end the draft, to a file: what a test in a real terminal looks at."""
+    """F9 notes what was posted and the draft, and starts afresh; F10 writes all notes to a file and ends."""
 
     def __init__(self, report, **options):
         super().__init__(**options)
         self.report = Path(report)
+        self.notes = []
 
     def on_key(self, event: events.Key):
-        if event.key == "f10":
-            self.report.write_text(repr((self.posted, self.composer.text)), encoding="utf-8")
+        if event.key == "f9":
+            self.notes.append((self.posted, self.composer.text))
+            self.posted = []
+            self.composer.clear_to_history()
+        elif event.key == "f10":
+            self.report.write_text(repr(self.notes), encoding="utf-8")
             self.exit()
 
 

@@ -19,7 +19,7 @@ from tests.tui.composer_app import ComposerApp
 
 def rows(app):
     """The screen's rows as text."""
-    width, height = app.size
+    height = app.size.height
     strips = [app.screen._compositor.render_strips()[y] for y in range(height)]
     return ["".join(segment.text for segment in strip) for strip in strips]
 
@@ -156,8 +156,9 @@ def test_a_marked_paste_is_one_paste_wherever_the_reads_cut_it(cut):
 
 def test_after_a_marked_paste_lines_are_still_told_from_keys():
     parser = compat._ReadByRead()
-    seen = [*parser.feed("\x1b[200~a\x1b[201~"), *parser.feed("b\rc\rd\r"), *parser.feed("e\r")]
-    assert [type(event).__name__ for event in seen] == ["Paste", "Paste", "Key", "Key"]
+    reads = ["\x1b[200~a\x1b[201~", "b\rc\rd\r", "e\r", "\x1b[20~", "f\rg\r"]
+    seen = [event for read in reads for event in parser.feed(read)]
+    assert [type(event).__name__ for event in seen] == ["Paste", "Paste", "Key", "Key", "Key", "Paste"]
 
 
 async def test_a_bracketed_paste_is_one_draft_whatever_its_line_ends():
@@ -231,18 +232,19 @@ async def test_the_terminal_caret_stands_where_the_next_letter_goes(text):
         assert app.cursor_position.y == draft.region.y + draft.size.height - 1
 
 
-@pytest.mark.parametrize("size", [(120, 36), (80, 24), (40, 10), (20, 6), (2, 2), (1, 1)])
 @pytest.mark.parametrize("theme", ["nanoherm-dark", "ansi"])
-async def test_every_row_is_as_wide_as_the_screen_and_no_glyph_is_ambiguous(size, theme):
+async def test_every_row_is_as_wide_as_the_screen_and_no_glyph_is_ambiguous(theme):
     app = ComposerApp(theme=theme)
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=(120, 36)) as pilot:
         app.composer.set_state("running")
         app.composer.set_pending(("先看 [b]这个[/b]",), ("再跑一遍 mypy", "third", "fourth [/"))
         app.composer.insert("draft [/ 中文 [r")
-        await pilot.pause()
-        for row in rows(app):
-            assert cell_len(row) == size[0]
-            assert not set(row) & set("…·│─▌■●◐→×—")
+        for size in ((120, 36), (80, 24), (40, 10), (20, 6), (2, 2), (1, 1)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            for row in rows(app):
+                assert cell_len(row) == size[0]
+                assert not set(row) & set("…·│─▌■●◐→×—")
 
 
 async def test_the_bar_is_lit_only_while_the_composer_has_the_keyboard():
@@ -396,89 +398,94 @@ async def test_what_was_sent_cleared_or_commanded_is_in_the_history(tmp_path):
 # -- in a real terminal -------------------------------------------------------------------------------------------
 
 
-def in_terminal(tmp_path, chunks, *, ask_after=None, gap=0.25):
-    """Start the app in a pty, write the chunks one read each, and give (posted, draft) when it has ended."""
-    report = tmp_path / "report"
-    environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": os.getcwd()}
-    arguments = ["-m", "tests.tui.composer_app", str(report), *([str(ask_after)] if ask_after is not None else [])]
-    child = pexpect.spawn(sys.executable, arguments, env=environment, dimensions=(24, 80), timeout=20)
-    try:
-        child.expect("/command")
-        time.sleep(gap)
+class Terminal:
+    """The app in a pty, with a screen that shows what it draws."""
+
+    def __init__(self, tmp_path, *arguments):
+        self.report = tmp_path / "report"
+        self.screen = pyte.Screen(80, 24)
+        self._stream = pyte.ByteStream(self.screen)
+        environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": os.getcwd()}
+        command = ["-m", "tests.tui.composer_app", str(self.report), *map(str, arguments)]
+        self.child = pexpect.spawn(sys.executable, command, env=environment, dimensions=(24, 80), timeout=20)
+
+    def __enter__(self):
+        self.wait_for("/command")
+        return self
+
+    def __exit__(self, *exc):
+        self.child.close(force=True)
+
+    def wait_for(self, words, seconds=20):
+        deadline = time.monotonic() + seconds
+        while not any(words in row for row in self.screen.display):
+            assert time.monotonic() < deadline, "\n".join(self.screen.display)
+            self.read(0.1)
+
+    def read(self, seconds):
+        """Draw what comes within `seconds`, at least."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                self._stream.feed(self.child.read_nonblocking(65536, timeout=left))
+            except pexpect.TIMEOUT:
+                return
+
+    def press(self, *chunks, gap=0.12):
+        """Write the chunks, one read each."""
         for chunk in chunks:
-            if isinstance(chunk, float):
-                time.sleep(chunk)
-            else:
-                child.send(chunk)
-        time.sleep(gap)
-        child.send("\x1b[21~")  # F10
-        child.expect(pexpect.EOF)
-        return literal_eval(report.read_text(encoding="utf-8"))
-    finally:
-        child.close(force=True)
+            self.child.send(chunk)
+            self.read(gap)
+
+    def notes(self):
+        """End the app and give its notes."""
+        self.child.send("\x1b[21~")  # F10
+        self.child.expect(pexpect.EOF)
+        return literal_eval(self.report.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("chunks", "posted", "draft"),
-    [
-        (["a\nb\nc\n"], [], "a\nb\nc\n"),
-        (["a\rb\rc\r"], [], "a\nb\nc\n"),
-        (["\x1b[200~a\nb\nc\n\x1b[201~"], [], "a\nb\nc\n"),
-        (["\x1b[200~" + "中文 line\r" * 2000 + "\x1b[201~"], [], "中文 line\n" * 2000),
-        (["\x1b[49;;20320:22909u"], [], "你好"),
-        (["a", 0.1, "\x1b[13;2u", 0.1, "b"], [], "a\nb"),
-        (["a", 0.1, "\x1b[27;2;13~", 0.1, "b"], [], "a\nb"),
-        (["a", 0.1, "\x1b\r", 0.1, "b"], [], "a\nb"),
-        (["a", 0.1, "\n", 0.1, "b"], [], "a\nb"),
-        (["a\\", 0.1, "\r", 0.1, "b"], [], "a\nb"),
-        (["hello", 0.1, "\r"], [("send", "hello")], ""),
-        (["abc", 0.1, "\x1f"], [], ""),
-        (["x", 0.1, "\x1b1", 0.2, "y"], [], "xy"),
-    ],
-    ids=[
-        "burst of lines", "burst with returns", "bracketed", "large bracketed", "input method", "kitty shift+enter",
-        "modifyOtherKeys shift+enter", "esc return", "ctrl+j", "backslash", "plain return", "ctrl+_", "alt+1",
-    ],
-)  # fmt: skip
-def test_what_terminals_send_means_what_people_pressed(tmp_path, chunks, posted, draft):
-    assert in_terminal(tmp_path, chunks) == (posted, draft)
+F9 = "\x1b[20~"
+
+
+def test_what_terminals_send_means_what_people_pressed(tmp_path):
+    cases = {
+        "burst of lines": (["a\nb\nc\n"], [], "a\nb\nc\n"),
+        "burst with returns": (["a\rb\rc\r"], [], "a\nb\nc\n"),
+        "bracketed": (["\x1b[200~a\nb\nc\n\x1b[201~"], [], "a\nb\nc\n"),
+        "bracketed, many reads": (["\x1b[200~" + "中文 line\r" * 2000 + "\x1b[201~"], [], "中文 line\n" * 2000),
+        "input method": (["\x1b[49;;20320:22909u"], [], "你好"),
+        "kitty shift+enter": (["a", "\x1b[13;2u", "b"], [], "a\nb"),
+        "modifyOtherKeys shift+enter": (["a", "\x1b[27;2;13~", "b"], [], "a\nb"),
+        "esc return": (["a", "\x1b\r", "b"], [], "a\nb"),
+        "ctrl+j": (["a", "\n", "b"], [], "a\nb"),
+        "backslash": (["a\\", "\r", "b"], [], "a\nb"),
+        "a script's line": (["hello\r"], [("send", "hello")], ""),
+        "ctrl+_": (["a", "\x1f"], [], ""),
+        "alt+1": (["x", "\x1b1", "y"], [], "xy"),
+    }
+    with Terminal(tmp_path) as terminal:
+        for chunks, _, _ in cases.values():
+            terminal.press(*chunks)
+            terminal.press(F9, gap=0.2)
+        notes = dict(zip(cases, terminal.notes(), strict=True))
+    assert notes == {name: (posted, draft) for name, (_, posted, draft) in cases.items()}
 
 
 def test_an_asking_panel_takes_nothing_from_somebody_who_is_typing(tmp_path):
     """Twenty keys a second with Enter, y and a among them, while the agent asks: no answer, all of it text."""
     text = "yes okay a y\ray ya\rn e y a"
-    chunks = [part for character in text for part in (character, 0.05)]
-    posted, draft = in_terminal(tmp_path, chunks, ask_after=0.4)
+    with Terminal(tmp_path, 0.4) as terminal:
+        terminal.press(*text, gap=0.05)
+        terminal.wait_for("Run this command?")
+        terminal.press(F9, gap=0.2)
+        ((posted, draft),) = terminal.notes()
     assert [how for how, _ in posted] == ["send", "send"]
     assert [words for _, words in posted] + [draft] == text.split("\r")
 
 
-def test_the_screen_shows_the_draft_in_a_terminal(tmp_path):
-    screen = pyte.Screen(80, 24)
-    stream = pyte.ByteStream(screen)
-    environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": os.getcwd()}
-    child = pexpect.spawn(
-        sys.executable,
-        ["-m", "tests.tui.composer_app", str(tmp_path / "report")],
-        env=environment,
-        dimensions=(24, 80),
-        timeout=20,
-    )
-    try:
-        seen = child.read_nonblocking(65536, timeout=20)
-        stream.feed(seen)
-        child.expect("/command")
-        stream.feed(child.before + child.after)
-        child.send("ab 中文")
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline and not any("ab 中" in row for row in screen.display):
-            try:
-                stream.feed(child.read_nonblocking(65536, timeout=0.2))
-            except pexpect.TIMEOUT:
-                continue
-        row = next(row for row in screen.display if "ab 中" in row)
-        assert row.startswith("  ▐ › ab 中")
-        child.send("\x1b[21~")
-        child.expect(pexpect.EOF)
-    finally:
-        child.close(force=True)
+def test_the_draft_is_drawn_at_its_place(tmp_path):
+    with Terminal(tmp_path) as terminal:
+        terminal.press("ab 中文")
+        terminal.wait_for("ab 中")
+        row = next(row for row in terminal.screen.display if "ab 中" in row)
+    assert row.startswith("  ▐ › ab 中")
