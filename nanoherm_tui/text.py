@@ -252,7 +252,7 @@ def wrap_code_spans(line: str, cells: int) -> tuple[list[tuple[int, int]], int]:
         end = max(end, start + 1)
         least = start + max(1, (end - start) // 2, (indent + 1 if start == 0 else 0))
         for at in range(end, least - 1, -1):
-            if line[at - 1] in " ,([{" or (line[at] == "." and line[at + 1 : at + 2].isidentifier()):
+            if line[at - 1] in " ,([{" or (line[at : at + 1] == "." and line[at + 1 : at + 2].isidentifier()):
                 end = at
                 break
         rows.append((start, end))

@@ -23,7 +23,7 @@ from textual.scrollbar import ScrollDown, ScrollTo, ScrollUp
 from textual.selection import Selection
 from textual.strip import Strip
 
-from agent_core.events import Event
+from agent_core.events import Event, ReasoningDelta, TextDelta
 from nanoherm_tui import compat
 from nanoherm_tui import text as cells
 from nanoherm_tui.i18n import t
@@ -49,7 +49,7 @@ class Counters:
     paints: int = 0
     """Times the compositor asked for rows."""
     rows: int = 0
-    """Rows handed to it."""
+    """Rows marked for repainting."""
 
 
 @dataclass(slots=True)
@@ -150,13 +150,17 @@ class TranscriptView(ScrollView, can_focus=True):
             self._sync()
         else:
             compat.set_scroll(self, layout.total, layout.top)
-            self._paint_mark()
+            if not self._painted.mark or not all(isinstance(event, TextDelta | ReasoningDelta) for event in batch):
+                self._paint_mark()  # while text streams its count steps with `tick`
 
     def tick(self) -> None:
         """Step running marks and seconds; call it four times a second while something runs."""
         self._frame += 1
         layout = self._layout()
-        if layout is None or not self._model.running:
+        if layout is None:
+            return
+        self._paint_mark()
+        if not self._model.running:
             return
         for number in layout.tick(self._moment()):
             self._painted.rows[number : number + 1] = [layout.lines[number].row]
@@ -183,7 +187,7 @@ class TranscriptView(ScrollView, can_focus=True):
 
     @property
     def stats(self) -> dict[str, object]:
-        """Counters: syncs, paints and rows of the widget, renders by (entry id, block key)."""
+        """Counters: syncs, paints and repainted rows of the widget, renders by (entry id, block key)."""
         layout = self._layout()
         return {
             "syncs": self.counters.syncs,
@@ -244,18 +248,19 @@ class TranscriptView(ScrollView, can_focus=True):
         compat.set_scroll(self, layout.total, layout.top)
         shown = self._painted.rows
         self._painted.rows = rows
-        if everything or len(shown) != len(rows):
+        shared = min(len(shown), len(rows))
+        different = [y for y in range(shared) if _differ(shown[y], rows[y])]
+        different += range(shared, max(len(shown), len(rows)))
+        if everything or len(different) > height // 2:
+            self.counters.rows += height
             self.refresh()
         else:
-            different = [y for y, (a, b) in enumerate(zip(shown, rows, strict=True)) if a is not b]
-            if len(different) > height // 2:
-                self.refresh()
-            else:
-                for y in different:
-                    self._dirty(y)
+            for y in different:
+                self._dirty(y)
         self._paint_mark()
 
     def _dirty(self, y: int) -> None:
+        self.counters.rows += 1
         self.refresh(Region(0, y, self._width, 1))
 
     def _paint_mark(self) -> None:
@@ -295,7 +300,6 @@ class TranscriptView(ScrollView, can_focus=True):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Rows of the window, `crop` relative to the widget."""
         self.counters.paints += 1
-        self.counters.rows += crop.height
         layout = self._layout()
         ground = self._look.style()
         rows = self._painted.rows
@@ -519,6 +523,10 @@ class TranscriptView(ScrollView, can_focus=True):
         elif line.entry.kind == "thought" and is_head and event.x >= MARK_AT:
             self._toggle(layout, line.entry)
         self._moved(layout, before)
+
+
+def _differ(shown: Row, row: Row) -> bool:
+    return shown is not row and shown.segments != row.segments
 
 
 def _over(style: Style | None, chosen: Style) -> Style:

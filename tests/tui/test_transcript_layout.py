@@ -1,0 +1,332 @@
+"""The reader's place: heights, scrolling, following, and the cursor, without a screen."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from agent_core import events as ev
+from agent_core.messages import Message
+from nanoherm_tui.transcript.heights import Heights
+from nanoherm_tui.transcript.layout import Layout
+from tests.tui.transcript_helpers import LOOK, call_events, conversation, model
+
+
+def opened(messages, width=80, height=20):
+    transcript = model()
+    transcript.load(messages)
+    layout = Layout(transcript, LOOK, width)
+    layout.window(height)
+    return layout
+
+
+def texts(layout):
+    return [line.row.strip.text.rstrip() for line in layout.lines]
+
+
+def feed(layout, *batch):
+    changed = set()
+    for event in batch:
+        changed |= layout.model.apply(event)
+    return layout.update(changed)
+
+
+def every_row(layout):
+    """All rows from the top, read screen by screen."""
+    layout.go_home()
+    seen = {}
+    while True:
+        layout.window(layout.height)
+        seen |= {line.key: line.row.strip.text for line in layout.lines}
+        if layout.stick:
+            return [seen[key] for key in sorted(seen)]
+        layout.scroll(layout.height - 1)
+
+
+# -- heights ------------------------------------------------------------------------------------------------------
+
+
+def test_heights_agree_with_plain_sums_through_any_changes():
+    rng = random.Random(5)
+    plain: list[int] = []
+    tree = Heights()
+    for _ in range(600):
+        what = rng.random()
+        if what < 0.5 or not plain:
+            value = rng.randrange(6)
+            plain.append(value)
+            tree.append(value)
+        elif what < 0.9:
+            at, value = rng.randrange(len(plain)), rng.randrange(9)
+            assert tree.set(at, value) == value - plain[at]
+            plain[at] = value
+        else:
+            keep = rng.randrange(len(plain) + 1)
+            del plain[keep:]
+            tree.truncate(keep)
+        assert tree.total == sum(plain)
+        assert len(tree) == len(plain)
+        at = rng.randrange(len(plain) + 1)
+        assert tree.before(at) == sum(plain[:at])
+        if tree.total:
+            row = rng.randrange(tree.total)
+            index, rest = tree.find(row)
+            assert sum(plain[:index]) + rest == row
+            assert rest < plain[index]
+    assert Heights(plain).before(len(plain)) == sum(plain)
+    assert tree.find(tree.total) == (len(plain), 0)
+
+
+# -- scrolling ----------------------------------------------------------------------------------------------------
+
+
+def test_a_session_opens_at_its_end():
+    layout = opened(conversation(50))
+    assert layout.stick
+    assert texts(layout)[-1] == "    Done 49."
+    assert len(layout.lines) == 20
+
+
+def test_a_short_session_stands_at_the_top():
+    layout = opened([Message("user", "hello")])
+    assert texts(layout)[0].startswith("  ▐ hello")
+    assert layout.stick
+
+
+@pytest.mark.parametrize("steps", [(-1, 1), (-19, 19), (-300, 300), (-7, -30, 22, 15)])
+def test_scrolling_there_and_back_shows_the_same_rows(steps):
+    layout = opened(conversation(50))
+    layout.scroll(-40)
+    layout.window(20)
+    before = texts(layout)
+    for step in steps:
+        layout.scroll(step)
+        layout.window(20)
+    assert texts(layout) == before
+
+
+def test_home_and_end():
+    layout = opened(conversation(50))
+    layout.go_home()
+    layout.window(20)
+    assert texts(layout)[0].startswith("  ▐ Question 0")
+    assert layout.top == 0
+    layout.go_end()
+    assert texts(opened(conversation(50))) == [line.row.strip.text.rstrip() for line in layout.window(20)]
+
+
+def test_reading_down_to_the_last_row_follows_the_end_again():
+    layout = opened(conversation(10))
+    layout.scroll(-5)
+    layout.window(20)
+    assert not layout.stick
+    layout.scroll(5)
+    layout.window(20)
+    assert layout.stick
+
+
+def test_every_row_can_be_reached_and_rows_are_the_same_from_both_ends():
+    down = every_row(opened(conversation(30)))
+    layout = opened(conversation(30))
+    up: dict[int, str] = {}
+    while True:
+        layout.window(20)
+        up |= {line.key: line.row.strip.text for line in layout.lines}
+        if layout.top == 0 and not layout.stick:
+            break
+        layout.scroll(-13)
+    assert [up[key] for key in sorted(up)] == down
+
+
+def test_known_heights_add_up_to_the_rows_there_are():
+    layout = opened(conversation(30))
+    rows = every_row(layout)
+    assert layout.total == len(rows)
+
+
+@pytest.mark.parametrize("row", [0, 3, 57, 200])
+def test_dragging_the_scrollbar_goes_to_that_row(row):
+    layout = opened(conversation(30))
+    rows = every_row(layout)
+    layout.go_to_row(row)
+    layout.window(20)
+    assert layout.lines[0].row.strip.text == rows[row]
+    assert layout.top == row
+
+
+# -- while a reply streams ----------------------------------------------------------------------------------------
+
+
+def test_the_end_is_followed():
+    layout = opened(conversation(10))
+    for n in range(40):
+        assert feed(layout, ev.TextDelta(f"paragraph {n}\n\n"))
+        layout.window(20)
+    assert texts(layout)[-1] == "    paragraph 39"
+
+
+def test_a_reader_who_has_scrolled_up_is_not_moved():
+    layout = opened(conversation(10))
+    layout.scroll(-30)
+    layout.window(20)
+    before = texts(layout)
+    for n in range(200):
+        assert not feed(layout, ev.TextDelta(f"paragraph {n}\n\n")), "the window does not change"
+    feed(layout, *call_events("c"), ev.Notice("n", "note"))
+    assert [line.row.strip.text.rstrip() for line in layout.window(20)] == before
+    assert layout.new_rows > 100
+    layout.go_end()
+    layout.window(20)
+    assert layout.new_rows == 0
+
+
+def test_nor_when_the_growing_answer_itself_is_in_the_window():
+    layout = opened(conversation(3))
+    for n in range(40):
+        feed(layout, ev.TextDelta(f"paragraph {n}\n\n"))
+        layout.window(20)
+    layout.scroll(-8)
+    layout.window(20)
+    before = texts(layout)
+    for n in range(40, 90):
+        feed(layout, ev.TextDelta(f"paragraph {n}\n\n"))
+        assert [line.row.strip.text.rstrip() for line in layout.window(20)] == before
+    assert layout.new_rows == 100
+
+
+def test_from_the_top_too():
+    layout = opened(conversation(10))
+    layout.go_home()
+    layout.window(20)
+    before = texts(layout)
+    for n in range(1000):
+        feed(layout, ev.TextDelta(f"chunk {n} "))
+    assert [line.row.strip.text.rstrip() for line in layout.window(20)] == before
+    assert layout.top == 0
+
+
+def test_only_the_open_tail_is_drawn_again():
+    layout = opened(conversation(5))
+    before = dict(layout.stats.renders)
+    for n in range(60):
+        feed(layout, ev.TextDelta(f"paragraph {n} "), ev.TextDelta("goes on\n\n"))
+        layout.window(20)
+    for block, count in before.items():
+        assert layout.stats.renders[block] == count, "blocks of other entries"
+    live = layout.model.entries[-1].id
+    counts = [count for (entry, _), count in layout.stats.renders.items() if entry == live]
+    assert len(counts) == 60
+    assert max(counts) <= 2, "once as the tail, once closed"
+
+
+def test_finishing_a_reply_draws_nothing_again():
+    layout = opened([])
+    source = "# Head\n\ntext\n\n- a\n- b\n\n```py\nx = 1\n```\n\nend"
+    for at in range(0, len(source), 3):
+        feed(layout, ev.TextDelta(source[at : at + 3]))
+        layout.window(20)
+    before = sum(layout.stats.renders.values())
+    feed(layout, ev.AssistantMessage("a", source))
+    layout.window(20)
+    assert sum(layout.stats.renders.values()) == before
+
+
+def test_a_dropped_partial_leaves_the_screen():
+    layout = opened(conversation(2))
+    before = texts(layout)
+    feed(layout, ev.ReasoningDelta("hm"), ev.TextDelta("wrong"))
+    layout.window(20)
+    assert texts(layout) != before
+    feed(layout, ev.PartialDropped())
+    layout.window(20)
+    assert texts(layout) == before
+
+
+# -- width --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [30, 50, 130])
+def test_a_resize_keeps_the_row_that_is_being_read(width):
+    words = [f"word{n}" for n in range(2000)]
+    layout = opened([Message("assistant", " ".join(words))], width=80)
+    layout.scroll(-100)
+    layout.window(20)
+    first = texts(layout)[0].split()[0]
+    layout.configure(LOOK, width)
+    layout.window(20)
+    assert first in texts(layout)[0].split()
+
+
+def test_a_resize_at_the_end_stays_at_the_end():
+    layout = opened(conversation(20))
+    layout.configure(LOOK, 40)
+    layout.window(20)
+    assert texts(layout)[-1] == "    Done 19."
+    assert all(line.row.strip.cell_length == 40 for line in layout.lines)
+
+
+def test_all_rows_are_those_of_a_fresh_layout_after_any_resizes():
+    layout = opened(conversation(15))
+    for width in (33, 120, 57):
+        layout.configure(LOOK, width)
+        layout.window(20)
+    assert every_row(layout) == every_row(opened(conversation(15), width=57))
+
+
+# -- the cursor ---------------------------------------------------------------------------------------------------
+
+
+def walk(layout, step, times):
+    out = []
+    for _ in range(times):
+        layout.move_cursor(step)
+        chosen = layout.cursor_block()
+        visible = [line for line in layout.lines if layout.is_cursor(line)]
+        assert visible, "the selected block is on the screen"
+        out.append((chosen[0].id, chosen[1].key))
+    return out
+
+
+def test_the_cursor_visits_every_block_up_and_down():
+    layout = opened(conversation(6))
+    up = []
+    while True:
+        before = layout.cursor
+        layout.move_cursor(-1)
+        if layout.cursor == before:
+            break
+        up.append((layout.cursor[0].id, layout.cursor[1]))
+        assert any(layout.is_cursor(line) for line in layout.lines)
+    blocks = [(e.id, b.key) for e in layout.model.entries for b in e.blocks]
+    assert up == blocks[::-1]
+    assert walk(layout, 1, len(blocks) - 1) == blocks[1:]
+
+
+def test_a_block_higher_than_the_window_is_read_before_the_cursor_leaves_it():
+    long = "\n".join(f"line {n}" for n in range(90))
+    layout = opened([Message("assistant", f"Before.\n\n```\n{long}\n```\n\nAfter.", id="a")])
+    layout.go_home()
+    layout.window(20)
+    layout.move_cursor(1)
+    layout.move_cursor(1)
+    seen = set()
+    while layout.cursor_block()[1].text != "After.":
+        seen |= set(texts(layout))
+        layout.move_cursor(1)
+    assert all(f"      line {n}" in seen for n in range(90))
+
+
+def test_unfolding_keeps_the_window_where_it_is():
+    layout = opened([*conversation(3)])
+    layout.scroll(-22)
+    layout.window(20)
+    row = next(n for n, line in enumerate(layout.lines) if "read_file" in line.row.text)
+    entry = layout.lines[row].entry
+    before = texts(layout)
+    layout.model.toggle(entry)
+    layout.toggled(entry)
+    layout.window(20)
+    assert texts(layout)[: row + 1] == before[: row + 1]
+    assert texts(layout)[row + 1] == "    line"
+    assert layout.new_rows == 0
