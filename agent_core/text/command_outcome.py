@@ -168,9 +168,8 @@ def _tap(end: str) -> str:
 # -- lines worth showing ----------------------------------------------------------------------------------------------
 
 _TELLING: Final = re.compile(
-    r"^(?:E  )|\b(?:[A-Z]\w*(?:Error|Exception)\b|error(?:\[\w+\])?:|fatal:|panicked at|FAILED|FAIL:|ERROR|"
-    r"assert(?:ion)? failed|not found|No such file|Permission denied|Traceback)",
-    re.IGNORECASE,
+    r"^E  |\b[A-Z]\w*(?:Error|Exception)\b|\b(?:FAILED|FAIL:|ERROR)\b|"
+    r"(?i:\b(?:error(?:\[\w+\])?:|fatal:|panicked at|assert(?:ion)? failed|not found|no such file|permission denied))"
 )
 
 

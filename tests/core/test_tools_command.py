@@ -1,0 +1,198 @@
+"""run_command, and what is made of a command's end."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from agent_core import limits
+from agent_core.errors import ToolFailure
+from agent_core.ports import CommandAction
+from agent_core.text.command_outcome import is_harmless, meaning, summary, telling_lines
+
+from .tool_support import call, context, later, prepare
+
+
+@pytest.fixture
+def ctx(tmp_path):
+    return context(tmp_path)
+
+
+def test_exit_code_and_both_streams_are_told(ctx):
+    result = call(ctx, "run_command", command="echo out; echo err >&2; exit 3")
+    first, *rest = result.text.split("\n")
+    assert first.startswith("exit code 3 (")
+    assert rest == ["out", "[stderr]", "err"]
+    assert (result.ok, result.outcome, result.effect, result.preview) == (False, "exit 3", "done", ("out", "err"))
+
+
+def test_success_is_short(ctx):
+    result = call(ctx, "run_command", command="true")
+    assert result.text.endswith("\n(no output)")
+    assert (result.ok, result.outcome, result.preview) == (True, "exit 0", ())
+
+
+def test_the_action_is_the_exact_command_and_nothing_runs_before(ctx):
+    (ctx.workspace / "sub").mkdir()
+    prepared = prepare(ctx, "run_command", command=" touch  x ", cwd="sub", timeout=5)
+    assert prepared.action == CommandAction(" touch  x ", str(ctx.workspace / "sub"))
+    assert not (ctx.workspace / "sub/x").exists()
+    prepared.run()
+    assert (ctx.workspace / "sub/x").exists()
+
+
+@pytest.mark.parametrize("cwd", ["..", "/", "/etc", "nowhere", "~", "file"])
+def test_the_folder_lies_in_the_workspace(ctx, cwd):
+    (ctx.workspace / "file").touch()
+    with pytest.raises(ToolFailure):
+        prepare(ctx, "run_command", command="true", cwd=cwd)
+
+
+@pytest.mark.parametrize("command", ["", "  \n", "a\0b", "\ud800", "x" * 130_000])
+def test_what_is_no_command_is_refused(ctx, command):
+    with pytest.raises(ToolFailure):
+        prepare(ctx, "run_command", command=command)
+
+
+def test_no_match_is_no_failure(ctx):
+    result = call(ctx, "run_command", command="echo a | grep b")
+    assert (result.ok, result.outcome) == (True, "exit 1")
+    assert "no match was found" in result.text
+
+
+def test_a_timeout_says_what_it_was(ctx):
+    result = call(ctx, "run_command", command="echo begun; sleep 30", timeout=1)
+    assert (result.ok, result.outcome, result.effect) == (False, "timed out", "unknown")
+    assert "within 1 s" in result.text
+    assert "begun" in result.text
+
+
+def test_a_stop_keeps_what_was_said(ctx):
+    later(0.3, ctx.cancel.cancel)
+    begun = time.monotonic()
+    result = call(ctx, "run_command", command="echo begun; sleep 30")
+    assert time.monotonic() - begun < 3
+    assert (result.ok, result.outcome, result.effect) == (False, "stopped", "unknown")
+    assert result.text.startswith("[interrupted]")
+    assert "begun" in result.text
+
+
+def test_children_that_stay_are_named(ctx):
+    assert "still running when the command had ended" in call(ctx, "run_command", command="sleep 30 & echo ok").text
+
+
+def test_control_bytes_do_not_come_through(ctx):
+    result = call(
+        ctx, "run_command", command=r"printf 'a\033[2J\033[Hb\033]0;t\007\233c\000\rd\n'; printf '10%%\r100%%\n'"
+    )
+    assert result.text.split("\n")[1:] == ["d", "100%"]
+
+
+def test_long_output_has_head_tail_and_a_file_with_all_of_it(ctx):
+    result = call(ctx, "run_command", command="seq 1 50000; echo done >&2")
+    assert len(result.text.encode()) <= limits.TOOL_RESULT
+    assert "\n1\n2\n" in result.text
+    assert "50000\n[stderr]\ndone\n" in result.text
+    path = result.text.rpartition("[the whole output is in ")[2].partition(";")[0]
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    read = prepare(ctx, "read_file", path=path, offset=30_000, limit=1)
+    assert read.path_verdict == "allow"
+    assert read.run().text.startswith("30000\t30000\n")
+
+
+def test_the_file_of_an_endless_output_is_bounded(ctx):
+    text = call(ctx, "run_command", command="yes 中文 | head -c 20M").text
+    path = text.rpartition("[the first 4 MB of the output is in ")[2].partition(";")[0]
+    assert limits.SPILL_FILE - 4 <= os.path.getsize(path) <= limits.SPILL_FILE
+
+
+def test_old_spill_files_go(ctx, monkeypatch):
+    monkeypatch.setattr(limits, "SPILL_FILES", 3)
+    for _ in range(5):
+        call(ctx, "run_command", command="seq 1 9000")
+    assert len(os.listdir(ctx.data_home / "spill")) == 3
+
+
+def test_a_full_disk_costs_the_file_only(ctx):
+    (ctx.data_home / "spill").write_text("not a folder")
+    assert call(ctx, "run_command", command="seq 1 9000").ok
+
+
+def test_errors_get_their_share_of_a_full_result(ctx):
+    result = call(ctx, "run_command", command="seq 1 9000; for i in $(seq 1 3000); do echo e$i >&2; done; exit 1")
+    assert len(result.text.encode()) <= limits.TOOL_RESULT
+    assert "e3000" in result.text
+    assert "\n9000\n" in result.text
+
+
+def test_progress_shows_the_newest_line_now_and_then(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "COMMAND_PROGRESS_EVERY", 0.05)
+    seen = []
+    ctx = context(tmp_path, progress=seen.append)
+    call(ctx, "run_command", command="for i in 1 2 3 4 5 6 7 8; do printf 'step %s\\n\\033[0m\\n' $i; sleep 0.06; done")
+    assert 2 <= len(seen) <= 8
+    assert all(line.startswith("step ") for line in seen)
+
+
+def test_commands_get_the_environment_they_are_given(tmp_path):
+    ctx = context(tmp_path, env={"PATH": os.environ["PATH"], "MARK": "here"})
+    assert "here" in call(ctx, "run_command", command="echo $MARK").text
+
+
+def test_a_command_that_cannot_start_is_a_failure(ctx):
+    prepared = prepare(ctx, "run_command", command="true")
+    os.rmdir(ctx.workspace)
+    with pytest.raises(ToolFailure, match="could not be started"):
+        prepared.run()
+
+
+# -- words for an end ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "known", "harmless"),
+    [
+        ("grep a b", 1, True, True), ("grep a b", 2, False, False), ("/usr/bin/rg x", 1, True, True),
+        ("cat x | LC_ALL=C sudo grep 'a;b' ", 1, True, True), ("cd x && diff a b;", 1, True, True),
+        ("test -f x", 1, True, True), ("[ -f x ]", 1, True, True), ("grep a b\nrm x", 1, False, False),
+        ("echo 'grep a", 1, False, False), ("(grep a b)", 1, True, True), ("rm x", 1, False, False),
+        ("git diff", 1, True, False), ("curl http://x", 7, True, False), ("", 1, False, False),
+        ("&& ||", 1, False, False),
+    ],
+)  # fmt: skip
+def test_exit_codes_that_mean_something(command, code, known, harmless):
+    assert (meaning(command, code) is not None, is_harmless(command, code)) == (known, harmless)
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("====== 2 failed, 14 passed, 1 warning in 0.31s ======\n", "2 failed, 14 passed"),
+        ("...\n3 passed in 0.01s\n", "3 passed"),
+        ("1 failed, 2 errors in 61.20s (0:01:01)\n", "1 failed, 2 errors"),
+        ("....F\n----\nRan 5 tests in 0.001s\n\nFAILED (failures=1, errors=1)\n", "2 failed, 3 passed"),
+        ("Ran 1 test in 0.000s\n\nOK\n", "1 passed"),
+        ("test result: ok. 3 passed; 0 failed; 0 ignored\ntest result: FAILED. 2 passed; 1 failed; 0 ignored\n",
+         "1 failed, 5 passed"),
+        ("ok  \tx/a\t0.01s\nFAIL\tx/b\t0.02s\nFAIL\n", "1 failed, 1 ok (packages)"),
+        ("ok  \tx/a\t(cached)\n", "1 ok (packages)"),
+        ("Tests:       1 failed, 1 skipped, 2 passed, 4 total\nTime: 1 s\n", "1 failed, 1 skipped, 2 passed"),
+        (" Test Files  1 failed (1)\n      Tests  1 failed | 2 passed (3)\n", "1 failed, 2 passed"),
+        ("\n  5 passing (20ms)\n  1 failing\n\n", "1 failed, 5 passed"),
+        ("# tests 4\n# pass 3\n# fail 1\n", "1 failed, 3 passed"),
+        ("I passed 3 exams in 2s\n", ""),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_summaries_of_test_runners(output, words):
+    assert summary(output) == words
+
+
+def test_telling_lines_name_the_error():
+    out = "collecting\nFAILED tests/test_a.py::test_x - assert 1 == 2\n1 failed\n"
+    assert telling_lines(out, "") == ("FAILED tests/test_a.py::test_x - assert 1 == 2",)
+    assert telling_lines("", "a\nb\nc\nd\n") == ("b", "c", "d")
+    assert telling_lines("", "fatal: not a git repository\n") == ("fatal: not a git repository",)
+    assert telling_lines("", "") == ()

@@ -1,0 +1,236 @@
+"""grep: both engines find the same, within bounds, and refuse what they do not share."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+
+import pytest
+
+from agent_core import limits, scan
+from agent_core.errors import Interrupted, ToolFailure
+from agent_core.text.pattern import UnsupportedPattern, compile_pattern
+from agent_core.tools import grep
+
+from .tool_support import call, context, later
+
+RIPGREP = shutil.which("rg")
+needs_ripgrep = pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed")
+
+
+@pytest.fixture(params=["ripgrep", "own"])
+def ctx(request, tmp_path, monkeypatch):
+    if request.param == "ripgrep" and RIPGREP is None:
+        pytest.skip("ripgrep is not installed")
+    use(monkeypatch, RIPGREP if request.param == "ripgrep" else None)
+    return context(tmp_path)
+
+
+def use(monkeypatch, program):
+    monkeypatch.setattr(grep, "find_ripgrep", lambda env, workspace: program)
+
+
+def plant(ctx, **files):
+    for name, content in files.items():
+        place = ctx.workspace / name.replace("__", "/").replace("_dot_", ".")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def test_matches_come_by_file_with_line_numbers(ctx):
+    plant(ctx, b_dot_py="x = 1\nfoo(x)\n", a__c_dot_py="def foo():\n    pass\n", a__d_dot_txt="food\r\n")
+    result = call(ctx, "grep", pattern=r"foo\b")
+    assert result.text == "a/c.py\n1:def foo():\nb.py\n2:foo(x)"
+    assert result.outcome == "2 matches in 2 files"
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        ({"pattern": "a.c"}, "f.txt\n1:abc\n3:a.c"),
+        ({"pattern": "a.c", "fixed": True}, "f.txt\n3:a.c"),
+        ({"pattern": "ABC", "ignore_case": True}, "f.txt\n1:abc"),
+        ({"pattern": "(?i)ABC"}, "f.txt\n1:abc"),
+        ({"pattern": "xyz"}, "No match."),
+        ({"pattern": "b", "path": "f.txt"}, "f.txt\n1:abc\n5:b"),
+        ({"pattern": "a", "files_only": True}, "f.txt"),
+        ({"pattern": "4", "context": 1}, "f.txt\n3-a.c\n4:4\n5-b"),
+        ({"pattern": "abc|4", "context": 1}, "f.txt\n1:abc\n2-\n3-a.c\n4:4\n5-b"),
+        ({"pattern": "^$"}, "f.txt\n2:"),
+        ({"pattern": "c$"}, "f.txt\n1:abc\n3:a.c"),
+        ({"pattern": "{"}, "g/h.md\n1:{ x }"),
+        ({"pattern": "x", "glob": "*.txt"}, "No match."),
+        ({"pattern": "x", "glob": "g/*.{md,rs}"}, "g/h.md\n1:{ x }"),
+        ({"pattern": "x", "path": "g"}, "g/h.md\n1:{ x }"),
+        ({"pattern": "x", "path": "g/h.md"}, "g/h.md\n1:{ x }"),
+        ({"pattern": "out"}, "No match."),
+        ({"pattern": "out", "ignored": True}, "o.log\n1:out"),
+    ],
+)
+def test_options(ctx, args, text):
+    plant(ctx, f_dot_txt="abc\n\na.c\r\n4\nb", g__h_dot_md="{ x }\n", o_dot_log="out\n", _dot_gitignore="*.log\n")
+    assert call(ctx, "grep", **args).text == text
+
+
+def test_groups_of_context_are_parted(ctx):
+    plant(ctx, f="\n".join("abcdefghij"))
+    assert call(ctx, "grep", pattern="[bh]", context=1).text == "f\n1-a\n2:b\n3-c\n--\n7-g\n8:h\n9-i"
+
+
+def test_protected_files_are_left_out_unless_named(ctx):
+    plant(ctx, _dot_env="KEY=1\n", id_rsa="KEY\n", a="KEY\n")
+    result = call(ctx, "grep", pattern="KEY")
+    assert result.text == "a\n1:KEY\n[2 protected files (keys, .env) not searched]"
+    assert call(ctx, "grep", pattern="KEY", path=".env").text == ".env\n1:KEY=1"
+    with pytest.raises(ToolFailure):
+        call(ctx, "grep", pattern="KEY", path="/etc/shadow")
+
+
+def test_binary_and_large_files_are_left_out_and_counted(ctx):
+    plant(ctx, a=b"word\0\xff", b="word\n", c=b"word\n" + b"x" * limits.GREP_FILE)
+    result = call(ctx, "grep", pattern="word")
+    assert result.text.startswith("b\n1:word\n[1 file over 4 MB not searched]")
+
+
+def test_old_encodings_are_searched(ctx):
+    plant(ctx, g="第一行\n中文内容，你好\n".encode("gb18030"), u="中文\n".encode("utf-16"), b="\ufeff中文\n".encode())
+    assert call(ctx, "grep", pattern="^中文").text == "b\n1:中文\ng\n2:中文内容，你好\nu\n1:中文"
+
+
+def test_odd_names_are_no_options_and_no_paths(ctx):
+    plant(ctx, **{"-e": "x\n", "a b": "x\n", "é": "x\n"})
+    (ctx.workspace / os.fsdecode(b"\xff.txt")).write_text("x\n")
+    (ctx.workspace / "new\nline").write_text("x\n")
+    assert call(ctx, "grep", pattern="x", files_only=True).text == "-e\na b\n\u00e9\n\\udcff.txt"
+
+
+def test_links_are_not_followed(ctx, tmp_path):
+    (tmp_path / "outside").write_text("x\n")
+    (ctx.workspace / "link").symlink_to(tmp_path / "outside")
+    assert call(ctx, "grep", pattern="x").text == "No match."
+
+
+# -- bounds -------------------------------------------------------------------------------------------------------
+
+
+def test_two_hundred_matches_and_a_notice(ctx):
+    plant(ctx, f="x\n" * 201)
+    result = call(ctx, "grep", pattern="x")
+    assert result.text.count(":x") == 200
+    assert "[the first 200 matches only, there are more" in result.text
+    assert result.outcome == "200+ matches in 1+ files"
+    plant(ctx, f="x\n" * 200)
+    assert "[" not in call(ctx, "grep", pattern="x").text
+
+
+def test_the_result_fits_whatever_is_found(ctx):
+    plant(ctx, f="中" * 100_000 + "\n", **{f"g{i}": ("x" * 300 + "中\n") * 20 for i in range(20)})
+    result = call(ctx, "grep", pattern="中")
+    assert len(result.text.encode()) <= limits.TOOL_RESULT
+    assert "99,500 more characters" in result.text
+    assert result.text.endswith("use files_only]")
+
+
+def test_many_files_are_searched_in_order(ctx):
+    for i in range(2000):
+        (ctx.workspace / f"f{i:04}").write_text("needle\n" if i % 150 == 0 else "hay\n")
+    result = call(ctx, "grep", pattern="needle", files_only=True)
+    assert result.text.split("\n") == [f"f{i:04}" for i in range(0, 2000, 150)]
+
+
+def test_a_search_can_be_stopped(ctx):
+    plant(ctx, **{f"f{i}": "a" * 40_000 + "\n" for i in range(200)})
+    later(0.2, ctx.cancel.cancel)
+    begun = time.monotonic()
+    # Quadratic for the one engine, quick for the other: either way there is an answer or a stop, soon.
+    try:
+        call(ctx, "grep", pattern="a*a*a*b")
+    except Interrupted:
+        pass
+    assert time.monotonic() - begun < 5
+
+
+def test_a_search_without_end_is_refused_in_time(tmp_path, monkeypatch):
+    ctx = context(tmp_path)
+    monkeypatch.setattr(limits, "GREP_SECONDS", 0.5)
+    use(monkeypatch, None)
+    plant(ctx, f="a" * 60 + "\n")
+    with pytest.raises(ToolFailure, match="took longer"):
+        call(ctx, "grep", pattern="(a|aa)+b")
+
+
+# -- the engines agree --------------------------------------------------------------------------------------------
+
+PARTS = [
+    "a", "b", "foo", "Foo", "bar", r"\b", r"\w+", r"\d+", r"\s", r"\S*", "[a-c]", "[^a]", "[^ab]*", ".", "x*",
+    "(foo|bar)", "(a|b)+", "é", "中文", "[中é]", r"\.", r"\(", "{", "}", "a{2}", "a{1,2}", r"\W", r"\D", "_", "-",
+    r"[\w-]+", "[[:upper:]]", r"\t", " ", r"\x41", "[]a]", "(?:ab)?", '"', "/", "#", "&", "~", "[a&&b]", "[--/]",
+    "²", "ſ", "K",
+]  # fmt: skip
+PIECES = [
+    "a", "b", "ab", "foo", "Foo", "FOO", "bar", " ", "\t", "\n", "\n", "\n", "\r\n", "\r", "é", "中文", "_", "-", "1",
+    "23", "A", ".", "(", "{", "}", '"', "/", "#", "&", "~", "²", "e\u0301", "ß", "ſ", "\u2028", "\x0b", "\x0c",
+    "\u00a0", "k", "Ⅷ",
+]  # fmt: skip
+
+
+@needs_ripgrep
+def test_both_engines_find_the_same_in_random_trees(tmp_path, monkeypatch):
+    for seed in range(110):
+        rng = random.Random(seed)
+        root = tmp_path / str(seed)
+        root.mkdir()
+        ctx = context(root)
+        for i in range(rng.randint(1, 6)):
+            place = ctx.workspace / rng.choice(["", "s", "s/t"]) / f"f{i}"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            encoding = rng.choice(["utf-8", "utf-8", "utf-8", "utf-8-sig", "gb18030", "utf-16"])
+            text = "".join(rng.choice(PIECES) for _ in range(rng.randint(0, 60)))
+            place.write_bytes(text.encode(encoding, "ignore") + rng.choice([b"", b"", b"", b"\0\xff"]))
+        body = "".join(rng.choice(PARTS) for _ in range(rng.randint(1, 4)))
+        args = {
+            "pattern": rng.choice(["", "^"]) + body + rng.choice(["", "", "$"]),
+            "ignore_case": rng.random() < 0.3,
+            "fixed": rng.random() < 0.1,
+            "context": rng.choice([0, 1]),
+        }
+        answers = []
+        for program in (RIPGREP, None):
+            use(monkeypatch, program)
+            answers.append(call(ctx, "grep", **args))
+        assert answers[0] == answers[1], (seed, args)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("(?=a)", "look-around"), ("(?<!a)b", "look-around"), (r"(a)\1", r"\1 is not supported"), (r"\p{L}", r"\p"),
+        (r"\Aa", "use ^"), (r"a\Z", "use $"), (r"\<a", r"use \b"), (r"\Ba", r"use \b"), ("a**", "nothing to repeat"),
+        ("*a", r"write \*"), ("a*+", "nothing to repeat"), ("a{3,2}", "wrong way round"), ("a{5000}", "more than 1000"),
+        ("(a", "not closed"), ("a)", "has no ("), ("[a", "not closed"), ("a\\", "ends with a backslash"), ("", "empty"),
+        (r"a\nb", "one by one"), ("a\nb", "one by one"), ("[z-a]", "not a valid"), (r"[\W]", "inside []"),
+        ("a^b", r"write \^"),
+        ("a$b", r"write \$"), ("[[:nope:]]", "[:nope:]"), (r"\ud800", "U+D800"), ("(?x)a b", "look-around"),
+        ("x" * 2000, "longer than"),
+    ],
+)  # fmt: skip
+def test_what_the_engines_do_not_share_is_refused_with_words(tmp_path, pattern, words):
+    with pytest.raises(UnsupportedPattern) as caught:
+        compile_pattern(pattern)
+    assert words in str(caught.value)
+    with pytest.raises(ToolFailure, match="fixed=true"):
+        call(context(tmp_path), "grep", pattern=pattern)
+
+
+def test_a_ripgrep_in_the_workspace_is_not_run(tmp_path):
+    inside, outside = tmp_path / "ws", tmp_path / "bin"
+    for folder in (inside, outside):
+        folder.mkdir()
+        (folder / "rg").write_text("#!/bin/sh\n")
+        (folder / "rg").chmod(0o755)
+    path = f"relative:{inside}:{outside}"
+    assert scan.find_ripgrep({"PATH": path}, inside) == str(outside / "rg")
+    assert scan.find_ripgrep({"PATH": str(inside)}, inside) is None
+    assert scan.find_ripgrep({}, inside) is None

@@ -1,0 +1,181 @@
+"""The plan, questions to the person, and what holds for every tool."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent_core import limits, names
+from agent_core.errors import ToolFailure
+from agent_core.ports import ExecResult, NoAction, Reply, TodoItem
+from agent_core.text.coerce import coerce
+from agent_core.tools.builtin import builtin_tools
+
+from .tool_support import TOOLS, Person, call, context, prepare
+
+# -- the list of steps --------------------------------------------------------------------------------------------
+
+
+def test_the_list_is_replaced_and_read_back(tmp_path):
+    ctx = context(tmp_path)
+    items = [
+        {"text": "read", "status": "completed"},
+        {"text": " write\nit ", "status": "in_progress"},
+        {"text": "test"},
+    ]
+    result = call(ctx, "todo_write", items=items)
+    assert (result.text, result.outcome) == ("[x] read\n[>] write it\n[ ] test", "1 of 3 done")
+    assert ctx.todos.read()[1] == TodoItem("write it", "in_progress")
+    assert call(ctx, "todo_read").text == result.text
+    call(ctx, "todo_write", items=[])
+    assert call(ctx, "todo_read").outcome == "empty"
+
+
+@pytest.mark.parametrize(
+    "items", [None, "x", [1], [{"text": " "}], [{"text": "a", "status": "lost"}], [{"text": "a"}] * 101]
+)
+def test_a_bad_list_changes_nothing(tmp_path, items):
+    ctx = context(tmp_path)
+    call(ctx, "todo_write", items=[{"text": "kept"}])
+    with pytest.raises(ToolFailure):
+        call(ctx, "todo_write", items=items)
+    assert [item.text for item in ctx.todos.read()] == ["kept"]
+
+
+# -- questions ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "words", "ok"),
+    [
+        (Reply("once", "the blue one"), "The user answers: the blue one", True),
+        (Reply("refuse", "not now"), "The user does not want to answer. They say: not now", True),
+        (Reply("refuse", by="unattended"), "Nobody is there to answer.", False),
+        (Reply("refuse", by="timeout"), "Nobody answered in time.", False),
+    ],
+)
+def test_an_answer_is_the_result(tmp_path, reply, words, ok):
+    person = Person(reply)
+    ctx = context(tmp_path, asker=person, call_id="c1")
+    result = call(ctx, "ask_user", question="Which?", choices=["red", "blue "])
+    assert result.text.startswith(words)
+    assert result.ok == ok
+    asked = person.questions[0]
+    assert (asked.kind, asked.text, asked.choices, asked.call_id) == ("ask_user", "Which?", ("red", "blue"), "c1")
+
+
+@pytest.mark.parametrize(
+    ("reply", "mode", "words"),
+    [
+        (Reply("once"), ["ask"], "approved and plan mode is over"),
+        (Reply("once", "start with tests"), ["ask"], "The user adds: start with tests"),
+        (Reply("refuse", "too big"), [], "The user says: too big"),
+        (Reply("refuse", by="unattended"), [], "Nobody answered"),
+    ],
+)
+def test_a_plan_is_carried_out_only_when_approved(tmp_path, reply, mode, words):
+    modes: list[str] = []
+    person = Person(reply)
+    ctx = context(tmp_path, asker=person, set_mode=modes.append)
+    prepared = prepare(ctx, "exit_plan", plan="# Plan\n1. do it")
+    assert isinstance(prepared.action, NoAction)
+    assert person.questions == []
+    assert words in prepared.run().text
+    assert modes == mode
+    assert (person.questions[0].kind, person.questions[0].text) == ("plan", "# Plan\n1. do it")
+
+
+def test_exit_plan_is_offered_in_plan_mode_only():
+    assert {tool.name: tool.modes for tool in builtin_tools() if tool.modes} == {"exit_plan": ("plan",)}
+
+
+# -- all tools ----------------------------------------------------------------------------------------------------
+
+
+def test_the_tools_and_their_order():
+    assert [tool.name for tool in builtin_tools()] == [
+        names.READ_FILE, names.WRITE_FILE, names.EDIT_FILE, names.LIST_DIR, names.GREP, names.GLOB, names.RUN_COMMAND,
+        names.TODO_WRITE, names.TODO_READ, names.ASK_USER, names.EXIT_PLAN,
+    ]  # fmt: skip
+
+
+def test_schemas_are_small_and_plain():
+    schemas = [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in builtin_tools()]
+    assert len(json.dumps(schemas)) < 7 * limits.KB
+    allowed = {"type", "properties", "required", "enum", "items", "default", "description"}
+
+    def check(part):
+        assert set(part) <= allowed
+        assert set(part.get("required", ())) <= set(part.get("properties", ()))
+        for inner in part.get("properties", {}).values():
+            check(inner)
+        if "items" in part:
+            check(part["items"])
+
+    for tool in builtin_tools():
+        check(tool.parameters)
+
+
+class Refusing:
+    """Runs nothing."""
+
+    def execute(self, command, cwd, **_) -> ExecResult:
+        return ExecResult(0, "", "", 0.0)
+
+
+WORDS = st.text(max_size=12) | st.sampled_from(
+    [
+        ".",
+        "..",
+        "/",
+        "~",
+        "f.txt",
+        "d",
+        "d/g.txt",
+        ".env",
+        "*.txt",
+        "**",
+        "[",
+        "(",
+        "a\0b",
+        "\ud800",
+        "/etc/shadow",
+        "x" * 300,
+    ]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(sorted({name for tool in builtin_tools() for name in tool.parameters["properties"]} | {"other"}))
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(sorted(TOOLS)), st.dictionaries(KEYS, JSON, max_size=6), st.booleans())
+def test_any_arguments_give_a_result_or_a_tool_failure(name, args, coerced):
+    tool = TOOLS[name]
+    assert isinstance(tool.subject(args), str)
+    assert tool.effect(args).kind in ("none", "read", "write", "command", "person")
+    if coerced:
+        args, problems = coerce(args, tool.parameters)
+        if problems:
+            return
+    with tempfile.TemporaryDirectory() as folder:
+        ctx = context(Path(folder), backend=Refusing())
+        (ctx.workspace / "f.txt").write_text("a\nb\n")
+        (ctx.workspace / "d").mkdir()
+        (ctx.workspace / "d/g.txt").write_text("中\n")
+        ctx.files.saw(ctx.workspace / "f.txt", "0" * 64)
+        try:
+            text = tool.prepare(args, ctx).run().text
+        except ToolFailure as failure:
+            text = failure.text
+        assert text
+        assert sorted(os.listdir(folder)) == ["home", "own", "ws"]

@@ -1,0 +1,85 @@
+"""The walk: what git would list, sorted, bounded, without following links."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+
+import pytest
+
+from agent_core import limits
+from agent_core.cancel import CancelScope
+from agent_core.errors import Interrupted
+from agent_core.workspace import Walk
+
+NAMES = ["a", "b", "src", "foo.py", "x.log", "build", "[z]", "a b", "d*r", "-n"]
+PATTERNS = [
+    "*.log", "/build", "build/", "!x.log", "a/", "**/b", "src/**", "a/**/x.log", "*.py", "!foo.py", "[a-c]", "\\[z\\]",
+    "[!a]*", "d\\*r", "# c", "", "a b", "/src/*.py", "**/", "foo.*", "?", "!src/", "src/*", "!/src/a", "*/b/*", "a/b",
+    "**", "x.log ", "[]-]", "[z-a]", "x[", "/*", "\\#x", "a\\ ", "**foo.py", "b/**/**/a",
+]  # fmt: skip
+
+
+def plant(root, rng):
+    folders = [""]
+    for _ in range(rng.randint(3, 25)):
+        path = os.path.join(rng.choice(folders), rng.choice(NAMES))
+        place = root / path
+        if place.exists():
+            continue
+        if rng.random() < 0.5:
+            place.mkdir()
+            folders.append(path)
+        else:
+            place.write_text("x\n")
+    for folder in ["", *(f for f in folders if rng.random() < 0.2)]:
+        (root / folder / ".gitignore").write_text("\n".join(rng.choice(PATTERNS) for _ in range(rng.randint(1, 4))))
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is the reference")
+def test_the_walk_lists_what_git_lists(tmp_path):
+    for seed in range(120):
+        root = tmp_path / str(seed)
+        root.mkdir()
+        subprocess.run(["git", "init", "-q", root], check=True)
+        plant(root, random.Random(seed))
+        listed = subprocess.check_output(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "-z"], text=True)
+        assert sorted(Walk(str(root), CancelScope())) == sorted(listed.split("\0")[:-1]), seed
+
+
+def test_order_is_name_by_name_and_links_are_not_followed(tmp_path):
+    for path in ("b/x", "a.txt", "a/y", "c"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).touch()
+    (tmp_path / "loop").symlink_to(".")
+    os.mkfifo(tmp_path / "pipe")
+    assert list(Walk(str(tmp_path), CancelScope())) == ["a/y", "a.txt", "b/x", "c"]
+    assert list(Walk(str(tmp_path), CancelScope(), links=True)) == ["a/y", "a.txt", "b/x", "c", "loop"]
+
+
+def test_rules_above_the_folder_count_up_to_the_repository(tmp_path):
+    (tmp_path / ".gitignore").write_text("x\n")
+    repo = tmp_path / "repo"
+    (repo / ".git/info").mkdir(parents=True)
+    (repo / ".git/info/exclude").write_text("z\n")
+    (repo / ".gitignore").write_text("/sub/y\n")
+    (repo / "sub").mkdir()
+    for name in "wxyz":
+        (repo / "sub" / name).touch()
+    assert list(Walk(str(repo / "sub"), CancelScope())) == ["w", "x"]
+    assert list(Walk(str(repo / "sub"), CancelScope(), ignored=True)) == ["w", "x", "y", "z"]
+
+
+def test_a_walk_is_bounded_and_can_be_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "WALK_FILES", 50)
+    for i in range(60):
+        (tmp_path / f"{i:03}").touch()
+    walk = Walk(str(tmp_path), CancelScope())
+    assert len(list(walk)) == 50
+    assert walk.cut
+    scope = CancelScope()
+    scope.cancel()
+    with pytest.raises(Interrupted):
+        list(Walk(str(tmp_path), scope))
