@@ -197,13 +197,15 @@ class _Text:
 
 
 def _overlap(text: str, words: tuple[str, ...]) -> int:
-    """How many characters at the end of `text` may be the beginning of one of `words`."""
-    longest = max(map(len, words)) - 1
-    tail = text[-longest:]
-    for size in range(len(tail), 0, -1):
-        if any(word.startswith(tail[-size:]) for word in words):
-            return size
+    """How many characters at the end of `text` may be the beginning of one of `words`, which begin with `<` or `[`."""
+    start = max(0, len(text) - max(map(len, words)) + 1)
+    for match in _OPENER.finditer(text, start):
+        if any(word.startswith(text[match.start() :]) for word in words):
+            return len(text) - match.start()
     return 0
+
+
+_OPENER = re.compile(r"[<\[]")
 
 
 class ReplyBuilder:
@@ -233,7 +235,7 @@ class ReplyBuilder:
         self.late = ""
         """Set by `finish`: the end of the reply's text that was held back and has not been shown."""
         self.progress = 0
-        """Counts pieces of content: text, reasoning, calls."""
+        """Counts the pieces of content that have come, shown or held back: text, reasoning, calls."""
 
     @property
     def finished(self) -> bool:
@@ -301,7 +303,6 @@ class ReplyBuilder:
         deltas = self._take_reasoning(delta)
         deltas += self._take_content(delta)
         deltas += self._take_calls(delta)
-        self.progress += len(deltas)
         word = choice.get("finish_reason")
         if isinstance(word, str) and word.strip():
             self._take_finish(word.strip().lower())
@@ -320,11 +321,13 @@ class ReplyBuilder:
         refusal = delta.get("refusal")
         deltas: list[Delta] = []
         for kind, text in _parts(content):
+            self.progress += 1
             if kind == "reasoning":
                 deltas += self._think(text)
             else:
                 deltas += self._text.feed(self._text_halves.feed(text))
         if isinstance(refusal, str) and refusal:
+            self.progress += 1
             deltas += self._text.feed(self._text_halves.feed(refusal))
         return deltas
 
@@ -374,6 +377,7 @@ class ReplyBuilder:
         text = self._reasoning_halves.feed(text)
         if not text:
             return []
+        self.progress += 1
         self._reasoning.append(text)
         return [Delta("reasoning", text)]
 
@@ -411,9 +415,8 @@ class ReplyBuilder:
         if name and name != call.name:
             # Fragments are joined; a name that contains all the earlier ones is a snapshot.
             call.name = name if name.startswith(call.name) else call.name + name
-        if call.name != before or arguments:
-            return [Delta("tool", call.name)]
-        return []
+        self.progress += 1
+        return [Delta("tool", call.name)] if call.name != before else []
 
     def _find(self, index: int | None, call_id: str, name: str, arguments: str) -> _Call:
         """The call a fragment belongs to (rule 17): by index, else by id, else the last one; or a new one."""

@@ -237,7 +237,7 @@ def _other_role(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks | 
 
 
 def _other_ids(quirks: Quirks, text: str) -> Quirks | None:
-    if not re.search(r"tool.?call.?.{0,12}id|tool_calls\S*\.id|\bcall_id", text):
+    if not re.search(r"tool.?call.?.{0,12}id|tool_calls\S*\.id|tool_use(?:_|\.)?id|\bcall_id", text):
         return None
     if re.search(r"length of 9|\{9\}|9 characters", text):
         return replace(quirks, id_rule="alnum9")
@@ -250,7 +250,9 @@ def _other_ids(quirks: Quirks, text: str) -> Quirks | None:
 
 def _other_field(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks | None:
     def named(field: str) -> bool:
-        return re.search(rf"(?<![\w-]){re.escape(field.lower())}(?![\w-])", text) is not None
+        # reasoning_effort, "reasoning effort", reasoning.effort, reasoningEffort
+        pattern = re.escape(field.lower()).replace("_", "[_. -]?")
+        return re.search(rf"(?<![\w-]){pattern}(?![\w-])", text) is not None
 
     if named("reasoning_content"):
         if re.search(r"missing|must be (?:passed|provided|present|included)|required|passed back", text):
@@ -269,7 +271,7 @@ def _other_field(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks |
         return replace(quirks, strict_tools=False)
     fields = [f for f in body if f not in ("model", "messages", "stream", "tools")]
     for field in fields:
-        if named(field) or named(field.replace("_", " ")):
+        if named(field):
             return replace(quirks, dropped=quirks.dropped | {field})
     if "stream_options" in fields and named("include_usage"):
         return replace(quirks, dropped=quirks.dropped | {"stream_options"})

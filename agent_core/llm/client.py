@@ -36,14 +36,15 @@ def make_client(
 def request_headers(endpoint: Endpoint) -> dict[str, str]:
     """The headers of every request to `endpoint`, the key among them."""
     headers = {
+        **endpoint.preset.headers,
         "user-agent": USER_AGENT,
         "accept": "text/event-stream, application/json",
         "accept-encoding": "identity",  # compressed streams are held back by what compresses them
         "content-type": "application/json",
     }
     if endpoint.key is not None:
-        header, key = endpoint.preset.key_header, endpoint.key.reveal()
-        headers[header] = f"Bearer {key}" if header == "authorization" else key
+        for name in endpoint.preset.key_headers:
+            headers[name] = ("Bearer " if name == "authorization" else "") + endpoint.key.reveal()
     return headers
 
 
@@ -203,6 +204,7 @@ class ChatClient:
             timeout=timeout,
             trust_env=not is_loopback(self._endpoint.base_url),  # no proxy stands between a machine and itself
             follow_redirects=False,
+            limits=httpx.Limits(keepalive_expiry=limits.KEEP_ALIVE),
         )
         return Link(http, owned=self._transport is None)
 

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agent_core import limits
+from agent_core.errors import ProviderError
 from agent_core.llm import retry
 from agent_core.llm.arguments import parse_json
 from agent_core.llm.providers import PRESETS, Endpoint, is_loopback, url_of
@@ -54,42 +55,52 @@ def find_local_server(timeout: float = limits.PROBE_TIMEOUT) -> Endpoint | None:
 
 
 def check(endpoint: Endpoint, timeout: float = limits.HEALTH_TIMEOUT) -> Health:
-    """Ask `endpoint` for its models. Blocks for at most about `timeout` seconds; never raises."""
+    """Ask `endpoint` for its models, and about the key if need be. Blocks for at most about `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    try:
+        if endpoint.key is not None and endpoint.preset.key_path:
+            _get(endpoint, endpoint.preset.key_path, deadline)
+        models = model_names(_get(endpoint, "models", deadline))
+    except ProviderError as error:
+        return Health(False, error.code, error.text)
+    if not models:
+        text = f"{endpoint.label} at {endpoint.base_url} lists no models. Check the address; it often ends in /v1."
+        return Health(False, "protocol", text)
+    if endpoint.model and endpoint.model not in models and f"models/{endpoint.model}" not in models:
+        text = f"{endpoint.label} answers but does not list {endpoint.model}. It has {', '.join(models[:5])}."
+        return Health(True, "model_not_listed", text, models)
+    return Health(True, "ok", f"{endpoint.label} answers and has {endpoint.model or models[0]}.", models)
+
+
+def _get(endpoint: Endpoint, path: str, deadline: float) -> bytes:
+    """The body at `path`, as much as a list of models may have. Raises ProviderError."""
     import httpx
 
     from agent_core.llm.client import request_headers
     from agent_core.llm.exchange import tls
 
-    key = endpoint.key.reveal() if endpoint.key else ""
-    url = url_of(endpoint.base_url, "models")
+    url = url_of(endpoint.base_url, path)
+    body = bytearray()
     try:
         with (
             httpx.Client(
-                timeout=timeout, verify=tls(url.partition(":")[0]), trust_env=not is_loopback(endpoint.base_url)
+                timeout=max(0.1, deadline - time.monotonic()),
+                verify=tls(url.partition(":")[0]),
+                trust_env=not is_loopback(url),
             ) as client,
             client.stream("GET", url, headers=request_headers(endpoint)) as response,
         ):
-            body = _bounded(response, time.monotonic() + timeout)
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > limits.MODEL_LIST or time.monotonic() > deadline:
+                    break
             status, headers = response.status_code, {k.lower(): v for k, v in response.headers.items()}
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-        failure = retry.from_exception(error, endpoint.label, endpoint.base_url)
-        return Health(False, failure.code, failure.text)
+        raise retry.from_exception(error, endpoint.label, endpoint.base_url) from error
     if not 200 <= status < 300:
-        failure = retry.from_response(status, headers, body, endpoint.label, key)
-        return Health(False, failure.code, failure.text)
-    models = model_names(body)
-    if not models:
-        text = f"{endpoint.label} at {endpoint.base_url} lists no models. Check the address; it often ends in /v1."
-        return Health(False, "protocol", text)
-    if endpoint.model and endpoint.model not in models and f"models/{endpoint.model}" not in models:
-        near = ", ".join(models[:5])
-        return Health(
-            True,
-            "model_not_listed",
-            f"{endpoint.label} answers but does not list {endpoint.model}. It has {near}.",
-            models,
-        )
-    return Health(True, "ok", f"{endpoint.label} answers and has {endpoint.model or models[0]}.", models)
+        key = endpoint.key.reveal() if endpoint.key else ""
+        raise retry.from_response(status, headers, bytes(body[: limits.ERROR_BODY]), endpoint.label, key)
+    return bytes(body[: limits.MODEL_LIST])
 
 
 def model_names(body: bytes) -> tuple[str, ...]:
@@ -105,16 +116,6 @@ def model_names(body: bytes) -> tuple[str, ...]:
         if isinstance(name, str) and name.strip() and name.isprintable():
             names.append(clean_surrogates(name.strip())[:200])
     return tuple(sorted(dict.fromkeys(names), key=lambda n: "embed" in n.lower()))
-
-
-def _bounded(response: Any, deadline: float) -> bytes:
-    """The body of a response, as much as a list of models may have, until `deadline`."""
-    body = bytearray()
-    for piece in response.iter_bytes():
-        body += piece
-        if len(body) > limits.MODEL_LIST or time.monotonic() > deadline:
-            break
-    return bytes(body[: limits.MODEL_LIST])
 
 
 def _probe(name: str, timeout: float, answers: queue.SimpleQueue[tuple[str, tuple[str, ...]]]) -> None:

@@ -37,7 +37,12 @@ class Preset:
     default_model: str = ""
     key_url: str = ""
     """Where a person gets a key."""
-    key_header: str = "authorization"
+    key_headers: tuple[str, ...] = ("authorization",)
+    """Where the key goes; as a bearer token in `authorization`, bare elsewhere."""
+    key_path: str = ""
+    """What to ask to learn whether the key is good, where the list of models is open to everybody."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """More headers of every request."""
     id_rule: IdRule = "keep"
     max_tokens_field: str = "max_tokens"
     stream_options: bool = True
@@ -68,6 +73,8 @@ _KNOWN = (
         base_url_env="ANTHROPIC_BASE_URL",
         default_model="claude-sonnet-4-5",
         key_url="https://console.anthropic.com/settings/keys",
+        key_headers=("authorization", "x-api-key"),
+        headers={"anthropic-version": "2023-06-01"},
         id_rule="safe",
     ),
     Preset(
@@ -78,6 +85,7 @@ _KNOWN = (
         base_url_env="OPENROUTER_BASE_URL",
         default_model="anthropic/claude-sonnet-4.5",
         key_url="https://openrouter.ai/keys",
+        key_path="key",
     ),
     Preset(
         "deepseek",
@@ -164,7 +172,7 @@ _KNOWN = (
         "Azure OpenAI",
         key_env=("AZURE_OPENAI_API_KEY",),
         base_url_env="AZURE_OPENAI_BASE_URL",
-        key_header="api-key",
+        key_headers=("api-key",),
         id_rule="max40",
         max_tokens_field="max_completion_tokens",
     ),
@@ -214,7 +222,7 @@ class ProviderOptions:
     """The variable that holds the key for `base_url` or `provider`, in place of the usual ones."""
     providers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The user's own servers, or changes to known ones, by name: `preset`, `base_url`, `api_key_env`, `api_key`,
-    `model`, `label`, `extra_body`, and the fields of Preset that are quirks."""
+    `model`, `label`, `headers`, `extra_body`, and the fields of Preset that are quirks."""
     fallback_model: str = ""
     max_attempts: int = limits.RETRY_ATTEMPTS
     """Requests in all, the first included; at least one is sent (LLM-11)."""
@@ -361,7 +369,9 @@ def _configured(name: str, options: ProviderOptions) -> Mapping[str, Any]:
 
 
 _QUIRKS = frozenset(
-    f.name for f in fields(Preset) if f.name not in ("name", "base_url", "key_env", "extra_body", "default_model")
+    f.name
+    for f in fields(Preset)
+    if f.name not in ("name", "base_url", "key_env", "key_headers", "headers", "extra_body", "default_model")
 )
 
 
@@ -387,12 +397,15 @@ def _preset(name: str, options: ProviderOptions) -> Preset:
         if key in _QUIRKS and isinstance(value, type(getattr(base, key)))  # a wrong type is the config's to report
     }
     url = str(entry.get("base_url") or "")
-    extra = entry.get("extra_body")
+    extra, headers = entry.get("extra_body"), entry.get("headers")
     return replace(
         base,
         **{"label": base.label if known(name) else name, **changes},
         name=base.name if known(name) else name,
         base_url=url or base.base_url,
+        headers={**base.headers, **{str(k).lower(): str(v) for k, v in headers.items()}}
+        if isinstance(headers, Mapping)
+        else base.headers,
         extra_body=dict(extra) if isinstance(extra, Mapping) else base.extra_body,
         # The known provider's key is not for an address the user put in its place.
         key_env=base.key_env if not url or _same_host(url, base.base_url) else (),
@@ -407,8 +420,8 @@ def _by_address(base_url: str, options: ProviderOptions) -> Preset:
     for preset in PRESETS.values():
         if preset.base_url and _same_host(base_url, preset.base_url):
             return preset
-    custom = PRESETS["custom"]
-    return replace(custom, local=True) if is_loopback(base_url) else custom
+    host = urlsplit(base_url if "://" in base_url else "//" + base_url).netloc.rpartition("@")[2]
+    return replace(PRESETS["custom"], label=host[:80] or "Custom server", local=is_loopback(base_url))
 
 
 def _by_what_is_set(options: ProviderOptions, lookup: Mapping[str, str]) -> Preset:
@@ -441,7 +454,7 @@ def _key(
 ) -> Secret | None:
     """The key that may be sent to `address`, or None."""
     entry = _configured(preset.name, options)
-    at_home = _same_host(address, own_url)
+    at_home = _same_host(address, own_url) or _same_host(address, preset.base_url)
     chosen = [options.api_key_env]  # named by the user for this very server
     if at_home:
         chosen.append(str(entry.get("api_key_env") or entry.get("key_env") or ""))

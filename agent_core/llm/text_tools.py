@@ -274,7 +274,7 @@ def _llama(text: str, start: int, position: int, offered: Offered) -> _Found | N
     if found is None:
         end = re.compile(r"<\|python_end\|>|<\|eo[tm](?:_id)?\|>|\Z").search(text, position)
         stop = end.start() if end else len(text)
-        calls = _pythonic(text[position:stop], offered)
+        calls = _pythonic(text[position:stop], offered) or _pythonic(f"[{text[position:stop].strip()}]", offered)
         return (calls, end.end() if end else stop) if calls else None
     return found[0], _skip(text, found[1], "<|python_end|>", "<|eom_id|>", "<|eot_id|>", "<|eom|>", "<|eot|>")
 
@@ -400,7 +400,7 @@ def _pythonic(text: str, offered: Offered) -> list[ToolCall]:
             if not isinstance(node, ast.Call) or node.args or any(k.arg is None for k in node.keywords):
                 return []
             values = {str(k.arg): ast.literal_eval(k.value) for k in node.keywords}
-            call = _call(ast.unparse(node.func), values, offered)
+            call = _call(ast.unparse(node.func).removesuffix(".call"), values, offered)
             if call is None:
                 return []
             calls.append(call)

@@ -328,6 +328,7 @@ class TestWrittenCalls:
             ("<tool_call>read_file\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>", CALL_A),
             ("<tool_call>get_time\n</tool_call>", [("get_time", {})]),
             ('<|python_tag|>{"name": "read_file", "parameters": {"path": "a"}}<|eom_id|>', CALL_A),
+            ('<|python_tag|>read_file.call(path="a")<|eom_id|>', CALL_A),
             ('<|python_start|>[read_file(path="a")]<|python_end|>', CALL_A),
             ('[read_file(path="a"), list_dir(path="b")]', TWO_CALLS),
             ('[TOOL_CALLS]read_file[ARGS]{"path": "a"}[TOOL_CALLS]list_dir[ARGS]{"path": "b"}', TWO_CALLS),

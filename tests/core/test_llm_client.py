@@ -175,6 +175,21 @@ class TestClocks:
         assert setting in str(caught.value)
         assert caught.value.partial_text == ("Hel" if handler is stalls_in_text else "")
 
+    def test_a_call_that_is_being_written_is_progress(self):
+        def handler(connection: socket.socket, number: int) -> None:
+            read_request(connection)
+            connection.sendall(STREAM_HEAD)
+            for piece in ["<tool_call>", '{"name": "t",', ' "arguments": {}}', "</tool_call>"]:
+                time.sleep(0.15)
+                connection.sendall(chunked(event({"content": piece})))
+            connection.sendall(chunked(event({}, "stop")) + b"0\r\n\r\n")
+
+        request = LlmRequest((user("Hi"),), tools=(ToolSchema("t", "T.", {"type": "object"}),))
+        with raw_server(handler) as server:
+            reply, sink = ask(client_for(server.base_url, progress_timeout=0.5, max_attempts=1), request)
+        assert [c.name for c in reply.tool_calls] == ["t"]
+        assert sink == []
+
     def test_after_the_reason_to_finish_the_reply_is_not_held_up_by_comments(self):
         def handler(connection: socket.socket, number: int) -> None:
             read_request(connection)

@@ -230,6 +230,18 @@ class TestCheck:
         assert (health.ok, health.code) == (ok, code)
         assert health.text
 
+    def test_a_server_whose_models_everybody_may_see_is_asked_about_the_key(self):
+        def handler(connection, number):
+            good = read_request(connection)["line"].startswith("GET /v1/models")
+            json_reply(
+                connection, 200 if good else 401, {"data": [{"id": "m"}]} if good else {"error": {"message": "no"}}
+            )
+
+        with raw_server(handler) as server:
+            entry = {"preset": "openrouter", "base_url": server.base_url, "api_key_env": "K"}
+            options = ProviderOptions(model="mine/m", providers={"mine": entry})
+            assert discover.check(resolve(options, {"K": "bad"}, {}), timeout=5).code == "auth"
+
     def test_nobody_there_is_no_exception(self):
         endpoint = resolve(ProviderOptions(base_url="http://127.0.0.1:9/v1", model="m"), {}, {})
         assert discover.check(endpoint, timeout=2).code == "network"

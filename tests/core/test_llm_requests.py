@@ -144,6 +144,7 @@ FULL = LlmRequest(
         (PLAIN, "stream_options.include_usage: Extra inputs are not permitted", {"dropped": {"stream_options"}}),
         (PLAIN, "Unsupported parameter: 'temperature'", {"dropped": {"temperature"}}),
         (PLAIN, "'reasoning_effort' does not support 'low'", {"dropped": {"reasoning_effort"}}),
+        (PLAIN, "Argument not supported on this model: reasoningEffort", {"dropped": {"reasoning_effort"}}),
         (PLAIN, "tool_choice is not supported", {"dropped": {"tool_choice"}}),
         (Quirks(strict_tools=True), "tools[0].function.strict: extra", {"strict_tools": False}),
         (
