@@ -281,9 +281,9 @@ _PRIVILEGE: Final = names("sudo doas su pkexec runuser sudoedit gosu su-exec")
 # Always a change of the system, whatever the arguments.
 _ADMINISTERS: Final = names(
     """useradd userdel usermod adduser deluser groupadd groupdel groupmod gpasswd passwd chpasswd chsh chfn visudo vipw
-    vigr newusers umount swapoff modprobe insmod rmmod depmod dkms setenforce setsebool semanage apparmor_parser aa-disable
-    aa-complain update-grub grub-install grub-mkconfig update-initramfs dracut mkinitcpio efibootmgr bootctl ntpdate
-    setcap chown chgrp chattr at batch atrm update-alternatives update-rc.d chkconfig ldconfig pvcreate pvremove
+    vigr newusers umount swapoff modprobe insmod rmmod depmod dkms setenforce setsebool semanage apparmor_parser
+    aa-disable aa-complain update-grub grub-install grub-mkconfig update-initramfs dracut mkinitcpio efibootmgr bootctl
+    ntpdate setcap chown chgrp chattr at batch atrm update-alternatives update-rc.d chkconfig ldconfig pvcreate pvremove
     vgremove lvremove lvcreate vgcreate lvresize lvextend mdadm cryptsetup hdparm badblocks kexec debugfs setkeycodes
     diskpart format reg regedit taskkill schtasks bcdedit csrutil nvram spctl dscl launchctl tccutil pmset"""
 )
@@ -456,8 +456,8 @@ def _containers(run: Run) -> str:
 
 _CLOUD_TOOLS: Final = names(
     """aws gcloud az doctl ibmcloud oci linode-cli hcloud scw openstack heroku fly flyctl vercel netlify wrangler
-    firebase supabase railway gh glab kubectl oc helm eksctl terraform tofu terragrunt pulumi cdk gsutil s3cmd mc rclone k9s
-    argocd flux nomad consul vault"""
+    firebase supabase railway gh glab kubectl oc helm eksctl terraform tofu terragrunt pulumi cdk gsutil s3cmd mc
+    rclone k9s argocd flux nomad consul vault"""
 )
 _CLOUD_LOSES: Final = re.compile(
     r"(delete|destroy|terminate|remove|purge|deregister|uninstall|undeploy|drain|evict|rb|rm|del|unpublish|nuke)"

@@ -1,0 +1,112 @@
+"""Whether a repository's own configuration could make a reading git command run a program.
+
+Even `git status` runs what the configuration names (fsmonitor, clean filters, textconv), and a repository's
+configuration is data that came with it. Only keys known to be harmless are accepted; anything else counts as naming a helper.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from agent_core import limits
+
+from .shell_walk import names
+
+_SECTION: Final = re.compile(r'\[\s*([A-Za-z0-9-]+)(?:\s+"((?:[^"\\]|\\.)*)"|\.[^\]]*)?\s*\]\s*(.*)')
+_KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?")
+
+_ANY_KEY: Final = names(
+    """branch color advice column fetch gc gui help i18n index init lfs maintenance pack pull push rerere stash
+    status"""
+)
+_KEYS: Final[dict[str, frozenset[str]]] = {
+    "core": names("""repositoryformatversion filemode logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf
+        quotepath abbrev compression longpaths protecthfs protectntfs preloadindex commitgraph multipackindex whitespace
+        untrackedcache trustctime checkstat sharedrepository splitindex bigfilethreshold"""),
+    "user": frozenset({"name", "email"}),
+    "author": frozenset({"name", "email"}),
+    "committer": frozenset({"name", "email"}),
+    "remote": frozenset({"url", "fetch", "push", "pushurl", "tagopt", "prune", "prunetags", "mirror", "gh-resolved"}),
+    "submodule": frozenset({"url", "active", "branch"}),
+    "extensions": frozenset({"objectformat", "refstorage"}),
+    "diff": frozenset({"algorithm", "renames", "renamelimit", "colormoved", "mnemonicprefix", "noprefix", "context"}),
+    "merge": frozenset({"ff", "conflictstyle", "renames", "renamelimit", "stat", "log"}),
+    "log": frozenset({"date", "decorate", "follow", "abbrevcommit", "mailmap"}),
+    "commit": frozenset({"verbose", "status", "cleanup"}),
+    "tag": frozenset({"sort"}),
+    "rebase": frozenset({"autosquash", "autostash", "updaterefs"}),
+}
+
+
+def git_config_names_helpers(repo: Path) -> bool:
+    """Whether git, run in `repo`, might start a helper because of the repository's configuration.
+
+    False where no repository is found. True on anything unusual or unreadable: includes, unknown keys, submodules (each
+    has a configuration of its own), per-worktree configuration, a bare repository, a file beyond the bound.
+    """
+    try:
+        folder = _git_folder(repo)
+        if folder is None:
+            return False
+        common = folder
+        if (folder / "commondir").is_file():
+            common = (folder / _read(folder / "commondir").strip()).resolve()
+        if (
+            (common / "modules").exists()
+            or (common / "config.worktree").exists()
+            or (folder / "config.worktree").exists()
+        ):
+            return True
+        return not _harmless(_read(common / "config"))
+    except (OSError, ValueError):
+        return True
+
+
+def _git_folder(repo: Path) -> Path | None:
+    """The git folder of the work tree `repo` lies in; ValueError if it is one itself."""
+    here = repo.resolve()
+    for place in (here, *here.parents):
+        if (place / "HEAD").exists() and (place / "objects").exists():
+            raise ValueError("a bare repository")
+        entry = place / ".git"
+        if entry.is_dir():
+            return entry
+        if entry.exists() or entry.is_symlink():
+            text = _read(entry)
+            if not text.startswith("gitdir:"):
+                raise ValueError("not a git file")
+            return (place / text[7:].strip()).resolve()
+    return None
+
+
+def _read(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(limits.GIT_CONFIG + 1)
+    if len(data) > limits.GIT_CONFIG:
+        raise ValueError("too large")
+    return data.decode("utf-8")
+
+
+def _harmless(text: str) -> bool:
+    section = ""
+    for line in re.sub(r"\\\r?\n", "", text).splitlines():
+        line = line.strip().removeprefix("\ufeff")
+        if header := _SECTION.fullmatch(line):
+            section = header[1].lower()
+            if section not in _ANY_KEY and section not in _KEYS:
+                return False
+            line = header[3].strip()
+        if not line or line[0] in "#;":
+            continue
+        entry = _KEY.fullmatch(line)
+        if not entry or not section:
+            return False
+        key, value = entry[1].lower(), (entry[2] or "").strip().lower()
+        if (section, key) == ("core", "bare") or (section, key) == ("core", "fsmonitor"):
+            if value != "false":
+                return False
+        elif section in _KEYS and key not in _KEYS[section]:
+            return False
+    return True

@@ -1,0 +1,557 @@
+"""Which commands only read, and so run without asking anybody.
+
+One plain command of a short list, with options that neither write nor start a program, and no operand that holds a
+secret or is a device. Whatever is unclear is not trusted; the price is one question. Sources: A1, APPR-05.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from agent_core import limits
+
+from . import protected, shell_words
+from .git_config import git_config_names_helpers
+from .shell_walk import names, operands
+
+__all__ = ["TrustContext", "TrustVerdict", "git_config_names_helpers", "is_trusted_command"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrustContext:
+    """Where a command would run: its folder, its PATH, the person's home, and whether git is plain in that folder
+    (`not git_config_names_helpers(cwd)`)."""
+
+    cwd: Path
+    path_env: str
+    home: Path
+    git_is_plain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TrustVerdict:
+    """`ok`: it may run unasked. `rule` names what decided, for the log and for tests."""
+
+    ok: bool
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Arg:
+    """One argument: its text after quoting, and where an active wildcard or tilde stands in it."""
+
+    text: str
+    glob: bool
+    leading_glob: bool
+    tilde: bool
+
+
+class _Untrusted(Exception):
+    """Ends the judgement; the text is the rule."""
+
+
+def is_trusted_command(text: str, ctx: TrustContext) -> TrustVerdict:
+    """Whether `text` only reads, by its text, its PATH and its operands. Never raises; any doubt is no."""
+    try:
+        _gate(text)
+        name, args = _words(text, ctx)
+        _judge(name, args, ctx)
+    except _Untrusted as no:
+        return TrustVerdict(False, str(no))
+    except (OSError, ValueError):  # the file system would not say, or a name it cannot hold
+        return TrustVerdict(False, "unreadable")
+    return TrustVerdict(True, "trusted")
+
+
+# -- the text ----------------------------------------------------------------------------------------------------
+
+_META: Final = re.compile(r"[|&;<>$(){}`\n]|!(?=[^\s='\"])")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+_BLANK_LOOKALIKES: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_PROGRAM: Final = re.compile(r"(/[A-Za-z0-9_+./-]*/)?([A-Za-z0-9_][A-Za-z0-9_+.-]*)")
+_LOCALE: Final = re.compile(r"[A-Za-z0-9_.@-]*")
+_ZONE: Final = re.compile(r"[A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*")
+_PLAIN_VARIABLES: Final = names("LANG TZ NO_COLOR COLUMNS")
+
+
+def _gate(text: str) -> None:
+    if len(text) > limits.SHELL_TRUSTED or len(text.encode("utf-8", "surrogatepass")) > limits.SHELL_TRUSTED:
+        raise _Untrusted("too-long")
+    if _META.search(text):
+        raise _Untrusted("shell-character")
+    if _CONTROL.search(text):
+        raise _Untrusted("control-character")
+    if not text.isascii():
+        for char in set(text):
+            invisible = unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs", "Cn", "Zs", "Zl", "Zp") and char != " "
+            if invisible or char in _BLANK_LOOKALIKES or "\ufe00" <= char <= "\ufe0f" or char >= "\U000e0000":
+                raise _Untrusted("invisible-character")
+
+
+def _words(text: str, ctx: TrustContext) -> tuple[str, list[_Arg]]:
+    """The program's name and the arguments, of a text that holds exactly one plain command."""
+    script = shell_words.parse(text)
+    commands = [command for pipeline in script.pipelines for command in pipeline.commands]
+    if not script.ok or script.deep or len(commands) != 1 or not isinstance(commands[0], shell_words.Simple):
+        raise _Untrusted("unparsable")
+    command = commands[0]
+    if not command.words or command.redirects or len(command.words) > limits.SHELL_TRUSTED_WORDS:
+        raise _Untrusted("unparsable")
+    if re.search(r"(^|\s)#", text):
+        raise _Untrusted("comment")
+    for variable, word in command.assigns:
+        value = _argument(word).text
+        harmless = _ZONE if variable == "TZ" else _LOCALE
+        if not (variable in _PLAIN_VARIABLES or variable.startswith("LC_")) or not harmless.fullmatch(value):
+            raise _Untrusted("assignment")
+    program = command.words[0].bare
+    match = _PROGRAM.fullmatch(program) if program else None
+    if not match:
+        raise _Untrusted("command-word")
+    name = match[2]
+    if name not in _PROGRAMS:
+        raise _Untrusted("unknown-program")
+    if match[1] or name not in _BUILTINS:
+        _found_in_system(program or "", ctx.path_env)
+    return name, [_argument(word) for word in command.words[1:]]
+
+
+def _argument(word: shell_words.Word) -> _Arg:
+    texts = [part for part in word.parts if isinstance(part, shell_words.Text)]
+    if len(texts) != len(word.parts):
+        raise _Untrusted("expansion")
+    plain = [part.text for part in texts if not part.quoted]
+    first = next((part for part in texts if part.text), None)
+    loose = first is not None and not first.quoted
+    text = "".join(part.text for part in texts)
+    tilde = loose and text.startswith("~")
+    if tilde and text != "~" and not text.startswith("~/"):
+        raise _Untrusted("another-home")
+    return _Arg(text, any(re.search(r"[*?[]", one) for one in plain), loose and text[0] in "*?[", tilde)
+
+
+# -- the program -------------------------------------------------------------------------------------------------
+
+_SYSTEM_FOLDERS: Final = ("/bin", "/usr/bin", "/usr/local/bin")
+_BUILTINS: Final = names("echo pwd test true false")
+
+
+def _found_in_system(program: str, path_env: str) -> None:
+    """Raise unless `program` is, or is first found by PATH in, a system folder only root can change."""
+    if "/" in program:
+        folder = os.path.dirname(program)
+        if os.path.normpath(folder) not in _SYSTEM_FOLDERS or not _only_root_writes(os.path.realpath(folder)):
+            raise _Untrusted("program-path")
+        if os.path.exists(program) and not _only_root_writes(program):
+            raise _Untrusted("program-path")
+        return
+    foreign = False
+    for entry in path_env.split(":"):
+        system = entry in _SYSTEM_FOLDERS and _only_root_writes(entry)
+        candidate = os.path.join(entry or ".", program)
+        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            if system and _only_root_writes(candidate):
+                return
+            raise _Untrusted("program-path")
+        foreign = foreign or not (system or entry in ("/sbin", "/usr/sbin", "/usr/local/sbin"))
+    if foreign or not path_env:  # not there now, but somebody else could put it there
+        raise _Untrusted("program-path")
+
+
+def _only_root_writes(path: str) -> bool:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return True  # only root can make it: its folder was asked about before
+    return found.st_uid == 0 and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+# -- options -----------------------------------------------------------------------------------------------------
+
+
+def _refuse(args: list[_Arg], shorts: str = "", longs: str = "", valued: str = "") -> None:
+    """Raise if an option is given: a letter of `shorts` in a cluster (letters of `valued` take the rest of it), or one
+    of the blank-separated `longs`, whole, abbreviated or lengthened."""
+    for arg in args:
+        text = arg.text
+        if text == "--":
+            return
+        if text.startswith("--"):
+            option = text[2:].partition("=")[0]
+            if any(option.startswith(long) or long.startswith(option) for long in longs.split()):
+                raise _Untrusted("option")
+        elif text.startswith("-"):
+            for letter in text[1:]:
+                if letter in shorts:
+                    raise _Untrusted("option")
+                if letter in valued:
+                    break
+
+
+def _files(args: list[_Arg], valued: str = "", long_valued: str = "") -> list[_Arg]:
+    """The arguments that are not options, nor values of options."""
+    texts = [arg.text for arg in args]
+    kept = operands(texts, valued, names(long_valued))
+    found: list[_Arg] = []
+    for arg in reversed(args):  # operands() keeps order, so matching from the end pairs them up
+        if kept and arg.text == kept[-1]:
+            kept.pop()
+            found.insert(0, arg)
+    return found
+
+
+def _no_leading_glob(args: list[_Arg]) -> None:
+    """A file's name must not become an option."""
+    for arg in args:
+        if arg.text == "--":
+            return
+        if arg.leading_glob:
+            raise _Untrusted("leading-wildcard")
+
+
+def _find(args: list[_Arg], ctx: TrustContext) -> None:
+    for arg in args:
+        if re.match(r"-(exec|ok|delete|fprint|fls|files0)", arg.text):
+            raise _Untrusted("option")
+
+
+def _rg(args: list[_Arg], ctx: TrustContext) -> None:
+    _refuse(args, "z", "pre hostname search-zip", "efgtTABCmMrjdE")
+    _readable(_after_pattern(args, "efgtTABCmMrjdE", "regexp file glob type max-count", "e"), ctx)
+
+
+def _grep(args: list[_Arg], ctx: TrustContext) -> None:
+    _readable(_after_pattern(args, "efABCmdD", "regexp file max-count include exclude", "e"), ctx)
+
+
+def _after_pattern(args: list[_Arg], valued: str, long_valued: str, pattern: str) -> list[_Arg]:
+    """File operands of a search: the first operand is its pattern unless options gave it. Pattern files are files."""
+    given = any(re.match(rf"-\w*[{pattern}f]|--(regexp|file)\b", arg.text) for arg in args if arg.text != "--")
+    listed = any(arg.text in ("--files", "--type-list") for arg in args)
+    found = _files(args, valued, long_valued)
+    files = found if given or listed else found[1:]
+    for at, arg in enumerate(args):
+        if re.fullmatch(r"-\w*f|--file", arg.text) and at + 1 < len(args):
+            files.append(args[at + 1])
+        elif match := re.fullmatch(r"(?:-\w*?f|--[\w-]*file=)(.+)", arg.text):
+            files.append(_Arg(match[1], arg.glob, False, False))
+    return files
+
+
+def _sort(args: list[_Arg], ctx: TrustContext) -> None:
+    _refuse(args, "oT", "output temporary-directory compress-program files0-from random-source", "ktS")
+    _readable(_files(args, "ktS"), ctx)
+
+
+def _tree(args: list[_Arg], ctx: TrustContext) -> None:
+    _refuse(args, "oR", "output fromfile fromtabfile")
+
+
+def _uniq(args: list[_Arg], ctx: TrustContext) -> None:
+    files = _files(args, "fsw", "skip-fields skip-chars check-chars")
+    if len(files) > 1 or any(file.glob for file in files):  # a second operand is written
+        raise _Untrusted("second-operand")
+    _readable(files, ctx)
+
+
+def _date(args: list[_Arg], ctx: TrustContext) -> None:
+    _refuse(args, "sf", "set file", "dI")
+    if any(not arg.text.startswith("+") for arg in _files(args, "dr", "date reference")):
+        raise _Untrusted("sets-the-clock")
+
+
+def _sed(args: list[_Arg], ctx: TrustContext) -> None:
+    texts = [arg.text for arg in args]
+    if texts[:1] != ["-n"] or not re.fullmatch(r"\d+(,\d+)?p", "".join(texts[1:2])):
+        raise _Untrusted("sed-script")
+    if any(text.startswith("-") for text in texts[2:]):
+        raise _Untrusted("option")
+    _readable(args[2:], ctx)
+
+
+def _jq(args: list[_Arg], ctx: TrustContext) -> None:
+    _refuse(args, "fL", "from-file library-path rawfile slurpfile argfile run-tests")
+    found = _files(args)
+    for arg in found:
+        if re.search(r"(?<![.\w])(env|import|include|input_filename|modulemeta)\b", arg.text):
+            raise _Untrusted("jq-filter")
+    _readable(found[1:], ctx)
+
+
+def _diff(args: list[_Arg], ctx: TrustContext) -> None:
+    _refuse(args, "l", "paginate", "CUFIxXDSWL")
+    _readable(_files(args, "CUFIxSWL"), ctx)
+
+
+def _tail(args: list[_Arg], ctx: TrustContext) -> None:
+    _refuse(args, "fF", "follow retry", "s")
+    _readable(_files(args, "ncs"), ctx)
+
+
+def _file(args: list[_Arg], ctx: TrustContext) -> None:
+    _refuse(args, "CmzZfsP", "compile magic-file uncompress files-from special-files", "eF")
+
+
+def _nothing(args: list[_Arg], ctx: TrustContext) -> None:
+    """Programs that print names, numbers or their own words, whatever they are given."""
+
+
+def _reader(args: list[_Arg], ctx: TrustContext) -> None:
+    """Programs that print or digest the content of their operands."""
+    _refuse(args, "", "files0-from")
+    _readable([arg for arg in args if not arg.text.startswith("-") or arg.text == "-"], ctx)
+
+
+def _cut(args: list[_Arg], ctx: TrustContext) -> None:
+    _readable(_files(args, "bcdf"), ctx)
+
+
+# -- operands ----------------------------------------------------------------------------------------------------
+
+_SECRET_NAMES: Final = re.compile(r"(.*[._-])?credentials?(\.\w+)?|.*kubeconfig.*|\.?htpasswd|\.git-credentials")
+_SAMPLES: Final = (
+    ".env", ".env.local", ".envrc", ".npmrc", ".netrc", ".pgpass", ".ssh", ".aws", ".gnupg", ".kube", ".bash_history",
+    "id_rsa", "id_ed25519", "server.pem", "private.key", "cert.p12", "store.jks", "credentials", "credentials.json",
+)  # fmt: skip
+
+
+def _readable(args: list[_Arg], ctx: TrustContext) -> None:
+    """Raise if an operand is or may be a secret, a device, or endless."""
+    if len(args) > limits.SHELL_TRUSTED_OPERANDS:
+        raise _Untrusted("too-many-operands")
+    for arg in args:
+        text = os.path.join(ctx.home, arg.text[2:]) if arg.tilde else arg.text
+        if not text or text == "-":
+            continue
+        path = os.path.normpath(os.path.join(ctx.cwd, text))
+        if arg.glob:
+            _readable_glob(path)
+        elif _secret(path, ctx):
+            raise _Untrusted("secret-operand")
+        else:
+            real = os.path.realpath(path)
+            if real != path and _secret(real, ctx):
+                raise _Untrusted("secret-operand")
+            if os.path.exists(real) and not (os.path.isfile(real) or os.path.isdir(real)) and real != "/dev/null":
+                raise _Untrusted("device-operand")
+
+
+def _secret(path: str, ctx: TrustContext) -> bool:
+    """Whether an absolute path names something whose content must not be read unasked."""
+    if path == "/dev/null":
+        return False
+    parts = protected.fold_parts(path)
+    if not parts:
+        return False
+    if parts[0] in ("dev", "sys") or protected.system_secret(parts):
+        return True
+    name = parts[-1]
+    if protected.secret_file(name) or _SECRET_NAMES.fullmatch(name):
+        return True
+    if ".git" in parts and name in ("config", "config.worktree"):  # addresses there may hold passwords
+        return True
+    home = protected.fold_parts(str(ctx.home))
+    tail = parts[len(home) :] if home and parts[: len(home)] == home else parts
+    if protected.public_key(tail[-2:]):
+        return False
+    for at, part in enumerate(tail):
+        if part in (".nanohermes", ".hermes") and protected.own_keys(tail[at + 1 :]):
+            return True
+        if protected.credential_place(tail[at:]) or protected.history_place(tail[at:]):
+            return True
+    return False
+
+
+def _readable_glob(path: str) -> None:
+    """Raise if a wildcard may select a secret: by its own letters, or because one lies where it looks."""
+    folder, name = os.path.split(path)
+    parts = protected.fold_parts(folder)
+    for part in parts:
+        hidden = part.startswith((".", "[")) or any(fnmatchcase(one, part) for one in _SAMPLES if one[0] == ".")
+        if re.search(r"[*?[]", part) and hidden:
+            raise _Untrusted("secret-operand")
+    if parts[:1] in (("dev",), ("sys",), ("proc",)) or protected.credential_place(parts[-1:]):
+        raise _Untrusted("secret-operand")
+    if not re.search(r"[*?[]", name):
+        if protected.secret_file(protected.fold(name)):
+            raise _Untrusted("secret-operand")
+        return
+    if name.strip("*"):
+        folded = name.lower()
+        if any(fnmatchcase(sample, folded) and (folded[0] == "." or sample[0] != ".") for sample in _SAMPLES):
+            raise _Untrusted("secret-operand")
+        return
+    # A lone `*` says nothing: look what is there. Hidden files are not selected.
+    if re.search(r"[*?[]", folder):
+        raise _Untrusted("secret-operand")
+    if os.path.isdir(folder):
+        for at, entry in enumerate(os.scandir(folder)):
+            if at >= limits.SHELL_TRUSTED_ENTRIES or (
+                not entry.name.startswith(".") and protected.secret_file(protected.fold(entry.name))
+            ):
+                raise _Untrusted("secret-operand")
+
+
+# -- git ---------------------------------------------------------------------------------------------------------
+
+_GIT_REFUSED: Final = (
+    "output ext exec textconv filters open-files-in-pager show-signature no-index contents recurse-submodules "
+    "ignore-revs-file upload-pack orderfile submodule"
+)
+_GIT_LISTS: Final = names(
+    """--list --all --remotes --verbose --show-current --ignore-case --no-color --no-column --color --column
+    --no-abbrev"""
+)
+_GIT_LIST_VALUED: Final = names("--contains --no-contains --merged --no-merged --points-at --sort --format --abbrev")
+_GIT_SETTING: Final = re.compile(
+    r"(user|core|init|branch|pull|push|merge|color|status|log|fetch|rebase|i18n|commit|diff)\.([\w./-]+\.)?\w+"
+)
+_GIT_SECRET_SETTING: Final = re.compile(r"token|pass|secret|header|key|proxy|cred|command|askpass", re.IGNORECASE)
+
+
+def _git(args: list[_Arg], ctx: TrustContext) -> None:
+    if not ctx.git_is_plain:
+        raise _Untrusted("git-config")
+    rest = list(args)
+    while rest and rest[0].text.startswith("-"):
+        if rest[0].text == "-C" and len(rest) > 1:
+            _git_folder(rest[1], ctx)
+            del rest[:2]
+        elif rest[0].text == "--no-pager":
+            del rest[0]
+        else:
+            raise _Untrusted("git-global")
+    if not rest:
+        raise _Untrusted("git-command")
+    sub, rest = rest[0].text, rest[1:]
+    if any(arg.tilde for arg in rest) or any("%G" in arg.text for arg in rest):
+        raise _Untrusted("option")
+    if sub in _GIT_FORMS:
+        if not _GIT_FORMS[sub](rest):
+            raise _Untrusted("git-form")
+    elif sub not in _GIT_READS:
+        raise _Untrusted("git-command")
+    # -o and -O differ: -O names an order file or, for grep, a pager.
+    _refuse([arg for arg in rest if arg.text != "--text"], "O", _GIT_REFUSED, "LSGnUMCBlmeABW")
+    if sub == "grep":
+        _refuse(rest, "f", "file", "eABCm")
+        rest = _after_pattern(rest, "eABCm", "", "e")
+    for arg in rest:
+        if not arg.text.startswith("-"):
+            # REV:PATH and :PATH read a file of another time.
+            _readable([arg, *(_Arg(part, arg.glob, False, False) for part in arg.text.split(":")[1:])], ctx)
+
+
+def _git_folder(arg: _Arg, ctx: TrustContext) -> None:
+    """-C: a plain folder below the working folder, in the same repository or one as plain."""
+    parts = arg.text.split("/")
+    if arg.glob or arg.tilde or not re.fullmatch(r"[\w.@+][\w.@+ /-]*", arg.text) or ".." in parts or ".git" in parts:
+        raise _Untrusted("git-global")
+    folder = ctx.cwd / arg.text
+    if not folder.exists():
+        return
+    if not folder.resolve().is_relative_to(ctx.cwd.resolve()) or git_config_names_helpers(folder):
+        raise _Untrusted("git-global")
+
+
+def _git_list(args: list[_Arg], letters: str) -> bool:
+    """Whether `git branch` or `git tag` only lists."""
+    pattern = any(re.fullmatch(rf"--list|-[{letters}]*l[{letters}]*", arg.text) for arg in args)
+    value = False
+    for arg in args:
+        text = arg.text
+        if value:
+            value = False
+        elif text.partition("=")[0] in _GIT_LIST_VALUED:
+            value = "=" not in text and text != "--abbrev"
+        elif text.partition("=")[0] in _GIT_LISTS or re.fullmatch(rf"-[{letters}]+|-n\d*", text):
+            continue
+        elif text.startswith("-") or not pattern:
+            return False
+    return not value or args[-1].text in ("--merged", "--no-merged", "--contains", "--no-contains")
+
+
+def _git_remote(args: list[_Arg]) -> bool:
+    texts = [arg.text for arg in args]
+    return texts in ([], ["-v"], ["--verbose"]) or (
+        texts[:1] == ["get-url"] and all(re.fullmatch(r"[\w.-]+|--all|--push", text) for text in texts[1:])
+    )
+
+
+def _git_config(args: list[_Arg]) -> bool:
+    texts = [
+        arg.text for arg in args if arg.text not in ("--local", "--global", "--system", "--worktree", "--null", "-z")
+    ]
+    return (
+        len(texts) == 2
+        and texts[0] == "--get"
+        and _GIT_SETTING.fullmatch(texts[1]) is not None
+        and not _GIT_SECRET_SETTING.search(texts[1])
+    )
+
+
+_GIT_READS: Final = names(
+    "status log diff show blame rev-parse rev-list ls-files ls-tree cat-file grep describe shortlog"
+)
+_GIT_FORMS: Final[dict[str, Callable[[list[_Arg]], bool]]] = {
+    "branch": lambda args: _git_list(args, "arvlqi"),
+    "tag": lambda args: _git_list(args, "lin"),
+    "remote": _git_remote,
+    "config": _git_config,
+    "stash": lambda args: bool(args) and args[0].text == "list",
+    "worktree": lambda args: bool(args) and args[0].text == "list",
+    "reflog": lambda args: (
+        not args or args[0].text in ("show", "list", "exists", "HEAD") or args[0].text.startswith("-")
+    ),
+}
+
+
+# -- the table --------------------------------------------------------------------------------------------------------
+
+_Judge = Callable[[list[_Arg], TrustContext], None]
+_PROGRAMS: Final[dict[str, _Judge]] = {
+    **dict.fromkeys(
+        names("ls stat pwd whoami id uname df which basename dirname realpath readlink tr echo true false test"),
+        _nothing,
+    ),
+    **dict.fromkeys(
+        names("""cat head wc nl comm cmp od du md5sum sha1sum sha224sum sha256sum sha384sum sha512sum"""),
+        _reader,
+    ),
+    **dict.fromkeys(names("grep egrep fgrep"), _grep),
+    "rg": _rg,
+    "cut": _cut,
+    "find": _find,
+    "sort": _sort,
+    "tree": _tree,
+    "uniq": _uniq,
+    "date": _date,
+    "sed": _sed,
+    "jq": _jq,
+    "diff": _diff,
+    "tail": _tail,
+    "file": _file,
+    "git": _git,
+}
+# Programs with options that write or run something: a wildcard must not turn a file's name into one.
+_OPTION_RISK: Final = names("rg find sort tree uniq date sed jq diff tail file git")
+
+
+def _judge(name: str, args: list[_Arg], ctx: TrustContext) -> None:
+    if name in _OPTION_RISK:
+        _no_leading_glob(args)
+    _PROGRAMS[name](args, ctx)
+    if name != "git" and _PROGRAMS[name] is not _nothing:
+        # Values joined to an option (--exclude-from=X) are files at times; none of them may be a secret.
+        for arg in args:
+            option, equals, value = arg.text.partition("=")
+            if equals and option.startswith("--") and value:
+                _readable([_Arg(value, arg.glob, False, False)], ctx)
