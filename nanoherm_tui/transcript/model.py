@@ -195,11 +195,12 @@ def _thought_blocks(entry: Entry) -> Iterable[Thought | ThoughtText]:
 
 def _with_rows(card: Card, entry: Entry) -> Card:
     """The card with the rows it shows below its head: a failure's preview, or the start of an opened result."""
-    if not entry.open:
+    if not entry.open or not entry.text.strip():
         return card
     lines = clean(entry.text).rstrip("\n").split("\n")
-    shown = tuple(lines[: limits.CARD_LINES]) if entry.text.strip() else ()
-    return replace(card, rows=shown, more_lines=max(0, len(lines) - limits.CARD_LINES), open=True)
+    return replace(
+        card, rows=tuple(lines[: limits.CARD_LINES]), more_lines=max(0, len(lines) - limits.CARD_LINES), open=True
+    )
 
 
 def can_open(entry: Entry) -> bool:
@@ -245,10 +246,12 @@ class TranscriptModel:
     ) -> None:
         self.entries: list[Entry] = []
         self.structure = 0
-        """Grows when entries were taken out or put in anywhere but at the end."""
+        """Grows when more than the entries that `apply` names have changed: some were taken out, put in, or folded."""
         self.clock = clock
         self.running: dict[Entry, None] = {}
         """Entries whose rows change as time passes, in order."""
+        self.details = False
+        """Thoughts and results are unfolded, those to come too."""
         self.place: object = None
         """Where a view keeps the reader's place in this session; the model does not look inside."""
         self._subject = subject
@@ -350,9 +353,14 @@ class TranscriptModel:
         """The source of the newest answer; empty when there is none."""
         return next((self.copy_text(e) for e in reversed(self.entries) if e.kind == "answer"), "")
 
-    def last_foldable(self) -> Entry | None:
-        """The newest entry that has something to fold or unfold."""
-        return next((e for e in reversed(self.entries) if can_open(e)), None)
+    def show_details(self, unfolded: bool) -> None:
+        """Unfold all thoughts and results, those to come too, or fold them all."""
+        self.details = unfolded
+        for entry in self.entries:
+            if entry.kind in ("thought", "card") and entry.open != unfolded:
+                entry.open = unfolded
+                entry.touch()
+        self.structure += 1
 
     def copy_text(self, entry: Entry, block: Block | None = None) -> str:
         """The source of one block (with the chunks it was cut into), or of the whole entry."""
@@ -378,6 +386,7 @@ class TranscriptModel:
             size = _GROWING if last.is_live else 0 if last.kind == "card" else len(last.text)
             base = last.base + size + _SLACK
         entry = Entry(id, kind, text, base=base, index=len(self.entries))
+        entry.open = self.details and kind in ("thought", "card")
         self.entries.append(entry)
         return entry
 

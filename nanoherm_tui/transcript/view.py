@@ -25,10 +25,10 @@ from textual.strip import Strip
 
 from agent_core.events import Event, ReasoningDelta, TextDelta
 from nanoherm_tui import compat
-from nanoherm_tui import text as cells
 from nanoherm_tui.i18n import t
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.themes import Look
+from nanoherm_tui.transcript.blocks import Block
 from nanoherm_tui.transcript.layout import Layout, Line
 from nanoherm_tui.transcript.model import Entry, TranscriptModel
 from nanoherm_tui.transcript.render import MARK_AT, RIGHT_MARGIN, TEXT_AT, Moment, Row
@@ -115,7 +115,6 @@ class TranscriptView(ScrollView, can_focus=True):
         self._model = TranscriptModel()
         self._layout_now: Layout | None = None
         self._painted = _Painted()
-        self._welcome: tuple[str, ...] = ()
         self._frame = 0
         self._held = False  # the end is left only while a selection is open
 
@@ -173,10 +172,15 @@ class TranscriptView(ScrollView, can_focus=True):
             layout.configure(self._look, layout.width, anew=True)
             self._sync(everything=True)
 
-    def set_welcome(self, lines: Sequence[str]) -> None:
-        """What an empty transcript shows, the first line in bold. The lines wrap."""
-        self._welcome = tuple(lines)
-        if not self._model.entries:
+    def toggle_details(self) -> None:
+        """Fold or unfold the selected block; without one, all thoughts and tool results, those to come too."""
+        if self.has_focus and self._chosen() is not None:
+            self.action_fold()
+            return
+        self._model.show_details(not self._model.details)
+        layout = self._layout()
+        if layout is not None:
+            layout.update(())
             self._sync(everything=True)
 
     @property
@@ -243,8 +247,6 @@ class TranscriptView(ScrollView, can_focus=True):
         layout.moment = self._moment()
         height = self.size.height
         rows = [line.row for line in layout.window(height)]
-        if not self._model.entries:
-            rows = self._welcome_rows(layout)[:height]
         compat.set_scroll(self, layout.total, layout.top)
         shown = self._painted.rows
         self._painted.rows = rows
@@ -272,19 +274,6 @@ class TranscriptView(ScrollView, can_focus=True):
             self._painted.mark = mark
             self._dirty(self.size.height - 1)
 
-    def _welcome_rows(self, layout: Layout) -> list[Row]:
-        look, width = self._look, layout.width
-        room = max(2, width - TEXT_AT - RIGHT_MARGIN)
-        rows: list[Row] = []
-        for number, line in enumerate(self._welcome):
-            style = look.style("muted") if number else look.style(bold=True)
-            for part in cells.wrap(cells.clean(line), room):
-                used = TEXT_AT + cell_len(part)
-                pad = Segment(" " * max(0, width - used), look.style())
-                segments = [Segment(" " * TEXT_AT, look.style()), Segment(part, style), pad]
-                rows.append(Row(segments, width, part, TEXT_AT, used=used))
-        return rows
-
     def on_mount(self) -> None:
         compat.thin_scrollbar(self, lambda: self._look.mark("thumb"))
 
@@ -307,7 +296,7 @@ class TranscriptView(ScrollView, can_focus=True):
         selection = self.text_selection
         for y in range(crop.y, crop.bottom):
             strip = rows[y].strip if y < len(rows) else Strip.blank(self._width, ground)
-            if layout is not None and y < len(layout.lines) and self._model.entries:
+            if layout is not None and y < len(layout.lines):
                 line = layout.lines[y]
                 if selection is not None:
                     strip = self._with_selection(strip, line, selection)
@@ -382,8 +371,7 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def action_copy_block(self) -> None:
         """Copy the selected block's source: an answer's Markdown, code without its fence, a card's result."""
-        layout = self._layout()
-        chosen = layout.cursor_block() if layout else None
+        chosen = self._chosen()
         if chosen is not None:
             self.post_message(self.CopyRequested(self._model.copy_text(*chosen)))
 
@@ -467,38 +455,31 @@ class TranscriptView(ScrollView, can_focus=True):
     # -- folding and opening --------------------------------------------------------------------------------------
 
     def action_fold(self) -> None:
-        layout = self._layout()
-        chosen = layout.cursor_block() if layout else None
-        if layout is not None and chosen is not None:
-            self._toggle(layout, chosen[0])
+        chosen = self._chosen()
+        if chosen is not None:
+            self._toggle(chosen[0])
 
     def action_open(self) -> None:
         """Show a card in the dock; fold or unfold anything else."""
-        layout = self._layout()
-        chosen = layout.cursor_block() if layout else None
-        if layout is None or chosen is None:
+        chosen = self._chosen()
+        if chosen is None:
             return
         entry = chosen[0]
         if entry.kind == "card":
             self.post_message(self.OpenRequested(entry.id))
         else:
-            self._toggle(layout, entry)
+            self._toggle(entry)
 
-    def toggle_details(self) -> None:
-        """Fold or unfold what the cursor is on; without the keyboard, the newest entry that has details."""
-        if self.has_focus:
-            self.action_fold()
-            return
-        layout, entry = self._layout(), self._model.last_foldable()
-        if layout is not None and entry is not None:
-            self._toggle(layout, entry)
-
-    def _toggle(self, layout: Layout, entry: Entry) -> None:
+    def _toggle(self, entry: Entry) -> None:
         """Fold or unfold; the entry's first row stays where it is."""
-        if not self._model.toggle(entry):
-            return
-        layout.toggled(entry)
-        self._sync()
+        layout = self._layout()
+        if layout is not None and self._model.toggle(entry):
+            layout.toggled(entry)
+            self._sync()
+
+    def _chosen(self) -> tuple[Entry, Block] | None:
+        layout = self._layout()
+        return layout.cursor_block() if layout is not None else None
 
     def on_click(self, event: events.Click) -> None:
         layout = self._layout()
@@ -521,7 +502,7 @@ class TranscriptView(ScrollView, can_focus=True):
         if line.entry.kind == "card" and is_head:
             self.post_message(self.OpenRequested(line.entry.id))
         elif line.entry.kind == "thought" and is_head and event.x >= MARK_AT:
-            self._toggle(layout, line.entry)
+            self._toggle(line.entry)
         self._moved(layout, before)
 
 

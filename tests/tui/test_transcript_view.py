@@ -278,15 +278,23 @@ async def test_a_session_reset_while_hidden_or_shown_is_drawn_from_its_start():
         assert "only this" in shown(view)[0]
 
 
-async def test_an_empty_session_welcomes():
-    async with run() as pilot:
-        view = await staged(pilot)
-        view.set_welcome(["nanoherm-tui", "", "Type a task and press Enter. [/b]"])
+async def test_details_unfold_and_fold_everything_at_once():
+    async with run(size=(80, 100)) as pilot:
+        view = await staged(pilot, conversation(2))
+        before = shown(view)
+        view.toggle_details()
         await pilot.pause()
-        assert shown(view)[:3] == ["    nanoherm-tui", "", "    Type a task and press Enter. [/b]"]
-        view.apply([ev.UserMessage("u", "hi")])
+        unfolded = "\n".join(shown(view))
+        assert unfolded.count("more of it") == 2
+        assert unfolded.count("10 more lines") == 2
+        view.apply([*call_events("late", ok=False, text="", preview=("why",)), ev.ReasoningDelta("one\ntwo")])
+        rows = [row for row in shown(view) if row]
+        assert rows[-4:] == ["    why", "  ⠋ Thinking, 0 s", "    one", "    two"], "what comes later too"
+        view.toggle_details()
+        view.apply([ev.PartialDropped()])
         await pilot.pause()
-        assert shown(view)[0].startswith("  ▐ hi")
+        folded = [row for row in before if row]
+        assert [row for row in shown(view) if row][: len(folded)] == folded
 
 
 async def test_another_theme_draws_everything_anew_in_place():
@@ -321,8 +329,6 @@ async def test_control_bytes_and_markup_reach_no_cell():
         everything = "".join(shown(view))
         assert not [char for char in everything if ord(char) < 32 or 127 <= ord(char) < 160]
         assert everything.count("[b + 1") >= 5
-        view.set_welcome([nasty])
-        await pilot.pause()
 
 
 async def test_twenty_thousand_messages_open_fast_with_no_widget_each():
