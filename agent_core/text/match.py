@@ -28,7 +28,9 @@ How = Literal[
     "escapes",
     "blanks inside lines",
     "indentation and look-alike characters",
-    "similar lines",
+    "some words",
+    "line numbers",
+    "blank lines around it",
 ]
 
 
@@ -75,8 +77,22 @@ def find(text: str, old: str, new: str, every: bool = False) -> Match | NoMatch:
         return NoMatch("empty")
     file = _File(text)
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    found = _climb(file, old, new, every)
+    if found is None:
+        # The quote itself may carry what never was in the file: the numbers read_file shows, blank lines around it.
+        for how, change in _UNWRAPPED:
+            bare_old, bare_new = change(old, new)
+            if bare_old.strip() and bare_old != old and (found := _climb(file, bare_old, bare_new, every)) is not None:
+                return Match(found.spans, how) if isinstance(found, Match) else found
+    return found or NoMatch("missing", _nearest(file, old))
+
+
+def _climb(file: _File, old: str, new: str, every: bool) -> Match | NoMatch | None:
+    """The decision of the first rung on which `old` is found; None when it is on none."""
     for how, rung in _LADDER:
         hits = rung(file, old, new)
+        if how not in ("exact", "escapes"):
+            hits = [hit for hit in hits if not _over_escaped(file.text[hit.start : hit.end], old, new)]
         if not hits:
             continue
         if len(hits) > 1 and not every:
@@ -85,7 +101,41 @@ def find(text: str, old: str, new: str, every: bool = False) -> Match | NoMatch:
         if how == "exact" and file.has_crlf and "\n" in old:
             how = "line ends"
         return Match(tuple(file.span(hit) for hit in _apart(hits)), how)
-    return NoMatch("missing", _nearest(file, old))
+    return None
+
+
+def _over_escaped(there: str, old: str, new: str) -> bool:
+    """Are quotes escaped in `old` and `new` that are not in the file? Then all of `new` would go in spoilt."""
+    return any(quote in old and quote in new and quote not in there for quote in ("\\'", '\\"'))
+
+
+_NUMBERED: Final = re.compile(r"^ *\d+\t", re.MULTILINE)
+
+
+def _without_numbers(old: str, new: str) -> tuple[str, str]:
+    """Both texts without the line numbers that read_file shows, if every line of `old` has one."""
+    lines = _lines_of(old)[0]
+    if not all(_NUMBERED.match(line) for line in lines):
+        return old, new
+    return _NUMBERED.sub("", old), _NUMBERED.sub("", new)
+
+
+def _without_blank_lines(old: str, new: str) -> tuple[str, str]:
+    """Both texts without the blank lines before and after; `new` loses no more than `old`."""
+    while "\n" in old and not old.partition("\n")[0].strip():
+        old = old.partition("\n")[2]
+        first, _, rest = new.partition("\n")
+        new = new if first.strip() else rest
+    while old.endswith("\n"):
+        old = old[:-1].rstrip(" \t")
+        new = new[:-1].rstrip(" \t") if new.endswith("\n") else new
+    return old, new
+
+
+_UNWRAPPED: Final[tuple[tuple[How, Callable[[str, str], tuple[str, str]]], ...]] = (
+    ("line numbers", _without_numbers),
+    ("blank lines around it", _without_blank_lines),
+)
 
 
 def apply(text: str, match: Match) -> str:
@@ -295,8 +345,11 @@ def _look_alikes(file: _File, old: str, new: str) -> list[_Hit]:
 def _keep_glyphs(there: str, old: str, new: str) -> str:
     """`new`, with the file's own characters wherever the edit leaves the text as it was.
 
-    A character that stands for several ("—" for "--") stays when any of them does.
+    A character that stands for several ("—" for "--") stays when any of them does. Where the quote has the
+    typographic characters and the file the plain ones, `new` gets plain ones too.
     """
+    foreign = {char: plain for char, plain in _GLYPHS.items() if char in old and char not in there}
+    new = new.translate(str.maketrans(foreign))
     fold = _fold_glyphs if _fold_glyphs(there).text == _fold_glyphs(old).text else _fold_glyphs_one_dash
     folded, plain = fold(there), fold(old).text
     head = _common_prefix(plain, new)
@@ -427,7 +480,7 @@ _LADDER: Final[tuple[tuple[How, Callable[[_File, str, str], list[_Hit]]], ...]] 
     ("escapes", _escapes),
     ("blanks inside lines", _inner_blanks),
     ("indentation and look-alike characters", _indentation_and_look_alikes),
-    ("similar lines", _similar_lines),
+    ("some words", _similar_lines),
 )
 
 

@@ -49,7 +49,7 @@ def edit(text: str, old: str, new: str, every: bool = False) -> tuple[str, str]:
         ("look-alike characters", "a\u2014b\n", "a-b", "a-c", "a\u2014c\n"),
         ("look-alike characters", "wait\u2026 done\n", "wait... done", "wait... go", "wait\u2026 go\n"),
         ("look-alike characters", "名称：值\n", "名称:值", "名称:新值", "名称：新值\n"),
-        ("look-alike characters", 'x = "a"\n', "x = \u201ca\u201d", 'x = "b"', 'x = "b"\n'),
+        ("look-alike characters", 'x = "a"\n', "x = \u201ca\u201d", "x = \u201cb\u201d", 'x = "b"\n'),
         # Escaped once too often.
         ("escapes", "f:\n\tg()\n", "f:\n\\tg()", "f:\n\\th()", "f:\n\th()\n"),
         ("escapes", "a\nb\n", "a\\nb", "c", "c\n"),
@@ -58,8 +58,13 @@ def edit(text: str, old: str, new: str, every: bool = False) -> tuple[str, str]:
         ("blanks inside lines", "f(a,b)\ng(a,  b)\n", "f(a, b)", "f(b)", "f(b)\ng(a,  b)\n"),
         ("blanks inside lines", "z = f(a,b) + 1\n", "f(a, b)", "f(b)", "z = f(b) + 1\n"),
         ("blanks inside lines", "\tx  =  1\n\ty = 2\n", "x = 1\ny = 2", "x = 1\nz = 2", "\tx = 1\n\tz = 2\n"),
+        # What never was in the file: numbers that read_file shows, blank lines around the quote.
+        ("line numbers", "a\nb\nc\n", "2\tb\n3\tc", "2\tx\n3\tc", "a\nx\nc\n"),
+        ("line numbers", "f:\n\tg()\n", "1\tf:\n2\t\tg()\n", "f:\n\th()\n", "f:\n\th()\n"),
+        ("blank lines around it", "a\nb\nc\n", "\nb\n\n", "\nx\n\n", "a\nx\nc\n"),
+        ("blank lines around it", "a\n\tb\nc\n", "\n    b\n\n", "x", "a\nx\nc\n"),
         # One misquoted line among several that are right.
-        ("similar lines", "def f():\n    a = 1\n    b = 2\n    return a\n",
+        ("some words", "def f():\n    a = 1\n    b = 2\n    return a\n",
          "def f():\n    a = 1\n    b = 3\n    return a", "def f():\n    return 0", "def f():\n    return 0\n"),
     ],
 )  # fmt: skip
@@ -107,11 +112,12 @@ def test_every_place_is_changed_when_all_are_wanted(text, old, new, after, count
         ("class A:\n    b = 1\n    c = 2\n    d = 3\n    pass\n",
          "class A:\n    x = 'u'\n    y = 'v'\n    z = 'w'\n    pass"),
         ("foobar\n", "foo bar"),
+        ("a = 1\nsay('it is')\nsay('ok')\nb = 2\n", "a = 1\nsay(\\'it is\\')\nsay('ok')\nb = 2"),
         ("line\n    x = 1\nline", 'line\n  x = \\"a\\"\nline'),
     ],
 )  # fmt: skip
 def test_what_is_something_else_is_not_found(text, old):
-    found = match.find(text, old, "new")
+    found = match.find(text, old, "new " + old)
     assert isinstance(found, match.NoMatch)
     assert found.reason == "missing"
 
