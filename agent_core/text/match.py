@@ -348,8 +348,8 @@ def _keep_glyphs(there: str, old: str, new: str) -> str:
     A character that stands for several ("—" for "--") stays when any of them does. Where the quote has the
     typographic characters and the file the plain ones, `new` gets plain ones too.
     """
-    foreign = {char: plain for char, plain in _GLYPHS.items() if char in old and char not in there}
-    new = new.translate(str.maketrans(foreign))
+    foreign = {ord(char): plain for char, plain in _GLYPHS.items() if char in old and char not in there}
+    new = new.translate(foreign)
     fold = _fold_glyphs if _fold_glyphs(there).text == _fold_glyphs(old).text else _fold_glyphs_one_dash
     folded, plain = fold(there), fold(old).text
     head = _common_prefix(plain, new)
