@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -82,9 +83,11 @@ def _object(text: str) -> Decoded:
 
 
 def clean(value: Any) -> Any:
-    """`value` with every string in it free of lone surrogates."""
+    """`value` as it can be written: no lone surrogates in its strings, None for numbers that JSON does not have."""
     if isinstance(value, str):
         return clean_surrogates(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if isinstance(value, list):
         return [clean(v) for v in value]
     if isinstance(value, dict):

@@ -16,7 +16,7 @@ from typing import Any
 
 from agent_core.errors import ProviderError, ProviderErrorKind
 from agent_core.llm import retry, text_tools
-from agent_core.llm.arguments import Decoded, decode
+from agent_core.llm.arguments import Decoded, clean, decode
 from agent_core.messages import ToolCall, Usage, clean_surrogates
 from agent_core.ports import Delta, Finish, LlmReply
 
@@ -416,7 +416,7 @@ class ReplyBuilder:
             # Fragments are joined; a name that contains all the earlier ones is a snapshot.
             call.name = name if name.startswith(call.name) else call.name + name
         self.progress += 1
-        return [Delta("tool", call.name)] if call.name != before else []
+        return [Delta("tool", clean_surrogates(call.name))] if call.name != before else []
 
     def _find(self, index: int | None, call_id: str, name: str, arguments: str) -> _Call:
         """The call a fragment belongs to (rule 17): by index, else by id, else the last one; or a new one."""
@@ -488,7 +488,7 @@ class ReplyBuilder:
         if self._sent_back:
             extra["reasoning_content"] = clean_surrogates("".join(self._sent_back))
         if self._details:
-            extra["reasoning_details"] = [_joined(d) for d in self._details]
+            extra["reasoning_details"] = clean([_joined(d) for d in self._details])
         finish: Finish = self._finish or "stop"
         if calls:
             finish = "tool_calls"
@@ -521,7 +521,9 @@ class ReplyBuilder:
             else:
                 decoded.append((call, arguments))
         return (
-            self._with_ids([ToolCall(c.id, self._offered_name(c.name), d.value, d.error, c.extra) for c, d in decoded]),
+            self._with_ids(
+                [ToolCall(c.id, self._offered_name(c.name), d.value, d.error, clean(c.extra)) for c, d in decoded]
+            ),
             dropped,
         )
 

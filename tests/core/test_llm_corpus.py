@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import random
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -86,3 +87,52 @@ def test_any_cut_of_a_reply_gives_the_same_reply(case: str):
         assert outcome([body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]) == whole
     if len(body) < 3000:
         assert outcome([bytes([b]) for b in body]) == whole
+
+
+ODD = [
+    None,
+    0,
+    -1,
+    True,
+    "",
+    "x",
+    "\ud800",
+    "null",
+    10**30,
+    1e308,
+    [],
+    {},
+    [1],
+    [None],
+    {"a": 1},
+    {"text": 5},
+    {"function": 1},
+]
+
+
+def spoilt(value: Any, chance: random.Random) -> Any:
+    """`value` with some of what is in it replaced by what nobody expects there."""
+    if chance.random() < 0.04:
+        return chance.choice(ODD)
+    if isinstance(value, dict):
+        return {k: spoilt(v, chance) for k, v in value.items()}
+    return [spoilt(v, chance) for v in value] if isinstance(value, list) else value
+
+
+def spoilt_line(line: bytes, chance: random.Random) -> bytes:
+    prefix = b"data: " if line.startswith(b"data: ") else b""
+    try:
+        return prefix + json.dumps(spoilt(json.loads(line[len(prefix) :]), chance)).encode()
+    except ValueError:
+        return line
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_comes_there_is_a_reply_or_an_explained_error_and_all_of_it_can_be_written(seed: int):
+    chance = random.Random(seed)
+    for _ in range(20):
+        body = b"\n".join(spoilt_line(line, chance) for line in BODIES[chance.choice(list(BODIES))].split(b"\n"))
+        if chance.random() < 0.3:
+            at = chance.randrange(len(body))
+            body = body[:at] + bytes([chance.randrange(256)]) + body[at + chance.randrange(9) :]
+        json.dumps(outcome([body]), ensure_ascii=False, default=str, allow_nan=False).encode()
