@@ -7,19 +7,11 @@ rules (path, dangerous pattern), the table, the policy, and last whether anybody
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from agent_core.names import EXIT_PLAN, ApprovalPolicy, Mode
 from agent_core.ports import Action, CommandAction, EditAction, NoAction, ReadAction
-
-
-class Hit(Protocol):
-    """What a command check found: the rule's name and what it means."""
-
-    @property
-    def rule(self) -> str: ...
-    @property
-    def text(self) -> str: ...
+from agent_core.safety.hardline import WAY_OUT, Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +32,7 @@ class Verdict:
     rule: str
     """Its name, for the person and the record."""
     text: str
-    """On a refusal, for the model: why, and what to do instead."""
+    """On a refusal, for the model: why, and what to do instead. On a question: what a dangerous command would do."""
 
 
 _Class = Literal["read", "edit", "trusted", "contained", "bare"]
@@ -77,7 +69,7 @@ def decide(
     if isinstance(action, NoAction):
         return _ALLOW
     if hard is not None:
-        return Verdict("refuse", hard.rule, hard.text)
+        return Verdict("refuse", f"hard floor: {hard.rule}", f"Refused: this command {hard.text}. {WAY_OUT}")
     kind = _class_of(action, trusted, situation.sandboxed)
     answer = TABLE[situation.mode][kind]
     if answer == "refuse":
@@ -93,7 +85,7 @@ def decide(
         return _ALLOW if contained else Verdict("refuse", rule, _NEVER_TEXT.format(rule=rule))
     if situation.unattended:
         return Verdict("refuse", rule, _UNATTENDED_TEXT.format(rule=rule))
-    return Verdict("ask", rule, "")
+    return Verdict("ask", rule, danger.text if danger is not None else "")
 
 
 def _class_of(action: ReadAction | EditAction | CommandAction, trusted: bool, sandboxed: bool) -> _Class:
@@ -111,7 +103,7 @@ def _rule_to_ask(kind: _Class, answer: _Answer, situation: Situation, danger: Hi
     if path_rule:
         return path_rule
     if danger is not None:
-        return danger.rule
+        return f"dangerous: {danger.rule}"
     if answer == "ask":
         # In mode ask the mode itself is the reason; elsewhere the command would run if it were contained.
         bare = kind == "bare" and situation.mode != "ask"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import get_args
 
@@ -12,13 +11,8 @@ from agent_core.grants import Grants
 from agent_core.messages import FileDiff
 from agent_core.names import APPROVAL_POLICIES, MODES, ApprovalPolicy, Mode
 from agent_core.ports import CommandAction, EditAction, NoAction, ReadAction
+from agent_core.safety.hardline import WAY_OUT, Hit
 from agent_core.safety.policy import Situation, decide
-
-
-@dataclass(frozen=True)
-class Found:
-    rule: str
-    text: str
 
 
 def edit(*paths: str) -> EditAction:
@@ -35,7 +29,7 @@ ACTIONS = {
     "git": (edit(".git/config"), {"path_verdict": "ask", "path_rule": "protected: runs later"}),
     "trusted": (COMMAND, {"trusted": True}),
     "command": (COMMAND, {}),
-    "danger": (COMMAND, {"danger": Found("dangerous: recursive removal", "")}),
+    "danger": (COMMAND, {"danger": Hit("removal", "removes recursively: rm -r build")}),
 }
 
 
@@ -122,9 +116,11 @@ def test_with_nobody_there_what_would_ask_is_refused_and_named(mode, policy, san
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("granted", [True, False])
 def test_the_hard_floor_is_refused_whatever_else_holds(mode, policy, sandboxed, granted):
-    floor = Found("floor: removes the root", "Run it yourself outside the agent.")
+    floor = Hit("power", "stops the machine: poweroff")
     got = verdict("command", mode, policy, sandboxed, trusted=True, granted=granted, hard=floor)
-    assert (got.verdict, got.rule, got.text) == ("refuse", floor.rule, floor.text)
+    assert (got.verdict, got.rule) == ("refuse", "hard floor: power")
+    assert floor.text in got.text
+    assert WAY_OUT in got.text
 
 
 @pytest.mark.parametrize(("policy", "sandboxed"), MATRIX)
@@ -143,13 +139,17 @@ def test_a_grant_covers_everything_but_what_the_mode_refuses(mode, policy, sandb
         ("edit", "ask", "untrusted", "mode ask"),
         ("command", "ask", "untrusted", "mode ask"),
         ("command", "auto", "untrusted", "no sandbox"),
-        ("danger", "auto", "untrusted", "dangerous: recursive removal"),
+        ("danger", "auto", "untrusted", "dangerous: removal"),
         ("secret", "auto", "untrusted", "protected: secrets"),
         ("trusted", "ask", "always", "policy always"),
     ],
 )
 def test_a_question_names_the_rule_that_asks(name, mode, policy, rule):
     assert verdict(name, mode, policy).rule == rule
+
+
+def test_a_question_about_a_dangerous_command_says_what_it_would_do():
+    assert verdict("danger", "ask").text == "removes recursively: rm -r build"
 
 
 def test_a_refusal_in_plan_mode_tells_the_model_the_way_out():
