@@ -47,6 +47,8 @@ class Preset:
     max_tokens_field: str = "max_tokens"
     stream_options: bool = True
     developer_role: bool = False
+    slashed_models: bool = False
+    """Names of models may have a slash in them, so that what is before it is no provider."""
     strict_tools: bool = False
     """Send `strict: true` with every tool."""
     extra_body: Mapping[str, Any] = field(default_factory=dict)
@@ -86,6 +88,7 @@ _KNOWN = (
         default_model="anthropic/claude-sonnet-4.5",
         key_url="https://openrouter.ai/keys",
         key_path="key",
+        slashed_models=True,
     ),
     Preset(
         "deepseek",
@@ -150,6 +153,7 @@ _KNOWN = (
         default_model="openai/gpt-oss-120b",
         key_url="https://console.groq.com/keys",
         max_tokens_field="max_completion_tokens",
+        slashed_models=True,
     ),
     Preset(
         "together",
@@ -158,6 +162,7 @@ _KNOWN = (
         ("TOGETHER_API_KEY",),
         default_model="openai/gpt-oss-120b",
         key_url="https://api.together.ai/settings/api-keys",
+        slashed_models=True,
     ),
     Preset(
         "xai",
@@ -176,11 +181,37 @@ _KNOWN = (
         id_rule="max40",
         max_tokens_field="max_completion_tokens",
     ),
-    Preset("ollama", "Ollama", "http://127.0.0.1:11434/v1", ("OLLAMA_API_KEY",), needs_key=False, local=True),
-    Preset("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1", ("LMSTUDIO_API_KEY",), needs_key=False, local=True),
-    Preset("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1", ("LLAMACPP_API_KEY",), needs_key=False, local=True),
-    Preset("vllm", "vLLM", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), needs_key=False, local=True),
-    Preset("custom", "Custom server", needs_key=False),
+    Preset(
+        "ollama",
+        "Ollama",
+        "http://127.0.0.1:11434/v1",
+        ("OLLAMA_API_KEY",),
+        needs_key=False,
+        local=True,
+        slashed_models=True,
+    ),
+    Preset(
+        "lmstudio",
+        "LM Studio",
+        "http://127.0.0.1:1234/v1",
+        ("LMSTUDIO_API_KEY",),
+        needs_key=False,
+        local=True,
+        slashed_models=True,
+    ),
+    Preset(
+        "llamacpp",
+        "llama.cpp",
+        "http://127.0.0.1:8080/v1",
+        ("LLAMACPP_API_KEY",),
+        needs_key=False,
+        local=True,
+        slashed_models=True,
+    ),
+    Preset(
+        "vllm", "vLLM", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), needs_key=False, local=True, slashed_models=True
+    ),
+    Preset("custom", "Custom server", needs_key=False, slashed_models=True),
 )
 
 PRESETS: Mapping[str, Preset] = MappingProxyType({p.name: p for p in _KNOWN})
@@ -258,23 +289,8 @@ def resolve(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[st
     address only (LLM-29). Raises ConfigError "no_provider", "unknown_provider", "no_key", "no_model", "bad_base_url",
     "bad_key".
     """
-    lookup = {**{k: v for k, v in dotenv.items() if v.strip()}, **{k: v for k, v in env.items() if v.strip()}}
-    model = (options.model or lookup.get(ENV_MODEL, "")).strip()
-    base_url = (options.base_url or lookup.get(ENV_BASE_URL, "")).strip()
-    name = options.provider.strip().lower()
-    if name in ("", "auto", "default"):
-        name = ""
-        if not base_url:  # models on a server of one's own often have a slash in their names
-            name, model = _split(model, options)
-    elif model.lower().startswith(name + "/"):
-        model = model[len(name) + 1 :]
-
-    if name:
-        preset = _preset(name, options)
-    elif base_url:
-        preset = _by_address(base_url, options)
-    else:
-        preset = _by_what_is_set(options, lookup)
+    lookup = {k: v.strip() for place in (dotenv, env) for k, v in place.items() if v.strip()}
+    preset, model, base_url, options = _chosen(options, lookup)
     own_url = str(
         _configured(preset.name, options).get("base_url") or lookup.get(preset.base_url_env) or preset.base_url
     )
@@ -298,11 +314,6 @@ def resolve(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[st
             provider=preset.name,
         )
     return Endpoint(preset.name, preset.label, address, model, key, preset)
-
-
-def split_model(text: str, providers: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[str, str]:
-    """`provider/model` as (provider, model); ("", text) when what is before the slash is no provider."""
-    return _split(text, ProviderOptions(providers=providers or {}))
 
 
 def known(name: str) -> Preset | None:
@@ -359,6 +370,29 @@ def _split(model: str, options: ProviderOptions) -> tuple[str, str]:
     if slash and rest and (head in options.providers or known(head)):
         return head.lower() if head not in options.providers else head, rest
     return "", model
+
+
+def _chosen(options: ProviderOptions, lookup: Mapping[str, str]) -> tuple[Preset, str, str, ProviderOptions]:
+    """Who is asked, which model, at which address if one was given, and the options that still apply to them."""
+    model = (options.model or lookup.get(ENV_MODEL, "")).strip()
+    base_url = (options.base_url or lookup.get(ENV_BASE_URL, "")).strip()
+    named = options.provider.strip().lower()
+    head, rest = _split(model, options)
+    if named in ("", "auto", "default"):
+        if base_url:  # models on a server of one's own often have a slash in their names
+            return _by_address(base_url, options), model, base_url, options
+        return (
+            (_preset(head, options), rest, "", options)
+            if head
+            else (_by_what_is_set(options, lookup), model, "", options)
+        )
+    preset = _preset(named, options)
+    if head and _preset(head, options).name == preset.name:
+        model = rest
+    elif head and not preset.slashed_models:
+        # Another provider for this model: the address and the key of the configured one are not for it.
+        return _preset(head, options), rest, "", replace(options, base_url="", api_key_env="")
+    return preset, model, base_url, options
 
 
 def _configured(name: str, options: ProviderOptions) -> Mapping[str, Any]:

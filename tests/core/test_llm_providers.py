@@ -18,6 +18,7 @@ from tests.fakes.raw_server import json_reply, raw_server, read_request
 
 OPENAI = {"OPENAI_API_KEY": "k-openai"}
 LOCAL = "http://127.0.0.1:9999/v1"
+QWEN = PRESETS["dashscope"].base_url
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ LOCAL = "http://127.0.0.1:9999/v1"
         ({"provider": "openai", "model": "m"}, OPENAI, "openai", "m", "https://api.openai.com/v1", "k-openai"),
         ({"model": "openai/m"}, OPENAI, "openai", "m", "https://api.openai.com/v1", "k-openai"),
         ({"provider": "openai", "model": "openai/m"}, OPENAI, "openai", "m", "https://api.openai.com/v1", "k-openai"),
-        ({"model": "qwen/m"}, {"DASHSCOPE_API_KEY": "k"}, "dashscope", "m", PRESETS["dashscope"].base_url, "k"),
+        ({"model": "qwen/m"}, {"DASHSCOPE_API_KEY": "k"}, "dashscope", "m", QWEN, "k"),
         (
             {"provider": "openrouter", "model": "openai/m"},
             {**OPENAI, "OPENROUTER_API_KEY": "k"},
@@ -49,6 +50,16 @@ LOCAL = "http://127.0.0.1:9999/v1"
             "https://openrouter.ai/api/v1",
             "k",
         ),
+        (
+            {"provider": "openai", "model": "deepseek/m", "base_url": LOCAL, "api_key_env": "WORK_KEY"},
+            {"WORK_KEY": "w", "DEEPSEEK_API_KEY": "d"},
+            "deepseek",
+            "m",
+            "https://api.deepseek.com/v1",
+            "d",
+        ),
+        ({"provider": "qwen", "model": "dashscope/m"}, {"DASHSCOPE_API_KEY": "k"}, "dashscope", "m", QWEN, "k"),
+        ({"provider": "ollama", "model": "qwen/m"}, {}, "ollama", "qwen/m", "http://127.0.0.1:11434/v1", None),
         ({"provider": "ollama", "model": "m"}, {}, "ollama", "m", "http://127.0.0.1:11434/v1", None),
         # the variables of the server's own tools
         ({"model": "m"}, {**OPENAI, "OPENAI_BASE_URL": LOCAL}, "openai", "m", LOCAL, "k-openai"),
