@@ -7,7 +7,6 @@ are Rich's, because they are what Textual lays out by.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final, Literal
 
 from rich.cells import cell_len, split_graphemes
@@ -224,7 +223,6 @@ def _least_bad(text: str, marks: list[tuple[int, int, int]], first: int, index: 
     return index
 
 
-@lru_cache(maxsize=256)
 def _graphemes(text: str) -> list[tuple[int, int, int]]:
     return split_graphemes(text)[0]
 

@@ -89,6 +89,7 @@ class Layout:
         self.stats = Stats()
         self._anchor = Place(0, 0, 0)
         self._cache: OrderedDict[tuple[Entry, int], _Drawn] = OrderedDict()
+        self._cached_rows = 0
         self._measured: list[_Measured | None] = []
         self._versions: list[int] = []
         self._heights = Heights()
@@ -132,6 +133,7 @@ class Layout:
         nothing_new = not self.new_rows
         self.look, self.width = look, width
         self._cache.clear()
+        self._cached_rows = 0
         if not same_heights:
             self._measured = [None] * len(self._measured)
             self._heights = Heights(self._estimates())
@@ -425,10 +427,13 @@ class Layout:
         elif rows and block.join == "":
             rows[0].join = ""
         self.stats.renders[entry.id, block.key] += 1
+        if drawn is not None:
+            self._cached_rows -= len(drawn.rows)
+        self._cached_rows += len(rows)
         self._cache[key] = _Drawn(block, gap, rows)
         self._cache.move_to_end(key)
-        while len(self._cache) > limits.ROW_CACHE_BLOCKS:
-            self._cache.popitem(last=False)
+        while self._cached_rows > limits.ROW_CACHE and len(self._cache) > 1:
+            self._cached_rows -= len(self._cache.popitem(last=False)[1].rows)
         self._set_height(index, number, len(rows))
         return rows
 
@@ -520,7 +525,7 @@ class Layout:
         if self._cache:
             alive = set(entries)
             for key in [key for key in self._cache if key[0] not in alive]:
-                del self._cache[key]
+                self._cached_rows -= len(self._cache.pop(key).rows)
         if (
             anchor_entry is not None
             and anchor_entry.index < len(entries)

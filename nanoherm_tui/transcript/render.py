@@ -217,10 +217,8 @@ def _prose(block: Prose, width: int, look: Look) -> list[Row]:
             indent = piece.indent if cell_len(piece.indent) <= _text_width(width) // 2 else ""
             rows += _code(piece.text, piece.lang, width, look, lang=piece.lang, lead=indent)
         elif isinstance(piece, markdown.Table):
-            columns = piece
-            if block.head:
-                columns = _first_table(block.head) or piece
-            rows += _table(piece, columns, width, look, inks, with_header=not block.head)
+            natural = _head_widths(block.head) if block.head else _natural_widths(piece)
+            rows += _table(piece, natural, width, look, inks, with_header=not block.head)
         else:
             body = [("   ".join([sym("bullet")] * 3), look.style("muted"))]
             rows.append(_row(width, look, [(margin, ground)], body))
@@ -237,10 +235,10 @@ def _table_head(head: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _first_table(head: str) -> markdown.Table | None:
-    """The table whose later rows are drawn in its columns."""
+def _head_widths(head: str) -> tuple[int, ...]:
+    """What the columns of a table want by its first part, for the parts that follow."""
     pieces = markdown.parse(head, bullet=" ", quote=" ")
-    return next((piece for piece in pieces if isinstance(piece, markdown.Table)), None)
+    return next((_natural_widths(piece) for piece in pieces if isinstance(piece, markdown.Table)), ())
 
 
 Cell = tuple[markdown.Span, ...]
@@ -250,7 +248,6 @@ def _plain(cell: Cell) -> str:
     return "".join(text for text, _ in cell)
 
 
-@lru_cache(maxsize=64)
 def _natural_widths(table: markdown.Table) -> tuple[int, ...]:
     columns = len(table.header)
     return tuple(
@@ -281,7 +278,7 @@ def _column_widths(natural: Sequence[int], room: int) -> list[int] | None:
 
 def _table(
     table: markdown.Table,
-    columns: markdown.Table,
+    natural: Sequence[int],
     width: int,
     look: Look,
     inks: dict[int, Style],
@@ -290,7 +287,7 @@ def _table(
 ) -> list[Row]:
     lead: list[Ink] = _prefix(" " * TEXT_AT + table.indent, look)
     room = _text_width(width) - cell_len(table.indent)
-    widths = _column_widths(_natural_widths(columns), room)
+    widths = _column_widths(natural, room)
     if widths is None:
         return _stacked(table, width, look, inks)
     rows: list[Row] = []
@@ -299,9 +296,9 @@ def _table(
             tuple((text, markdown.STRONG | (bits & markdown.CODE)) for text, bits in cell) for cell in table.header
         ]
         under = {b: look.style("code" if b & markdown.CODE else "muted", bold=True, underline=True) for b in inks}
-        rows += _table_row(header, widths, columns.aligns, width, look, lead, under)
+        rows += _table_row(header, widths, table.aligns, width, look, lead, under)
     for row in table.rows:
-        rows += _table_row(row, widths, columns.aligns, width, look, lead, inks)
+        rows += _table_row(row, widths, table.aligns, width, look, lead, inks)
     return rows
 
 

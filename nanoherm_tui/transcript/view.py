@@ -425,6 +425,14 @@ class TranscriptView(ScrollView, can_focus=True):
             layout.go_to_row(round(y))
             self._sync()
 
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Textual scrolls by itself while text is dragged over the edge; our own moves are set silently."""
+        layout = self._layout()
+        rows = round(new_value) - round(old_value)
+        if layout is not None and rows and self.text_selection is not None:
+            layout.scroll(rows)
+            self._sync()
+
     def on_scroll_to(self, message: ScrollTo) -> None:
         """The scrollbar's thumb is dragged."""
         message.stop()

@@ -237,6 +237,26 @@ async def test_a_selection_stays_on_its_words_while_text_arrives_and_the_window_
         assert pilot.app.screen.get_selected_text() == text
 
 
+async def test_dragging_over_the_edge_scrolls_and_selects_on():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(30))
+        await pilot.press("g")
+        await pilot.mouse_down("TranscriptView", offset=(4, 2))
+        for y in (12, 22):
+            moved = events.MouseMove(None, 30, y, 0, 10, 1, False, False, False, screen_x=30, screen_y=y)
+            pilot.app.screen._forward_event(moved)  # Pilot's own moves tell no distance, so they never scroll
+            await pilot.pause()
+        for _ in range(100):
+            await pilot.pause(0.02)
+            if view.scroll_y >= 10:
+                break
+        await pilot.mouse_up("TranscriptView", offset=(30, 23))
+        selected = pilot.app.screen.get_selected_text()
+        assert view.scroll_y >= 10
+        assert selected.count("\n") > 22, "more than the screen holds"
+        assert selected.startswith("Thought")
+
+
 async def test_when_the_selection_is_gone_the_end_is_followed_again():
     async with run() as pilot:
         view = await staged(pilot, conversation(10))
