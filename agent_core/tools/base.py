@@ -94,6 +94,13 @@ def path_verdict(verdict: PathVerdict) -> dict[str, Any]:
     return {"path_verdict": "ask" if verdict.verdict == "ask" else "allow", "path_rule": verdict.rule}
 
 
+def search_verdict(verdict: PathVerdict, ctx: ToolContext) -> dict[str, Any]:
+    """As `path_verdict`, for a search of everything below: a whole home or the whole machine is asked about first."""
+    if verdict.verdict == "allow" and (ctx.home.resolve().is_relative_to(verdict.path) and verdict.path.is_dir()):
+        return {"path_verdict": "ask", "path_rule": "searches a whole home folder or more"}
+    return path_verdict(verdict)
+
+
 @dataclass(frozen=True, slots=True)
 class TextFile:
     """A text file as it is now."""

@@ -76,7 +76,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     )
     if request.glob:
         compiled(request.glob)
-    return Prepared(ReadAction(verdict.shown), lambda: _run(request, ctx), **base.path_verdict(verdict))
+    return Prepared(ReadAction(verdict.shown), lambda: _run(request, ctx), **base.search_verdict(verdict, ctx))
 
 
 def _run(request: _Request, ctx: ToolContext) -> ToolOutput:
@@ -108,12 +108,13 @@ def _candidates(request: _Request, root: Path, ctx: ToolContext, skipped: _Skipp
     only = compiled(request.glob) if request.glob else None
     walk = Walk(str(root), ctx.cancel, ignored=request.ignored)
     rules = base.rules(ctx)
+    prefix = f"{str(root).rstrip('/')}/"
 
     def readable() -> Iterator[str]:
         for file in walk:
             if "\n" in file or (only is not None and not only.fullmatch(file)):
                 continue
-            if may_read_found(f"{str(root).rstrip('/')}/{file}", rules):
+            if may_read_found(prefix + file, rules):
                 yield file
             else:
                 skipped.protected += 1
@@ -123,9 +124,10 @@ def _candidates(request: _Request, root: Path, ctx: ToolContext, skipped: _Skipp
 
 
 def _small(files: Iterator[str] | Sequence[str], root: Path, skipped: _Skipped) -> Iterator[str]:
+    prefix = f"{str(root).rstrip('/')}/"
     for file in files:
         try:
-            size = os.lstat(root / file).st_size
+            size = os.lstat(prefix + file).st_size
         except OSError:  # gone since it was seen
             continue
         if size <= limits.GREP_FILE:

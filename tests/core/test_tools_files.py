@@ -391,6 +391,15 @@ def test_a_hostile_pattern_takes_no_time(ctx, ws):
     assert call(ctx, "glob", pattern="*a" * 60 + "b").text == "No file matches."
 
 
+def test_a_whole_home_is_asked_about_before_it_is_searched(tmp_path):
+    for workspace, verdict in ((tmp_path, "ask"), (tmp_path / "home", "ask"), (tmp_path / "home/project", "allow")):
+        workspace.mkdir(parents=True, exist_ok=True)
+        ctx = context(tmp_path, workspace=workspace)
+        assert prepare(ctx, "glob", pattern="*").path_verdict == verdict
+        assert prepare(ctx, "grep", pattern="x").path_verdict == verdict
+        assert prepare(ctx, "list_dir").path_verdict == "allow"
+
+
 # -- all of them --------------------------------------------------------------------------------------------------
 
 
