@@ -74,9 +74,10 @@ class Redactor:
                 if waits and len(self._text) - start <= limits.REDACT_HELD:
                     end = min(end, max(start, self._given))
         given = _replaced(self._text, spans, self._given, end)
-        drop = max(0, end - limits.REDACT_WORD)
-        # Context begins at a line, so that a cut name or URL is not taken for another one.
-        drop = self._text.rfind("\n", 0, drop) + 1
+        # Context begins at a line where that is near, so that a cut name or URL is not taken for another one.
+        keep = max(0, end - limits.REDACT_WORD)
+        line = self._text.rfind("\n", 0, keep) + 1
+        drop = line if keep - line <= limits.REDACT_WORD else keep
         self._text = self._text[drop:]
         self._given = end - drop
         return given
