@@ -77,16 +77,19 @@ def fuzzy(query: str, text: str) -> tuple[float, frozenset[int]] | None:
     """
     score = 0.0
     marks: set[int] = set()
-    low = text.lower()
-    if len(low) != len(text):  # a letter whose small form is longer; positions would not hold
-        low = text
-    for word in query.lower().split():
+    low = _small(text)
+    for word in _small(query).split():
         found = _word(word, low)
         if found is None:
             return None
         score += found[0]
         marks |= found[1]
     return score, frozenset(marks)
+
+
+def _small(text: str) -> str:
+    """`text` in small letters, each character still at its place."""
+    return "".join(small if len(small := character.lower()) == 1 else character for character in text)
 
 
 def _word(word: str, low: str) -> tuple[float, set[int]] | None:
@@ -114,7 +117,7 @@ def _letters(word: str, low: str) -> tuple[float, set[int]] | None:
             start = low.find(letter, start + 1)
         # A far word's start is only taken when the rest can still follow it.
         place = start if start >= 0 and _follows(word[len(marks) + 1 :], low, start + 1) else plain
-        score += 4 if _starts_word(low, place) else 3 if marks and place == marks[-1] + 1 else 1
+        score += 11 if _starts_word(low, place) else 3 if marks and place == marks[-1] + 1 else 1
         marks.append(place)
         at = place + 1
     return score - (marks[-1] - marks[0]) * 0.05, set(marks)
@@ -175,6 +178,13 @@ class PaletteList(Painted):
 
     DEFAULT_CSS = "PaletteList { height: 1fr; }"
 
+    class Picked(Message):
+        """A row was clicked."""
+
+        def __init__(self, item: PaletteItem) -> None:
+            super().__init__()
+            self.item = item
+
     def __init__(self) -> None:
         super().__init__(id="palette-list")
         self._lines: list[Hit | str] = []  # a heading, "" for a blank row, or a hit
@@ -220,10 +230,12 @@ class PaletteList(Painted):
             self.at = (self.at + step) % (last + 1) if wraps else max(0, min(self.at + step, last))
             self.refresh()
 
-    def item_at(self, y: int) -> PaletteItem | None:
-        """The item drawn in row `y` of the widget."""
-        line = self._lines[self._top + y] if 0 <= self._top + y < len(self._lines) else None
-        return line.item if isinstance(line, Hit) else None
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        index = self._top + event.y
+        line = self._lines[index] if index < len(self._lines) else None
+        if isinstance(line, Hit):
+            self.post_message(self.Picked(line.item))
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
@@ -382,12 +394,9 @@ class PaletteScreen(Overlay[str | None]):
             self.post_message(self.Previewed(None))
         self.dismiss(None)
 
-    def on_click(self, event: events.Click) -> None:
-        if event.widget is self._list:
-            event.stop()
-            item = self._list.item_at(event.y)
-            if item is not None:
-                self.dismiss(item.id)
+    def on_palette_list_picked(self, message: PaletteList.Picked) -> None:
+        message.stop()
+        self.dismiss(message.item.id)
 
     def on_mouse_scroll_down(self) -> None:
         self._list.move(1)

@@ -1,0 +1,515 @@
+"""The approval panel: what it shows, which keys answer, and that nothing else does."""
+
+import time
+
+import pytest
+from rich.cells import cell_len
+from textual import events
+
+from agent_core.messages import FileDiff
+from agent_core.ports import Question
+from nanoherm_tui import limits
+from nanoherm_tui.i18n import set_language
+from nanoherm_tui.keymap import load_keymap
+from nanoherm_tui.overlays.approval import Arming, question_rows, time_left, visible, wrap_exact
+from tests.tui.composer_app import ComposerApp, command_question
+from tests.tui.test_composer import rows
+
+ARMED = limits.APPROVAL_ARM + 0.25
+ALONE = limits.APPROVAL_ALONE + 0.1
+
+
+def text_of(app):
+    return "\n".join(rows(app))
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """The panel arms almost at once: for tests about what comes after."""
+    monkeypatch.setattr(limits, "APPROVAL_ARM", 0.05)
+
+
+async def armed(pilot):
+    """Wait until a letter would answer."""
+    deadline = time.monotonic() + 10
+    while not pilot.app.panel.armed:
+        assert time.monotonic() < deadline
+        await pilot.pause(0.05)
+    await pilot.pause(0.15)
+
+
+async def answer(pilot, *keys):
+    await armed(pilot)
+    await pilot.press(*keys)
+    await pilot.pause(ALONE)
+
+
+# -- arming, with a clock of our own ------------------------------------------------------------------------------
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("happened", "draft_empty", "armed"),
+    [
+        ([], True, False),
+        ([0.499], True, False),
+        ([0.5], True, True),
+        ([0.5], False, False),
+        ([0.4, "key", 0.4], True, False),
+        ([0.4, "key", 0.5], True, True),
+        ([0.6, "key"], True, False),
+        ([0.6, "asked"], True, False),
+        ([0.6, "asked", 0.5], True, True),
+        (["explicit"], True, True),
+        (["explicit", "key"], False, True),
+        (["explicit", "asked"], True, False),
+    ],
+)
+def test_a_letter_answers_after_half_a_second_without_keys_or_when_the_panel_was_gone_to(happened, draft_empty, armed):
+    clock = Clock()
+    arming = Arming(clock)
+    arming.asked()
+    for what in happened:
+        if isinstance(what, float):
+            clock.now += what
+        elif what == "explicit":
+            arming.explicit = True
+        else:
+            getattr(arming, what)()
+    assert arming.armed(draft_empty=draft_empty) is armed
+
+
+# -- answering ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("key", "answered"), [("y", "answer:once"), ("a", "answer:session")])
+@pytest.mark.usefixtures("at_once")
+async def test_a_lone_letter_answers_once_the_panel_is_armed(key, answered):
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask()
+        await answer(pilot, key)
+        assert app.posted == [(answered, "")]
+        assert not app.panel.display
+        assert app.composer.is_empty
+
+
+async def test_a_letter_before_the_panel_is_armed_is_text():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask()
+        await pilot.press("y", "a", "n", "e", "enter")
+        await pilot.pause(ALONE)
+        assert app.posted == [("send", "yane")]
+        assert app.panel.waiting == 1
+
+
+async def test_twenty_keys_a_second_answer_nothing_and_all_of_them_are_text():
+    typed = "yes a ya n e y"
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        for index, character in enumerate(typed * 2):
+            if index == 5:
+                app.ask()
+            app.post_message(events.Key("enter" if index == len(typed) else character, character))
+            await pilot.pause(0.05)
+        await pilot.pause(ARMED)
+        sent = [words for how, words in app.posted if how == "send"]
+        assert [how for how, _ in app.posted] == ["send"]
+        assert sent[0] + app.composer.text == typed + typed[1:]
+
+
+async def test_with_a_draft_open_letters_are_text_however_long_the_pause():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("h", "i")
+        app.ask()
+        await pilot.pause(ARMED)
+        assert not app.panel.armed
+        assert "F6 to answer" in text_of(app)
+        await pilot.press("y")
+        await pilot.pause(ALONE)
+        assert app.posted == []
+        assert app.composer.text == "hiy"
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_letter_that_begins_a_word_is_text():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask()
+        await armed(pilot)
+        for character in "yes":
+            app.post_message(events.Key(character, character))
+        await pilot.pause(ALONE)
+        assert app.posted == []
+        assert app.composer.text == "yes"
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_the_letter_and_enter_by_habit_is_that_letter():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask()
+        await armed(pilot)
+        app.post_message(events.Key("y", "y"))
+        await pilot.pause(0.03)
+        app.post_message(events.Key("enter", "\r"))
+        await pilot.pause(ALONE)
+        assert app.posted == [("answer:once", "")]
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_the_letter_and_enter_in_one_read_are_text():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask()
+        await armed(pilot)
+        letter, enter = events.Key("y", "y"), events.Key("enter", "\r")
+        enter.time = letter.time
+        app.post_message(letter)
+        app.post_message(enter)
+        await pilot.pause(ALONE)
+        assert app.posted == [("send", "y")]
+        assert app.panel.waiting == 1
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_no_other_key_answers():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask()
+        for key in ("enter", "space", "o", "Y", "ctrl+j", "1", "w"):
+            app.composer.clear_to_history()
+            await answer(pilot, key)
+            assert app.panel.waiting == 1
+        app.panel.focus()
+        await pilot.press("enter", "space", "o", "Y", "ctrl+j", "1", "w", "enter")
+        assert app.panel.waiting == 1
+        assert app.posted == []
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_paste_is_text_even_with_the_panel_focused():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask()
+        await armed(pilot)
+        app.panel.focus()
+        await pilot.pause()
+        app.post_message(events.Paste("y\na\n"))
+        await pilot.pause(ALONE)
+        assert app.posted == []
+        assert app.composer.text == "y\na\n"
+
+
+async def test_going_to_the_panel_by_a_key_arms_it_at_once_even_with_a_draft():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("d")
+        app.ask()
+        app.panel.focus()  # what F6 and a click do
+        await pilot.pause()
+        assert app.panel.armed
+        await pilot.press("y")
+        assert app.posted == [("answer:once", "")]
+        assert app.composer.text == "d"
+        assert app.composer.holds_focus
+
+
+async def test_tab_goes_to_the_panel_only_without_a_draft():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.composer.set_state("asking")
+        app.ask()
+        await pilot.press("d", "tab")
+        assert app.posted == [("queue", "d")]
+        await pilot.press("tab")
+        assert app.panel.has_focus
+        await pilot.press("escape")
+        assert app.composer.holds_focus
+        assert app.panel.waiting == 1
+
+
+async def test_the_next_question_is_not_answered_by_what_was_meant_for_the_one_before():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        first, _second = app.ask(), app.ask(command_question("rm -rf build"))
+        await pilot.pause(0.15)
+        assert "1 of 2" in text_of(app)
+        await answer(pilot, "y")
+        await pilot.press("y")
+        await pilot.pause(ALONE)
+        assert [how for how, _ in app.posted] == ["answer:once"]
+        assert app.composer.text == "y"
+        assert app.panel.current.command == "rm -rf build"
+        app.panel.close(first.id)  # already gone: no error
+        assert app.panel.waiting == 1
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_what_is_not_offered_does_not_answer():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask(command_question(decisions=("once", "refuse")))
+        await armed(pilot)
+        assert "this session" not in text_of(app)
+        await answer(pilot, "a")
+        assert app.posted == []
+        assert app.composer.text == "a"
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_remapped_answer_works_and_is_shown():
+    keymap, problems = load_keymap({"allow_once": "1"})
+    assert problems == []
+    app = ComposerApp(keymap=keymap)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask()
+        await armed(pilot)
+        assert "1 once" in text_of(app)
+        await answer(pilot, "1")
+        assert app.posted == [("answer:once", "")]
+
+
+# -- refusing, editing, replying ----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_refusal_may_carry_words():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask()
+        await answer(pilot, "n")
+        assert app.posted == []
+        await pilot.press(*"no 不", "enter")
+        assert app.posted == [("answer:refuse", "no 不")]
+        assert app.composer.holds_focus
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_refusal_may_be_silent_and_esc_takes_it_back():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask()
+        await answer(pilot, "n")
+        await pilot.press("escape")
+        assert app.panel.waiting == 1
+        assert app.composer.holds_focus
+        await answer(pilot, "n", "enter")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.posted == [("answer:refuse", "")]
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_command_can_be_edited_and_only_its_own_key_runs_it():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask(command_question("pytest"))
+        await answer(pilot, "e")
+        await pilot.press("space", "minus", "q", "enter", "ctrl+j", "y")
+        await pilot.pause(ALONE)
+        assert app.posted == []
+        await pilot.press("backspace", "backspace", "backspace", "ctrl+y")
+        assert app.posted == [("answer:once", "pytest -q")]
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_an_edit_that_changes_nothing_is_the_command_itself_and_an_empty_one_runs_nothing():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask(command_question("ls"))
+        await answer(pilot, "e")
+        await pilot.press("backspace", "backspace", "ctrl+y")
+        assert app.panel.waiting == 1
+        await pilot.press("l", "s", "ctrl+y")
+        assert app.posted == [("answer:once", "")]
+
+
+def asking(*choices):
+    return Question("ask_user", "A question", text="Which one?", choices=choices, decisions=("once", "refuse"))
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_question_is_answered_by_number_by_arrow_or_in_own_words():
+    cases = [
+        ("2", "second"),
+        (["down"], "first"),
+        (["up"], "second"),
+        (["down", "down"], "second"),
+        ("8080", "8080"),
+        ("own 词", "own 词"),
+    ]
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        for keys, _ in cases:
+            app.ask(asking("first", "second"))
+            await armed(pilot)
+            await pilot.press("enter")  # nothing is marked: nothing is answered
+            assert app.panel.waiting == 1
+            await pilot.press(*keys, "enter")
+            assert app.panel.waiting == 0
+            assert app.composer.holds_focus
+        assert app.posted == [("answer:once", words) for _, words in cases]
+
+
+async def test_a_question_does_not_take_the_keyboard_from_a_draft_or_after_esc():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("d")
+        app.ask(asking())
+        await pilot.pause(ARMED)
+        assert app.composer.holds_focus
+        await pilot.press("backspace")
+        await pilot.pause(ARMED)
+        assert not app.composer.holds_focus
+        await pilot.press("escape")
+        await pilot.pause(ARMED)
+        assert app.composer.holds_focus
+        assert app.panel.waiting == 1
+
+
+# -- what is shown ------------------------------------------------------------------------------------------------
+
+
+async def test_everything_about_a_command_is_shown():
+    app = ComposerApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.ask(command_question("rm -rf build", rule="dangerous: recursive removal"), seconds=299)
+        await pilot.pause(0.15)
+        shown = text_of(app)
+        for words in ("Run this command?", "rm -rf build", "/home/me/ledger", "dangerous: recursive removal"):
+            assert words in shown
+        assert "this exact command, in this folder" in shown
+        assert "4:5" in shown
+        assert "pause typing to answer" in shown
+        keys = app.panel.query_one("ApprovalKeys")
+        muted = app.look.style("muted", "surface")
+        assert {s.style for s in keys.render_line(0) if s.text == "y"} == {muted}
+        await armed(pilot)
+        assert "pause typing" not in text_of(app)
+        assert {s.style for s in keys.render_line(0) if s.text == "y"} == {
+            app.look.style("accent", "surface", bold=True)
+        }
+
+
+async def test_arming_moves_nothing():
+    app = ComposerApp()
+    async with app.run_test(size=(60, 24)) as pilot:
+        app.ask()
+        await pilot.pause(0.15)
+        before = [(w.region, type(w).__name__) for w in app.panel.query("*")]
+        await armed(pilot)
+        assert [(w.region, type(w).__name__) for w in app.panel.query("*")] == before
+
+
+async def test_files_are_shown_with_what_changes():
+    diffs = (FileDiff("src/dates.py", (), 7, 4), FileDiff("tests/[b]x.py", (), 8, 0, "create"))
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask(Question("edit", "Change 2 files", rule="mode ask", diffs=diffs, grant="every change"))
+        await pilot.pause(0.15)
+        shown = text_of(app)
+        assert "Change 2 files?" in shown
+        assert "src/dates.py  +7 −4" in shown
+        assert "tests/[b]x.py  +8 −0" in shown
+        assert "e edit first" not in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain 中文 é 👩‍💻 e\u0301", "plain 中文 é 👩\\u200d💻 e\u0301"),
+        ("a\x1b[2Jb\x07\x00\rc\x9b", "a\\x1b[2Jb\\x07\\x00\\x0dc\\x9b"),
+        ("rm \u202egpj.exe\u2066 \u200b\ufeff", "rm \\u202egpj.exe\\u2066 \\u200b\\ufeff"),
+        ("tab\there\u00a0nbsp\u2028line", "tab\\there\\xa0nbsp\\u2028line"),
+        ("\U000e0041tag \ud83d half", "\\U000e0041tag \\ud83d half"),
+        ("two\nlines", "two\nlines"),
+    ],
+)
+def test_what_does_not_show_itself_is_written_out(text, shown):
+    assert visible(text) == shown
+
+
+@pytest.mark.parametrize("cells", [4, 11, 40, 80])
+@pytest.mark.parametrize(
+    "line", ["", "x" * 500, "echo 你好，世界 " * 30, "a --long=option,with,commas " * 20, "  indented"]
+)
+def test_a_wrapped_command_leaves_nothing_out(line, cells):
+    wrapped = wrap_exact(line, cells)
+    assert all(cell_len(r) <= max(cells, 4) for r in wrapped)
+    hang = min(4, max(cells, 4) // 4)
+    assert wrapped[0] + "".join(r[hang:] for r in wrapped[1:]) == line
+
+
+async def test_a_long_command_scrolls_to_its_end_and_says_that_there_is_more():
+    lines = [f"step {n} --with 'an argument'" for n in range(60)]
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask(command_question("\n".join(lines)))
+        await pilot.pause(0.3)
+        assert "more rows" in text_of(app)
+        seen = text_of(app)
+        app.panel.focus()
+        for _ in range(12):
+            await pilot.press("pagedown")
+            seen += text_of(app)
+        assert [line for line in lines if line not in seen] == []
+        await pilot.pause(0.15)
+        assert "more rows" not in text_of(app)
+        assert app.panel.size.height <= 14
+
+
+def test_a_huge_command_is_wrapped_without_delay():
+    begun = time.monotonic()
+    assert len(question_rows(command_question("x" * 1_000_000), 72)) > 10_000
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_the_panel_fits_every_size_and_takes_nothing_as_markup(language):
+    set_language(language)
+    app = ComposerApp()
+    async with app.run_test(size=(120, 36)) as pilot:
+        app.ask(command_question("echo '[/' '[b + 1' 你好 " * 9, rule="[r", grant="[data: /x?y=z-]", cwd="/[0]"))
+        for size in ((120, 36), (80, 24), (40, 10), (20, 8), (3, 3), (1, 1)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            for row in rows(app):
+                assert cell_len(row) == size[0]
+                assert not set(row) & set("…·│─▌■●◐→×—")
+
+
+async def test_another_sessions_question_says_whose_it_is():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.panel.ask(command_question(), time.time() + 60, source="notes on [b]MCP[/b]")
+        await pilot.pause(0.15)
+        assert "Run this command?   notes on [b]MCP[/b]" in text_of(app)
+
+
+def test_the_time_left_is_never_negative():
+    assert [time_left(100, now) for now in (100 - 299.2, 40, 99.5, 100, 200)] == [
+        "5:00",
+        "1:00",
+        "0:01",
+        "0:00",
+        "0:00",
+    ]
+
+
+async def test_clearing_drops_all_questions_without_an_answer():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask()
+        app.ask()
+        app.panel.clear()
+        await pilot.pause()
+        assert (app.panel.waiting, app.panel.display, app.posted) == (0, False, [])
