@@ -15,7 +15,6 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.timer import Timer
-from textual.widget import Widget
 
 from agent_core import events, intents
 from agent_core.errors import AgentError
@@ -91,8 +90,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self._hint_timer: Timer | None = None
         self._ticker: Timer | None = None
         self._frame = 0
-        self._last_ctrl_c = float("-inf")
-        self._focus_before_overlay: Widget | None = None
+        self._last_ctrl_c: tuple[float, interrupt.Step] = (float("-inf"), "nothing")
+        self._held: list[events.Event] = []
         self.sessions_pane = SessionsPane()
         self.title_row = TitleRow()
         self.welcome = Welcome()
@@ -215,8 +214,11 @@ class NanohermApp(compat.QuietCrash, App[int]):
             changed = view.take(happened)
             if view is self.view:
                 self.transcript.apply(happened)
-                self._greet()
                 self._ask(happened)
+                if self._held and any(isinstance(event, events.HistoryChanged) for event in happened):
+                    held, self._held = self._held, []
+                    self.transcript.apply(held)
+                self._greet()
             else:
                 for event in happened:
                     view.model.apply(event)
@@ -305,12 +307,18 @@ class NanohermApp(compat.QuietCrash, App[int]):
 
     def tell(self, code: str, english: str, *, warning: bool = True, **params: Any) -> None:
         """Put a notice of the program's own into the transcript in view."""
-        self.transcript.apply([events.Notice(code, english, "warning" if warning else "info", params)])
-        self._greet()
+        self._put(events.Notice(code, english, "warning" if warning else "info", params))
 
     def tell_error(self, error: AgentError) -> None:
-        self.transcript.apply([events.ErrorRaised(error.code, error.text, error.params)])
-        self._greet()
+        self._put(events.ErrorRaised(error.code, error.text, error.params))
+
+    def _put(self, event: events.Event) -> None:
+        """Show an event of the program's own; one that comes before the session's history waits for it."""
+        if self.view is None or not self.view.loaded:
+            self._held.append(event)
+        else:
+            self.transcript.apply([event])
+            self._greet()
 
     def model_changed(self, state: ModelState) -> None:
         self._greet()
@@ -428,12 +436,13 @@ class NanohermApp(compat.QuietCrash, App[int]):
         moment = interrupt.Moment(
             view.state if view is not None else "idle",
             now,
-            self._last_ctrl_c,
+            *self._last_ctrl_c,
             selection=bool(selected),
             draft=not self.composer.is_empty,
         )
-        self._last_ctrl_c = now
-        match interrupt.ctrl_c(moment):
+        step = interrupt.ctrl_c(moment)
+        self._last_ctrl_c = now, step
+        match step:
             case "stop":
                 if view is not None:
                     view.session.send(intents.Interrupt())

@@ -7,6 +7,7 @@ was empty, schedules one callback.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import queue
 import threading
@@ -34,6 +35,8 @@ class Bridge:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, deliver: Deliver) -> None:
         self._loop = loop
+        # Textual finds its app in a context variable: callbacks run in the context this was made in.
+        self._context = contextvars.copy_context()
         self._deliver = deliver
         self._sessions: dict[str, LiveSession] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -59,7 +62,7 @@ class Bridge:
     def _wake(self, urgent: bool) -> None:
         """Called in a worker's thread."""
         try:
-            self._loop.call_soon_threadsafe(self._woken, urgent)
+            self._loop.call_soon_threadsafe(self._woken, urgent, context=self._context)
         except RuntimeError:  # the loop has ended; the program is closing
             pass
 
@@ -68,7 +71,7 @@ class Bridge:
             self._flush(urgent=True)
         elif self._timer is None:
             wait = max(0.0, self._last + limits.BATCH_SECONDS - self._loop.time())
-            self._timer = self._loop.call_later(wait, self._tick)
+            self._timer = self._loop.call_later(wait, self._tick, context=self._context)
 
     def _tick(self) -> None:
         self._timer = None
@@ -87,7 +90,7 @@ class Bridge:
         # More is likely on its way: look again after the interval rather than wait for a wake that costs a callback.
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_later(limits.BATCH_SECONDS, self._tick)
+        self._timer = self._loop.call_later(limits.BATCH_SECONDS, self._tick, context=self._context)
 
 
 class Desk:
@@ -95,6 +98,7 @@ class Desk:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, failed: Callable[[AgentError], None]) -> None:
         self._loop = loop
+        self._context = contextvars.copy_context()
         self._failed = failed
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         threading.Thread(target=self._run, name="desk", daemon=True).start()
@@ -117,7 +121,7 @@ class Desk:
 
     def _back(self, call: Callable[[T], None], value: T) -> None:
         try:
-            self._loop.call_soon_threadsafe(call, value)
+            self._loop.call_soon_threadsafe(call, value, context=self._context)
         except RuntimeError:  # the loop has ended
             pass
 

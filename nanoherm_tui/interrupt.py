@@ -16,29 +16,30 @@ Step = Literal["stop", "abandon", "copy", "clear_selection", "clear_draft", "hin
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a key is pressed. Times are monotonic seconds; `last` is the same key's last press that counted."""
+    """When a key is pressed. Times are monotonic seconds; `last` and `last_step` tell of the same key's last press."""
 
     state: SessionState
     now: float
     last: float = float("-inf")
+    last_step: Step = "nothing"
     selection: bool = False
     draft: bool = False
 
-    @property
-    def again(self) -> bool:
-        return self.now - self.last <= limits.AGAIN_SECONDS
+    def again(self, step: Step) -> bool:
+        """The last press did `step` a moment ago: only then does this one go further."""
+        return self.last_step == step and self.now - self.last <= limits.AGAIN_SECONDS
 
 
 def ctrl_c(moment: Moment) -> Step:
     if moment.state in ("running", "asking"):
         return "stop"
     if moment.state == "stopping":
-        return "abandon" if moment.again else "stop"
+        return "abandon" if moment.again("stop") else "stop"
     if moment.selection:
         return "copy"
     if moment.draft:
         return "clear_draft"
-    return "quit" if moment.again else "hint"
+    return "quit" if moment.again("hint") else "hint"
 
 
 def escape(moment: Moment) -> Step:

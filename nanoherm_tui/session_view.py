@@ -60,6 +60,8 @@ class SessionView:
     """Monotonic seconds; 0 while idle."""
     updated: float = field(default_factory=time.time)
     unread: bool = False
+    loaded: bool = False
+    """The history has come."""
     greeted: bool = False
     """The demo's first message has been offered."""
     stored: bool = False
@@ -137,6 +139,7 @@ class SessionView:
                     self.diffs.extend(diffs)
                     changed.add("diffs")
             case events.HistoryChanged(messages):
+                self.loaded = True
                 self._load(messages)
                 changed |= {"diffs", "title"}
             case _:

@@ -111,7 +111,6 @@ def table(tmp_path):
     for t in made:
         t.session.close()
         t.session.join(2.0)
-        t.services.backend.close()
         t.store.close()
 
 
@@ -181,7 +180,7 @@ def test_a_command_may_be_edited_before_it_runs_and_the_floor_still_holds(table)
     first = t.wait(events.QuestionAsked)
     t.session.send(intents.Answer(first.question.id, "once", "python3 -c 'print(2)'"))
     second = t.wait(events.QuestionAsked, count=2)
-    t.session.send(intents.Answer(second.question.id, "once", "mkfs -t ext4 /dev/no-such-device"))
+    t.session.send(intents.Answer(second.question.id, "once", "mkfs -t ext4 /dev/sdz9"))
     t.wait(events.TurnFinished)
     results = [m.result for m in t.model.requests[-1].messages if m.role == "tool"]
     assert "2" in results[0].text
