@@ -62,6 +62,7 @@ COMMAND_BYTES: Final = 120 * KB  # of one command; the kernel takes 128 KB as on
 COMMAND_TIMEOUT: Final = 180.0
 COMMAND_TIMEOUT_MAX: Final = 600.0
 COMMAND_TERM_GRACE: Final = 2.0  # from TERM to KILL
+COMMAND_KILL_WAIT: Final = 10.0  # KILL is repeated this long; what still lives then cannot be killed by us
 COMMAND_PIPE_GRACE: Final = 0.5  # after the shell has ended, how long a child may still hold the pipe
 COMMAND_PROGRESS_EVERY: Final = 0.5  # between two progress events of one call
 

@@ -263,13 +263,14 @@ class _Family:
         return True
 
     def finish(self, grace: float) -> None:
-        """After TERM: wait out the grace, then KILL until nothing is left that can be killed."""
+        """After TERM: wait out the grace (seconds), then KILL until nothing is left.
+
+        KILL is repeated, since a fork may race a sweep, but not for ever: what became another user's stays.
+        """
         if not self.wait_gone(grace):
-            self.signal(signal.SIGKILL)
-            # A fork racing the first sweep is caught by a later one.
-            while self.alive() and not self.wait_gone(_POLL * 4):
-                if not self.signal(signal.SIGKILL):
-                    break
+            deadline = time.monotonic() + limits.COMMAND_KILL_WAIT
+            while time.monotonic() < deadline and self.signal(signal.SIGKILL) and not self.wait_gone(_POLL * 4):
+                pass
         _families.discard(self)
 
 
