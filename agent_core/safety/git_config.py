@@ -1,7 +1,8 @@
 """Whether a repository's own configuration could make a reading git command run a program.
 
 Even `git status` runs what the configuration names (fsmonitor, clean filters, textconv), and a repository's
-configuration is data that came with it. Only keys known to be harmless are accepted; anything else counts as naming a helper.
+configuration is data that came with it. Only keys known to be harmless are accepted; anything else counts as naming a
+helper.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ _ANY_KEY: Final = names(
     status"""
 )
 _KEYS: Final[dict[str, frozenset[str]]] = {
-    "core": names("""repositoryformatversion filemode logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf
-        quotepath abbrev compression longpaths protecthfs protectntfs preloadindex commitgraph multipackindex whitespace
-        untrackedcache trustctime checkstat sharedrepository splitindex bigfilethreshold"""),
+    "core": names(
+        """repositoryformatversion filemode logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol
+        safecrlf quotepath abbrev compression longpaths protecthfs protectntfs preloadindex commitgraph multipackindex whitespace
+        untrackedcache trustctime checkstat sharedrepository splitindex bigfilethreshold"""
+    ),
     "user": frozenset({"name", "email"}),
     "author": frozenset({"name", "email"}),
     "committer": frozenset({"name", "email"}),
@@ -91,7 +94,7 @@ def _read(path: Path) -> str:
 
 def _harmless(text: str) -> bool:
     section = ""
-    for line in re.sub(r"\\\r?\n", "", text).splitlines():
+    for line in text.splitlines():
         line = line.strip().removeprefix("\ufeff")
         if header := _SECTION.fullmatch(line):
             section = header[1].lower()
@@ -100,6 +103,8 @@ def _harmless(text: str) -> bool:
             line = header[3].strip()
         if not line or line[0] in "#;":
             continue
+        if line.endswith("\\"):  # goes on in the next line
+            return False
         entry = _KEY.fullmatch(line)
         if not entry or not section:
             return False

@@ -73,12 +73,12 @@ def is_trusted_command(text: str, ctx: TrustContext) -> TrustVerdict:
 
 # -- the text ----------------------------------------------------------------------------------------------------
 
-_META: Final = re.compile(r"[|&;<>$(){}`\n]|!(?=[^\s='\"])")
+_META: Final = re.compile(r"[|&;<>$(){}`\n]|!(?=[\w!?#-])")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _BLANK_LOOKALIKES: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _PROGRAM: Final = re.compile(r"(/[A-Za-z0-9_+./-]*/)?([A-Za-z0-9_][A-Za-z0-9_+.-]*)")
 _LOCALE: Final = re.compile(r"[A-Za-z0-9_.@-]*")
-_ZONE: Final = re.compile(r"[A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*")
+_ZONE: Final = re.compile(r"([A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*)?")
 _PLAIN_VARIABLES: Final = names("LANG TZ NO_COLOR COLUMNS")
 
 

@@ -430,10 +430,10 @@ class _Walker:
             if args:
                 self.argv(args, replace(feed, via=(*feed.via, UNKNOWN)))
             return None
-        if STAR in program or ONE in program:
-            last = program.rpartition("/")[2]
-            for name in [guess for guess in sorted(_GUESSES) if matches(last, guess)] or [last]:
-                self.argv([name, *args], feed)
+        last = program.rpartition("/")[2]
+        if (STAR in last or ONE in last) and (guesses := [one for one in sorted(_GUESSES) if matches(last, one)]):
+            for guess in guesses:
+                self.argv([guess, *args], feed)
             return None
         name = base_name(program)
         if program in self.functions:

@@ -375,8 +375,8 @@ class _Parser:
         test = self.text.startswith("[[", self.at)
         while self.at < len(self.text):
             self.blanks()
-            found = self.redirect()
-            if found and not test:
+            found = None if test else self.redirect()
+            if found:
                 redirects.append(found)
                 continue
             assign = None if words else _ASSIGN.match(self.text, self.at)
