@@ -62,7 +62,7 @@ def test_plain_meanings_are_taken(given_, taken):
     ("given_", "words"),
     [
         ({}, 'missing "path" (a string)'),
-        ({"file_path": "x"}, 'missing "path" (a string): you sent "file_path", call it "path"'),
+        ({"pathh": "x"}, 'missing "path" (a string): you sent "pathh", call it "path"'),
         ({"path": None}, 'missing "path" (a string)'),
         ({"path": "p", "limit": "many"}, '"limit" must be a whole number, not many'),
         ({"path": "p", "limit": 1.5}, '"limit" must be a whole number, not 1.5'),
@@ -76,6 +76,14 @@ def test_plain_meanings_are_taken(given_, taken):
 )
 def test_a_problem_says_what_to_send(given_, words):
     assert coerce(given_, SCHEMA)[1] == (words,)
+
+
+def test_names_that_other_agents_use_are_taken():
+    edit = {"old_string": "x"}
+    args, problems = coerce({"file_path": "p", "edits": [edit]}, SCHEMA)
+    assert (args["path"], args["edits"], problems) == ("p", [{"old_text": "x"}], ())
+    assert coerce({"path": "p", "file_path": "other"}, SCHEMA)[0]["path"] == "p"
+    assert edit == {"old_string": "x"}
 
 
 def test_a_long_value_is_not_quoted_whole():
