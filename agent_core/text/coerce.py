@@ -24,21 +24,22 @@ _WORDS: Final = {
 
 # What tools of other agents call the same thing; models were trained on those. Taken only where the schema has the
 # name on the right and nothing was sent under it.
-_OTHER_NAMES: Final = {
+OTHER_NAMES: Final[Mapping[str, str]] = {
     "file_path": "path", "filepath": "path", "filename": "path", "file": "path", "directory": "path", "dir": "path",
     "folder": "path", "old_string": "old_text", "old_str": "old_text", "new_string": "new_text", "new_str": "new_text",
     "file_text": "content", "contents": "content", "cmd": "command", "working_directory": "cwd", "workdir": "cwd",
-    "regex": "pattern", "query": "pattern", "include": "glob", "case_insensitive": "ignore_case", "start_line": "offset",
-    "todos": "items", "content": "text", "task": "text", "options": "choices",
+    "regex": "pattern", "query": "pattern", "include": "glob", "case_insensitive": "ignore_case",
+    "start_line": "offset", "todos": "items", "content": "text", "task": "text", "options": "choices",
 }  # fmt: skip
 
 
 def coerce(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The arguments in the types of `schema` (an object schema), and what is wrong with them.
 
-    Names that other agents use are taken for ours. A value of another type is taken where its meaning is plain: "3" for 3, "true" for true, JSON text for a list or
-    an object. Unknown arguments are dropped; they are named when something is missing, because one is often the
-    other under another name. Only with no problems may the tool run. Defaults of the schema are filled in.
+    Names that other agents use are taken for ours, and a value of another type where its meaning is plain: "3" for 3,
+    "true" for true, JSON text for a list or an object. Unknown arguments are dropped; they are named when something
+    is missing, because one is often the other under another name. Only with no problems may the tool run. Defaults
+    of the schema are filled in.
     """
     problems: list[str] = []
     value = _object(dict(arguments), schema, "", problems)
@@ -115,7 +116,7 @@ def _number(text: str) -> float | None:
 def _object(given: dict[str, Any], schema: Mapping[str, Any], where: str, problems: list[str]) -> dict[str, Any]:
     properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
     required = schema.get("required", ())
-    for name, ours in _OTHER_NAMES.items():
+    for name, ours in OTHER_NAMES.items():
         if name in given and name not in properties and ours in properties and given.get(ours) is None:
             given = {**given, ours: given[name]}
             del given[name]

@@ -13,6 +13,7 @@ from agent_core.errors import ToolFailure
 from agent_core.ports import Args, Effect, ToolContext
 from agent_core.safety.paths import Op, PathRules, PathVerdict, classify
 from agent_core.text import diff, encoding
+from agent_core.text.coerce import OTHER_NAMES
 
 # -- arguments ----------------------------------------------------------------------------------------------------
 # They have passed coercion against the tool's schema, but a tool stands by itself: a wrong one is a ToolFailure.
@@ -49,15 +50,22 @@ def flag(args: Args, name: str) -> bool:
 def subject(args: Args, *names: str) -> str:
     """The first of these arguments that is there, as a card's subject. Bears any arguments."""
     for name in names:
-        value = args.get(name)
+        value = _as_sent(args, name)
         if isinstance(value, str) and value:
             return value
     return ""
 
 
+def _as_sent(args: Args, name: str) -> Any:
+    """An argument before coercion, which may have come under another agent's name."""
+    if args.get(name) is not None:
+        return args[name]
+    return next((args[other] for other, ours in OTHER_NAMES.items() if ours == name and other in args), None)
+
+
 def paths_effect(kind: str, args: Args, default: str = "") -> Effect:
     """The effect of a tool whose argument "path" says what it touches."""
-    path = args.get("path")
+    path = _as_sent(args, "path")
     known = path if isinstance(path, str) and path else default
     return Effect("write" if kind == "write" else "read", (known,) if known else ())
 

@@ -408,3 +408,5 @@ def test_effects_are_told_from_arguments_alone():
     assert TOOLS["write_file"].effect({"path": "a"}).paths == ("a",)
     assert TOOLS["edit_file"].effect({"path": 3}).kind == "write"
     assert TOOLS["grep"].effect({}).paths == (".",)
+    assert TOOLS["edit_file"].effect({"file_path": "a"}).paths == ("a",)
+    assert TOOLS["edit_file"].subject({"file_path": "a"}) == "a"
