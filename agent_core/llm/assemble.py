@@ -433,19 +433,20 @@ class ReplyBuilder:
                 self._by_index[index] = call
         return call
 
-    @staticmethod
-    def _begins_another(call: _Call, index: int | None, call_id: str, name: str, arguments: str) -> bool:
-        """True when a fragment that seems to belong to `call` opens the next one: all calls at index 0, or none."""
-        if not name or (call_id and call_id == call.id):
+    def _begins_another(self, call: _Call, index: int | None, call_id: str, name: str, arguments: str) -> bool:
+        """True when a fragment that seems to belong to `call` opens the next one: all calls at index 0, or none.
+
+        A fragment without a name never does. One with a name does once the call's arguments are whole, or when both
+        names are tools in their own right; else the name is only repeated, or a fragment itself.
+        """
+        if not name or not call.name or (call_id and call_id == call.id):
             return False
-        if call_id and call.id:
-            return call.looks_whole() or (not call.has_arguments and bool(call.name) and name != call.name)
-        if call_id:  # the id of a call that had none so far
-            return bool(call.name) and call.looks_whole()
-        if index is None:  # neither index nor id: a name opens a call, unless it is only repeated or continued
-            return bool(call.name) and (call.looks_whole() or (not call.has_arguments and name == call.name))
-        repeated = arguments.strip() == "".join(call.fragments).strip()
-        return bool(call.name) and arguments.startswith("{") and not repeated and call.looks_whole()
+        if not call.has_arguments:
+            return name != call.name and name in self._tools and call.name in self._tools
+        if index is not None and not call_id:
+            repeated = arguments.strip() == "".join(call.fragments).strip()
+            return arguments.startswith("{") and not repeated and call.looks_whole()
+        return call.looks_whole()
 
     # -- usage ------------------------------------------------------------------------------------------------------
 

@@ -92,6 +92,9 @@ A, B = '{"path":"a"}', '{"path":"b"}'
         # neither index nor id
         ([fragment("read_file", A), fragment("list_dir", B)], [("read_file", "a"), ("list_dir", "b")]),
         ([fragment("read_file", '{"pa'), fragment("read_file", 'th":"a"}')], [("read_file", "a")]),
+        ([fragment("get_time", ""), fragment("list_dir", "")], [("get_time", None), ("list_dir", None)]),
+        ([fragment("read_file", ""), fragment("read_file", A)], [("read_file", "a")]),
+        ([fragment("read", ""), fragment("_file", A)], [("read_file", "a")]),
         # ids alone
         ([fragment("read_file", '{"pa', id="x"), fragment("read_file", 'th":"a"}', id="x")], [("read_file", "a")]),
         (
