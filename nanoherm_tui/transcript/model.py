@@ -9,12 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Literal
 
 from agent_core import events
 from agent_core.events import Event
 from agent_core.limits import PREVIEW_LINES, SUBJECT_CHARS
 from agent_core.messages import Message, ToolCall
+from agent_core.ports import Tool
+from agent_core.safety.redact import redact
 from nanoherm_tui import limits
 from nanoherm_tui.text import clean, one_line
 from nanoherm_tui.transcript.blocks import Block, Card, CardState, Note, Thought, ThoughtText, UserText
@@ -48,6 +51,7 @@ class Entry:
         "open",
         "seconds",
         "started",
+        "subject",
         "summary",
         "version",
     )
@@ -64,6 +68,8 @@ class Entry:
         self.images = 0
         self.card: Card | None = None
         self.note: Note | None = None
+        self.subject: Callable[[], str] | None = None
+        """Gives a stored card's subject, when it is first seen."""
         self.seconds = 0.0
         self.started = 0.0
         self.summary = False
@@ -160,6 +166,9 @@ def _make_blocks(entry: Entry) -> list[Block]:
     if entry.kind == "thought":
         return list(_thought_blocks(entry))
     if entry.kind == "card" and entry.card is not None:
+        if entry.subject is not None:
+            entry.card = replace(entry.card, subject=entry.subject())
+            entry.subject = None
         return [_with_rows(entry.card, entry)]
     return [entry.note] if entry.note is not None else []
 
@@ -222,13 +231,21 @@ def _last_line(text: str) -> str:
     return one_line(end.rsplit("\n", 1)[-1]).strip("*# ")
 
 
+@lru_cache(maxsize=1)
+def _builtin() -> dict[str, Tool]:
+    from agent_core.tools.builtin import builtin_tools  # here, so that a first frame does not wait for the tools
+
+    return {tool.name: tool for tool in builtin_tools()}
+
+
 def default_subject(call: ToolCall) -> str:
-    """A card's subject when the tool's own is not at hand: the argument that says most."""
-    for name in ("path", "command", "pattern", "query", "url", "question"):
-        value = call.arguments.get(name)
-        if isinstance(value, str):
-            return value
-    return next((v for v in call.arguments.values() if isinstance(v, str)), "")
+    """The subject of a stored call's card, as its tool gave it when it ran: on one line, keys taken out."""
+    tool = _builtin().get(call.name)
+    if tool is not None:
+        subject = tool.subject(call.arguments)
+    else:
+        subject = next((v for v in call.arguments.values() if isinstance(v, str)), "")
+    return redact(one_line(subject))[:SUBJECT_CHARS]
 
 
 class TranscriptModel:
@@ -321,7 +338,7 @@ class TranscriptModel:
             elif message.role == "assistant":
                 self._assistant(message.id, message.text, message.reasoning, message.interrupted)
                 for call in message.tool_calls:
-                    self._add_card(call.id, call.name, self._subject(call))
+                    self._add_card(call.id, call.name, "").subject = partial(self._subject, call)
             elif message.role == "tool" and message.result is not None:
                 result = message.result
                 self._finish_card(

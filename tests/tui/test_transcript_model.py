@@ -208,6 +208,29 @@ def test_selection_keys_grow_down_the_transcript():
     assert keys == sorted(set(keys))
 
 
+@pytest.mark.parametrize(
+    ("call", "subject"),
+    [
+        (ToolCall("c", "list_dir", {}), "."),
+        (ToolCall("c", "grep", {"path": "src", "pattern": "tz"}), "tz"),
+        (ToolCall("c", "run_command", {"command": "a\n  b"}), "a b"),
+        (ToolCall("c", "run_command", {"command": ["not", "text"]}), ""),
+        (ToolCall("c", "mcp_thing", {"n": 1, "what": "words"}), "words"),
+        (ToolCall("c", "exit_plan", {"plan": "\n# Fix it\n1. so"}), "Fix it"),
+    ],
+)
+def test_a_stored_calls_subject_is_what_it_was_when_it_ran(call, subject):
+    card = stored([Message("assistant", "", tool_calls=(call,))]).entries[0].blocks[0]
+    assert card.subject == subject
+
+
+def test_a_stored_calls_subject_shows_no_key():
+    key = "sk-" + "abcdefghijklmnopqrstuvwxyz0123456789"
+    call = ToolCall("c", "run_command", {"command": f"curl -H 'Authorization: Bearer {key}' x"})
+    card = stored([Message("assistant", "", tool_calls=(call,))]).entries[0].blocks[0]
+    assert card.subject == "curl -H 'Authorization: Bearer [REDACTED]' x"
+
+
 def test_events_of_no_concern_change_nothing():
     transcript = live(as_events(1))
     before = [e.version for e in transcript.entries]
