@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from agent_core import limits
@@ -251,52 +251,25 @@ _USER_OPTION: Final = re.compile(
     r"(?<=\s)(?:-u|-U|--user|--proxy-user)(?:\s{0,4}|=)[\"']?([^\s:\"'@]{0,200}):([^\s\"']{1,500})"
 )
 _COMMAND_LINE: Final = re.compile(r"(?:[^\\\n]|\\[\s\S])*+")
+_SSHPASS: Final = re.compile(r"sshpass +-p ?[\"']?([^\s\"'$-][^\s\"']{4,200})")
 _GLUED_PASSWORD: Final = re.compile(
-    r"(?:sshpass|mysql\w{0,8}|mariadb\w{0,8})(?= )[^\n|;&]{0,300}?\s-p ?[\"']?([^\s\"'$-][^\s\"']{4,200})"
+    r"(?:mysql|mariadb)\w{0,8}(?= )[^\n|;&]{0,300}?\s-p[\"']?([^\s\"'$-][^\s\"']{4,200})"
 )
+_LOGIN_OPTION: Final = re.compile(r"login(?= )[^\n|;&]{0,300}?\s-p ?[\"']?([^\s\"'$-][^\s\"']{4,200})")
 _WEBHOOK: Final = re.compile(r"/services/T[A-Za-z0-9_]{6,}/B[A-Za-z0-9_]{6,}/([A-Za-z0-9_]{16,})")
 _HOOK_TOKEN: Final = re.compile(r"/api/webhooks/\d{6,}/([A-Za-z0-9_\-]{30,})")
 _BOT: Final = re.compile(r"(?<!\d)\d{8,10}:([A-Za-z0-9_\-]{30,})")
+_CHAT_BOT: Final = re.compile(r"[MNO](?=[A-Za-z]{0,22}\d)[A-Za-z0-9]{23,27}\.[A-Za-z0-9_\-]{6,7}\.[A-Za-z0-9_\-]{27,}")
+_REGISTRY_AUTH: Final = re.compile(r'"auth"\s{0,20}:\s{0,20}"([A-Za-z0-9+/]{8,}={0,2})"')
 _WORDY: Final = re.compile(r"[a-z]+(?:[-_.][a-z]+)*[.:,]?|[A-Z]?[a-z]+[.:,]?|[A-Z]+[.:,]?")
 
 
-def _placed(text: str, lower: str) -> Iterator[Span]:
-    """Secrets known by where they stand: headers, cookies, netrc lines, command options, hook addresses."""
-    for at in _places(lower, "authorization"):
-        match = _AUTHORIZATION.match(text, at)
-        if match and not _WORDY.fullmatch(match[1]) and not _placeholder(match[1]):
-            yield match.span(1)
-    for at in _places(lower, "bearer"):
-        match = _BEARER.match(text, at)
-        if match and not _WORDY.fullmatch(match[1]) and not _placeholder(match[1]):
-            yield match.span(1)
-    for at in _places(lower, "basic"):
-        match = _BASIC.match(text, at)
-        if match and _is_user_and_password(match[1]):
-            yield match.span(1)
-    yield from _cookies(text, lower)
-    for at in _places(lower, "login"):
-        match = _NETRC.match(text, at)
-        if match and not _placeholder(match[1]):
-            yield match.span(1)
-    for word in ("curl", "wget", "http", "xh"):
-        yield from _user_options(text, word)
-    for word in ("sshpass", "mysql", "mariadb"):
-        for at in _places(text, word):
-            match = _GLUED_PASSWORD.match(text, at)
-            if match and not _placeholder(match[1]):
-                yield match.span(1)
-    for word, form in (("/services/T", _WEBHOOK), ("/api/webhooks/", _HOOK_TOKEN)):
-        for at in _places(text, word):
-            match = form.match(text, at)
-            if match:
-                yield match.span(1)
-    for at in _places(text, ":"):
-        # A bot token: digits, a colon, then mixed letters; looked for from its colon.
-        if text[at - 8 : at].isdigit():
-            match = _BOT.search(text, at - 10 if at >= 10 else 0, at + 200)
-            if match and match.start(1) == at + 1 and not (match[1].islower() or match[1].isupper()):
-                yield match.span(1)
+def _real(value: str) -> bool:
+    return not _placeholder(value)
+
+
+def _no_word(value: str) -> bool:
+    return not _WORDY.fullmatch(value) and not _placeholder(value)
 
 
 def _is_user_and_password(encoded: str) -> bool:
@@ -304,6 +277,47 @@ def _is_user_and_password(encoded: str) -> bool:
         return b":" in base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except ValueError:
         return False
+
+
+# A literal in lower case, the form that may begin with it, and whether what the form's group holds is a secret.
+_PLACED: Final[tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...]] = (
+    ("authorization", _AUTHORIZATION, _no_word),
+    ("bearer", _BEARER, _no_word),
+    ("basic", _BASIC, _is_user_and_password),
+    ("login", _NETRC, _real),
+    ("login", _LOGIN_OPTION, _real),
+    ("sshpass", _SSHPASS, _real),
+    ("mysql", _GLUED_PASSWORD, _real),
+    ("mariadb", _GLUED_PASSWORD, _real),
+    ("/services/t", _WEBHOOK, _real),
+    ("/api/webhooks/", _HOOK_TOKEN, _real),
+    ('"auth"', _REGISTRY_AUTH, _is_user_and_password),
+)
+
+
+def _placed(text: str, lower: str) -> Iterator[Span]:
+    """Secrets known by where they stand: headers, netrc lines, command options, cookies, hook addresses."""
+    for word, form, is_secret in _PLACED:
+        for at in _places(lower, word):
+            match = form.match(text, at)
+            if match and is_secret(match[1]):
+                yield match.span(1)
+    for program in ("curl", "wget", "http", "xh"):
+        yield from _user_options(text, program)
+    yield from _cookies(text, lower)
+    yield from _bot_tokens(text)
+
+
+def _bot_tokens(text: str) -> Iterator[Span]:
+    """Digits, a colon, then mixed letters: looked for from the colon, which is rarer than a digit."""
+    for at in _places(text, ":"):
+        if text[max(0, at - 8) : at].isdigit():
+            match = _BOT.search(text, max(0, at - 10), at + limits.REDACT_NAME)
+            if match and match.start(1) == at + 1 and not (match[1].islower() or match[1].isupper()):
+                yield match.span(1)
+    for match in _CHAT_BOT.finditer(text):
+        if not _word_before(text, match.start()):
+            yield match.span()
 
 
 def _cookies(text: str, lower: str) -> Iterator[Span]:
@@ -358,13 +372,13 @@ _FIELD_WORDS: Final = _words("""
     password passwd passphrase passwort pwd pass secret token api_key apikey api-key api.key access_key
     access-key accesskey private_key private-key privatekey secret_key encryption_key encryptionkey
     signing_key signingkey master_key masterkey account_key accountkey auth_key authkey subscription_key
-    subscription-key _auth signature sig
+    subscription-key key_material bearer _auth credential credentials signature sig
 """)
 _PASSWORD_WORDS: Final = ("pass", "pwd")
 # What may still follow the word in a name that holds the secret itself (not its length, address or age).
 _FIELD: Final = re.compile(
     r"(?:[_.\-]?(?:key|value|data|raw|plain|prod|production|dev|staging|test|live|old|new|current|primary|secondary"
-    r"|b64|base64|\d{1,3})){0,2}"
+    r"|input|b64|base64|\d{1,3})){0,2}"
     r"\\?[\"'`]?\]?"
     r"(?P<sep>[ \t]{0,40}(?:=>|:=|=(?![=~>])|:(?![:/=]))[ \t]{0,40}(?:\r?\n[ \t]{1,40}(?=\\?[\"']))?|>(?=[^<\s]))"
     r"(?:[rbuRBU]{0,2}(?P<quote>\\?[\"'`])|(?=[^\s\"'`]))"
@@ -377,25 +391,19 @@ _NOT_SECRET_BEFORE: Final = re.compile(
     r"cancellation|cancel|eos|bos|pad|unk|sep|cls|mask|stop|special|first|last|per|bad|hash|public|pub|git|parse|"
     r"current)[_.\-]?\Z"
 )
-_SHORT_WORDS: Final = frozenset(["pass", "pwd", "sig", "_auth", "signature"])
+_SHORT_WORDS: Final = frozenset(["pass", "pwd", "sig", "signature"])
+# Words too common in fields' names to tell anything except in an environment variable's, or as .npmrc's _auth.
+_VARIABLE_WORDS: Final = frozenset(["_auth", "credential", "credentials"])
 
 
 def _fields(text: str, lower: str) -> Iterator[Span]:
-    for word in _FIELD_WORDS:
+    for word in (*_FIELD_WORDS, "api key"):
         done = 0
         for at in _places(lower, word):
             span = _field(text, lower, word, at) if at >= done else None
             if span:
                 yield span
                 done = span[1]
-    for at in _places(text, '"auth"'):
-        # The logins of a container registry: user and password, encoded.
-        match = _DOCKER_AUTH.match(text, at)
-        if match and _is_user_and_password(match[1]):
-            yield match.span(1)
-
-
-_DOCKER_AUTH: Final = re.compile(r'"auth"\s{0,20}:\s{0,20}"([A-Za-z0-9+/]{8,}={0,2})"')
 
 
 def _field(text: str, lower: str, word: str, at: int) -> Span | None:
@@ -418,6 +426,8 @@ def _field(text: str, lower: str, word: str, at: int) -> Span | None:
     name = text[start : at + len(word)]
     env = option or opener in ("?", "&") or (name.upper() == name and sep == "=")
     ends_line = text[last : last + 1] in ("", "\n", "\r")
+    if word in _VARIABLE_WORDS and not (env or (name == "_auth" and sep == "=")):
+        return None
     if sep == ">" and not (opener == "<" and text.startswith("</", last)):
         return None  # only an XML element puts a value behind its name and >
     if not _secret_value(text[first:last], word.startswith(_PASSWORD_WORDS), bool(quote), env, ends_line):

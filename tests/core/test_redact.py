@@ -87,6 +87,10 @@ SECRETS = [
     ("ANTHROPIC_API_KEY: sk-ant-FAKEfake0FAKEfake0", "FAKEfake0"),
     ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJmYWtlIn0.FAKEfake0FAKEfake0", "eyJ"),
     ("Set-Cookie: __Host-sid=fakeFAKE09fake; HttpOnly", "fakeFAKE09"),
+    ("MY_AUTH=abc123def456", "abc123def456"),
+    ("docker login -u me -p fakeSecretValue99 r.example", FAKE),
+    ("MTk4FAKE0FAKE0FAKE0FAKE0.Cl2FMQ.FAKEfake0FAKEfake0FAKEfake0", "FAKEfake0"),
+    ("your API key: fakeSecretValue99", FAKE),
     ("DB_PASS=fakeSecretValue99", FAKE),
     ("dbPass: 'fakeSecretValue99'", FAKE),
     ("access_token=ya29.FAKEfake0FAKEfake0FAKEfake0", "FAKEfake0"),
@@ -188,6 +192,11 @@ KEPT = [
     '"access_token": "string"',
     'token: "{token}"',
     "password = settings.db_password",
+    "mysql -u root -p mydatabase1",
+    "GOOGLE_APPLICATION_CREDENTIALS=/srv/a/b.json",
+    "credentials: include123",
+    "my_auth = HTTPBasic1",
+    "root:x:0:0:root:/root:/bin/bash",
     "auth: {type: basic1}",
 ]
 
