@@ -305,6 +305,8 @@ class TranscriptModel:
                 return self._update_card(question.call_id, state="asks")
             case events.QuestionClosed(question_id):
                 return self._update_card(self._questions.pop(question_id, ""), only="asks", state="waiting")
+            case events.StepStarted():
+                return self._leave_partial()
             case events.PartialDropped():
                 return self._drop_partial()
             case events.Notice():
@@ -474,6 +476,16 @@ class TranscriptModel:
         self._answer = self._thought = None
         return set()
 
+    def _leave_partial(self) -> set[Entry]:
+        """A reply broke off and was not stored: what was read of it stays readable."""
+        changed = self._end_thought()
+        for live in (self._answer, self._thought):
+            if live is not None:
+                live.finish(live.text)
+                changed.add(live)
+        self._answer = self._thought = None
+        return changed
+
     def _assistant(self, id: str, text: str, reasoning: str, interrupted: bool) -> set[Entry]:
         changed = self._end_thought()
         for kind, final, live in (("thought", reasoning, self._thought), ("answer", text, self._answer)):
@@ -556,19 +568,15 @@ class TranscriptModel:
 
     def _end_turn(self) -> set[Entry]:
         """Calls that still have no result will never get one; a late result would still be shown."""
-        changed = self._end_thought()
+        changed: set[Entry] = set()
         for entry in self._unfinished:
             if entry.card is not None:
                 entry.card = replace(entry.card, state="lost", progress="")
                 entry.touch()
                 changed.add(entry)
         self._unfinished.clear()
+        changed |= self._leave_partial()
         self.running.clear()
-        for live in (self._answer, self._thought):
-            if live is not None:  # the turn failed in the middle of a reply: what was read stays readable
-                live.finish(live.text)
-                changed.add(live)
-        self._answer = self._thought = None
         return changed
 
 

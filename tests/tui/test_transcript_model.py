@@ -159,6 +159,12 @@ def test_what_was_read_stays_when_a_turn_fails_in_the_middle_of_a_reply():
     assert [e.kind for e in transcript.entries] == ["answer", "note", "answer"]
 
 
+def test_a_reply_that_came_to_nothing_does_not_run_into_the_next():
+    batch = [ev.StepStarted(1), ev.ReasoningDelta("first"), ev.StepStarted(2), ev.ReasoningDelta("second")]
+    transcript = live([*batch, ev.TextDelta("So."), ev.AssistantMessage("a", "So.", "second")])
+    assert text_of(transcript) == ["  ▸ Thought  first", "  ▸ Thought  second", "    So."]
+
+
 def test_a_summary_stands_folded_in_the_place_of_what_it_sums_up():
     transcript = stored([Message("user", "All we did.\nMore.", id="s", origin="summary")])
     assert text_of(transcript) == ["  ▸ Summary of what came before  All we did."]
