@@ -139,6 +139,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action(
         "newline", "actions.newline", "actions.newline_help", "composer", keys=("ctrl+j", "shift+enter", "alt+enter")
     ),
+    Action("help_empty", "actions.help_empty", context="composer", keys=("question_mark",), fixed=True),
     Action("history_previous", "actions.history_previous", context="composer", keys=("up",)),
     Action("history_next", "actions.history_next", context="composer", keys=("down",)),
     Action("undo_edit", "actions.undo_edit", context="composer", keys=("ctrl+underscore",)),
@@ -158,13 +159,24 @@ ACTIONS: Final[tuple[Action, ...]] = (
     # -- panes, whose keys are their own -----------------------------------------------------------------------------
     Action("move", "actions.move", context="transcript", keys=("j", "k", "pageup", "pagedown"), fixed=True),
     Action("ends", "actions.ends", context="transcript", keys=("g", "G"), fixed=True),
-    Action("fold", "actions.fold", context="transcript", keys=("space", "enter"), fixed=True),
+    Action("fold", "actions.fold", context="transcript", keys=("space",), fixed=True),
+    Action("open_in_dock", "actions.open_in_dock", context="transcript", keys=("enter", "o"), fixed=True),
     Action("copy_block", "actions.copy_block", context="transcript", keys=("y",), fixed=True),
-    Action("open_in_dock", "actions.open_in_dock", context="transcript", keys=("o",), fixed=True),
     Action("sessions_move", "actions.move", context="sessions", keys=("j", "k"), fixed=True),
     Action("sessions_open", "actions.sessions_open", context="sessions", keys=("enter",), fixed=True),
+    Action("sessions_new", "actions.new", context="sessions", keys=("n",), fixed=True),
+    Action("sessions_rename", "actions.rename", context="sessions", keys=("r",), fixed=True),
+    Action("sessions_delete", "actions.delete", context="sessions", keys=("d",), fixed=True),
     Action("dock_tabs", "actions.dock_tabs", context="dock", keys=("left", "right"), fixed=True),
     Action("dock_move", "actions.move", context="dock", keys=("j", "k", "pageup", "pagedown"), fixed=True),
+    Action(
+        "dock_hunks",
+        "actions.dock_hunks",
+        context="dock",
+        keys=("left_square_bracket", "right_square_bracket"),
+        fixed=True,
+    ),
+    Action("dock_copy", "actions.dock_copy", context="dock", keys=("y",), fixed=True),
 )
 
 BY_ID: Final[dict[str, Action]] = {action.id: action for action in ACTIONS}

@@ -396,6 +396,7 @@ class ApprovalPanel(Widget, can_focus=True):
         self._waiting: list[_Waiting] = []
         self._held: tuple[Decision | Literal["edit"], str, float] | None = None
         self._held_timer: Timer | None = None
+        self._clock: Timer | None = None
         self._use: FieldUse = ""
         self._bar = ComposerBar()
         self._bar.role, self._bar.lit = "warn", True
@@ -414,7 +415,7 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def on_mount(self) -> None:
         self._field.display = False
-        self.set_interval(_TICK, self._tick)
+        self._clock = self.set_interval(_TICK, self._tick, pause=True)
 
     # -- what the app calls ------------------------------------------------------------------------------------------
 
@@ -488,6 +489,9 @@ class ApprovalPanel(Widget, can_focus=True):
         self.arming.asked()
         question = self.current
         self.display = question is not None
+        if self._clock is not None:
+            # Nothing wakes up while nothing waits.
+            (self._clock.resume if question is not None else self._clock.pause)()
         self._text.show(question)
         if question is not None and question.kind == "ask_user":
             self._open_field("answer", "", focus=False)

@@ -95,6 +95,10 @@ class HelpText(Painted):
         self._top = max(0, min(self._top + step, self._count - self.size.height))
         self.refresh()
 
+    @property
+    def has_more(self) -> bool:
+        return self._count > self._top + self.size.height
+
     def _columns(self, width: int) -> list[list[Line]]:
         """Sections below each other, or in two columns of about the same height, in reading order."""
         blocks = [[*section, Line()] for section in self._sections]
@@ -149,10 +153,14 @@ class HelpHead(Painted):
 
 
 class HelpFoot(Painted):
+    more = False
+    """There are rows below."""
+
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
         muted = look.style("muted", "surface")
-        parts = [(t("help.filter"), muted), ("   ", muted), *hint(look, [("Esc", t("help.close"))])]
+        keys = [("Esc", t("help.close")), (show("pagedown") if self.more else "", t("help.more"))]
+        parts = [(t("help.filter"), muted), ("   ", muted), *hint(look, keys)]
         return [row(width, [*parts, ("   ", muted), (t("help.change"), muted)], look.style("text", "surface"))]
 
 
@@ -166,12 +174,13 @@ class HelpScreen(Overlay[None]):
         self._keymap, self._focused = keymap, focused
         self._query = ""
         self._head, self._text = HelpHead(id="help-head"), HelpText()
+        self._foot = HelpFoot(id="help-foot")
 
     def compose(self) -> ComposeResult:
         with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
             yield self._head
             yield self._text
-            yield HelpFoot(id="help-foot")
+            yield self._foot
 
     def on_mount(self) -> None:
         self._filter("")
@@ -184,12 +193,25 @@ class HelpScreen(Overlay[None]):
         self._query = self._head.typed = query
         self._head.refresh()
         self._text.show(sections(self._keymap, self._focused, query))
+        self.call_after_refresh(self._show_more)
+
+    def _scroll(self, step: int) -> None:
+        self._text.scroll_rows(step)
+        self._show_more()
+
+    def _show_more(self) -> None:
+        if self._foot.more != self._text.has_more:
+            self._foot.more = self._text.has_more
+            self._foot.refresh()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_more)
 
     def on_key(self, event: events.Key) -> None:
         page = max(1, self._text.size.height - 1)
         steps = {"up": -1, "down": 1, "pageup": -page, "pagedown": page, "home": -10_000, "end": 10_000}
         if event.key in steps:
-            self._text.scroll_rows(steps[event.key])
+            self._scroll(steps[event.key])
         elif event.key == "backspace":
             self._filter(self._query[:-1])
         elif event.key in self._keymap.keys("help"):
@@ -208,7 +230,7 @@ class HelpScreen(Overlay[None]):
             self.dismiss(None)
 
     def on_mouse_scroll_down(self) -> None:
-        self._text.scroll_rows(3)
+        self._scroll(3)
 
     def on_mouse_scroll_up(self) -> None:
-        self._text.scroll_rows(-3)
+        self._scroll(-3)

@@ -267,7 +267,7 @@ class Composer(Widget):
         return self._draft.selected_text
 
     def insert(self, text: str) -> None:
-        """Put `text` at the caret; a text that was taken back stands before what is being written."""
+        """Put `text` at the caret, over a selection."""
         self._draft.type_in(text)
 
     def bring_back(self, text: str) -> None:
@@ -412,6 +412,8 @@ class Composer(Widget):
             draft.undo()
         elif action == "redo_edit":
             draft.redo()
+        elif action == "help_empty" and self.is_empty:
+            self.post_message(self.SlashEntered("/help"))
         elif key == "ctrl+d" and not self.is_empty:
             draft.action_delete_right()
         elif key == "escape" and not self._is_running and draft.selected_text:

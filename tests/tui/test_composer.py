@@ -361,6 +361,27 @@ async def test_esc_hides_the_list_until_the_draft_is_another():
         assert popup.is_open
 
 
+async def test_a_question_mark_in_an_empty_draft_asks_for_help_and_is_text_in_another():
+    app = ComposerApp()
+    async with app.run_test() as pilot:
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert app.posted == [("slash", "/help")]
+        await pilot.press("a", "question_mark")
+        assert app.composer.text == "a?"
+
+
+async def test_an_empty_line_in_a_selection_is_drawn_without_block_glyphs():
+    app = ComposerApp()
+    async with app.run_test(size=(60, 24)) as pilot:
+        app.composer.insert("one\n\nthree")
+        await pilot.pause()
+        await pilot.press("shift+up", "shift+up", "shift+home")
+        await pilot.pause()
+        assert app.composer.selected_text == "one\n\nthree"
+        assert not set("".join(rows(app))) & set("▌")
+
+
 # -- history ------------------------------------------------------------------------------------------------------
 
 
