@@ -395,6 +395,7 @@ def run(
                 # A program that tidies up on TERM may still say something useful.
                 drain.until_exit(time.monotonic() + grace, wake.reader, lambda: cancel.cancelled)
                 grace = 0
+            drain.for_seconds(0)
             if ended != "exit" or left:
                 threading.Thread(target=family.finish, args=(grace,), name="reaper", daemon=True).start()
             else:

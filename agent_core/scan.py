@@ -84,11 +84,14 @@ def _batches(files: Iterable[str]) -> Iterator[list[str]]:
 
 def _ripgrep(search: Search, program: str, batch: list[str], deadline: float) -> dict[str, list[int]]:
     case = "--ignore-case" if search.pattern.ignore_case else "--case-sensitive"
-    options = (program, *_RG, case, f"--max-count={search.most}", "-e")
-    found = _run(search, (*options, search.pattern.rust, "--", *_named(batch)), deadline)
+    wanted = (f"--max-count={search.most}", case, "-e", search.pattern.rust)
     # Lines that are not UTF-8: ripgrep sees no characters in them, so old encodings go to the other engine.
-    other = _run(search, (program, *_RG, "--max-count=1", "--invert-match", "-e", r"^(?:.*)$", "--",
-                          *_named(batch)), deadline)  # fmt: skip
+    undecodable = ("--max-count=1", "--invert-match", "-e", r"^(?:.*)$")
+    try:
+        found = _run(search, (program, *_RG, *wanted, "--", *_named(batch)), deadline)
+        other = _run(search, (program, *_RG, *undecodable, "--", *_named(batch)), deadline)
+    except _EngineFailed:  # a release that knows other options, or none at all behind the name
+        return _own(search, batch, deadline)
     for file in other:
         found.pop(file, None)
     if other:
@@ -97,13 +100,21 @@ def _ripgrep(search: Search, program: str, batch: list[str], deadline: float) ->
 
 
 def _own(search: Search, batch: list[str], deadline: float) -> dict[str, list[int]]:
+    """The answer of the engine of our own. Raises ToolFailure when it does not work."""
     flags = "i" if search.pattern.ignore_case else "-"
     child = (sys.executable, "-I", "-S", "-W", "ignore", _CHILD, flags, search.pattern.python, str(search.most))
-    return _run(search, (*child, *_named(batch)), deadline)
+    try:
+        return _run(search, (*child, *_named(batch)), deadline)
+    except _EngineFailed as error:
+        raise ToolFailure(f"The search program failed: {error}", code="search_failed") from error
 
 
 def _named(batch: Sequence[str]) -> list[str]:
     return [f"./{file}" for file in batch]  # never an option, whatever the name
+
+
+class _EngineFailed(Exception):
+    """A search program could not be started or said that it cannot do what it was asked."""
 
 
 def _run(search: Search, argv: Sequence[str], deadline: float) -> dict[str, list[int]]:
@@ -111,14 +122,20 @@ def _run(search: Search, argv: Sequence[str], deadline: float) -> dict[str, list
     found: dict[str, list[int]] = {}
     env = {"PATH": search.env.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
     late = CancelScope(search.cancel)
-    with late, process.running(argv, search.root, env, late) as child, process.alarm(deadline, late):
-        assert child.stdout is not None
-        # The pipe closes when the child is killed, so that reading ends on cancel too.
-        for line in io.BufferedReader(child.stdout):  # type: ignore[type-var]
-            name, _, rest = line.partition(b"\0")
-            number = rest.partition(b":")[0]
-            if number.isdigit():
-                found.setdefault(os.fsdecode(name).removeprefix("./"), []).append(int(number))
+    try:
+        with late, process.running(argv, search.root, env, late) as child, process.alarm(deadline, late):
+            assert child.stdout is not None
+            assert child.stderr is not None
+            # The pipe closes when the child is killed, so that reading ends on cancel too.
+            for line in io.BufferedReader(child.stdout):  # type: ignore[type-var]
+                name, _, rest = line.partition(b"\0")
+                number = rest.partition(b":")[0]
+                if number.isdigit():
+                    found.setdefault(os.fsdecode(name).removeprefix("./"), []).append(int(number))
+            complaint = child.stderr.read(limits.ERROR_TEXT_CHARS) or b""
+            code = child.wait()
+    except OSError as error:
+        raise _EngineFailed(str(error)) from error
     search.cancel.check()
     if late.cancelled:
         raise ToolFailure(
@@ -126,4 +143,7 @@ def _run(search: Search, argv: Sequence[str], deadline: float) -> dict[str, list
             "Give a path or a glob to look in less, or a simpler pattern.",
             outcome="too slow",
         )
+    # Unreadable files give an exit code too, but without messages they say nothing.
+    if code not in (0, 1) and complaint:
+        raise _EngineFailed(complaint.decode("utf-8", "replace").strip())
     return found

@@ -28,6 +28,8 @@ class Spill:
         """More came than was kept."""
 
     def add(self, text: str) -> None:
+        if self.cut:
+            return
         data = text.encode("utf-8", "replace")
         room = limits.SPILL_FILE - self._size
         if len(data) > room:

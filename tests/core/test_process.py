@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,12 @@ linux = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="descendants 
 def run(command: str, cwd: Path, *, timeout: float = 20, scope: CancelScope | None = None, **more) -> ExecResult:
     env = {**ENV, **more.pop("env", {})}
     return LocalBackend().execute(command, cwd, timeout=timeout, env=env, cancel=scope or CancelScope(), **more)
+
+
+@pytest.fixture
+def short_grace(monkeypatch):
+    """Tests of what happens after the grace need not wait for all of it."""
+    monkeypatch.setattr(limits, "COMMAND_TERM_GRACE", 0.3)
 
 
 def alive(pattern: str) -> list[str]:
@@ -179,7 +186,7 @@ def test_a_command_that_never_stops_writing_is_ended_in_time(tmp_path):
         "env -i sh -c 'trap \"\" TERM; sleep 6101; sleep 6101' & echo ok",
     ],
 )
-def test_a_child_that_stays_is_named_and_ended(tmp_path, command):
+def test_a_child_that_stays_is_named_and_ended(tmp_path, short_grace, command):
     begun = time.monotonic()
     result = run(command, tmp_path)
     assert time.monotonic() - begun < 2
@@ -199,12 +206,11 @@ def test_a_child_that_ends_by_itself_is_waited_for(tmp_path):
 
 
 @linux
-@pytest.mark.parametrize("leave", ["", "setsid "])
-def test_a_stop_returns_at_once_and_the_group_is_gone_soon(tmp_path, leave):
+def test_a_stop_returns_at_once_and_the_group_is_gone_soon(tmp_path):
     scope = CancelScope()
     stopped = []
     later(0.4, lambda: (stopped.append(time.monotonic()), scope.cancel()))
-    result = run(f"trap '' INT TERM; echo begun; {leave}sh -c 'trap \"\" TERM INT; sleep 6102; sleep 6102'; sleep 6102",
+    result = run("trap '' INT TERM; echo begun; setsid sh -c 'trap \"\" TERM INT; sleep 6102; sleep 6102'; sleep 6102",
                  tmp_path, scope=scope)  # fmt: skip
     assert time.monotonic() - stopped[0] < 1
     assert (result.interrupted, result.exit_code, result.stdout) == (True, None, "begun\n")
@@ -212,7 +218,7 @@ def test_a_stop_returns_at_once_and_the_group_is_gone_soon(tmp_path, leave):
 
 
 @linux
-def test_a_timeout_ends_what_ignores_signals(tmp_path):
+def test_a_timeout_ends_what_ignores_signals(tmp_path, short_grace):
     begun = time.monotonic()
     result = run("trap '' INT TERM; sleep 6103; sleep 6103", tmp_path, timeout=0.3)
     assert time.monotonic() - begun < 5
@@ -289,6 +295,29 @@ def test_what_would_ask_a_person_fails_at_once_with_the_reason(repository, comma
     assert not result.timed_out
     assert (result.exit_code == 0) == (not reason)
     assert reason.lower() in result.stderr.lower()
+
+
+class Locked(BaseHTTPRequestHandler):
+    """A server that wants a password."""
+
+    def do_GET(self):
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="x"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+def test_a_push_that_needs_a_password_fails_at_once(repository):
+    with HTTPServer(("127.0.0.1", 0), Locked) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        result = run(f"git push http://127.0.0.1:{server.server_port}/x.git HEAD", repository, timeout=30)
+        server.shutdown()
+    assert not result.timed_out
+    assert result.exit_code == 128
+    assert "could not read Username" in result.stderr
 
 
 # -- the environment --------------------------------------------------------------------------------------------------

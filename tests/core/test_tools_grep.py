@@ -224,6 +224,18 @@ def test_what_the_engines_do_not_share_is_refused_with_words(tmp_path, pattern, 
         call(context(tmp_path), "grep", pattern=pattern)
 
 
+@pytest.mark.parametrize("body", ["echo 'error: unexpected argument' >&2; exit 2", "", None])
+def test_a_ripgrep_that_does_not_work_is_replaced(tmp_path, monkeypatch, body):
+    ctx = context(tmp_path)
+    plant(ctx, f="x\n")
+    program = tmp_path / "rg"
+    if body is not None:
+        program.write_text(f"#!/bin/sh\n{body}\n" if body else "not a program")
+        program.chmod(0o755)
+    use(monkeypatch, str(program))
+    assert call(ctx, "grep", pattern="x").text == "f\n1:x"
+
+
 def test_a_ripgrep_in_the_workspace_is_not_run(tmp_path):
     inside, outside = tmp_path / "ws", tmp_path / "bin"
     for folder in (inside, outside):
