@@ -1,0 +1,18 @@
+"""The deciding functions of the tools over their corpora: every row that binds must hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.corpus import runner
+
+FOLDER = Path(__file__).parents[1] / "data" / "corpora" / "behaviour"
+
+
+@pytest.mark.parametrize("kind", ["edit_fuzzy", "edit_fuzzy_own", "arg_coerce", "exit_code_meaning"])
+def test_every_binding_row_holds(kind):
+    outcomes = list(runner.outcomes(runner.adapter(kind), FOLDER / f"{kind}.jsonl"))
+    assert [(o.id, o.reason) for o in outcomes if o.status not in ("passed", "skipped")] == []
+    assert sum(o.status == "passed" for o in outcomes) >= 10
