@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, Literal
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
@@ -382,24 +382,23 @@ def run(
     streams = (HeadTail(stream_limit), HeadTail(stream_limit))
     drain = _Drain(process, dict(zip((process.stdout, process.stderr), streams, strict=True)), on_output)
     wake = _Wake()
+    left: tuple[int, ...] = ()
     try:
         with cancel.closing(wake.set):
-            ended = drain.until_exit(started + timeout, wake.reader, lambda: cancel.cancelled)
-            left: tuple[int, ...] = ()
-            grace = limits.COMMAND_TERM_GRACE
+            ended = drain.until_exit(started + timeout, wake.reader, cancel)
             if ended == "exit":
                 left = _linger(family, drain)
-            if ended != "exit" or left:
-                family.signal(signal.SIGTERM)
-            if ended == "timeout":
-                # A program that tidies up on TERM may still say something useful.
-                drain.until_exit(time.monotonic() + grace, wake.reader, lambda: cancel.cancelled)
-                grace = 0
-            drain.for_seconds(0)
-            if ended != "exit" or left:
-                threading.Thread(target=family.finish, args=(grace,), name="reaper", daemon=True).start()
-            else:
+            if ended == "exit" and not left:
                 _families.discard(family)
+            else:
+                grace = limits.COMMAND_TERM_GRACE
+                family.signal(signal.SIGTERM)
+                if ended == "timeout":
+                    # A program that tidies up on TERM may still say something useful.
+                    drain.until_exit(time.monotonic() + grace, wake.reader, cancel)
+                    grace = 0
+                threading.Thread(target=family.finish, args=(grace,), name="reaper", daemon=True).start()
+            drain.for_seconds(0)
     except BaseException:  # `on_output` raised: nothing may be left running behind it
         family.signal(signal.SIGKILL)
         _families.discard(family)
@@ -461,12 +460,12 @@ class _Drain:
             except OSError:  # an old kernel: the exit is polled for
                 self._pidfd = None
 
-    def until_exit(self, deadline: float, wake: int, cancelled: Callable[[], bool]) -> str:
-        """Read until the process ends, the deadline (monotonic seconds) passes, or `wake` becomes readable."""
+    def until_exit(self, deadline: float, wake: int, cancel: CancelScope) -> Literal["exit", "timeout", "cancel"]:
+        """Read until the process ends, the deadline (monotonic seconds) passes, or `cancel` made `wake` readable."""
         self._selector.register(wake, selectors.EVENT_READ)
         try:
             while True:
-                if cancelled():
+                if cancel.cancelled:
                     return "cancel"
                 if self._process.poll() is not None:
                     return "exit"
