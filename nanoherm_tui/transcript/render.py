@@ -21,7 +21,7 @@ from nanoherm_tui import text as cells
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.themes import Look
-from nanoherm_tui.transcript import highlight, markdown
+from nanoherm_tui.transcript import highlight, markdown, outcomes
 from nanoherm_tui.transcript.blocks import Block, Card, Code, Note, Prose, Thought, ThoughtText, UserText
 
 MARK_AT = 2
@@ -470,7 +470,7 @@ def _card(block: Card, width: int, look: Look, moment: Moment) -> list[Row]:
     symbol, mark_role, outcome_role = _STATES[block.state]
     if block.state == "done" and block.name == RUN_COMMAND:
         outcome_role = "ok"
-    outcome, seconds = block.outcome, ""
+    outcome, seconds = outcomes.in_words(block.outcome), ""
     if block.state in ("waiting", "asks", "running", "lost"):
         outcome = t(f"transcript.{block.state}")
     if block.state == "running":
