@@ -481,6 +481,11 @@ class ApprovalPanel(Widget, can_focus=True):
     def _draft_empty(self) -> bool:
         return self._composer is None or self._composer.is_empty
 
+    @property
+    def _at_composer(self) -> bool:
+        """The keyboard is at the composer, with no overlay over it."""
+        return self._composer is None or (self._composer.holds_focus and self.app.screen is self.screen)
+
     def _show(self) -> None:
         """Bring the first waiting question into view, or hide."""
         self._drop_held()
@@ -509,6 +514,8 @@ class ApprovalPanel(Widget, can_focus=True):
         """Follow the clocks; repaint only what has changed."""
         if not self._waiting:
             return
+        if not self._at_composer:
+            self.arming.key()  # what is typed elsewhere, in an overlay say, is typing too
         first = self._waiting[0]
         count = t("approval.count", n=1, total=len(self._waiting)) if len(self._waiting) > 1 else ""
         left = t("approval.left", time=time_left(first.deadline, time.time()))
@@ -554,7 +561,8 @@ class ApprovalPanel(Widget, can_focus=True):
             keys = [(label(action), self._answer_words(action)) for action in self._offered(question)]
         note = ""
         if not armed:
-            note = t("approval.pause") if self._draft_empty else t("approval.draft_open", key=label("next_pane"))
+            typing = self._draft_empty and self._at_composer
+            note = t("approval.pause") if typing else t("approval.draft_open", key=label("next_pane"))
         below = self._text.hidden_below
         warning = t("approval.below", n=below, key=show("pagedown")) if below else ""
         if question.kind == "edit" and not self._use:

@@ -79,6 +79,7 @@ class SlashPopup(Painted):
             help_text = t(action.help) if action.help else t(action.title)
             bar = (sym("bar"), look.mark("accent", ground)) if here else (" ", look.style("text", ground))
             left = [
+                (" ", look.style("text", ground)),
                 bar,
                 (f" {name}", look.style("seltext" if here else "text", ground, bold=True)),
                 (pad + help_text, look.style(words, ground)),

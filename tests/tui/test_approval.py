@@ -5,6 +5,8 @@ import time
 import pytest
 from rich.cells import cell_len
 from textual import events
+from textual.screen import Screen
+from textual.widget import Widget
 
 from agent_core.messages import FileDiff
 from agent_core.ports import Question
@@ -276,6 +278,29 @@ async def test_a_remapped_answer_works_and_is_shown():
         assert "1 once" in text_of(app)
         await answer(pilot, "1")
         assert app.posted == [("answer:once", "")]
+
+
+async def test_what_is_typed_into_an_overlay_or_another_pane_does_not_arm_the_panel():
+    class Other(Widget, can_focus=True):
+        pass
+
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        other = Other()
+        await app.mount(other)
+        app.ask()
+        other.focus()
+        await pilot.pause(ARMED)
+        assert not app.panel.armed
+        assert "F6 to answer" in text_of(app)
+        app.composer.focus()
+        app.push_screen(Screen())
+        await pilot.pause(ARMED)
+        app.pop_screen()
+        await pilot.press("y")
+        await pilot.pause(ALONE)
+        assert app.posted == []
+        assert app.composer.text == "y"
 
 
 # -- refusing, editing, replying ----------------------------------------------------------------------------------
