@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent_core.errors import AgentError, Interrupted
+from agent_core.errors import AgentError, Interrupted, crash
 from agent_core.events import ErrorRaised, Notice, Outcome, StepStarted, UserMessage
 from agent_core.messages import Message, user
 from agent_core.turn import TurnTools, ask_model, run_tools
@@ -77,8 +77,8 @@ def run_turn(turn: TurnTools, prompt: Message, take_steers: Callable[[], list[st
         return end("failed", error)
     except Exception as error:  # the one place where the unexpected becomes an outcome; the worker must survive
         log.exception("turn crashed")
-        failure = AgentError("crash", f"The turn crashed: {type(error).__name__}: {error}. The log has the details.")
-        turn.emit(ErrorRaised(failure.code, failure.text, {"error": type(error).__name__}))
+        failure = crash(error)
+        turn.emit(ErrorRaised(failure.code, failure.text, failure.params))
         return end("failed", failure)
 
 

@@ -18,6 +18,12 @@ class AgentError(Exception):
         self.params: dict[str, Any] = params
 
 
+def crash(error: Exception) -> AgentError:
+    """What to tell of an exception nobody expected; its traceback belongs in the log."""
+    kind = type(error).__name__
+    return AgentError("crash", f"Something crashed: {kind}: {error}. The log has the details.", error=kind)
+
+
 class ConfigError(AgentError):
     """A setting that cannot be used; the text names file, line and key."""
 

@@ -284,6 +284,7 @@ class Host:
             identity=lambda: context_files.identity(self.places),
             unattended=self.launch.unattended,
             policy=policy,
+            deny=tuple(get("approvals.deny")),
             approval_timeout=get("approvals.timeout"),
             command_timeout=get("terminal.timeout"),
             max_steps=get("agent.max_turns") or 0,
@@ -345,7 +346,7 @@ class Host:
         verdict = classify("read", path, rules)
         if verdict.verdict != "allow":
             raise AgentError("path_refused", verdict.text)
-        return self.redact(decode(files.read(verdict, rules).data[: limits.PREVIEW]).text)
+        return self.redact(decode(files.read(verdict, rules).data[: limits.PREVIEW], cut=True).text)
 
     def diff(self, session_id: str) -> tuple[FileDiff, ...]:
         """What the session's tools changed, in order (file_diff)."""

@@ -14,7 +14,7 @@ from agent_core import events, intents, limits, prompt
 from agent_core.agent import run_turn
 from agent_core.cancel import CancelScope
 from agent_core.conversation import Conversation
-from agent_core.errors import AgentError, Interrupted
+from agent_core.errors import AgentError, Interrupted, crash
 from agent_core.events import Envelope, Event, SessionState
 from agent_core.grants import Grants
 from agent_core.mailbox import Mailbox
@@ -71,6 +71,8 @@ class SessionServices:
     sandboxed: bool = False
     unattended: bool = False
     policy: ApprovalPolicy = "untrusted"
+    deny: tuple[str, ...] = ()
+    """Patterns of commands that are never run (approvals.deny)."""
     approval_timeout: float = limits.APPROVAL_TIMEOUT
     command_timeout: float = limits.COMMAND_TIMEOUT
     max_steps: int = limits.MAX_STEPS
@@ -304,25 +306,27 @@ class LiveSession:
     def _work(self, generation: int) -> None:
         try:
             self._load()
-        except AgentError as error:
-            self._emit(events.ErrorRaised(error.code, error.text, error.params))
+        except Exception as error:  # without its history the session can still be looked at and closed
+            self._tell_failure(error)
         while generation == self._generation:
             intent = self._inbox.get()
             if isinstance(intent, intents.Close):
                 break
             try:
                 self._do(intent, generation)
-            except AgentError as error:
-                self._emit(events.ErrorRaised(error.code, error.text, error.params))
-                self._finish(generation)
             except Exception as error:  # the worker outlives whatever goes wrong with one intent
-                log.exception("session worker: %r failed", type(intent).__name__)
-                self._emit(
-                    events.ErrorRaised("crash", f"{type(error).__name__}: {error}. The log has the details.", {})
-                )
-                self._finish(generation)
+                self._tell_failure(error)
+                self._finish(generation, failed=True)
         if generation == self._generation and self._connection is not None:
             self._connection.client.close()
+
+    def _tell_failure(self, error: Exception) -> str:
+        """Tell the listener of a failure; returns its code."""
+        failure = error if isinstance(error, AgentError) else crash(error)
+        if failure is not error:
+            log.exception("session worker")
+        self._emit(events.ErrorRaised(failure.code, failure.text, failure.params))
+        return failure.code
 
     def _load(self) -> None:
         messages = self._services.store.recover(self.id) if self._stored else []
@@ -372,9 +376,9 @@ class LiveSession:
                 connection.context_window,
             )
             end = run_turn(turn, user(submit.text, submit.images), self._take_steers, self._services.max_steps)
-        except AgentError as error:
-            emit(events.ErrorRaised(error.code, error.text, error.params))
-            emit(events.TurnFinished(turn_id, "failed", 0, 0.0, error_code=error.code))
+        except Exception as error:  # whatever went wrong before the turn began; the turn itself never raises
+            code = self._tell_failure(error)
+            emit(events.TurnFinished(turn_id, "failed", 0, 0.0, error_code=code))
             failed = True
         else:
             code = end.error.code if end.error is not None else ""
@@ -456,12 +460,12 @@ class LiveSession:
     def _toolbox(self, scope: CancelScope, emit: Callable[[Event], None]) -> Toolbox:
         services = self._services
 
-        def trust() -> TrustContext:
+        def trust(cwd: Path) -> TrustContext:
             return TrustContext(
-                cwd=self.workspace,
+                cwd=cwd,
                 path_env=services.command_env.get("PATH", ""),
                 home=services.home,
-                git_is_plain=not git_config_names_helpers(self.workspace),
+                git_is_plain=not git_config_names_helpers(cwd),
             )
 
         def started(call: ToolCall) -> None:
@@ -484,11 +488,13 @@ class LiveSession:
                 env=services.command_env,
                 command_timeout=services.command_timeout,
                 set_mode=self._tool_set_mode,
+                read_paths=(services.data_home / "spill",),
             ),
             situation=lambda: Situation(self._mode, self._policy, services.sandboxed, services.unattended),
             grants=self._grants,
             trust=trust,
             redact=services.redact,
+            deny=services.deny,
             started=started,
             progress=progress,
         )

@@ -328,7 +328,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
         """An empty transcript gives its place to the greeting."""
         empty = self.view is None or not self.view.model.entries
         if empty:
-            self.welcome.show(welcome.greeting(self.host.model, self.keymap))
+            ready = self.view is not None
+            self.welcome.show(welcome.greeting(self.host.model if ready else ModelState("", settled=False), self.keymap))
         if self.welcome.display != empty:
             self.welcome.display, self.transcript.display = empty, not empty
         # In the demo the first message is written already: one key shows how the program works.

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from agent_core.errors import AgentError
+from agent_core.errors import AgentError, crash
 from agent_core.events import Envelope
 from agent_core.session import LiveSession
 from nanoherm_tui import limits
@@ -113,7 +113,7 @@ class Desk:
                 self._back(self._failed, error)
             except Exception as error:  # the desk must survive whatever one job does
                 log.exception("desk job failed")
-                self._back(self._failed, AgentError("crash", f"{type(error).__name__}: {error}. The log has more."))
+                self._back(self._failed, crash(error))
             else:
                 self._back(then, result)
 

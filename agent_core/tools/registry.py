@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
@@ -34,6 +35,7 @@ from agent_core.ports import (
     ToolSchema,
 )
 from agent_core.safety import danger, hardline, policy
+from agent_core.safety.deny import denied
 from agent_core.safety.shell_trust import TrustContext, is_trusted_command
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
@@ -54,8 +56,11 @@ class Toolbox:
     situation: Callable[[], policy.Situation]
     """Read at each call, so that a switched mode acts on the next step."""
     grants: Grants
-    trust: Callable[[], TrustContext]
+    trust: Callable[[Path], TrustContext]
+    """For the folder a command would run in."""
     redact: Callable[[str], str]
+    deny: Sequence[str] = ()
+    """The user's patterns of commands that are never run."""
     started: Callable[[ToolCall], None] = lambda call: None
     """Tells the listener that the call begins."""
     progress: Callable[[ToolCall, str], None] = lambda call, text: None
@@ -207,30 +212,37 @@ class _Attempt:
         return replace(prepared, run=run)
 
     def _decide(self, prepared: Prepared) -> policy.Verdict:
-        action = prepared.action
-        command = action.command if isinstance(action, CommandAction) else None
+        action, trusted, hard, dangerous = prepared.action, False, None, None
+        if isinstance(action, CommandAction):
+            pattern = denied(action.command, self._box.deny)
+            if pattern:
+                rule = "approvals.deny"
+                return policy.Verdict("refuse", rule, f"Refused: the user's config never allows {pattern!r} ({rule}).")
+            trusted = is_trusted_command(action.command, self._box.trust(Path(action.cwd))).ok
+            hard, dangerous = hardline.check(action.command), danger.detect(action.command)
         return policy.decide(
             action,
             self._box.situation(),
-            trusted=command is not None and is_trusted_command(command, self._box.trust()).ok,
-            hard=hardline.check(command) if command is not None else None,
-            danger=danger.detect(command) if command is not None else None,
+            trusted=trusted,
+            hard=hard,
+            danger=dangerous,
             granted=self._box.grants.covers(action, prepared.path_verdict == "ask"),
             path_verdict=prepared.path_verdict,
             path_rule=prepared.path_rule,
         )
 
     def _ask(self, prepared: Prepared, verdict: policy.Verdict) -> Reply:
-        return self._box.context.asker.ask(question_for(prepared, verdict.rule, self._call.id), self._cancel)
+        return self._box.context.asker.ask(question_for(prepared, verdict, self._call.id), self._cancel)
 
 
-def question_for(prepared: Prepared, rule: str, call_id: str) -> Question:
+def question_for(prepared: Prepared, verdict: policy.Verdict, call_id: str) -> Question:
     """The question a person is asked about this action; it shows exactly what would happen."""
     action: Action = prepared.action
+    rule = verdict.rule
     decisions: tuple[Decision, ...] = ("once", "session", "refuse")
     if isinstance(action, CommandAction):
-        return Question("command", "Run a command", rule, command=action.command, cwd=action.cwd, decisions=decisions,
-                        grant="this exact command, in this folder", call_id=call_id)  # fmt: skip
+        return Question("command", "Run a command", rule, command=action.command, cwd=action.cwd, text=verdict.text,
+                        decisions=decisions, grant="this exact command, in this folder", call_id=call_id)  # fmt: skip
     if isinstance(action, EditAction):
         one_file = prepared.path_verdict == "ask"
         grant = "every change of this file" if one_file else "every change of a file in the workspace"

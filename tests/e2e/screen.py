@@ -127,6 +127,7 @@ class Screen:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self._status = os.waitstatus_to_exitcode(status)
+                self._reader.join(2.0)  # what it wrote last may still be on its way
             elif time.monotonic() >= end:
                 return None
             else:
