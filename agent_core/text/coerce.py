@@ -46,8 +46,13 @@ def coerce(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[dic
     return value, tuple(problems)
 
 
-def coerce_value(value: Any, expected: str, schema: Mapping[str, Any] | None = None) -> Any:
-    """`value` as JSON Schema type `expected` if its meaning is plain, else unchanged."""
+def coerce_value(value: Any, expected: str | list[str], schema: Mapping[str, Any] | None = None) -> Any:
+    """`value` as JSON Schema type `expected` (or the first of several that it can be), else unchanged."""
+    if isinstance(expected, list):
+        if not isinstance(value, str) and any(fits(value, one) for one in expected):
+            return value
+        made = ((one, coerce_value(value, one, schema)) for one in expected)
+        return next((result for one, result in made if fits(result, one)), value)
     if fits(value, expected):
         return value
     if isinstance(value, str):
@@ -93,6 +98,8 @@ def _from_text(text: str, expected: str, nullable: bool) -> Any:
             return int(number) if expected == "integer" else number
         case "boolean":
             return {"true": True, "false": False}.get(plain.lower(), text)
+        case "null":
+            return None if plain.lower() == "null" else text
         case "array" | "object":
             try:
                 value = json.loads(plain)

@@ -61,7 +61,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NoMatch:
-    reason: Literal["missing", "several", "empty"]
+    reason: Literal["missing", "several", "empty", "same"]
     places: tuple[Place, ...] = ()
     """For "several" where it was found, for "missing" what comes nearest."""
     count: int = 0
@@ -73,8 +73,8 @@ def find(text: str, old: str, new: str, every: bool = False) -> Match | NoMatch:
     With `every` all occurrences on the deciding rung, else exactly one. Pure; linear in `text` but for the similarity
     of a few candidate places.
     """
-    if not old:
-        return NoMatch("empty")
+    if not old or old == new:
+        return NoMatch("same" if old else "empty")
     file = _File(text)
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     found = _climb(file, old, new, every)

@@ -84,6 +84,8 @@ def _failure(found: match.NoMatch, shown: str, which: str, several: bool) -> Too
     if found.reason == "empty":
         text = f"{which}old_text is empty. Quote the text to replace; write_file writes a whole file. {nothing}"
         return ToolFailure(text, outcome="invalid arguments")
+    if found.reason == "same":
+        return ToolFailure(f"{which}old_text and new_text are the same. {nothing}", outcome="no change")
     if found.reason == "several":
         lines = ", ".join(str(place.line) for place in found.places)
         more = " and more" if found.count > len(found.places) else ""

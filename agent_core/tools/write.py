@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core import files
+from agent_core import files, limits
 from agent_core.errors import ToolFailure
 from agent_core.messages import clean_surrogates
 from agent_core.names import WRITE_FILE
@@ -28,10 +28,10 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
 
 
 def _creation(verdict: PathVerdict, content: str, ctx: ToolContext) -> Prepared:
+    data = _encoded(content, encoding.UTF8, verdict)
     change = diff.build(verdict.shown, None, content)
 
     def run() -> ToolOutput:
-        data = encoding.encode(content, encoding.UTF8)
         files.write(verdict, base.rules(ctx), data, None)
         base.saw(verdict, files.digest(data), content, ctx)
         lines = base.count(change.added, "line")
@@ -46,7 +46,7 @@ def replacement(old: base.TextFile, new: str, ctx: ToolContext, note: str = "") 
     Raises ToolFailure when the file's encoding lacks a character of it.
     """
     verdict = old.verdict
-    data = encoding.encode(new, old.decoded)
+    data = _encoded(new, old.decoded, verdict)
     change = diff.build(verdict.shown, old.decoded.text, new)
     if files.digest(data) == old.digest:
         same = ToolOutput(f"{verdict.shown} has exactly this content already; nothing was written.", "no change")
@@ -59,6 +59,19 @@ def replacement(old: base.TextFile, new: str, ctx: ToolContext, note: str = "") 
         return ToolOutput(f"Changed {verdict.shown} ({stat}).{note}", stat, effect="done", diffs=(change,))
 
     return Prepared(EditAction((change,)), run, **base.path_verdict(verdict))
+
+
+def _encoded(content: str, like: encoding.Decoded, verdict: PathVerdict) -> bytes:
+    """The bytes to write. What could not be written is refused here, before anybody is asked about it."""
+    data = encoding.encode(content, like)
+    if len(data) > limits.WRITE_FILE:
+        raise ToolFailure(
+            f"{verdict.shown} would be {len(data):,} bytes; files of at most {limits.WRITE_FILE:,} bytes are written. "
+            "Make it with a command.",
+            code="too_large",
+            outcome="too large",
+        )
+    return data
 
 
 TOOL = Tool(

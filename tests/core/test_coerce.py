@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.text.coerce import coerce, fits
+from agent_core.text.coerce import coerce, coerce_value, fits
 
 SCHEMA = {
     "type": "object",
@@ -76,6 +76,20 @@ def test_plain_meanings_are_taken(given_, taken):
 )
 def test_a_problem_says_what_to_send(given_, words):
     assert coerce(given_, SCHEMA)[1] == (words,)
+
+
+@pytest.mark.parametrize(
+    ("value", "types", "taken"),
+    [
+        ("5", ["integer", "string"], 5),
+        ("x", ["integer", "string"], "x"),
+        ("null", ["integer", "null"], None),
+        (5, ["string", "integer"], 5),
+        ("x", ["integer"], "x"),
+    ],
+)
+def test_of_several_types_the_first_that_fits_is_taken(value, types, taken):
+    assert coerce_value(value, types) == taken
 
 
 def test_names_that_other_agents_use_are_taken():

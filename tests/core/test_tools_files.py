@@ -185,6 +185,18 @@ def test_a_long_foreign_change_has_to_be_read(ctx, ws):
     fails(ctx, "edit_file", "stale_file", path="f", old_text="other", new_text="x")
 
 
+def test_a_change_of_a_protected_file_is_not_shown(ctx, ws):
+    place = known(ctx, ".env", b"A=1\n")
+    place.write_text("A=2\n")
+    failure = fails(ctx, "edit_file", "stale_file", path=".env", old_text="A=1", new_text="A=3")
+    assert "A=2" not in failure.text
+
+
+def test_a_file_that_would_be_too_large_is_refused_before_anybody_is_asked(ctx, ws):
+    with pytest.raises(ToolFailure, match="4,194,304"):
+        prepare(ctx, "write_file", path="f", content="x" * (limits.WRITE_FILE + 1))
+
+
 def test_our_own_command_may_change_a_file(ctx, ws):
     place = known(ctx, "f", b"one\ntwo\n")
     call(ctx, "run_command", command="sed -i s/two/2/ f")
