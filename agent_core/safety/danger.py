@@ -93,8 +93,7 @@ def _overwriting(run: Run) -> str:
         targets = written(run)
         return "" if targets and all(_harmless_device(path) for path in targets) else "copies raw data"
     if _DISK_TOOL.fullmatch(run.name):
-        looks = run.name == "parted" and has_option(run.args, "l", "list")
-        return "" if looks or _lists(run) else "formats, repairs or partitions"
+        return "" if _lists(run) else "formats, repairs or partitions"
     if run.name in ("", ":", "true") and not run.program.startswith("{") and run.via == ():
         return "empties a file" if any(not _harmless_device(run.path(path)) for path in run.writes) else ""
     return ""
@@ -106,8 +105,16 @@ _DISK_TOOL: Final = re.compile(
 
 
 def _lists(run: Run) -> bool:
-    options = [arg for arg in run.args if arg.startswith("-")]
-    return not run.args or (bool(options) and all(hardline.only_lists(run.name, arg) for arg in options))
+    """Whether a disk tool is only asked to look."""
+    name, args = run.name, run.args
+    if name == "parted":
+        return has_option(args, "l", "list") or bool({"print", "p"} & set(operands(args)))
+    if name == "wipefs":
+        return not has_option(args, "aot", "all", "offset", "types") or has_option(args, "n", "no-act")
+    if name in ("tune2fs", "mke2fs") or name.startswith(("mkfs", "fsck", "e2fsck")):
+        return bool(args) and args[0] in (("-l",) if name == "tune2fs" else ("-n", "-N"))
+    options = [arg for arg in args if arg.startswith("-")]
+    return not args or (bool(options) and all(hardline.only_lists(name, arg) for arg in options))
 
 
 _HARMLESS_DEVICE: Final = re.compile(r"/dev/(null|zero|full|tty\w*|stdout|stderr|stdin|fd/\d+|pts/\d+|shm/.*)")
@@ -143,6 +150,11 @@ def _git_checkout(rest: list[str], words: list[str], verb: str) -> str:
     return "throws uncommitted changes away" if paths or has_option(rest, "f", "force", "discard-changes") else ""
 
 
+_GIT_RUNS: Final = re.compile(
+    r"alias\.|filter\.|include|core\.(hookspath|fsmonitor|sshcommand|pager|editor|gitproxy|askpass)|credential\.\S*helper|"
+    r"\S+\.(command|cmd|textconv|driver|program|external)$",
+    re.IGNORECASE,
+)
 _GIT: Final[dict[str, Callable[[list[str], list[str], str], str]]] = {
     "reset": lambda rest, words, verb: (
         "throws uncommitted changes away" if has_option(rest, "", "hard", "merge", "keep", shortest=2) else ""
@@ -185,6 +197,9 @@ _GIT: Final[dict[str, Callable[[list[str], list[str], str], str]]] = {
         "removes a worktree" if verb == "remove" and has_option(rest, "f", "force") else ""
     ),
     "submodule": lambda rest, words, verb: "removes a submodule" if verb == "deinit" else "",
+    "config": lambda rest, words, verb: (
+        "names a program git will run" if len(words) > 1 and any(_GIT_RUNS.match(word) for word in words) else ""
+    ),
     "remote": lambda rest, words, verb: "changes a remote" if verb in ("remove", "rm", "set-url", "prune") else "",
 }
 
@@ -280,29 +295,53 @@ def _packages(run: Run) -> str:
 _PRIVILEGE: Final = names("sudo doas su pkexec runuser sudoedit gosu su-exec")
 # Always a change of the system, whatever the arguments.
 _ADMINISTERS: Final = names(
-    """useradd userdel usermod adduser deluser groupadd groupdel groupmod gpasswd passwd chpasswd chsh chfn visudo vipw
-    vigr newusers umount swapoff modprobe insmod rmmod depmod dkms setenforce setsebool semanage apparmor_parser
-    aa-disable aa-complain update-grub grub-install grub-mkconfig update-initramfs dracut mkinitcpio efibootmgr bootctl
-    ntpdate setcap chown chgrp chattr at batch atrm update-alternatives update-rc.d chkconfig ldconfig pvcreate pvremove
-    vgremove lvremove lvcreate vgcreate lvresize lvextend mdadm cryptsetup hdparm badblocks kexec debugfs setkeycodes
-    diskpart format reg regedit taskkill schtasks bcdedit csrutil nvram spctl dscl launchctl tccutil pmset"""
+    """useradd userdel usermod adduser deluser groupadd groupdel groupmod gpasswd chpasswd chsh chfn vipw vigr newusers
+    umount swapoff modprobe insmod rmmod depmod setenforce setsebool aa-disable aa-complain update-grub grub-install
+    grub-mkconfig update-initramfs dracut mkinitcpio ntpdate setcap chown chgrp chattr batch atrm update-rc.d
+    pvcreate pvremove vgremove lvremove lvcreate vgcreate lvresize lvextend badblocks kexec debugfs diskpart format
+    regedit taskkill bcdedit nvram tccutil"""
 )
-# A change of the system unless every argument, or the first word, is one of these.
-_LOOKS: Final[dict[str, re.Pattern[str]]] = {
-    "crontab": re.compile(r"-l"),
+# A change of the system unless the first argument is one of these.
+_LOOKS_FIRST: Final[dict[str, frozenset[str]]] = {
+    "crontab": names("-l"),
+    "nft": names("list -a monitor"),
+    "ufw": names("status show version app"),
+    "visudo": names("-c --check"),
+    "passwd": names("-S --status"),
+    "at": names("-l"),
+    "dkms": names("status"),
+    "hostnamectl": names("status"),
+    "timedatectl": names("status show list-timezones timesync-status"),
+    "localectl": names("status list-locales list-keymaps"),
+    "hwclock": names("-r -v --show --get --verbose"),
+    "semanage": names("export"),
+    "update-alternatives": names("--list --display --query --get-selections"),
+    "chkconfig": names("--list"),
+    "bootctl": names("status list is-installed"),
+    "cryptsetup": names("status luksDump isLuks luksUUID benchmark"),
+    "mdadm": names("-D -E -Q --detail --examine --query"),
+    "launchctl": names("list print blame dumpstate"),
+    "reg": names("query QUERY"),
+    "pmset": names("-g"),
+    "dscl": names("-list -read -search"),
+    "csrutil": names("status"),
+    "spctl": names("--status --assess"),
+    "schtasks": names("/query /QUERY"),
+}
+# A change of the system unless every argument is one of these.
+_LOOKS_ALL: Final[dict[str, re.Pattern[str]]] = {
     "iptables": re.compile(r"-[nvxLS]+|--list.*|-t|nat|filter|mangle|[A-Z]+"),
     "ip6tables": re.compile(r"-[nvxLS]+|--list.*|-t|nat|filter|mangle|[A-Z]+"),
-    "nft": re.compile(r"list|-a|ruleset|tables?|chains?|monitor"),
-    "ufw": re.compile(r"status|show|version|verbose|numbered|raw|app|list"),
-    "firewall-cmd": re.compile(r"--(list|get|state|query|info).*|--zone=.*"),
+    "firewall-cmd": re.compile(r"--(list|get|state|query|info|zone).*"),
     "mount": re.compile(r"-l|-t|\w+fs\w*|ext\d"),
     "losetup": re.compile(r"-[alJ]+|--(all|list|json)"),
-    "swapon": re.compile(r"-s|--(show|summary).*|--(noheadings|raw|bytes)"),
-    "hostnamectl": re.compile(r"status|--\w+"),
-    "timedatectl": re.compile(r"status|show|list-timezones|timesync-status|--\w+"),
-    "localectl": re.compile(r"status|list-\S+|--\w+"),
-    "hwclock": re.compile(r"-[rv]|--(show|get|verbose|utc|localtime)"),
+    "swapon": re.compile(r"-s|--(show|summary|noheadings|raw|bytes).*"),
+    "efibootmgr": re.compile(r"-v|--verbose"),
+    "ldconfig": re.compile(r"-[pv]+|--print-cache"),
+    "hdparm": re.compile(r"-[iIgtTCv]+|--(direct|dco-identify|fibmap|Istdout)|/dev/\w+"),
 }
+# Without any argument these open an editor, ask for a password or read commands.
+_ACTS_ALONE: Final = names("crontab visudo vipw vigr passwd at batch")
 _SERVICE_LOOKS: Final = names(
     """status show cat list list-units list-unit-files list-timers list-sockets list-dependencies list-jobs is-active
     is-enabled is-failed is-system-running help get-default show-environment start"""
@@ -318,10 +357,13 @@ def _system_change(run: Run) -> str:
     name, args = run.name, run.args
     if name in ("init", "telinit", "shutdown") and args:
         return "changes the state of the machine"
-    if (name in _ADMINISTERS and args) or name in ("visudo", "vipw", "vigr", "at", "batch", "passwd"):
-        return "" if name == "passwd" and args[:1] in (("-S",), ("--status",)) else "changes the system"
-    if name in _LOOKS and (args or name == "crontab"):
-        return "" if all(_LOOKS[name].fullmatch(arg) for arg in args) and args else "changes the system"
+    if name in _LOOKS_FIRST and args and args[0] in _LOOKS_FIRST[name]:
+        return ""
+    if name in _LOOKS_ALL and all(_LOOKS_ALL[name].fullmatch(arg) for arg in args):
+        return ""
+    tools = name in _ADMINISTERS or name in _LOOKS_FIRST or name in _LOOKS_ALL
+    if (tools and args) or name in _ACTS_ALONE:
+        return "changes the system"
     if name == "sysctl" and (has_option(args, "wpf", "write", "load", "system") or any("=" in arg for arg in args)):
         return "changes kernel settings"
     if name == "date" and has_option(args, "s", "set"):

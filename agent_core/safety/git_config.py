@@ -25,8 +25,8 @@ _ANY_KEY: Final = names(
 _KEYS: Final[dict[str, frozenset[str]]] = {
     "core": names(
         """repositoryformatversion filemode logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol
-        safecrlf quotepath abbrev compression longpaths protecthfs protectntfs preloadindex commitgraph multipackindex whitespace
-        untrackedcache trustctime checkstat sharedrepository splitindex bigfilethreshold"""
+        safecrlf quotepath abbrev compression longpaths protecthfs protectntfs preloadindex commitgraph multipackindex
+        whitespace untrackedcache trustctime checkstat sharedrepository splitindex bigfilethreshold"""
     ),
     "user": frozenset({"name", "email"}),
     "author": frozenset({"name", "email"}),

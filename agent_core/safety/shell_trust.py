@@ -105,8 +105,6 @@ def _words(text: str, ctx: TrustContext) -> tuple[str, list[_Arg]]:
     command = commands[0]
     if not command.words or command.redirects or len(command.words) > limits.SHELL_TRUSTED_WORDS:
         raise _Untrusted("unparsable")
-    if re.search(r"(^|\s)#", text):
-        raise _Untrusted("comment")
     for variable, word in command.assigns:
         value = _argument(word).text
         harmless = _ZONE if variable == "TZ" else _LOCALE
@@ -148,7 +146,9 @@ def _found_in_system(program: str, path_env: str) -> None:
     """Raise unless `program` is, or is first found by PATH in, a system folder only root can change."""
     if "/" in program:
         folder = os.path.dirname(program)
-        if os.path.normpath(folder) not in _SYSTEM_FOLDERS or not _only_root_writes(os.path.realpath(folder)):
+        if os.path.normpath("/" + folder.lstrip("/")) not in _SYSTEM_FOLDERS or not _only_root_writes(
+            os.path.realpath(folder)
+        ):
             raise _Untrusted("program-path")
         if os.path.exists(program) and not _only_root_writes(program):
             raise _Untrusted("program-path")
@@ -208,6 +208,12 @@ def _files(args: list[_Arg], valued: str = "", long_valued: str = "") -> list[_A
     return found
 
 
+def _plain(args: list[_Arg]) -> list[_Arg]:
+    """Every argument that may be a file: values of options, too, for a value that is no file does no harm here."""
+    past = next((at for at, arg in enumerate(args) if arg.text == "--"), len(args))
+    return [arg for at, arg in enumerate(args) if at > past or not arg.text.startswith("-")]
+
+
 def _no_leading_glob(args: list[_Arg]) -> None:
     """A file's name must not become an option."""
     for arg in args:
@@ -224,7 +230,7 @@ def _find(args: list[_Arg], ctx: TrustContext) -> None:
 
 
 def _rg(args: list[_Arg], ctx: TrustContext) -> None:
-    _refuse(args, "z", "pre hostname search-zip", "efgtTABCmMrjdE")
+    _refuse(args, "z", "pre-glob hostname-bin search-zip", "efgtTABCmMrjdE")
     _readable(_after_pattern(args, "efgtTABCmMrjdE", "regexp file glob type max-count", "e"), ctx)
 
 
@@ -234,7 +240,7 @@ def _grep(args: list[_Arg], ctx: TrustContext) -> None:
 
 def _after_pattern(args: list[_Arg], valued: str, long_valued: str, pattern: str) -> list[_Arg]:
     """File operands of a search: the first operand is its pattern unless options gave it. Pattern files are files."""
-    given = any(re.match(rf"-\w*[{pattern}f]|--(regexp|file)\b", arg.text) for arg in args if arg.text != "--")
+    given = any(re.match(rf"-\w*[{pattern}f]|--(reg|fi)", arg.text) for arg in args)
     listed = any(arg.text in ("--files", "--type-list") for arg in args)
     found = _files(args, valued, long_valued)
     files = found if given or listed else found[1:]
@@ -248,7 +254,7 @@ def _after_pattern(args: list[_Arg], valued: str, long_valued: str, pattern: str
 
 def _sort(args: list[_Arg], ctx: TrustContext) -> None:
     _refuse(args, "oT", "output temporary-directory compress-program files0-from random-source", "ktS")
-    _readable(_files(args, "ktS"), ctx)
+    _readable(_plain(args), ctx)
 
 
 def _tree(args: list[_Arg], ctx: TrustContext) -> None:
@@ -259,7 +265,7 @@ def _uniq(args: list[_Arg], ctx: TrustContext) -> None:
     files = _files(args, "fsw", "skip-fields skip-chars check-chars")
     if len(files) > 1 or any(file.glob for file in files):  # a second operand is written
         raise _Untrusted("second-operand")
-    _readable(files, ctx)
+    _readable(_plain(args), ctx)
 
 
 def _date(args: list[_Arg], ctx: TrustContext) -> None:
@@ -277,23 +283,29 @@ def _sed(args: list[_Arg], ctx: TrustContext) -> None:
     _readable(args[2:], ctx)
 
 
+_JQ_FILES: Final = names("--from-file --library-path --rawfile --slurpfile --argfile --run-tests")
+
+
 def _jq(args: list[_Arg], ctx: TrustContext) -> None:
-    _refuse(args, "fL", "from-file library-path rawfile slurpfile argfile run-tests")
+    _refuse(args, "fL")
+    if any(arg.text.partition("=")[0] in _JQ_FILES for arg in args):  # jq knows no abbreviations
+        raise _Untrusted("option")
     found = _files(args)
     for arg in found:
-        if re.search(r"(?<![.\w])(env|import|include|input_filename|modulemeta)\b", arg.text):
+        code = re.sub(r'"(?:[^"\\]|\\.)*"', "", arg.text)
+        if re.search(r"(?<![.\w])(env|import|include|input_filename|modulemeta)\b", code):
             raise _Untrusted("jq-filter")
     _readable(found[1:], ctx)
 
 
 def _diff(args: list[_Arg], ctx: TrustContext) -> None:
     _refuse(args, "l", "paginate", "CUFIxXDSWL")
-    _readable(_files(args, "CUFIxSWL"), ctx)
+    _readable(_plain(args), ctx)
 
 
 def _tail(args: list[_Arg], ctx: TrustContext) -> None:
     _refuse(args, "fF", "follow retry", "s")
-    _readable(_files(args, "ncs"), ctx)
+    _readable(_plain(args), ctx)
 
 
 def _file(args: list[_Arg], ctx: TrustContext) -> None:
@@ -307,16 +319,19 @@ def _nothing(args: list[_Arg], ctx: TrustContext) -> None:
 def _reader(args: list[_Arg], ctx: TrustContext) -> None:
     """Programs that print or digest the content of their operands."""
     _refuse(args, "", "files0-from")
-    _readable([arg for arg in args if not arg.text.startswith("-") or arg.text == "-"], ctx)
+    _readable(_plain(args), ctx)
 
 
-def _cut(args: list[_Arg], ctx: TrustContext) -> None:
-    _readable(_files(args, "bcdf"), ctx)
+def _sizes(args: list[_Arg], ctx: TrustContext) -> None:
+    """Programs that print sizes, but can be told to print names from a file."""
+    _refuse(args, "", "files0-from")
 
 
 # -- operands ----------------------------------------------------------------------------------------------------
 
-_SECRET_NAMES: Final = re.compile(r"(.*[._-])?credentials?(\.\w+)?|.*kubeconfig.*|\.?htpasswd|\.git-credentials")
+_SECRET_NAMES: Final = re.compile(
+    r"(.*[._-])?(credentials?|secrets?)(\.(json|ya?ml|toml|ini|cfg|conf|csv|db|env|txt|xml))?|.*kubeconfig.*|\.?htpasswd"
+)
 _SAMPLES: Final = (
     ".env", ".env.local", ".envrc", ".npmrc", ".netrc", ".pgpass", ".ssh", ".aws", ".gnupg", ".kube", ".bash_history",
     "id_rsa", "id_ed25519", "server.pem", "private.key", "cert.p12", "store.jks", "credentials", "credentials.json",
@@ -352,6 +367,8 @@ def _secret(path: str, ctx: TrustContext) -> bool:
     if not parts:
         return False
     if parts[0] in ("dev", "sys") or protected.system_secret(parts):
+        return True
+    if parts[0] == "proc" and parts[-1] == "cmdline" and len(parts) > 2:  # arguments hold passwords at times
         return True
     name = parts[-1]
     if protected.secret_file(name) or _SECRET_NAMES.fullmatch(name):
@@ -421,10 +438,12 @@ def _git(args: list[_Arg], ctx: TrustContext) -> None:
     if not ctx.git_is_plain:
         raise _Untrusted("git-config")
     rest = list(args)
+    moved = False
     while rest and rest[0].text.startswith("-"):
-        if rest[0].text == "-C" and len(rest) > 1:
+        if rest[0].text == "-C" and len(rest) > 1 and not moved:
             _git_folder(rest[1], ctx)
             del rest[:2]
+            moved = True
         elif rest[0].text == "--no-pager":
             del rest[0]
         else:
@@ -439,10 +458,12 @@ def _git(args: list[_Arg], ctx: TrustContext) -> None:
             raise _Untrusted("git-form")
     elif sub not in _GIT_READS:
         raise _Untrusted("git-command")
-    # -o and -O differ: -O names an order file or, for grep, a pager.
-    _refuse([arg for arg in rest if arg.text != "--text"], "O", _GIT_REFUSED, "LSGnUMCBlmeABW")
+    # -O names an order file or, for grep, a pager. A letter takes the rest of a cluster as its value only where it does
+    # so for that command: -L is a flag of grep.
+    valued = "LSG" if sub in ("log", "show", "blame") else "SG" if sub == "diff" else ""
+    _refuse([arg for arg in rest if arg.text != "--text"], "O", _GIT_REFUSED, valued)
     if sub == "grep":
-        _refuse(rest, "f", "file", "eABCm")
+        _refuse(rest, "f", "file")
         rest = _after_pattern(rest, "eABCm", "", "e")
     for arg in rest:
         if not arg.text.startswith("-"):
@@ -523,12 +544,12 @@ _PROGRAMS: Final[dict[str, _Judge]] = {
         _nothing,
     ),
     **dict.fromkeys(
-        names("""cat head wc nl comm cmp od du md5sum sha1sum sha224sum sha256sum sha384sum sha512sum"""),
+        names("""cat head wc nl comm cmp cut od md5sum sha1sum sha224sum sha256sum sha384sum sha512sum"""),
         _reader,
     ),
     **dict.fromkeys(names("grep egrep fgrep"), _grep),
     "rg": _rg,
-    "cut": _cut,
+    "du": _sizes,
     "find": _find,
     "sort": _sort,
     "tree": _tree,

@@ -321,6 +321,7 @@ class _Walker:
 
     def pipeline(self, item: sw.Pipeline, feed: _Feed) -> str | None:
         stdin, fed = feed.stdin, feed.fed
+        self.fork_bomb |= item.background and sum(map(_runs_itself, item.commands)) > 1
         for command in item.commands:
             before = len(self.runs)
             stdin = self.command(command, replace(feed, stdin=stdin, fed=fed))
@@ -749,6 +750,13 @@ def _printf(template: str, args: list[str]) -> str:
         if not left or not re.search(r"%[-0-9.]*[a-zA-Z]", template) or len(out) > limits.SHELL_JUDGED:
             break
     return out
+
+
+def _runs_itself(command: sw.Command) -> bool:
+    """Whether a command is the script that holds it: `$0`."""
+    if not isinstance(command, sw.Simple) or not command.words:
+        return False
+    return any(isinstance(part, sw.Variable) and part.name == "0" for part in command.words[0].parts)
 
 
 def _multiplies(name: str, body: tuple[sw.Pipeline, ...]) -> bool:
