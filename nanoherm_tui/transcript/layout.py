@@ -83,8 +83,6 @@ class Layout:
         self.moment = Moment()
         self.stick = True
         """Follow the end."""
-        self.cursor: tuple[Entry, int] | None = None
-        """The selected block: its entry and key."""
         self.lines: list[Line] = []
         self.stats = Stats()
         self._anchor = Place(0, 0, 0)
@@ -172,12 +170,14 @@ class Layout:
 
     def window(self, height: int) -> list[Line]:
         """The lines of the window, `height` of them or fewer when the transcript is shorter."""
+        if height <= 0:  # hidden for now: the place is kept
+            return []
         self.height = height
         if self.stick:
             lines = self._fill_up(height)
         else:
             lines = self._fill_down(height)
-            if len(lines) < height or (height and not self._rows_below(lines[-1])):
+            if len(lines) < height or not self._goes_below(lines[-1]):
                 self.stick = True
                 lines = self._fill_up(height)
         if lines:
@@ -196,7 +196,7 @@ class Layout:
         for number, line in enumerate(self.lines):
             if not wants_moment(line.block):
                 continue
-            rows = self._rows(line.place.entry, line.place.block)
+            rows = self.rows_of(line.place.entry, line.place.block)
             if line.place.row < len(rows) and rows[line.place.row].segments != line.row.segments:
                 self.lines[number] = line._replace(row=rows[line.place.row])
                 changed.append(number)
@@ -213,15 +213,15 @@ class Layout:
         if rows < 0:
             self.hold()
             while row < 0:
-                before = self._unit_before(entry, block)
+                before = self.unit_before(entry, block)
                 if before is None:
                     row = 0
                     break
                 entry, block = before
-                row += len(self._rows(entry, block))
+                row += len(self.rows_of(entry, block))
         elif not self.stick:
-            while row >= (size := len(self._rows(entry, block))):
-                after = self._unit_after(entry, block)
+            while row >= (size := len(self.rows_of(entry, block))):
+                after = self.unit_after(entry, block)
                 if after is None:
                     self.stick = True
                     break
@@ -246,7 +246,7 @@ class Layout:
 
     def go_home(self) -> None:
         self.hold()
-        first = self._unit_after(-1, 0)
+        first = self.unit_after(-1, 0)
         self._anchor = Place(*first, 0) if first else Place(0, 0, 0)
 
     def go_end(self) -> None:
@@ -270,118 +270,6 @@ class Layout:
         last = len(self._heights) - 1
         self._left = (last, self._heights[last] if last >= 0 else 0)
 
-    # -- the cursor -----------------------------------------------------------------------------------------------
-
-    def is_cursor(self, line: Line) -> bool:
-        return self.cursor is not None and self.cursor[0] is line.entry and self.cursor[1] == self.group_key(line.place)
-
-    def group_key(self, place: Place) -> int:
-        """The key of the block at `place`, or of the first chunk when it is one of several."""
-        entry = self.model.entries[place.entry]
-        blocks = entry.blocks
-        number = min(place.block, len(blocks) - 1)
-        while number > 0 and (entry.kind != "answer" or blocks[number].join in ("", "\n")):
-            number -= 1
-        return blocks[number].key
-
-    def move_cursor(self, step: int) -> bool:
-        """Select the next block (`step` 1) or the one before (-1), and scroll as little as that needs.
-
-        A block higher than the window is read to its end before the cursor leaves it. False when nothing moved.
-        """
-        if not self.lines:
-            return False
-        visible = [line for line in self.lines if self.is_cursor(line)]
-        if not visible:
-            line = self.lines[0] if step > 0 else self.lines[-1]
-            self._select(line.place)
-            self._reveal()
-            return True
-        edge = visible[-1] if step > 0 else visible[0]
-        at_edge = self.lines[-1] if step > 0 else self.lines[0]
-        place = self._group_after(edge.place) if step > 0 else self._group_before(edge.place)
-        if edge is at_edge and self._goes_on(edge, step):
-            self.scroll(step * max(1, self.height // 2))
-            self.window(self.height)
-            return True
-        if place is None:
-            return False
-        self._select(place)
-        self._reveal(from_above=step > 0)
-        return True
-
-    def select_line(self, line: Line) -> bool:
-        """Put the cursor on the block of `line`; False when it was there."""
-        if self.is_cursor(line):
-            return False
-        self._select(line.place)
-        return True
-
-    def cursor_block(self) -> tuple[Entry, Block] | None:
-        """The selected entry and block, if the entry still exists."""
-        if self.cursor is None:
-            return None
-        entry, key = self.cursor
-        if entry.index >= len(self.model.entries) or self.model.entries[entry.index] is not entry:
-            self.cursor = None
-            return None
-        block = next((b for b in entry.blocks if b.key == key), None)
-        return None if block is None else (entry, block)
-
-    def _select(self, place: Place) -> None:
-        self.cursor = (self.model.entries[place.entry], self.group_key(place))
-
-    def _reveal(self, *, from_above: bool = True) -> None:
-        """Scroll so that the selected block is inside the window, at least its beginning (or its end)."""
-        self.window(self.height)
-        if self.cursor is None:
-            return
-        entry, key = self.cursor
-        blocks = entry.blocks
-        start = next((n for n, b in enumerate(blocks) if b.key == key), 0)
-        end = start
-        while end + 1 < len(blocks) and self.group_key(Place(entry.index, end + 1, 0)) == key:
-            end += 1
-        top = self._row_of(entry.index, start)
-        bottom = self._row_of(entry.index, end) + len(self._rows(entry.index, end))
-        window_top = self.top
-        if bottom > window_top + self.height and from_above:
-            # Down to its end, but never past its beginning.
-            self.scroll(min(bottom - window_top - self.height, top - window_top))
-        elif top < window_top:
-            self.scroll(
-                max(top - window_top, bottom - window_top - self.height) if not from_above else top - window_top
-            )
-        self.window(self.height)
-
-    def _row_of(self, entry: int, block: int) -> int:
-        return self._heights.before(entry) + sum(self._measure(entry).rows[:block])
-
-    def _goes_on(self, line: Line, step: int) -> bool:
-        """Whether the selected block has rows beyond the window's edge."""
-        rows = len(self._rows(line.place.entry, line.place.block))
-        if step < 0 and line.place.row > 0:
-            return True
-        if step > 0 and line.place.row < rows - 1:
-            return True
-        beside = (self._unit_after if step > 0 else self._unit_before)(line.place.entry, line.place.block)
-        return beside is not None and self.cursor == (
-            self.model.entries[beside[0]],
-            self.group_key(Place(*beside, 0)),
-        )
-
-    def _group_after(self, place: Place) -> Place | None:
-        key, unit = self.group_key(place), self._unit_after(place.entry, place.block)
-        while unit is not None and unit[0] == place.entry and self.group_key(Place(*unit, 0)) == key:
-            unit = self._unit_after(*unit)
-        return None if unit is None else Place(*unit, 0)
-
-    def _group_before(self, place: Place) -> Place | None:
-        key, unit = self.group_key(place), self._unit_before(place.entry, place.block)
-        while unit is not None and unit[0] == place.entry and self.group_key(Place(*unit, 0)) == key:
-            unit = self._unit_before(*unit)
-        return None if unit is None else Place(*unit, 0)
-
     # -- text -----------------------------------------------------------------------------------------------------
 
     def rows_between(self, low: int, high: int) -> Iterable[tuple[int, Row]]:
@@ -403,13 +291,13 @@ class Layout:
                     return
                 if number + 1 < len(blocks) and base + blocks[number + 1].key <= low:
                     continue
-                for offset, row in enumerate(self._rows(index, number)):
+                for offset, row in enumerate(self.rows_of(index, number)):
                     if low <= first + offset <= high:
                         yield first + offset, row
 
     # -- drawing --------------------------------------------------------------------------------------------------
 
-    def _rows(self, index: int, number: int) -> list[Row]:
+    def rows_of(self, index: int, number: int) -> list[Row]:
         """The rows of a block, its blank row above included; drawn now unless that was done before."""
         entry = self.model.entries[index]
         closed = entry.closed
@@ -437,6 +325,10 @@ class Layout:
         self._set_height(index, number, len(rows))
         return rows
 
+    def row_number(self, entry: int, block: int) -> int:
+        """How many rows stand above a block, as far as known."""
+        return self._heights.before(entry) + sum(self._measure(entry).rows[:block])
+
     def _gap_above(self, index: int) -> bool:
         """One blank row between entries, none between consecutive cards."""
         if index == 0:
@@ -447,13 +339,13 @@ class Layout:
     def _fill_up(self, height: int) -> list[Line]:
         parts: list[tuple[int, int, int, list[Row]]] = []
         count = 0
-        unit = self._unit_before(len(self.model.entries), 0)
+        unit = self.unit_before(len(self.model.entries), 0)
         while unit is not None and count < height:
-            rows = self._rows(*unit)
+            rows = self.rows_of(*unit)
             skip = max(0, len(rows) - (height - count))
             parts.append((*unit, skip, rows))
             count += len(rows) - skip
-            unit = self._unit_before(*unit)
+            unit = self.unit_before(*unit)
         return self._lines(reversed(parts), height)
 
     def _fill_down(self, height: int) -> list[Line]:
@@ -462,14 +354,14 @@ class Layout:
         entry, block, skip = self._anchor
         unit: tuple[int, int] | None = (entry, block)
         if entry >= len(self.model.entries) or block >= self._count(entry):
-            unit, skip = self._unit_after(entry - 1, self._count(entry - 1) if entry > 0 else 0), 0
+            unit, skip = self.unit_after(entry - 1, self._count(entry - 1) if entry > 0 else 0), 0
         while unit is not None and count < height:
-            rows = self._rows(*unit)
+            rows = self.rows_of(*unit)
             skip = min(skip, max(0, len(rows) - 1))
             parts.append((*unit, skip, rows))
             count += len(rows) - skip
             skip = 0
-            unit = self._unit_after(*unit)
+            unit = self.unit_after(*unit)
         return self._lines(parts, height)
 
     def _lines(self, parts: Iterable[tuple[int, int, int, list[Row]]], height: int) -> list[Line]:
@@ -483,18 +375,18 @@ class Layout:
                 lines.append(Line(rows[row], entry, block, Place(index, number, row), first + row))
         return lines[:height]
 
-    def _rows_below(self, line: Line) -> bool:
+    def _goes_below(self, line: Line) -> bool:
         place = line.place
-        if place.row < len(self._rows(place.entry, place.block)) - 1:
+        if place.row < len(self.rows_of(place.entry, place.block)) - 1:
             return True
-        return self._unit_after(place.entry, place.block) is not None
+        return self.unit_after(place.entry, place.block) is not None
 
     # -- units: (entry, block) pairs, entries without blocks left out ---------------------------------------------
 
     def _count(self, entry: int) -> int:
         return len(self._measure(entry).rows)
 
-    def _unit_before(self, entry: int, block: int) -> tuple[int, int] | None:
+    def unit_before(self, entry: int, block: int) -> tuple[int, int] | None:
         while block <= 0:
             entry -= 1
             if entry < 0:
@@ -502,7 +394,7 @@ class Layout:
             block = self._count(entry)
         return entry, block - 1
 
-    def _unit_after(self, entry: int, block: int) -> tuple[int, int] | None:
+    def unit_after(self, entry: int, block: int) -> tuple[int, int] | None:
         block += 1
         entries = len(self.model.entries)
         while entry < 0 or block >= self._count(entry):
@@ -612,7 +504,7 @@ class Layout:
             return
         if characters:
             row = 0
-            for number, drawn in enumerate(self._rows(entry, block)):
+            for number, drawn in enumerate(self.rows_of(entry, block)):
                 row = number
                 characters -= len(drawn.text)
                 if characters < 0:

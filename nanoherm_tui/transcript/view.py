@@ -29,9 +29,10 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.themes import Look
 from nanoherm_tui.transcript.blocks import Block
+from nanoherm_tui.transcript.cursor import Cursor
 from nanoherm_tui.transcript.layout import Layout, Line
 from nanoherm_tui.transcript.model import Entry, TranscriptModel
-from nanoherm_tui.transcript.render import MARK_AT, RIGHT_MARGIN, TEXT_AT, Moment, Row
+from nanoherm_tui.transcript.render import RIGHT_MARGIN, TEXT_AT, Moment, Row
 
 WHEEL_ROWS = 3
 
@@ -50,6 +51,14 @@ class Counters:
     """Times the compositor asked for rows."""
     rows: int = 0
     """Rows marked for repainting."""
+
+
+@dataclass(slots=True)
+class _Page:
+    """Where a session is read: kept with its model while another one is shown."""
+
+    layout: Layout
+    cursor: Cursor
 
 
 @dataclass(slots=True)
@@ -113,7 +122,7 @@ class TranscriptView(ScrollView, can_focus=True):
         super().__init__(id=id, classes=classes)
         self.counters = Counters()
         self._model = TranscriptModel()
-        self._layout_now: Layout | None = None
+        self._page: _Page | None = None
         self._painted = _Painted()
         self._frame = 0
         self._held = False  # the end is left only while a selection is open
@@ -123,7 +132,7 @@ class TranscriptView(ScrollView, can_focus=True):
     def show(self, model: TranscriptModel) -> None:
         """Show a session's model, at the place where it was last read (at first, its end)."""
         self._model = model
-        self._layout_now = None
+        self._page = None
         self._held = False
         if self.is_mounted:
             self.screen.clear_selection()
@@ -222,21 +231,20 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def _layout(self) -> Layout | None:
         """The layout of the shown model, once the widget has a size."""
-        layout = self._layout_now
-        if layout is not None:
-            return layout
+        if self._page is not None:
+            return self._page.layout
         width = self._width
         if not self.is_mounted or width <= 0:
             return None
-        place = self._model.place
-        if isinstance(place, Layout):
-            layout = place
-            layout.catch_up()
-            layout.configure(self._look, width)
+        page = self._model.place
+        if isinstance(page, _Page):
+            page.layout.catch_up()
+            page.layout.configure(self._look, width)
         else:
-            layout = self._model.place = Layout(self._model, self._look, width)
-        self._layout_now = layout
-        return layout
+            layout = Layout(self._model, self._look, width)
+            page = self._model.place = _Page(layout, Cursor(layout))
+        self._page = page
+        return page.layout
 
     def _sync(self, *, everything: bool = False) -> None:
         """Work the window out and repaint the rows that differ from the screen's."""
@@ -266,7 +274,7 @@ class TranscriptView(ScrollView, can_focus=True):
         self.refresh(Region(0, y, self._width, 1))
 
     def _paint_mark(self) -> None:
-        layout = self._layout_now
+        layout = self._page.layout if self._page is not None else None
         mark = ""
         if layout is not None and not layout.stick and layout.new_rows:
             mark = f" {sym('newlines')} {t('transcript.new_lines', n=layout.new_rows)} "
@@ -300,7 +308,7 @@ class TranscriptView(ScrollView, can_focus=True):
                 line = layout.lines[y]
                 if selection is not None:
                     strip = self._with_selection(strip, line, selection)
-                if self.has_focus and line.row.indent and layout.is_cursor(line):
+                if self.has_focus and line.row.indent and self._page is not None and self._page.cursor.is_on(line):
                     strip = self._with_cursor(strip)
             if y == self.size.height - 1 and self._painted.mark:
                 strip = self._with_mark(strip, self._painted.mark)
@@ -378,18 +386,19 @@ class TranscriptView(ScrollView, can_focus=True):
     # -- moving ---------------------------------------------------------------------------------------------------
 
     def action_move(self, step: int) -> None:
-        layout = self._layout()
-        if layout is None:
-            return
-        before = layout.cursor
-        layout.move_cursor(step)
-        self._moved(layout, before)
+        """Select the next block, or with -1 the one before."""
+        if self._layout() is not None and self._page is not None:
+            before = self._page.cursor.at
+            self._page.cursor.move(step)
+            self._moved(before)
 
-    def _moved(self, layout: Layout, before: tuple[Entry, int] | None) -> None:
+    def _moved(self, before: tuple[Entry, int] | None) -> None:
+        """The cursor may have left `before`: repaint, and tell where it is now."""
         self._held = False
         self._sync(everything=True)
-        if layout.cursor is not None and layout.cursor != before:
-            self.post_message(self.Selected(layout.cursor[0].id))
+        now = self._page.cursor.at if self._page is not None else None
+        if now is not None and now != before:
+            self.post_message(self.Selected(now[0].id))
 
     def action_scroll_rows(self, rows: int) -> None:
         layout = self._layout()
@@ -486,32 +495,28 @@ class TranscriptView(ScrollView, can_focus=True):
             self._sync()
 
     def _chosen(self) -> tuple[Entry, Block] | None:
-        layout = self._layout()
-        return layout.cursor_block() if layout is not None else None
+        return self._page.cursor.block() if self._layout() is not None and self._page is not None else None
 
     def on_click(self, event: events.Click) -> None:
         layout = self._layout()
-        if layout is None or self.text_selection is not None:
+        if layout is None or self._page is None or self.text_selection is not None:
             return
         end = self._width - RIGHT_MARGIN
-        if (
-            self._painted.mark
-            and event.y == self.size.height - 1
-            and end - cell_len(self._painted.mark) <= event.x < end
-        ):
+        on_last_row = event.y == self.size.height - 1
+        if self._painted.mark and on_last_row and end - cell_len(self._painted.mark) <= event.x < end:
             self.action_end()
             return
         if not 0 <= event.y < len(layout.lines):
             return
         line = layout.lines[event.y]
-        before = layout.cursor
-        layout.select_line(line)
+        before = self._page.cursor.at
+        self._page.cursor.select(line)
         is_head = bool(line.row.indent == TEXT_AT and line.row.text) and line.place.block == 0
         if line.entry.kind == "card" and is_head:
             self.post_message(self.OpenRequested(line.entry.id))
-        elif line.entry.kind == "thought" and is_head and event.x >= MARK_AT:
+        elif line.entry.kind == "thought" and is_head:
             self._toggle(line.entry)
-        self._moved(layout, before)
+        self._moved(before)
 
 
 def _differ(shown: Row, row: Row) -> bool:

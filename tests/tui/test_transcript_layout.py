@@ -8,6 +8,7 @@ import pytest
 
 from agent_core import events as ev
 from agent_core.messages import Message
+from nanoherm_tui.transcript.cursor import Cursor
 from nanoherm_tui.transcript.heights import Heights
 from nanoherm_tui.transcript.layout import Layout
 from tests.tui.transcript_helpers import LOOK, call_events, conversation, model
@@ -277,44 +278,70 @@ def test_all_rows_are_those_of_a_fresh_layout_after_any_resizes():
 # -- the cursor ---------------------------------------------------------------------------------------------------
 
 
-def walk(layout, step, times):
-    out = []
-    for _ in range(times):
-        layout.move_cursor(step)
-        chosen = layout.cursor_block()
-        visible = [line for line in layout.lines if layout.is_cursor(line)]
-        assert visible, "the selected block is on the screen"
-        out.append((chosen[0].id, chosen[1].key))
-    return out
-
-
 def test_the_cursor_visits_every_block_up_and_down():
     layout = opened(conversation(6))
-    up = []
-    while True:
-        before = layout.cursor
-        layout.move_cursor(-1)
-        if layout.cursor == before:
-            break
-        up.append((layout.cursor[0].id, layout.cursor[1]))
-        assert any(layout.is_cursor(line) for line in layout.lines)
+    cursor = Cursor(layout)
+
+    def walk(step):
+        seen = []
+        while True:
+            before = cursor.at
+            cursor.move(step)
+            if cursor.at == before:
+                return seen
+            assert any(cursor.is_on(line) for line in layout.lines), "the selected block is on the screen"
+            entry, block = cursor.block()
+            seen.append((entry.id, block.key))
+
     blocks = [(e.id, b.key) for e in layout.model.entries for b in e.blocks]
-    assert up == blocks[::-1]
-    assert walk(layout, 1, len(blocks) - 1) == blocks[1:]
+    assert walk(-1) == blocks[::-1]
+    assert walk(1) == blocks[1:]
+
+
+def test_a_block_that_fits_is_shown_whole():
+    layout = opened(conversation(20))
+    cursor = Cursor(layout)
+    for step, times in ((-1, 40), (1, 25), (-1, 7)):
+        for _ in range(times):
+            cursor.move(step)
+            entry, block = cursor.block()
+            number = list(entry.blocks).index(block)
+            on = [line for line in layout.lines if cursor.is_on(line)]
+            assert len(on) == len(layout.rows_of(entry.index, number))
 
 
 def test_a_block_higher_than_the_window_is_read_before_the_cursor_leaves_it():
-    long = "\n".join(f"line {n}" for n in range(90))
+    long = "\n".join(f"line {n}" for n in range(250))
     layout = opened([Message("assistant", f"Before.\n\n```\n{long}\n```\n\nAfter.", id="a")])
-    layout.go_home()
+    cursor = Cursor(layout)
+    for step, last in ((-1, "Before."), (1, "After."), (-1, "Before.")):
+        seen = set()
+        while cursor.at is None or cursor.block()[1].text != last:
+            cursor.move(step)
+            seen |= set(texts(layout))
+        assert all(f"      line {n}" in seen for n in range(250))
+
+
+def test_a_cursor_that_is_out_of_sight_comes_back_at_the_edge():
+    layout = opened(conversation(30))
+    cursor = Cursor(layout)
+    cursor.move(-1)
+    layout.scroll(-100)
     layout.window(20)
-    layout.move_cursor(1)
-    layout.move_cursor(1)
-    seen = set()
-    while layout.cursor_block()[1].text != "After.":
-        seen |= set(texts(layout))
-        layout.move_cursor(1)
-    assert all(f"      line {n}" in seen for n in range(90))
+    cursor.move(1)
+    assert cursor.is_on(layout.lines[0])
+
+
+def test_a_cursor_whose_block_was_taken_out_is_nowhere():
+    layout = opened([Message("user", "hi")])
+    cursor = Cursor(layout)
+    feed(layout, ev.TextDelta("gone soon"))
+    layout.window(20)
+    cursor.move(-1)
+    assert cursor.block()[1].text == "gone soon"
+    feed(layout, ev.PartialDropped())
+    layout.window(20)
+    assert cursor.block() is None
 
 
 def test_unfolding_keeps_the_window_where_it_is():

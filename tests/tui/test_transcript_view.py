@@ -288,6 +288,21 @@ async def test_switching_sessions_keeps_each_place():
         assert "new lines" in shown(view)[-1]
 
 
+async def test_a_pane_that_is_hidden_and_shown_again_is_where_it_was():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(30))
+        await pilot.press("pageup", "pageup")
+        before = shown(view)
+        view.display = False
+        await pilot.pause()
+        view.apply([ev.UserMessage("u", "meanwhile")])
+        await pilot.resize_terminal(60, 24)
+        view.display = True
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert shown(view)[:-1] == before[:-1]
+
+
 async def test_a_session_reset_while_hidden_or_shown_is_drawn_from_its_start():
     async with run() as pilot:
         view = await staged(pilot, conversation(30))
