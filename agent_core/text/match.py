@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import islice
 from typing import Final, Literal
 
 from agent_core import limits
@@ -95,7 +96,7 @@ def _climb(file: _File, old: str, new: str, every: bool) -> Match | NoMatch | No
             hits = [hit for hit in hits if not _over_escaped(file.text[hit.start : hit.end], old, new)]
         if not hits:
             continue
-        if len(hits) > 1 and not every:
+        if len(hits) > (limits.MATCH_MOST if every else 1):
             starts = [file.line_of(hit.start) for hit in hits]
             return NoMatch("several", tuple(file.place(line) for line in starts[: limits.MATCH_PLACES]), len(hits))
         if how == "exact" and file.has_crlf and "\n" in old:
@@ -242,12 +243,14 @@ def _apart(hits: Sequence[_Hit]) -> list[_Hit]:
 
 
 def _occurrences(text: str, part: str) -> list[int]:
-    """Every position of `part`, overlapping ones too, so that "aa" in "aaa" counts as ambiguous."""
+    """Positions of `part` side by side; a single one is joined by one that overlaps it: "aa" in "aaa" is ambiguous."""
     found: list[int] = []
     at = text.find(part) if part else -1
-    while at >= 0:
+    while at >= 0 and len(found) <= limits.MATCH_MOST:
         found.append(at)
-        at = text.find(part, at + 1)
+        at = text.find(part, at + len(part))
+    if len(found) == 1 and (at := text.find(part, found[0] + 1)) >= 0:
+        found.append(at)
     return found
 
 
@@ -401,7 +404,8 @@ def _inner_blanks(file: _File, old: str, new: str) -> list[_Hit]:
     shorter = new[indent:] if not new[:indent].strip() else new.lstrip(" \t")
     part = old.strip(" \t")
     for expression in (_any_blanks(part), _optional_blanks(part)):
-        if hits := [_Hit(found.start(), found.end(), shorter) for found in expression.finditer(file.text)]:
+        found = islice(expression.finditer(file.text), limits.MATCH_MOST + 1)
+        if hits := [_Hit(place.start(), place.end(), shorter) for place in found]:
             return hits
     return []
 
@@ -457,7 +461,7 @@ def _similar_lines(file: _File, old: str, new: str) -> list[_Hit]:
     hits = []
     lines = [line.strip() for line in file.lines]
     for first in range(len(lines) - size + 1):
-        if lines[first] != keys[0] or lines[first + size - 1] != keys[-1]:
+        if lines[first] != keys[0] or lines[first + size - 1] != keys[-1] or len(hits) > limits.MATCH_PLACES:
             continue
         between = lines[first + 1 : first + size - 1]
         same = sum(a == b for a, b in zip(between, keys[1:-1], strict=True))
@@ -508,14 +512,22 @@ def _whole_lines(file: _File, bare: Sequence[str], old: str, new: str, key: Call
     # Begin at the line of `old` that is rarest in the file: blank lines and braces would make this quadratic.
     rarest = min((i for i, k in enumerate(first_look) if k), key=lambda i: bare.count(first_look[i]))
     size = len(keys)
-    hits = []
-    for i, line in enumerate(bare):
-        first = i - rarest
-        if line != first_look[rarest] or first < 0 or bare[first : first + size] != first_look:
-            continue
-        if [key(line) for line in file.lines[first : first + size]] == keys:
-            hits.append(_line_hit(file, first, wanted, tail, new))
-    return hits
+
+    def stands_at(first: int) -> bool:
+        return (
+            bare[first : first + size] == first_look
+            and [key(line) for line in file.lines[first : first + size]] == keys
+        )
+
+    starts: list[int] = []
+    candidates = [i - rarest for i, line in enumerate(bare) if line == first_look[rarest] and i >= rarest]
+    for first in candidates:
+        if (not starts or first >= starts[-1] + size) and len(starts) <= limits.MATCH_MOST and stands_at(first):
+            starts.append(first)
+    if len(starts) == 1:  # one that overlaps it makes it ambiguous
+        only = starts[0]
+        starts += [first for first in candidates if only < first < only + size and stands_at(first)][:1]
+    return [_line_hit(file, first, wanted, tail, new) for first in starts]
 
 
 def _line_hit(file: _File, first: int, wanted: Sequence[str], tail: bool, new: str) -> _Hit:

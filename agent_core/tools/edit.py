@@ -86,6 +86,9 @@ def _failure(found: match.NoMatch, shown: str, which: str, several: bool) -> Too
         return ToolFailure(text, outcome="invalid arguments")
     if found.reason == "same":
         return ToolFailure(f"{which}old_text and new_text are the same. {nothing}", outcome="no change")
+    if found.reason == "several" and found.count > limits.MATCH_MOST:
+        text = f"{which}old_text stands more than {limits.MATCH_MOST:,} times in {shown}. {nothing} Use a command."
+        return ToolFailure(text, code="edit_ambiguous", outcome="too many places")
     if found.reason == "several":
         lines = ", ".join(str(place.line) for place in found.places)
         more = " and more" if found.count > len(found.places) else ""

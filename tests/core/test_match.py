@@ -179,6 +179,29 @@ def test_a_quoted_piece_is_always_found(text, start, length, new):
             assert match.apply(text, found) == text.replace(old, new)
 
 
+@pytest.mark.parametrize(
+    ("text", "old", "every"),
+    [
+        ("a \n" * 100_000, "a\n" * 500, False),
+        ("a" * 1_000_000, "a" * 100, False),
+        ("a" * 1_000_000, "a", True),
+        ("}\n" * 100_000, "}\n}\n  }\n", False),
+        ("“a” " * 50_000, '"a" ' * 20, False),
+    ],
+)
+def test_much_of_the_same_takes_no_time(text, old, every):
+    begun = time.monotonic()
+    found = match.find(text, old, "x", every)
+    assert isinstance(found, match.NoMatch)
+    assert found.reason == "several"
+    assert time.monotonic() - begun < 10
+
+
+def test_overlapping_places_are_ambiguous():
+    assert isinstance(match.find("a \na \na \n", "a\na\n", "x"), match.NoMatch)
+    assert isinstance(match.find("b \na \na \n", "a\na\n", "x"), match.Match)
+
+
 def test_a_large_file_takes_no_time():
     text = "".join(f"    line {i} = {i % 7}  # some words\n" for i in range(100_000))
     assert len(text) > 3_000_000
