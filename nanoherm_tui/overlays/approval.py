@@ -19,6 +19,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 from textual.message import Message
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
@@ -35,6 +36,7 @@ from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, cut, one_line, take, width, wrap
 
 _LABEL: Final = 10  # cells of the column of labels
+_NARROW: Final = 60  # columns under which the answers are one word each
 _TICK: Final = 0.1  # seconds between two looks at the clocks
 _ANSWERS: Final[tuple[tuple[str, Decision], ...]] = (
     ("allow_once", "once"),
@@ -247,7 +249,8 @@ class ApprovalText(Painted, can_focus=False):
         return self._rows
 
     def _room(self) -> int:
-        return max(2, self.app.size.height // limits.APPROVAL_SHARE - 6)
+        height = self.app.size.height
+        return max(2, height // limits.APPROVAL_SHARE - (3 if height < limits.SHORT else 6))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return min(self._room(), len(self._all(width)))
@@ -331,19 +334,20 @@ class ApprovalKeys(Painted):
         items.append([(self.note or " " * _cells(t("approval.pause")), muted)])
         if self.warning:
             items.append([(self.warning, look.style("warn", "surface"))])
+        indent = 2 if width > 40 else 0
         rows: list[list[Part]] = [[]]
-        used = 0
+        used = indent
         for item in items:
             cells = sum(_cells(words) for words, _ in item)
             if rows[-1] and used + 3 + cells > width:
                 rows.append([])
-                used = 0
+                used = indent
             if rows[-1]:
                 rows[-1].append(("   ", fill))
                 used += 3
             rows[-1] += item
             used += cells
-        return [row(width, [("  ", fill), *parts] if width > 40 else parts, fill) for parts in rows]
+        return [row(width, [(" " * indent, fill), *parts], fill) for parts in rows]
 
 
 def _cells(words: str) -> int:
@@ -397,6 +401,7 @@ class ApprovalPanel(Widget, can_focus=True):
         self._held: tuple[Decision | Literal["edit"], str, float] | None = None
         self._held_timer: Timer | None = None
         self._clock: Timer | None = None
+        self._screen_height = 0
         self._use: FieldUse = ""
         self._bar = ComposerBar()
         self._bar.role, self._bar.lit = "warn", True
@@ -415,7 +420,15 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def on_mount(self) -> None:
         self._field.display = False
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._follow_screen)
         self._clock = self.set_interval(_TICK, self._tick, pause=True)
+
+    def _follow_screen(self, screen: Screen[object]) -> None:
+        """On a short screen the blank rows go."""
+        if self._screen_height != screen.size.height:
+            self._screen_height = screen.size.height
+            self.set_class(screen.size.height < limits.SHORT, "-short")
+            self._text.refresh(layout=True)
 
     # -- what the app calls ------------------------------------------------------------------------------------------
 
@@ -564,7 +577,10 @@ class ApprovalPanel(Widget, can_focus=True):
             typing = self._draft_empty and self._at_composer
             note = t("approval.pause") if typing else t("approval.draft_open", key=label("next_pane"))
         below = self._text.hidden_below
-        warning = t("approval.below", n=below, key=show("pagedown")) if below else ""
+        warning = ""
+        if below:
+            page = show("pagedown")
+            warning = t("approval.below", n=below, key=page) if below > 1 else t("approval.below_one", key=page)
         if question.kind == "edit" and not self._use:
             keys.append((label("toggle_dock"), t("approval.see_diff")))
         state = (tuple(keys), armed, note, warning)
@@ -582,13 +598,16 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def _answer_words(self, action: str) -> str:
         plan = self.current is not None and self.current.kind == "plan"
+        narrow = self.size.width < _NARROW
         if action == "allow_once":
             return t("approval.approve") if plan else t("approval.once")
         if action == "allow_session":
-            return t("approval.session")
-        if action == "refuse":
+            return t("approval.session_short") if narrow else t("approval.session")
+        if action == "refuse" and not narrow:
             return t("approval.keep_planning") if plan else t("approval.refuse")
-        return t("approval.edit")
+        if action == "refuse":
+            return t("approval.send_refusal")
+        return t("approval.edit_short") if narrow else t("approval.edit")
 
     # -- keys --------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import TextArea
@@ -227,6 +228,7 @@ class Composer(Widget):
         self._state: SessionState = "idle"
         self._was_empty = True
         self._problem_draft = ""
+        self._screen_height = 0
         self._draft = _Draft(self)
         self._popup = SlashPopup()
         self._bar, self._prompt = ComposerBar(), ComposerPrompt()
@@ -245,6 +247,7 @@ class Composer(Widget):
 
     def on_mount(self) -> None:
         self._history.load()
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._follow_screen)
         self._show_state()
         self.fit_height()
 
@@ -350,8 +353,12 @@ class Composer(Widget):
             self._draft.styles.height = rows
         self.call_after_refresh(self._draft.place_terminal_caret)
 
-    def on_resize(self) -> None:
-        self.fit_height()
+    def _follow_screen(self, screen: Screen[object]) -> None:
+        """On a short screen the blank rows above and below go."""
+        if self._screen_height != screen.size.height:
+            self._screen_height = screen.size.height
+            self.set_class(screen.size.height < limits.SHORT, "-short")
+            self.fit_height()
 
     def on_descendant_focus(self) -> None:
         self._light(True)
@@ -368,8 +375,7 @@ class Composer(Widget):
         event.stop()
         self._popup.update(self.text)
         if self._hint.problem and self.text != self._problem_draft:
-            self._hint.problem = ""
-            self._hint.refresh()
+            self._say("")
         if self._was_empty != self.is_empty:
             self._was_empty = self.is_empty
             self._show_state()
@@ -454,14 +460,18 @@ class Composer(Widget):
         if command is None:
             self._submit("send")
         elif isinstance(command, SlashProblem):
-            self._hint.problem = t(command.key, **command.params)
             self._problem_draft = self.text
-            self._hint.refresh()
+            self._say(t(command.key, **command.params))
         else:
             text = self.text.strip()
             self._history.add(text)
             self._reset()
             self.post_message(self.SlashEntered(text))
+
+    def _say(self, problem: str) -> None:
+        self._hint.problem = problem
+        self._hint.set_class(bool(problem), "-problem")
+        self._hint.refresh()
 
     def _submit(self, how: How) -> None:
         text = self.text.rstrip()

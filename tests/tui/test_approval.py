@@ -480,7 +480,7 @@ async def test_a_long_command_scrolls_to_its_end_and_says_that_there_is_more():
     async with app.run_test(size=(80, 24)) as pilot:
         app.ask(command_question("\n".join(lines)))
         await pilot.pause(0.3)
-        assert "more rows" in text_of(app)
+        assert "rows below" in text_of(app)
         seen = text_of(app)
         app.panel.focus()
         for _ in range(12):
@@ -488,7 +488,7 @@ async def test_a_long_command_scrolls_to_its_end_and_says_that_there_is_more():
             seen += text_of(app)
         assert [line for line in lines if line not in seen] == []
         await pilot.pause(0.15)
-        assert "more rows" not in text_of(app)
+        assert "rows below" not in text_of(app)
         assert app.panel.size.height <= 14
 
 
@@ -510,6 +510,17 @@ async def test_the_panel_fits_every_size_and_takes_nothing_as_markup(language):
             for row in rows(app):
                 assert cell_len(row) == size[0]
                 assert not set(row) & set("…·│─▌■●◐→×—")
+
+
+@pytest.mark.parametrize("size", [(40, 10), (80, 12), (44, 14)])
+async def test_on_a_short_screen_question_keys_and_draft_are_all_there(size):
+    app = ComposerApp()
+    async with app.run_test(size=size) as pilot:
+        app.ask(command_question("make all && make check || make clean " * 5))
+        await pilot.pause(0.3)
+        shown = text_of(app)
+        for words in ("Run this command?", "command   make all", "y once", "n refuse", "e edit", "rows below", "› "):
+            assert words in shown
 
 
 async def test_another_sessions_question_says_whose_it_is():
