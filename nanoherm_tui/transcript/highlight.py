@@ -48,8 +48,12 @@ def highlight(code: str, lang: str) -> list[list[tuple[str, Ink]]] | None:
     lexer = _lexer(lang.lower())
     if lexer is None:
         return None
+    try:
+        tokens = list(lexer.get_tokens(code))
+    except Exception:  # several hundred lexers of others, fed with anything: without colours the code is still there
+        return None
     lines: list[list[tuple[str, Ink]]] = [[]]
-    for token, value in lexer.get_tokens(code):
+    for token, value in tokens:
         first, *others = value.split("\n")
         ink = _ink(token)
         line = lines[-1]

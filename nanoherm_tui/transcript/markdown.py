@@ -73,7 +73,8 @@ class _Frame:
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark", {"html": False}).enable("table")
+    # A link definition would only be known inside its own block: shown as it stands, nothing vanishes.
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("reference")
 
 
 def parse(source: str, *, bullet: str, quote: str, number: int = 0) -> list[Piece]:
@@ -126,6 +127,8 @@ def parse(source: str, *, bullet: str, quote: str, number: int = 0) -> list[Piec
             table, index = _table(tokens, index, rest, gap and bool(pieces))
             pieces.append(table)
         index += 1
+    if not pieces and source.strip():  # nested deeper than the parser goes
+        pieces.append(Line(((source, 0),)))
     return pieces
 
 

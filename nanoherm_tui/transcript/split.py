@@ -3,8 +3,6 @@
 The result depends on the text alone, never on how it was cut into pieces. A block ends at a blank line outside fences
 and lists, at a heading, and at a fence; what grows too large ends earlier, at the next place that does not show: a list
 at its next item, a table at a row, a paragraph at a line, a line at a blank.
-
-Against one parse of the whole text this loses link definitions made in another block.
 """
 
 from __future__ import annotations

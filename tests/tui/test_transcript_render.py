@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nanoherm_tui import i18n, symbols
+from nanoherm_tui.transcript import highlight
 from nanoherm_tui.transcript.blocks import Card, Code, Note, Prose, Thought, ThoughtText, UserText
 from nanoherm_tui.transcript.render import Moment, render
 from nanoherm_tui.transcript.split import split
@@ -194,6 +195,8 @@ def test_notes_speak_the_interfaces_language_by_their_code(monkeypatch):
         ("one\ntwo", ["    one two"]),
         ("一\n二", ["    一二"]),
         ("one  \ntwo", ["    one", "    two"]),
+        ("[a][1]\n\n[1]: http://x.y", ["    [a][1]", "    [1]: http://x.y"]),
+        (">" * 30 + "deep", ["    " + ">" * 30 + "deep"]),
         ("*a* ~~b~~", ["    *a* ~~b~~"]),
         ("***", ["    ∙   ∙   ∙"]),
         ("- ```py\n  x\n  ```", ["    ∙", "        x" + " " * 45 + "py"]),
@@ -245,6 +248,15 @@ def test_code_stands_on_its_own_ground_with_the_language_at_its_right_top():
 def test_code_that_is_still_being_written_has_no_colours():
     rows = draw(Code(0, "def f():", "python", open=True))
     assert style_of(rows[0], "def f") == LOOK.style("text", "surface")
+
+
+def test_code_whose_colours_fail_is_shown_without_them(monkeypatch):
+    class Broken:
+        def get_tokens(self, code):
+            raise RecursionError
+
+    monkeypatch.setattr(highlight, "_lexer", lambda lang: Broken())
+    assert draw(Code(0, "def f():", "python"))[0].text == "def f():"
 
 
 def test_wrapped_code_is_copied_as_the_line_it_was():
