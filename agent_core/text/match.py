@@ -458,7 +458,7 @@ def _similar_lines(file: _File, old: str, new: str) -> list[_Hit]:
     size = len(keys)
     if size < 3 or not keys[0] or not keys[-1]:
         return []
-    hits = []
+    hits: list[_Hit] = []
     lines = [line.strip() for line in file.lines]
     for first in range(len(lines) - size + 1):
         if lines[first] != keys[0] or lines[first + size - 1] != keys[-1] or len(hits) > limits.MATCH_PLACES:
