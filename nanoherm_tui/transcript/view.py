@@ -154,7 +154,7 @@ class TranscriptView(ScrollView, can_focus=True):
         if layout.stick and self.is_mounted and self.text_selection is not None:
             layout.hold()
             self._held = True
-        if layout.update(e for e in changed if e.index < len(self._model.entries)):
+        if layout.update(changed):
             self._sync()
         else:
             compat.set_scroll(self, layout.total, layout.top)
