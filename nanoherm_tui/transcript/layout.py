@@ -244,6 +244,18 @@ class Layout:
             rest -= size
         self._anchor = Place(entry, 0, 0)
 
+    def go_to(self, place: Place) -> None:
+        """Show a row: nothing moves when the window has it, else it stands a third down, or lower near the end."""
+        self.hold()
+        if any(line.place == place for line in self.lines):
+            return
+        self._anchor = place
+        lines = self.window(self.height)
+        at = next((number for number, line in enumerate(lines) if line.place == place), 0)
+        if at < self.height // 3:
+            self.scroll(at - self.height // 3)
+            self.window(self.height)
+
     def go_home(self) -> None:
         self.hold()
         first = self.unit_after(-1, 0)

@@ -15,6 +15,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
@@ -22,6 +23,7 @@ from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollDown, ScrollTo, ScrollUp
 from textual.selection import Selection
 from textual.strip import Strip
+from textual.widget import Widget
 
 from agent_core.events import Event, ReasoningDelta, TextDelta
 from nanoherm_tui import compat
@@ -30,6 +32,8 @@ from nanoherm_tui.symbols import sym
 from nanoherm_tui.themes import Look
 from nanoherm_tui.transcript.blocks import Block
 from nanoherm_tui.transcript.cursor import Cursor
+from nanoherm_tui.transcript.find import Find
+from nanoherm_tui.transcript.find_bar import FindBar
 from nanoherm_tui.transcript.layout import Layout, Line
 from nanoherm_tui.transcript.model import Entry, TranscriptModel
 from nanoherm_tui.transcript.render import RIGHT_MARGIN, TEXT_AT, Moment, Row
@@ -59,6 +63,7 @@ class _Page:
 
     layout: Layout
     cursor: Cursor
+    find: Find
 
 
 @dataclass(slots=True)
@@ -95,6 +100,10 @@ class TranscriptView(ScrollView, can_focus=True):
         Binding("space", "fold", show=False, id="transcript.fold"),
         Binding("enter,o", "open", show=False, id="transcript.open"),
         Binding("y", "copy_block", show=False, id="transcript.copy"),
+        Binding("slash,ctrl+f", "find", show=False, id="transcript.find"),
+        Binding("n", "find_next(1)", show=False, id="transcript.find_next"),
+        Binding("N,shift+n", "find_next(-1)", show=False, id="transcript.find_previous"),
+        Binding("escape", "close_find", show=False, id="transcript.close_find"),
     ]
 
     class Selected(Message):
@@ -125,12 +134,14 @@ class TranscriptView(ScrollView, can_focus=True):
         self._page: _Page | None = None
         self._painted = _Painted()
         self._frame = 0
+        self._bar: FindBar | None = None
         self._held = False  # the end is left only while a selection is open
 
     # -- what the app calls ---------------------------------------------------------------------------------------
 
     def show(self, model: TranscriptModel) -> None:
         """Show a session's model, at the place where it was last read (at first, its end)."""
+        self._drop_bar()
         self._model = model
         self._page = None
         self._held = False
@@ -242,7 +253,7 @@ class TranscriptView(ScrollView, can_focus=True):
             page.layout.configure(self._look, width)
         else:
             layout = Layout(self._model, self._look, width)
-            page = self._model.place = _Page(layout, Cursor(layout))
+            page = self._model.place = _Page(layout, Cursor(layout), Find(layout))
         self._page = page
         return page.layout
 
@@ -306,6 +317,8 @@ class TranscriptView(ScrollView, can_focus=True):
             strip = rows[y].strip if y < len(rows) else Strip.blank(self._width, ground)
             if layout is not None and y < len(layout.lines):
                 line = layout.lines[y]
+                if self._page is not None and self._page.find.query:
+                    strip = self._with_hits(strip, line, self._page.find)
                 if selection is not None:
                     strip = self._with_selection(strip, line, selection)
                 if self.has_focus and line.row.indent and self._page is not None and self._page.cursor.is_on(line):
@@ -339,17 +352,19 @@ class TranscriptView(ScrollView, can_focus=True):
         span = selection.get_span(line.key)
         if span is None:
             return strip
-        text = strip.text
         end = line.row.indent + len(line.row.text)
-        start, stop = span[0], end if span[1] == -1 else min(span[1], end)
-        first = cell_len(text[: max(start, line.row.indent)])
-        last = cell_len(text[:stop])
-        if last <= first:
-            return strip
-        chosen = self._look.style("seltext", "selection")
-        middle = strip.crop(first, last)
-        painted = Strip([Segment(s.text, _over(s.style, chosen)) for s in middle], last - first)
-        return Strip.join([strip.crop(0, first), painted, strip.crop(last)])
+        start, stop = max(span[0], line.row.indent), end if span[1] == -1 else min(span[1], end)
+        return _painted_over(strip, start, stop, self._look.style("seltext", "selection"))
+
+    def _with_hits(self, strip: Strip, line: Line, find: Find) -> Strip:
+        """The hit that was gone to looks selected, the others are underlined."""
+        if find.is_at(line):
+            style = self._look.style("seltext", "selection")
+        else:
+            style = self._look.style("accent", "surface", underline=True)
+        for start, end in find.spans(line):
+            strip = _painted_over(strip, line.row.indent + start, line.row.indent + end, style)
+        return strip
 
     # -- selecting and copying ------------------------------------------------------------------------------------
 
@@ -469,6 +484,60 @@ class TranscriptView(ScrollView, can_focus=True):
         event.prevent_default()
         self.action_scroll_rows(-WHEEL_ROWS)
 
+    # -- find -----------------------------------------------------------------------------------------------------
+
+    def action_find(self) -> None:
+        """Ask below the transcript what to look for."""
+        if self._layout() is None or self._page is None or self.parent is None or self._bar is not None:
+            return
+        self._bar = FindBar(self.find, self.find_next, self._leave_bar)
+        cast("Widget", self.parent).mount(self._bar, after=self)
+
+    def find(self, query: str) -> bool:
+        """Go to the first hit from where the window stands; False when there is none. An empty query ends the find."""
+        if self._layout() is None or self._page is None:
+            return False
+        return self._found(self._page.find.look_for(query))
+
+    def find_next(self, step: int) -> bool:
+        """Go to the next hit, with -1 to the one before; False when there is none."""
+        if self._layout() is None or self._page is None:
+            return False
+        return self._found(self._page.find.next(step))
+
+    def _found(self, found: bool) -> bool:
+        self._held = False
+        self._sync(everything=True)
+        if found and self._page is not None:
+            before = self._page.cursor.at
+            line = next((line for line in self.lines if self._page.find.is_at(line)), None)
+            if line is not None:
+                self._page.cursor.select(line)
+                self._moved(before)
+        return found
+
+    def _leave_bar(self, keep: bool) -> None:
+        self._drop_bar()
+        if not keep:
+            self.find("")
+        self.focus()
+
+    def _drop_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.remove()
+            self._bar = None
+
+    def action_find_next(self, step: int) -> None:
+        """n and N mean something only while there is something to find."""
+        if self._page is None or not self._page.find.query:
+            raise SkipAction
+        self.find_next(step)
+
+    def action_close_find(self) -> None:
+        if self._page is None or not self._page.find.query:
+            raise SkipAction
+        self._leave_bar(False)
+
     # -- folding and opening --------------------------------------------------------------------------------------
 
     def action_fold(self) -> None:
@@ -523,6 +592,12 @@ def _differ(shown: Row, row: Row) -> bool:
     return shown is not row and shown.segments != row.segments
 
 
-def _over(style: Style | None, chosen: Style) -> Style:
-    """The colours of a selection over a piece of text; bold stays."""
-    return chosen + Style(bold=True) if style is not None and style.bold else chosen
+def _painted_over(strip: Strip, start: int, end: int, style: Style) -> Strip:
+    """`strip` with the characters from `start` to `end` in another style; bold stays."""
+    text = strip.text
+    first, last = cell_len(text[:start]), cell_len(text[:end])
+    if last <= first:
+        return strip
+    bold = style + Style(bold=True)
+    middle = [Segment(s.text, bold if s.style and s.style.bold else style) for s in strip.crop(first, last)]
+    return Strip.join([strip.crop(0, first), Strip(middle, last - first), strip.crop(last)])

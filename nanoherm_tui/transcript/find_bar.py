@@ -1,0 +1,63 @@
+"""The row under the transcript in which what is looked for is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.widgets import Input, Static
+
+from nanoherm_tui.i18n import t
+
+
+class FindBar(Horizontal):
+    """One row: what to find, and whether it is there. Enter leaves the hits on the screen, Esc takes them away."""
+
+    DEFAULT_CSS = """
+    FindBar { height: 1; width: 1fr; padding: 0 3 0 4; background: $surface; }
+    FindBar > Static { width: auto; background: $surface; color: $text-muted; }
+    FindBar > Input { width: 1fr; background: $surface; color: $foreground; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave(False)", show=False),
+        Binding("down", "go(1)", show=False),
+        Binding("up", "go(-1)", show=False),
+    ]
+
+    def __init__(
+        self, find: Callable[[str], bool], go: Callable[[int], bool], left: Callable[[bool], None], query: str = ""
+    ) -> None:
+        """`find` looks for a query and `go` for the next hit, each telling whether there is one; `left` is the end."""
+        super().__init__()
+        self._find, self._go, self._left = find, go, left
+        self._query = query
+
+    def compose(self) -> ComposeResult:
+        yield Static("/ ", markup=False)
+        yield Input(self._query, placeholder=t("transcript.find"), compact=True)
+        yield Static("", id="found", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._tell(self._find(event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._left(bool(event.value))
+
+    def action_go(self, step: int) -> None:
+        self._tell(self._go(step))
+
+    def action_leave(self, keep: bool) -> None:
+        self._left(keep)
+
+    def _tell(self, found: bool) -> None:
+        empty = not self.query_one(Input).value
+        self.query_one("#found", Static).update("" if found or empty else t("transcript.no_hits"))
