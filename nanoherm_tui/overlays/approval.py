@@ -330,10 +330,10 @@ class ApprovalKeys(Painted):
         items: list[list[Part]] = [
             [(key, key_style), (f" {words}", fill if self.armed else muted)] for key, words in self.keys if key
         ]
-        # The note keeps its place when it is gone: nothing moves while somebody reaches for a key.
-        items.append([(self.note or " " * _cells(t("approval.pause")), muted)])
         if self.warning:
             items.append([(self.warning, look.style("warn", "surface"))])
+        # The note keeps its place when it is gone: nothing moves while somebody reaches for a key.
+        items.append([(self.note or " " * _cells(t("approval.pause")), muted)])
         indent = 2 if width > 40 else 0
         rows: list[list[Part]] = [[]]
         used = indent
@@ -352,6 +352,12 @@ class ApprovalKeys(Painted):
 
 def _cells(words: str) -> int:
     return width(words)
+
+
+def _choice_number(words: str, question: Question) -> int:
+    """The choice that `words` names by its number, counted from 0; -1 when it names none."""
+    number = int(words) if words.isascii() and words.isdecimal() and len(words) < 4 else 0
+    return number - 1 if 1 <= number <= len(question.choices) else -1
 
 
 class _Field(DraftArea):
@@ -774,11 +780,13 @@ class ApprovalPanel(Widget, can_focus=True):
         return True
 
     def _send_answer(self, question: Question) -> None:
-        """The words of the field, or the choice that is marked by number or by arrow."""
+        """The choice whose number was typed, else the words of the field, else the choice that is marked."""
         words = self._field.text.strip()
-        marked = self._text.marked
-        if 0 <= marked < len(question.choices):
-            words = question.choices[marked]
+        number = _choice_number(words, question)
+        if number >= 0:
+            words = question.choices[number]
+        elif not words and 0 <= self._text.marked < len(question.choices):
+            words = question.choices[self._text.marked]
         if words:
             self._answer("once", words)
 
@@ -787,8 +795,8 @@ class ApprovalPanel(Widget, can_focus=True):
         question = self.current
         if self._use == "answer" and question is not None:
             typed = self._field.text.strip()
-            number = int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 4 else 0
-            self._text.mark(number - 1 if 1 <= number <= len(question.choices) else -1)
+            if typed:  # an arrow's mark stays while nothing is typed
+                self._text.mark(_choice_number(typed, question))
         self._fit_field()
 
     def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:

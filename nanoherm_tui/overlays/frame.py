@@ -9,7 +9,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from nanoherm_tui.panes.composer import DraftArea, editing_bindings
+from nanoherm_tui.panes.composer import DraftArea, editing_keys
 from nanoherm_tui.strips import Painted
 
 CssPath = str | PurePath | list[str | PurePath] | None
@@ -38,10 +38,10 @@ class Overlay(ModalScreen[Result]):
 _AROUND: Final = frozenset({"enter", "up", "down", "pageup", "pagedown"})
 
 
-class LineField(DraftArea, inherit_bindings=False):
+class LineField(DraftArea):
     """One line of text: Enter and the vertical keys are left to what is around it, pasted line ends become blanks."""
 
-    BINDINGS: ClassVar[list[BindingType]] = editing_bindings(_AROUND)
+    EDITING: ClassVar[dict[str, str]] = editing_keys(_AROUND)
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key in _AROUND:

@@ -146,9 +146,9 @@ def search(items: Iterable[PaletteItem], query: str) -> list[Hit]:
             hits.append(Hit(item, found[0], found[1]))
             continue
         # Help and other names count only when they have the very words: scattered letters are in any text.
-        rest = f"{item.title} {item.keywords} {item.help}".lower()
-        if all(word in rest for word in query.lower().split()):
-            hits.append(Hit(item, 1.0))
+        rest, words = f"{item.title} {item.keywords} {item.help}".lower(), query.lower().split()
+        if all(word in rest for word in words):
+            hits.append(Hit(item, 2.0 if item.title.lower() in words else 1.0))
     hits.sort(key=lambda hit: -hit.score)
     return hits
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Final, Literal
 from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
@@ -38,21 +38,22 @@ _NOT_OURS: Final = frozenset(
 )
 
 
-def editing_bindings(without: frozenset[str] = frozenset()) -> list[BindingType]:
-    """Textual's keys for editing, less those that belong to the app and those in `without`."""
-    kept: list[BindingType] = []
-    for binding in TextArea.BINDINGS:
-        if isinstance(binding, Binding):
-            keys = [key for key in binding.key.split(",") if key not in _NOT_OURS | without]
-            if keys:
-                kept.append(Binding(",".join(keys), binding.action, binding.description, show=False))
-    return kept
+def editing_keys(without: frozenset[str] = frozenset()) -> dict[str, str]:
+    """Textual's keys for editing and their actions, less those that belong to the app and those in `without`."""
+    return {
+        key: binding.action
+        for binding in TextArea.BINDINGS
+        if isinstance(binding, Binding)
+        for key in binding.key.split(",")
+        if key not in _NOT_OURS | without
+    }
 
 
 class DraftArea(TextArea, inherit_bindings=False):
     """A text area without Textual's keys that the app needs, and with a caret that does not blink."""
 
-    BINDINGS: ClassVar[list[BindingType]] = editing_bindings()
+    EDITING: ClassVar[dict[str, str]] = editing_keys()
+    """Run as the keys come: bindings would run after the keys behind them, when several come in one read."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, soft_wrap=True, tab_behavior="focus", show_line_numbers=False, compact=True)
@@ -98,7 +99,11 @@ class DraftArea(TextArea, inherit_bindings=False):
         return strip
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key.startswith("alt+"):  # some terminals send the letter with it; it is no text
+        if action := self.EDITING.get(event.key):
+            event.stop()
+            event.prevent_default()
+            await self.run_action(action)
+        elif event.key.startswith("alt+"):  # some terminals send the letter with it; it is no text
             event.prevent_default()
 
     async def _on_paste(self, event: events.Paste) -> None:

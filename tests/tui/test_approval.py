@@ -15,7 +15,7 @@ from nanoherm_tui.i18n import set_language
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.overlays.approval import Arming, question_rows, time_left, visible, wrap_exact
 from tests.tui.composer_app import ComposerApp, command_question
-from tests.tui.test_composer import rows
+from tests.tui.test_composer import rows, type_keys
 
 ARMED = limits.APPROVAL_ARM + 0.25
 ALONE = limits.APPROVAL_ALONE + 0.1
@@ -192,7 +192,7 @@ async def test_no_other_key_answers():
             await answer(pilot, key)
             assert app.panel.waiting == 1
         app.panel.focus()
-        await pilot.press("enter", "space", "o", "Y", "ctrl+j", "1", "w", "enter")
+        await type_keys(pilot, "enter", "space", "o", "Y", "ctrl+j", "1", "w", "enter")
         assert app.panel.waiting == 1
         assert app.posted == []
 
@@ -313,7 +313,7 @@ async def test_a_refusal_may_carry_words():
         app.ask()
         await answer(pilot, "n")
         assert app.posted == []
-        await pilot.press(*"no 不", "enter")
+        await type_keys(pilot, *"no 不", "enter")
         assert app.posted == [("answer:refuse", "no 不")]
         assert app.composer.holds_focus
 
@@ -339,10 +339,10 @@ async def test_a_command_can_be_edited_and_only_its_own_key_runs_it():
     async with app.run_test(size=(80, 24)) as pilot:
         app.ask(command_question("pytest"))
         await answer(pilot, "e")
-        await pilot.press("space", "minus", "q", "enter", "ctrl+j", "y")
+        await type_keys(pilot, " ", "-", "q", "enter", "ctrl+j", "y")
         await pilot.pause(ALONE)
         assert app.posted == []
-        await pilot.press("backspace", "backspace", "backspace", "ctrl+y")
+        await type_keys(pilot, "backspace", "backspace", "backspace", "ctrl+y")
         assert app.posted == [("answer:once", "pytest -q")]
 
 
@@ -379,7 +379,7 @@ async def test_a_question_is_answered_by_number_by_arrow_or_in_own_words():
             await armed(pilot)
             await pilot.press("enter")  # nothing is marked: nothing is answered
             assert app.panel.waiting == 1
-            await pilot.press(*keys, "enter")
+            await type_keys(pilot, *keys, "enter")
             assert app.panel.waiting == 0
             assert app.composer.holds_focus
         assert app.posted == [("answer:once", words) for _, words in cases]
@@ -484,7 +484,7 @@ async def test_a_long_command_scrolls_to_its_end_and_says_that_there_is_more():
         seen = text_of(app)
         app.panel.focus()
         for _ in range(12):
-            await pilot.press("pagedown")
+            await type_keys(pilot, "pagedown")
             seen += text_of(app)
         assert [line for line in lines if line not in seen] == []
         await pilot.pause(0.15)

@@ -24,10 +24,11 @@ def rows(app):
     return ["".join(segment.text for segment in strip) for strip in strips]
 
 
-async def type_text(pilot, text):
-    for character in text:
-        pilot.app.post_message(events.Key(character, character))
-        await pilot.pause()
+async def type_keys(pilot, *keys):
+    """Keys one behind the other, and one wait for all of them: the pilot's own presses wait for each."""
+    for key in keys:
+        pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
+    await pilot.pause()
 
 
 # -- sending and lines --------------------------------------------------------------------------------------------
@@ -209,13 +210,12 @@ async def test_wide_text_wraps_at_the_edge_without_ghosts():
     async with app.run_test(size=(31, 24)) as pilot:  # 20 cells for the draft and one for the caret
         draft = app.composer.query_one("#draft")
         assert draft.size.width == 21
-        await type_text(pilot, "你" * 10 + "，")
+        await type_keys(pilot, *"你" * 10, "，")
         await pilot.pause()
         assert draft.size.height == 2
         assert app.cursor_position.x - draft.region.x == 2
         assert app.cursor_position.y - draft.region.y == 1
-        for _ in range(11):
-            await pilot.press("backspace")
+        await type_keys(pilot, *["backspace"] * 11)
         assert app.composer.is_empty
         assert not any("你" in row or "，" in row for row in rows(app))
 
@@ -482,6 +482,7 @@ def test_what_terminals_send_means_what_people_pressed(tmp_path):
         "backslash": (["a\\", "\r", "b"], [], "a\nb"),
         "a script's line": (["hello\r"], [("send", "hello")], ""),
         "ctrl+_": (["a", "\x1f"], [], ""),
+        "typed, erased and sent in one read": (["ab\x7f\x7fcd\x1b[De\r"], [("send", "ced")], ""),
         "alt+1": (["x", "\x1b1", "y"], [], "xy"),
     }
     with Terminal(tmp_path) as terminal:
