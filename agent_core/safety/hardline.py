@@ -46,9 +46,12 @@ WAY_OUT: Final = "It is never run from here. If it is really meant, run it in yo
 
 _SYSTEM: Final = names("""bin boot dev etc home lib lib32 lib64 libx32 opt proc root run sbin srv sys usr var
     Applications Library System Users Volumes""")
-_SYSTEM_DEEP: Final = names(
-    """usr/bin usr/sbin usr/lib usr/lib32 usr/lib64 usr/libexec usr/share usr/local var/lib
-    lib/modules boot/efi boot/grub"""
+_SYSTEM_DEEP: Final = tuple(
+    path.split("/")
+    for path in names(
+        """usr/bin usr/sbin usr/lib usr/lib32 usr/lib64 usr/libexec usr/share usr/local var/lib lib/modules boot/efi
+        boot/grub"""
+    )
 )
 _DISK_NAME: Final = re.compile(
     r"(sd|hd|vd|xvd)[a-z]+\d*|nvme\d+(n\d+(p\d+)?)?|mmcblk\d+\w*|md\d+\w*|dm-\d+|loop\d+\w*|nbd\d+\w*|zd\d+|sr\d+|ram\d+|"
@@ -142,7 +145,7 @@ def _check(text: str, depth: int) -> Hit | None:
             for rule in _RULES:
                 if what := rule(run):
                     return Hit(rule.__name__.strip("_").replace("_", "-"), f"{what}: {shorten(run.shown)}")
-            if (code := inline_code(run)) and (hit := _code(code, depth)):
+            if (code := inline_code(run)) and (hit := _code(code, run.name, depth)):
                 return hit
         if hit := _find_into_xargs(walked.runs):
             return hit
@@ -175,7 +178,7 @@ def vital(path: str) -> str:
     parts = path[1:].split("/")
     if len(parts) == 1 and any(matches(parts[0], name) for name in _SYSTEM):
         return "a system directory"
-    if "/".join(parts) in _SYSTEM_DEEP:
+    if any(len(parts) == len(deep) and all(map(matches, parts, deep)) for deep in _SYSTEM_DEEP):
         return "a system directory"
     return ""
 
@@ -204,6 +207,11 @@ def only_lists(name: str, option: str) -> bool:
 
 def _asks_for_help(run: Run) -> bool:
     return len(run.args) == 1 and run.args[0] in ("--help", "--version")
+
+
+def _is_local_script(run: Run) -> bool:
+    """Whether a relative path names a file of the workspace that happens to be called like a system command."""
+    return "/" in run.program and not run.path(run.program).startswith("/")
 
 
 # -- the rules: each says what the command does, or "" -----------------------------------------------------------
@@ -244,7 +252,7 @@ def _unbounded_find(run: Run) -> list[str]:
         return []
     args = [arg for arg in run.args if arg not in ("-H", "-L", "-P")]
     end = next((at for at, arg in enumerate(args) if arg[:1] in ("-", "(", "!") and arg != "-"), len(args))
-    starts = [what for what in (vital(run.path(arg)) for arg in args[:end]) if what]
+    starts = [what for what in (vital(run.path(arg)) for arg in args[:end] or ["."]) if what]
     either = any(arg in ("-o", "-or", ",") for arg in args)
     bounded = any(
         _FIND_BOUND.fullmatch(arg)
@@ -335,7 +343,7 @@ def _raw_write(run: Run) -> str:
 
 def _power(run: Run) -> str:
     name, args = run.name.removesuffix(".exe"), run.args
-    if _asks_for_help(run):
+    if _asks_for_help(run) or _is_local_script(run):
         return ""
     words = [word.lower() for word in operands(args, "HMtpnos")]
     if name in ("reboot", "halt", "poweroff", "kexec") or (
@@ -380,7 +388,7 @@ _RULES: Final[tuple[Callable[[Run], str], ...]] = (
 )
 
 
-def _code(code: str, depth: int) -> Hit | None:
+def _code(code: str, language: str, depth: int) -> Hit | None:
     """Judge code handed to an interpreter: what it removes or opens by name, and the shell commands in its strings."""
     if depth >= limits.SHELL_DEPTH:
         return Hit("not-judged", "is too deeply nested to be judged; put it into a script file")
@@ -392,7 +400,8 @@ def _code(code: str, depth: int) -> Hit | None:
     if _CODE_FORKS.search(code):
         return Hit("fork-bomb", f"multiplies without end (a fork bomb): {shorten(code)}")
     scripts = [" ".join(a or b for a, b in _CODE_LITERAL.findall(match[1])) for match in _CODE_RUNS.finditer(code)]
-    scripts += _CODE_BACKTICKS.findall(code)
+    if language.startswith(("perl", "ruby", "php")):
+        scripts += _CODE_BACKTICKS.findall(code)
     for script in scripts:
         if len(script) < len(code) and (hit := _check(script, depth + 1)):
             return hit

@@ -93,11 +93,7 @@ def written(run: Run) -> list[str]:
 
 def edits_in_place(run: Run) -> bool:
     """Whether a sed or perl rewrites its files."""
-    return any(
-        arg.startswith("--in-place") or re.match(r"-[A-Za-z0]*i", arg) is not None
-        for arg in run.args
-        if not arg.startswith("--") or arg.startswith("--in-place")
-    )
+    return any(re.match(r"--in-place|-(?!-)[A-Za-z0-9]*i", arg) for arg in run.args)
 
 
 def is_interpreter(name: str) -> bool:

@@ -74,6 +74,8 @@ def is_trusted_command(text: str, ctx: TrustContext) -> TrustVerdict:
 # -- the text ----------------------------------------------------------------------------------------------------
 
 _META: Final = re.compile(r"[|&;<>$(){}`\n]|!(?=[\w!?#-])")
+_WORD_END: Final = re.compile(r"[ \t]+")
+_MARK: Final = re.compile(r"['\"\\]")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _BLANK_LOOKALIKES: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _PROGRAM: Final = re.compile(r"(/[A-Za-z0-9_+./-]*/)?([A-Za-z0-9_][A-Za-z0-9_+.-]*)")
@@ -84,6 +86,11 @@ _PLAIN_VARIABLES: Final = names("LANG TZ NO_COLOR COLUMNS")
 
 def _gate(text: str) -> None:
     if len(text) > limits.SHELL_TRUSTED or len(text.encode("utf-8", "surrogatepass")) > limits.SHELL_TRUSTED:
+        raise _Untrusted("too-long")
+    if (
+        len(_WORD_END.findall(text)) > limits.SHELL_TRUSTED_WORDS
+        or len(_MARK.findall(text)) > limits.SHELL_TRUSTED_MARKS
+    ):
         raise _Untrusted("too-long")
     if _META.search(text):
         raise _Untrusted("shell-character")
@@ -103,7 +110,7 @@ def _words(text: str, ctx: TrustContext) -> tuple[str, list[_Arg]]:
     if not script.ok or script.deep or len(commands) != 1 or not isinstance(commands[0], shell_words.Simple):
         raise _Untrusted("unparsable")
     command = commands[0]
-    if not command.words or command.redirects or len(command.words) > limits.SHELL_TRUSTED_WORDS:
+    if not command.words or command.redirects:
         raise _Untrusted("unparsable")
     for variable, word in command.assigns:
         value = _argument(word).text
@@ -133,7 +140,7 @@ def _argument(word: shell_words.Word) -> _Arg:
     tilde = loose and text.startswith("~")
     if tilde and text != "~" and not text.startswith("~/"):
         raise _Untrusted("another-home")
-    return _Arg(text, any(re.search(r"[*?[]", one) for one in plain), loose and text[0] in "*?[", tilde)
+    return _Arg(text, any(_WILD.search(one) for one in plain), loose and text[0] in "*?[", tilde)
 
 
 # -- the program -------------------------------------------------------------------------------------------------
@@ -155,14 +162,16 @@ def _found_in_system(program: str, path_env: str) -> None:
         return
     foreign = False
     for entry in path_env.split(":"):
+        if not entry.startswith("/"):
+            raise _Untrusted("program-path")
         system = entry in _SYSTEM_FOLDERS and _only_root_writes(entry)
-        candidate = os.path.join(entry or ".", program)
+        candidate = os.path.join(entry, program)
         if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
             if system and _only_root_writes(candidate):
                 return
             raise _Untrusted("program-path")
         foreign = foreign or not (system or entry in ("/sbin", "/usr/sbin", "/usr/local/sbin"))
-    if foreign or not path_env:  # not there now, but somebody else could put it there
+    if foreign:  # not there now, but somebody else could put it there
         raise _Untrusted("program-path")
 
 
@@ -329,34 +338,54 @@ def _sizes(args: list[_Arg], ctx: TrustContext) -> None:
 
 # -- operands ----------------------------------------------------------------------------------------------------
 
+_WILD: Final = re.compile(r"[*?[]")
 _SECRET_NAMES: Final = re.compile(
     r"(.*[._-])?(credentials?|secrets?)(\.(json|ya?ml|toml|ini|cfg|conf|csv|db|env|txt|xml))?|.*kubeconfig.*|\.?htpasswd"
 )
-_SAMPLES: Final = (
-    ".env", ".env.local", ".envrc", ".npmrc", ".netrc", ".pgpass", ".ssh", ".aws", ".gnupg", ".kube", ".bash_history",
-    "id_rsa", "id_ed25519", "server.pem", "private.key", "cert.p12", "store.jks", "credentials", "credentials.json",
-)  # fmt: skip
+_SAMPLES: Final = tuple(
+    sorted(
+        names(
+            """.env .env.local .envrc .npmrc .netrc .pgpass .ssh .aws .gnupg .kube .bash_history id_rsa id_ed25519
+            server.pem private.key cert.p12 store.jks credentials credentials.json shadow sudoers"""
+        )
+    )
+)
 
 
 def _readable(args: list[_Arg], ctx: TrustContext) -> None:
     """Raise if an operand is or may be a secret, a device, or endless."""
-    if len(args) > limits.SHELL_TRUSTED_OPERANDS:
-        raise _Untrusted("too-many-operands")
+    if sum(len(arg.text) for arg in args) > limits.SHELL_TRUSTED_PATHS:
+        raise _Untrusted("too-long")
+    real_folders: dict[str, str] = {}
     for arg in args:
         text = os.path.join(ctx.home, arg.text[2:]) if arg.tilde else arg.text
         if not text or text == "-":
             continue
         path = os.path.normpath(os.path.join(ctx.cwd, text))
         if arg.glob:
-            _readable_glob(path)
+            _readable_glob(path, ctx)
         elif _secret(path, ctx):
             raise _Untrusted("secret-operand")
         else:
-            real = os.path.realpath(path)
-            if real != path and _secret(real, ctx):
-                raise _Untrusted("secret-operand")
-            if os.path.exists(real) and not (os.path.isfile(real) or os.path.isdir(real)) and real != "/dev/null":
-                raise _Untrusted("device-operand")
+            folder, name = os.path.split(path)
+            if folder not in real_folders:
+                real_folders[folder] = os.path.realpath(folder)
+            _leads_to_plain_file(os.path.join(real_folders[folder], name), path, ctx)
+
+
+def _leads_to_plain_file(path: str, written: str, ctx: TrustContext) -> None:
+    """Raise unless `path`, whose folder is resolved, is missing or leads to a file or folder free to read."""
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(mode):
+        path = os.path.realpath(path)
+        mode = os.stat(path).st_mode if os.path.exists(path) else stat.S_IFREG
+    if path != written and _secret(path, ctx):
+        raise _Untrusted("secret-operand")
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) and path != "/dev/null":
+        raise _Untrusted("device-operand")
 
 
 def _secret(path: str, ctx: TrustContext) -> bool:
@@ -382,39 +411,50 @@ def _secret(path: str, ctx: TrustContext) -> bool:
     for at, part in enumerate(tail):
         if part in (".nanohermes", ".hermes") and protected.own_keys(tail[at + 1 :]):
             return True
+        # Every place of these tables begins with such a name; asking about the others would only cost time.
+        if part[:1] not in "._" and part != "library":
+            continue
         if protected.credential_place(tail[at:]) or protected.history_place(tail[at:]):
             return True
     return False
 
 
-def _readable_glob(path: str) -> None:
+def _readable_glob(path: str, ctx: TrustContext) -> None:
     """Raise if a wildcard may select a secret: by its own letters, or because one lies where it looks."""
+    if len(_WILD.findall(path)) > 8:  # matching many of them takes a time without bound
+        raise _Untrusted("too-long")
     folder, name = os.path.split(path)
-    parts = protected.fold_parts(folder)
-    for part in parts:
-        hidden = part.startswith((".", "[")) or any(fnmatchcase(one, part) for one in _SAMPLES if one[0] == ".")
-        if re.search(r"[*?[]", part) and hidden:
-            raise _Untrusted("secret-operand")
-    if parts[:1] in (("dev",), ("sys",), ("proc",)) or protected.credential_place(parts[-1:]):
+    if _secret(folder, ctx) or _secret(path, ctx):
         raise _Untrusted("secret-operand")
-    if not re.search(r"[*?[]", name):
-        if protected.secret_file(protected.fold(name)):
+    if _WILD.search(folder):
+        # Folders are not looked through. Below the working folder a wildcard leaves hidden ones out.
+        below = path.removeprefix(f"{ctx.cwd}/")
+        if below == path or any(_WILD.search(part) and part[0] in ".[" for part in below.split("/")):
             raise _Untrusted("secret-operand")
+    if not _WILD.search(name):
         return
-    if name.strip("*"):
-        folded = name.lower()
-        if any(fnmatchcase(sample, folded) and (folded[0] == "." or sample[0] != ".") for sample in _SAMPLES):
-            raise _Untrusted("secret-operand")
-        return
-    # A lone `*` says nothing: look what is there. Hidden files are not selected.
-    if re.search(r"[*?[]", folder):
+    pattern = name.lower().replace("[^", "[!")
+    telling = bool(name.strip("*")) or bool(_WILD.search(folder))  # a lone * says nothing of what it means
+    if telling and any(_selects(pattern, sample) for sample in _SAMPLES):
         raise _Untrusted("secret-operand")
-    if os.path.isdir(folder):
-        for at, entry in enumerate(os.scandir(folder)):
-            if at >= limits.SHELL_TRUSTED_ENTRIES or (
-                not entry.name.startswith(".") and protected.secret_file(protected.fold(entry.name))
-            ):
-                raise _Untrusted("secret-operand")
+    if not _WILD.search(folder) and os.path.isdir(folder):
+        _readable_matches(os.path.realpath(folder), pattern, ctx)
+
+
+def _readable_matches(folder: str, pattern: str, ctx: TrustContext) -> None:
+    with os.scandir(folder) as entries:
+        for at, entry in enumerate(entries):
+            if at >= limits.SHELL_TRUSTED_ENTRIES:
+                raise _Untrusted("too-many-files")
+            if _selects(pattern, entry.name.lower()):
+                if _secret(entry.path, ctx):
+                    raise _Untrusted("secret-operand")
+                _leads_to_plain_file(entry.path, entry.path, ctx)
+
+
+def _selects(pattern: str, name: str) -> bool:
+    """Whether a wildcard selects a name; hidden ones only if it begins with their dot."""
+    return fnmatchcase(name, pattern) and (name[0] != "." or pattern[0] in ".[")
 
 
 # -- git ---------------------------------------------------------------------------------------------------------
@@ -465,10 +505,10 @@ def _git(args: list[_Arg], ctx: TrustContext) -> None:
     if sub == "grep":
         _refuse(rest, "f", "file")
         rest = _after_pattern(rest, "eABCm", "", "e")
-    for arg in rest:
-        if not arg.text.startswith("-"):
-            # REV:PATH and :PATH read a file of another time.
-            _readable([arg, *(_Arg(part, arg.glob, False, False) for part in arg.text.split(":")[1:])], ctx)
+    files = _plain(rest)
+    # REV:PATH and :PATH read a file of another time.
+    files += [_Arg(part, arg.glob, False, False) for arg in files for part in arg.text.split(":")[1:]]
+    _readable(files, ctx)
 
 
 def _git_folder(arg: _Arg, ctx: TrustContext) -> None:
@@ -530,7 +570,9 @@ _GIT_FORMS: Final[dict[str, Callable[[list[_Arg]], bool]]] = {
     "stash": lambda args: bool(args) and args[0].text == "list",
     "worktree": lambda args: bool(args) and args[0].text == "list",
     "reflog": lambda args: (
-        not args or args[0].text in ("show", "list", "exists", "HEAD") or args[0].text.startswith("-")
+        not args
+        or args[0].text in ("show", "list", "exists", "HEAD")
+        or all(re.fullmatch(r"-\w.*|--\w.*|\d+", arg.text) for arg in args)
     ),
 }
 

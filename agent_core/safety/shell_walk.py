@@ -525,6 +525,8 @@ class _Walker:
             return None
         if name == "sudo" and has_option(args[:at], "lvVkKe", "list", "validate", "version", "edit"):
             return None
+        while name == "env" and at < len(args) and args[at] == "-":
+            at += 1
         at += skipped
         while at < len(args) and name in ("env", "sudo", "doas") and (pair := _ASSIGNMENT.fullmatch(args[at])):
             self.variables[pair[1]] = pair[2]
@@ -539,9 +541,11 @@ class _Walker:
             at += 1
             if arg == "--":
                 break
+            if arg.startswith("--command="):
+                return self.text(arg.partition("=")[2], feed)
             if arg.startswith("--"):
-                at += arg in ("--rcfile", "--init-file", "--command")
-                command |= arg.startswith("--command")
+                at += arg in ("--rcfile", "--init-file")
+                command |= arg == "--command"
                 continue
             command |= arg[0] == "-" and "c" in arg
             at += arg[-1] in "oO"
@@ -559,7 +563,8 @@ class _Walker:
         at = _first_operand(args, valued, long_valued)
         if at >= len(args):
             return feed.stdin
-        given = [UNKNOWN] if feed.stdin is None else re.split(r"[\s\0]+", feed.stdin.strip("\0 \t\r\n"))
+        gap = r"[\0\n]+" if has_option(args[:at], "0d", "null", "delimiter") else r"\s+"
+        given = [UNKNOWN] if feed.stdin is None else re.split(gap, feed.stdin.strip("\0 \t\r\n"))
         mark = option_value(args[:at], "I", "replace") or ("{}" if has_option(args[:at], "i") else "")
         command = args[at:]
         if len(given) * (len(command) if mark else 1) > limits.SHELL_FIELDS:

@@ -90,6 +90,9 @@ TRUSTED = [
     "rg -g '!.git' -g '!*.lock' x",
     "cat credentials.md",
     "cat secrets.py",
+    "wc -l src/*/*.py",
+    "head -n 3 *.md",
+    "grep -n x *",
     "cat /proc/cpuinfo",
     "cat id_rsa.pub",
     "du -sh .git",
@@ -310,6 +313,14 @@ UNTRUSTED = [
     "cat -- .env",
     "cat secrets.yaml",
     "cat /proc/1/cmdline",
+    "cat /etc/s*",
+    "cat /etc/sh?dow",
+    "cat ~/.config/gh/*",
+    "cat ~/.config/*/hosts.yml",
+    "cat */.aws/credentials",
+    "cat .*/config",
+    "cat [.]env",
+    "git reflog -n 1 expire",
     "cat .e*",
     "cat .*",
     "cat .en?",
@@ -464,10 +475,25 @@ def test_operands_are_judged_by_where_they_lead(tmp_path: Path) -> None:
     assert is_trusted_command("cat plain.txt", ctx).ok
     assert is_trusted_command("cat ../.ssh/id_rsa.pub", ctx).ok
     assert not is_trusted_command("cat pipe", ctx).ok, "it would wait for ever"
+
+
+def test_a_wildcard_is_judged_by_what_it_would_select(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    workspace = home / "work"
+    workspace.mkdir(parents=True)
+    ctx = TrustContext(workspace, SYSTEM_PATH, home, git_is_plain=True)
+    for name in (".env", "a.txt", "b.txt"):
+        (workspace / name).write_text("x")
     assert is_trusted_command("cat *", ctx).ok
     (workspace / "server.pem").write_text("x")
-    assert not is_trusted_command("cat *", ctx).ok, "the wildcard would select a key"
+    assert not is_trusted_command("cat *", ctx).ok
+    assert is_trusted_command("cat *.txt", ctx).ok
     assert is_trusted_command("ls *", ctx).ok
+    (home / "key").write_text("x")
+    (home / ".ssh").mkdir()
+    (home / ".ssh" / "id_rsa").write_text("x")
+    (workspace / "c.txt").symlink_to(home / ".ssh" / "id_rsa")
+    assert not is_trusted_command("cat *.txt", ctx).ok
 
 
 # -- the repository's configuration ------------------------------------------------------------------------------
@@ -622,6 +648,15 @@ REFUSED = [
     "A=1 B=2 rm -rf /",
     "env -u X -C /x rm -rf /",
     "env -S 'rm -rf /'",
+    "env - PATH=/bin rm -rf /",
+    "fish --command='rm -rf /'",
+    "printf 'rm -rf /' | xargs -0 sh -c",
+    "cd / && find . -delete",
+    "cd / && find -delete",
+    "rm -rf /usr/*bin",
+    "taskset -c 0 rm -rf /",
+    "command -p rm -rf /",
+    "cd /sbin && ./reboot",
     "nice -10 rm -rf /",
     "ionice -c 3 rm -rf /",
     "timeout -s KILL -k 5 10s rm -rf /",
@@ -934,6 +969,8 @@ ASKED = [
     "perl -ne 'print'",
     "python3 - <<'E'\nprint(1)\nE",
     "node -e '1'",
+    "node <<'E'\nconsole.log(`reboot`)\nE",
+    "python3 -c 'print(\"rm -rf /\")'",
     "npx -y create-x",
     "uvx x",
     "pip3 install -r requirements.txt",
@@ -1062,6 +1099,7 @@ ASKED = [
     "ls \u200b",
     "ls \x1b[2K",
     "$(cat x) -rf y",
+    "bin/init 0",
     "git config core.hooksPath .githooks",
     "git config --global alias.x '!sh'",
     "cryptsetup close x",
@@ -1096,6 +1134,8 @@ PASSED = [
     "pytest -k 'reboot or shutdown'",
     "make shutdown",
     "./reboot.sh",
+    "./reboot",
+    "node reboot.js",
     "python3 reboot.py",
     "python3 -m pytest",
     "node server.js",
