@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from textual import events as textual_events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
 from textual.timer import Timer
 
 from agent_core import events, intents
@@ -31,7 +32,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.layout import Layout, Wish, lay_out
 from nanoherm_tui.overlays.approval import ApprovalPanel
-from nanoherm_tui.overlays.frame import CssPath
+from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.overlays.palette import PaletteScreen
 from nanoherm_tui.panes.composer import Composer
 from nanoherm_tui.panes.dock import Dock
@@ -44,6 +45,8 @@ from nanoherm_tui.session_view import Part, SessionView
 from nanoherm_tui.text import clean
 from nanoherm_tui.themes import DEFAULT_THEME, Look, load_themes, to_textual
 from nanoherm_tui.transcript.view import TranscriptView
+
+R = TypeVar("R")
 
 # Keys that must reach the app whatever has the focus. Ctrl+D is not one: with a draft it deletes.
 _PRIORITY = frozenset(a.id for a in ACTIONS if a.context == "everywhere" and a.id != "quit")
@@ -122,6 +125,9 @@ class NanohermApp(compat.QuietCrash, App[int]):
         report = self.host.report_crash(error)
         words = f"{type(error).__name__}: {clean(str(error))[:limits.CRASH_WORDS]}"
         return t("app.crashed", error=words) + (f"\n{t('app.crash_report', path=report)}" if report else "")
+
+    def get_default_screen(self) -> Screen[None]:
+        return compat.TightScreen()
 
     def on_load(self) -> None:
         compat.teach_alt_keys()
@@ -328,8 +334,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
         """An empty transcript gives its place to the greeting."""
         empty = self.view is None or not self.view.model.entries
         if empty:
-            ready = self.view is not None
-            self.welcome.show(welcome.greeting(self.host.model if ready else ModelState("", settled=False), self.keymap))
+            model = self.host.model if self.view is not None else ModelState("", settled=False)
+            self.welcome.show(welcome.greeting(model, self.keymap))
         if self.welcome.display != empty:
             self.welcome.display, self.transcript.display = empty, not empty
         # In the demo the first message is written already: one key shows how the program works.
@@ -364,8 +370,27 @@ class NanohermApp(compat.QuietCrash, App[int]):
         theme = self.themes.get(name)
         if theme is None:
             return
-        self.look = Look(theme)
+        self.look = Look(theme, behind=len(self.screen_stack) > 1)
         self.theme = theme.name
+        self.refresh_look()
+
+    def open_overlay(self, overlay: Screen[R], then: Callable[[R | None], None] = lambda result: None) -> None:
+        """Show an overlay and call `then` with what it gives; everything behind it is muted meanwhile."""
+
+        def closed(result: R | None) -> None:
+            self.call_next(self._overlay_gone)
+            then(result)
+
+        self.push_screen(overlay, closed)
+        self._look_again()
+
+    def _overlay_gone(self) -> None:
+        self._look_again()
+        if self.focused is None:
+            self.composer.focus()
+
+    def _look_again(self) -> None:
+        self.look = Look(self.look.theme, behind=len(self.screen_stack) > 1)
         self.refresh_look()
 
     def use_language(self, choice: str) -> None:
@@ -455,8 +480,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
             case "clear_draft":
                 self.composer.clear_to_history()
             case "hint":
-                if len(self.screen_stack) > 1:
-                    self.pop_screen()
+                if isinstance(self.screen, Overlay):
+                    self.screen.action_close()
                 else:
                     self.hint(t("app.again_to_quit", key="Ctrl+C"))
             case "quit":

@@ -61,15 +61,18 @@ def _palette_items(app: NanohermApp) -> list[PaletteItem]:
 
 def _mode_items(app: NanohermApp) -> list[PaletteItem]:
     modes = app.view.session.modes if app.view is not None else MODES
-    return [PaletteItem(f"mode:{mode}", "mode", mode, t(f"modes.{mode}")) for mode in modes]
+    return [PaletteItem(f"mode:{mode}", "mode", mode, t(f"modes.{mode}"), keywords="mode") for mode in modes]
 
 
 def _theme_items(app: NanohermApp) -> list[PaletteItem]:
-    return [PaletteItem(f"theme:{name}", "theme", name) for name in app.themes]
+    return [PaletteItem(f"theme:{name}", "theme", name, keywords="theme") for name in app.themes]
 
 
 def _language_items() -> list[PaletteItem]:
-    return [PaletteItem(f"language:{code}", "language", t(f"languages.{code}")) for code in LANGUAGES]
+    return [
+        PaletteItem(f"language:{code}", "language", t(f"languages.{code}"), keywords=f"language {code}")
+        for code in LANGUAGES
+    ]
 
 
 def _session_items(app: NanohermApp) -> list[PaletteItem]:
@@ -93,11 +96,11 @@ def _choose(app: NanohermApp, kind: str, items: list[PaletteItem], current: str 
         else:
             run(app, item_id)
 
-    app.push_screen(PaletteScreen(items, kind=kind, recent=app.recent, current=current), chosen)
+    app.open_overlay(PaletteScreen(items, kind=kind, recent=app.recent, current=current), chosen)
 
 
 def show_help(app: NanohermApp, argument: str) -> None:
-    app.push_screen(HelpScreen(app.keymap, focused=_focused_context(app)))
+    app.open_overlay(HelpScreen(app.keymap, focused=_focused_context(app)))
 
 
 def _focused_context(app: NanohermApp) -> str:
@@ -216,7 +219,7 @@ def clear_session(app: NanohermApp, argument: str) -> None:
             app.forget_session(view.id)
             app.desk.do(lambda: app.host.reset(view.id), app.show_session)
 
-    app.push_screen(ConfirmScreen(t("app.clear_title"), t("app.clear_text")), sure)
+    app.open_overlay(ConfirmScreen(t("app.clear_title"), t("app.clear_text")), sure)
 
 
 def delete_session(app: NanohermApp, argument: str) -> None:
@@ -240,7 +243,7 @@ def delete(app: NanohermApp, session_id: str) -> None:
             app.forget_session(session_id)
             app.desk.do(lambda: app.host.delete(session_id), gone)
 
-    app.push_screen(ConfirmScreen(t("app.delete_title", title=title), t("app.delete_text")), sure)
+    app.open_overlay(ConfirmScreen(t("app.delete_title", title=title), t("app.delete_text")), sure)
 
 
 def rename_session(app: NanohermApp, title: str) -> None:
@@ -382,7 +385,7 @@ def setup(app: NanohermApp, problem: str) -> None:
         app.desk.do(lambda: app.host.save_setup(values.provider, values.key, values.model, values.base_url), saved)
 
     screen.on_test, screen.on_save = test, save
-    app.push_screen(screen)
+    app.open_overlay(screen)
 
 
 # -- the clipboard ------------------------------------------------------------------------------------------------
@@ -439,4 +442,3 @@ _COMMANDS: dict[str, Callable[[NanohermApp, str], None]] = {
     "copy_answer": copy_answer,
     "show_diff": show_diff,
 }
-

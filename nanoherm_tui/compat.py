@@ -14,12 +14,15 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
+from textual._compositor import ChopsUpdate, Compositor
 from textual._xterm_parser import XTermParser
 from textual.drivers import linux_driver
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
+from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
+from textual.strip import Strip
 from textual.widget import Widget
 
 from nanoherm_tui import limits
@@ -182,3 +185,35 @@ def read_lines_as_pastes() -> None:
     message a line. In the driver it is still known what came together.
     """
     setattr(linux_driver, "XTermParser", _ReadByRead)  # noqa: B010  # the module does not export the name
+
+
+class TightCompositor(Compositor):
+    """Asks only the widgets that a changed region touches for their rows.
+
+    Textual asks every widget whose container lies in the box around all changed regions: each frame of a streaming
+    answer would draw all panes anew.
+    """
+
+    _changed: frozenset[Region] = frozenset()
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        self._changed = frozenset(self._dirty_regions)
+        try:
+            return super().render_partial_update()
+        finally:
+            self._changed = frozenset()
+
+    def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
+        changed = self._changed or (crop,)
+        for widget, (region, clip) in self.visible_widgets.items():
+            shown = region.intersection(clip)
+            if shown and any(part is None or part.overlaps(shown) for part in changed):
+                yield region, clip, widget.render_lines(shown.translate(-region.offset))
+
+
+class TightScreen(Screen[None]):
+    """A screen with a TightCompositor."""
+
+    def __init__(self) -> None:
+        super().__init__(id="_default")
+        self._compositor = TightCompositor()

@@ -282,8 +282,9 @@ class RowsView(Widget, can_focus=True):
 
     def repaint_row(self, index: int, row: Row) -> None:
         """Put another row in the place of one of the body's."""
-        self._body[index] = row
-        self.refresh_row(index)
+        if self._body[index] != row:
+            self._body[index] = row
+            self.refresh_row(index)
 
     def _strip(self, y: int) -> Strip:
         height, above, below = self.size.height, len(self._head), len(self._foot)

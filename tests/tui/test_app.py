@@ -1,0 +1,260 @@
+"""The whole app over a real Host, a real store and a loopback server; only the terminal is Textual's pilot."""
+
+import asyncio
+import time
+from itertools import pairwise
+
+import pytest
+
+from agent_core import events, intents
+from agent_core.host import Host, Launch
+from nanoherm_tui import interrupt, limits, symbols
+from nanoherm_tui.app import NanohermApp
+from nanoherm_tui.layout import Layout, Wish, lay_out
+from tests.fakes.model_server import ModelServer, Reply
+
+LONG = "".join(f"Paragraph {n}: 一二三 four five six seven eight nine ten.\n\n" for n in range(240))
+
+
+def launch(tmp_path, server=None, **overrides):
+    work = tmp_path / "work"
+    work.mkdir(exist_ok=True)
+    env = {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"}
+    if server is not None:
+        env |= {"NANOHERMES_BASE_URL": server.base_url, "NANOHERMES_MODEL": "test-model"}
+    return Launch(work, env, overrides, demo=server is None)
+
+
+class Stage:
+    """`async with Stage(tmp_path, replies) as stage`: the app running, with what a test needs at hand."""
+
+    def __init__(self, tmp_path, replies=None, size=(200, 60), **overrides):
+        self._server = ModelServer(replies) if replies else None
+        self._tmp_path, self._size, self._overrides = tmp_path, size, overrides
+
+    async def __aenter__(self):
+        if self._server:
+            self._server.__enter__()
+        self.host = Host(launch(self._tmp_path, self._server, **self._overrides))
+        self.app = NanohermApp(self.host)
+        self._test = self.app.run_test(size=self._size)
+        self.pilot = await self._test.__aenter__()
+        await self.until(lambda: self.app.view is not None and self.app.view.loaded)
+        return self
+
+    async def __aexit__(self, *exc):
+        await self._test.__aexit__(*exc)
+        self.host.close()
+        if self._server:
+            self._server.__exit__(*exc)
+
+    async def until(self, condition, seconds=10.0):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "it never came"
+            await asyncio.sleep(0.01)
+
+    async def type(self, text):
+        self.app.composer.text = text
+        await self.pilot.press("enter")
+
+    @property
+    def state(self):
+        return self.app.view.state
+
+    def transcript(self):
+        return "\n".join(line.row.text for line in self.app.transcript.lines)
+
+
+@pytest.mark.parametrize("still", [True, False], ids=["reduced motion", "running marks"])
+async def test_while_an_answer_streams_nothing_but_its_own_block_is_drawn(tmp_path, still):
+    symbols.set_reduced_motion(still)
+    reply = Reply(text=LONG, piece=20, gap=0.005)
+    async with Stage(tmp_path, [Reply(text="First answer."), reply], **{"display.reduced_motion": still}) as stage:
+        app = stage.app
+        await stage.type("one")
+        await stage.until(lambda: stage.state == "idle" and app.view.usage.total_tokens)
+        app.view.session.send(intents.Submit("two"))  # the pilot's keys wait until a stream is over
+        await stage.until(lambda: "Paragraph 3" in stage.transcript())
+        await asyncio.sleep(0.3)
+        before = (app.sessions_pane.builds, app.dock.builds, app.title_row.paints, app.dock.paints)
+        paints = app.sessions_pane.paints
+        rendered = dict(app.transcript.stats["renders"])
+        syncs, began = app.transcript.stats["syncs"], time.monotonic()
+        await asyncio.sleep(1.2)
+        assert stage.state == "running"
+        assert app.transcript.stats["syncs"] - syncs > 10
+        assert (app.sessions_pane.builds, app.dock.builds, app.title_row.paints, app.dock.paints) == before
+        # A running mark is a row of its own accord; the stream adds none.
+        ticks = 0 if still else (time.monotonic() - began) / limits.TICK_SECONDS + 1
+        assert app.sessions_pane.paints - paints <= ticks
+        again = app.transcript.stats["renders"]
+        assert {key: again[key] for key in rendered if again[key] != rendered[key]} == {} or all(
+            key[0] == app.view.model.entries[-1].id for key in rendered if again[key] != rendered[key]
+        )
+        app.view.session.send(intents.Interrupt())
+        await stage.until(lambda: stage.state == "idle")
+
+
+async def test_batches_are_40_ms_apart_but_for_what_is_urgent(tmp_path):
+    async with Stage(tmp_path, [Reply(text=LONG[:6_000], piece=10, gap=0.002)]) as stage:
+        stage.app.view.session.send(intents.Submit("go"))
+        await stage.until(lambda: stage.state == "running")
+        await stage.until(lambda: stage.state == "idle", seconds=30)
+        times = stage.app.bridge.batch_times
+        assert len(times) > 20
+        for (before, _), (now, urgent) in pairwise(times):
+            assert urgent or now - before >= limits.BATCH_SECONDS - 0.002
+
+
+async def test_an_idle_app_has_no_timer_of_the_bridge_and_paints_nothing(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        await stage.type("go")
+        await stage.until(lambda: stage.state == "idle" and stage.app.view.usage.total_tokens)
+        await stage.pilot.pause(0.3)
+        app = stage.app
+        counted = (app.transcript.stats["paints"], app.sessions_pane.paints, app.dock.paints, app.status.paints)
+        batches = len(app.bridge.batch_times)
+        await asyncio.sleep(0.6)
+        assert (app.transcript.stats["paints"], app.sessions_pane.paints, app.dock.paints, app.status.paints) == counted
+        assert len(app.bridge.batch_times) == batches
+        assert app._ticker is None
+
+
+async def test_every_mode_and_theme_is_reached_by_keys_and_the_theme_survives(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        await stage.pilot.press("shift+tab")
+        await stage.until(lambda: stage.app.view.mode == "plan")
+        for theme in ("ansi", "high-contrast", "nanoherm-dark", "nanoherm-light"):
+            await stage.pilot.press("ctrl+p", *theme, "enter")
+            await stage.until(lambda theme=theme: stage.app.theme == theme)
+        for mode in ("ask", "plan"):
+            await stage.pilot.press("ctrl+p", *f"mode {mode}", "enter")
+            await stage.until(lambda mode=mode: stage.app.view.mode == mode)
+        await stage.until(lambda: stage.host.config.get("display.theme") == "nanoherm-light")
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        assert stage.app.theme == "nanoherm-light"
+
+
+async def test_a_preview_of_a_theme_goes_when_it_is_not_chosen(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        await stage.type("/theme")
+        await stage.pilot.press("down")
+        await stage.until(lambda: stage.app.theme != "nanoherm-dark")
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.app.theme == "nanoherm-dark")
+        assert not stage.app.look.behind
+
+
+async def test_two_sessions_run_at_once_and_the_one_out_of_sight_is_marked_unread(tmp_path):
+    async with Stage(tmp_path, [Reply(text="A slow one.", hang=0.8), Reply(text="A quick one.")]) as stage:
+        await stage.type("first")
+        first = stage.app.view
+        await stage.until(lambda: first.state == "running")
+        await stage.pilot.press("ctrl+n")
+        await stage.until(lambda: stage.app.view is not first)
+        await stage.type("second")
+        await stage.until(lambda: "A quick one." in stage.transcript())
+        await stage.until(lambda: first.state == "idle")
+        assert first.unread
+        await stage.type("/resume first")
+        await stage.until(lambda: stage.app.view is first)
+        assert "A slow one." in stage.transcript()
+        assert not first.unread
+
+
+async def test_slash_commands_change_the_session(tmp_path):
+    async with Stage(tmp_path, [Reply(text="An answer.")]) as stage:
+        await stage.type("hello")
+        await stage.until(lambda: stage.state == "idle" and "An answer." in stage.transcript())
+        await stage.type("/rename 新的标题")
+        await stage.until(lambda: stage.app.view.title == "新的标题")
+        await stage.type("/export out.md")
+        await stage.until(lambda: (tmp_path / "work" / "out.md").exists())
+        assert "An answer." in (tmp_path / "work" / "out.md").read_text()
+        await stage.type("/undo")
+        await stage.until(lambda: "An answer." not in stage.transcript())
+        await stage.type("/mode auto")
+        await stage.until(lambda: "sandbox" in stage.transcript())
+        await stage.type("/language zh")
+        await stage.pilot.pause(0.1)
+        await stage.type("/language en")
+
+
+async def test_enter_steers_and_tab_queues_while_a_turn_runs(tmp_path):
+    replies = [Reply(calls=[("list_dir", {"path": "."})], hang=0.6), Reply(text="Steered."), Reply(text="Queued.")]
+    async with Stage(tmp_path, replies) as stage:
+        await stage.type("go")
+        await stage.until(lambda: stage.state == "running")
+        await stage.type("a steer")
+        stage.app.composer.text = "a queued one"
+        await stage.pilot.press("tab")
+        await stage.until(lambda: stage.app.view.steers == ("a steer",) and stage.app.view.queued == ("a queued one",))
+        await stage.until(lambda: "Queued." in stage.transcript())
+        shown = stage.transcript()
+        assert shown.index("a steer") < shown.index("Steered.") < shown.index("a queued one")
+
+
+async def test_text_sent_before_the_first_session_is_ready_is_not_lost(tmp_path):
+    with ModelServer([Reply(text="Answered.")]) as server:
+        host = Host(launch(tmp_path, server))
+        app = NanohermApp(host)
+        async with app.run_test(size=(120, 36)) as pilot:
+            app.composer.text = "early"
+            await pilot.press("enter")
+            end = time.monotonic() + 10
+            while time.monotonic() < end and not (app.view and any(e.kind == "answer" for e in app.view.model.entries)):
+                await asyncio.sleep(0.02)
+            assert [m["content"] for m in server.requests[0]["messages"][1:]] == ["early"]
+        host.close()
+
+
+# -- pure rooms ---------------------------------------------------------------------------------------------------
+
+STEPS = [
+    ("running", {}, "stop"),
+    ("running", {"selection": True, "draft": True}, "stop"),
+    ("asking", {}, "stop"),
+    ("stopping", {}, "stop"),
+    ("stopping", {"last": 9.0, "last_step": "stop"}, "abandon"),
+    ("stopping", {"last": 1.0, "last_step": "stop"}, "stop"),
+    ("idle", {"selection": True, "draft": True}, "copy"),
+    ("idle", {"draft": True}, "clear_draft"),
+    ("idle", {}, "hint"),
+    ("idle", {"last": 9.0, "last_step": "hint"}, "quit"),
+    ("idle", {"last": 1.0, "last_step": "hint"}, "hint"),
+    ("idle", {"last": 9.9, "last_step": "stop"}, "hint"),
+    ("idle", {"last": 9.9, "last_step": "clear_draft"}, "hint"),
+    ("failed", {}, "hint"),
+]
+
+
+@pytest.mark.parametrize(("state", "more", "step"), STEPS)
+def test_what_ctrl_c_does(state, more, step):
+    assert interrupt.ctrl_c(interrupt.Moment(state, 10.0, **more)) == step
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "wish", "expected"),
+    [
+        (200, 60, Wish(), Layout("side", 28, "side", 76, True)),
+        (140, 40, Wish(), Layout("side", 28, "side", 53, True)),
+        (120, 36, Wish(), Layout("hidden", 24, "side", 54, True)),
+        (120, 36, Wish(sessions=True), Layout("side", 24, "side", 54, True)),
+        (120, 36, Wish(dock=False), Layout("hidden", 24, "hidden", 54, True)),
+        (100, 30, Wish(), Layout("hidden", 24, "hidden", 45, True)),
+        (100, 30, Wish(dock=True), Layout("hidden", 24, "over", 45, True)),
+        (79, 24, Wish(sessions=True), Layout("over", 24, "hidden", 36, False)),
+        (79, 24, Wish(dock=True), Layout("hidden", 24, "over", 36, False)),
+        (40, 10, Wish(), Layout("hidden", 24, "hidden", 18, False)),
+        (1, 1, Wish(), Layout("hidden", 24, "hidden", 0, False)),
+    ],
+)
+def test_panes_follow_the_size_and_the_wish(width, height, wish, expected):
+    assert lay_out(width, height, wish) == expected
+
+
+def test_urgent_events_are_those_a_person_waits_for():
+    assert set(events.URGENT) == {
+        events.QuestionAsked, events.QuestionClosed, events.ErrorRaised, events.ToolStarted, events.TurnFinished
+    }  # fmt: skip
