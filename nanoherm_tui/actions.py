@@ -162,6 +162,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("fold", "actions.fold", context="transcript", keys=("space",), fixed=True),
     Action("open_in_dock", "actions.open_in_dock", context="transcript", keys=("enter", "o"), fixed=True),
     Action("copy_block", "actions.copy_block", context="transcript", keys=("y",), fixed=True),
+    Action("find", "actions.find", context="transcript", keys=("slash", "ctrl+f"), fixed=True),
+    Action("find_next", "actions.find_next", context="transcript", keys=("n", "N"), fixed=True),
     Action("sessions_move", "actions.move", context="sessions", keys=("j", "k"), fixed=True),
     Action("sessions_open", "actions.sessions_open", context="sessions", keys=("enter",), fixed=True),
     Action("sessions_new", "actions.new", context="sessions", keys=("n",), fixed=True),
