@@ -146,9 +146,9 @@ def search(items: Iterable[PaletteItem], query: str) -> list[Hit]:
             hits.append(Hit(item, found[0], found[1]))
             continue
         # Help and other names count only when they have the very words: scattered letters are in any text.
-        rest, words = f"{item.title} {item.keywords} {item.help}".lower(), query.lower().split()
-        if all(word in rest for word in words):
-            hits.append(Hit(item, 2.0 if item.title.lower() in words else 1.0))
+        names, words = f"{item.title} {item.keywords}".lower(), query.lower().split()
+        if all(word in f"{names} {item.help.lower()}" for word in words):
+            hits.append(Hit(item, 1.0 + sum(word in names.split() for word in words)))
     hits.sort(key=lambda hit: -hit.score)
     return hits
 
