@@ -77,7 +77,7 @@ def history(count: int) -> list[Message]:
 
 
 async def stream(source: str, messages: int) -> SimpleNamespace:
-    """Stream `source` after a session of `messages`: CPU seconds; milliseconds of the first and last batches, the worst."""
+    """Stream `source` after a session of `messages`: CPU seconds, and milliseconds a batch."""
     app = Stage()
     async with app.run_test(size=(150, 40)) as pilot:
         model = TranscriptModel()
