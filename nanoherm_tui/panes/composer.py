@@ -268,7 +268,8 @@ class Composer(Widget):
 
     @property
     def is_empty(self) -> bool:
-        return not self._draft.text
+        document = self._draft.document
+        return document.line_count == 1 and not document[0]
 
     @property
     def selected_text(self) -> str:
@@ -399,6 +400,8 @@ class Composer(Widget):
 
         # xterm's modifyOtherKeys reports Enter with its own character.
         key = event.key.replace("+\r", "+enter")
+        if self._draft.document[0].startswith("/"):
+            self._popup.update(self.text)  # keys of one read come before the change they made is told
         if self._popup.is_open and self._popup_key(key):
             return True
         if self.keymap.action(key, "composer") == "send":

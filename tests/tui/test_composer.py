@@ -26,8 +26,9 @@ def rows(app):
 
 async def type_keys(pilot, *keys):
     """Keys one behind the other, and one wait for all of them: the pilot's own presses wait for each."""
+    characters = {"space": " ", "backslash": "\\", "slash": "/", "question_mark": "?"}
     for key in keys:
-        pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        pilot.app.post_message(events.Key(key, characters.get(key, key if len(key) == 1 else None)))
     await pilot.pause()
 
 
@@ -37,7 +38,7 @@ async def type_keys(pilot, *keys):
 async def test_enter_sends_and_empties_the_draft():
     app = ComposerApp()
     async with app.run_test() as pilot:
-        await pilot.press("h", "i", "enter")
+        await type_keys(pilot, "h", "i", "enter")
         await pilot.pause()
         assert app.posted == [("send", "hi")]
         assert app.composer.is_empty
@@ -47,7 +48,7 @@ async def test_enter_sends_and_empties_the_draft():
 async def test_these_make_a_new_line(key):
     app = ComposerApp()
     async with app.run_test() as pilot:
-        await pilot.press("a", key, "b")
+        await type_keys(pilot, "a", key, "b")
         assert app.composer.text == "a\nb"
         assert app.posted == []
 
@@ -55,9 +56,9 @@ async def test_these_make_a_new_line(key):
 async def test_a_backslash_before_enter_makes_a_new_line_and_two_send():
     app = ComposerApp()
     async with app.run_test() as pilot:
-        await pilot.press("a", "backslash", "enter", "b")
+        await type_keys(pilot, "a", "backslash", "enter", "b")
         assert app.composer.text == "a\nb"
-        await pilot.press("backslash", "backslash", "enter")
+        await type_keys(pilot, "backslash", "backslash", "enter")
         await pilot.pause()
         assert app.posted == [("send", "a\nb\\\\")]
 
@@ -65,14 +66,14 @@ async def test_a_backslash_before_enter_makes_a_new_line_and_two_send():
 async def test_a_blank_draft_is_not_sent():
     app = ComposerApp()
     async with app.run_test() as pilot:
-        await pilot.press("space", "ctrl+j", "enter")
+        await type_keys(pilot, "space", "ctrl+j", "enter")
         assert app.posted == []
 
 
 async def test_tab_queues_only_while_a_turn_runs():
     app = ComposerApp()
     async with app.run_test() as pilot:
-        await pilot.press("a", "tab")
+        await type_keys(pilot, "a", "tab")
         assert app.posted == []
         app.composer.focus()
         app.composer.set_state("running")
@@ -84,7 +85,7 @@ async def test_a_remapped_key_works_and_the_old_one_no_longer():
     keymap, _ = load_keymap({"newline": "f8"})
     app = ComposerApp(keymap=keymap)
     async with app.run_test() as pilot:
-        await pilot.press("a", "f8", "b", "ctrl+j", "c")
+        await type_keys(pilot, "a", "f8", "b", "ctrl+j", "c")
         assert app.composer.text == "a\nbc"
 
 
@@ -110,10 +111,10 @@ async def test_ctrl_d_deletes_in_a_draft_and_is_left_to_the_app_without_one():
 
     app = Listening()
     async with app.run_test() as pilot:
-        await pilot.press("a", "b", "home", "ctrl+d")
+        await type_keys(pilot, "a", "b", "home", "ctrl+d")
         assert app.composer.text == "b"
         assert "ctrl+d" not in heard
-        await pilot.press("ctrl+d", "ctrl+d")
+        await type_keys(pilot, "ctrl+d", "ctrl+d")
         assert app.composer.text == ""
         assert heard[-1] == "ctrl+d"
 
@@ -309,7 +310,7 @@ async def test_a_wrong_command_is_named_and_stays_in_the_draft():
         assert app.posted == []
         assert app.composer.text == "/xyzzy [b]"
         assert any("No command /xyzzy" in row for row in rows(app))
-        await pilot.press("home", "space")
+        await type_keys(pilot, "home", "space")
         await pilot.pause()
         assert not any("No command" in row for row in rows(app))
         await pilot.press("enter")
@@ -323,14 +324,14 @@ async def test_a_wrong_command_is_named_and_stays_in_the_draft():
 async def test_a_command_is_completed_from_the_list_above():
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("/", "e", "x")
+        await type_keys(pilot, "/", "e", "x")
         await pilot.pause()
         listed = [row for row in rows(app) if "/ex" in row]
         assert "/exit" in listed[0]
         assert "/export [path]" in listed[1]
-        await pilot.press("down", "tab")
+        await type_keys(pilot, "down", "tab")
         assert app.composer.text == "/export "
-        await pilot.press("x", "enter")
+        await type_keys(pilot, "x", "enter")
         await pilot.pause()
         assert app.posted == [("slash", "/export x")]
         assert app.composer.is_empty
@@ -339,10 +340,10 @@ async def test_a_command_is_completed_from_the_list_above():
 async def test_enter_runs_the_chosen_command_but_waits_for_an_argument_it_needs():
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("/", "h", "e", "enter")
+        await type_keys(pilot, "/", "h", "e", "enter")
         await pilot.pause()
         assert app.posted == [("slash", "/help")]
-        await pilot.press("/", "r", "e", "n", "enter")
+        await type_keys(pilot, "/", "r", "e", "n", "enter")
         await pilot.pause()
         assert app.composer.text == "/rename "
         assert len(app.posted) == 1
@@ -352,12 +353,12 @@ async def test_esc_hides_the_list_until_the_draft_is_another():
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
         popup = app.composer.query_one("SlashPopup")
-        await pilot.press("/", "h")
+        await type_keys(pilot, "/", "h")
         assert popup.is_open
         await pilot.press("escape")
         assert not popup.is_open
         assert app.composer.text == "/h"
-        await pilot.press("backspace", "backspace", "/", "m")
+        await type_keys(pilot, "backspace", "backspace", "/", "m")
         assert popup.is_open
 
 
@@ -367,7 +368,7 @@ async def test_a_question_mark_in_an_empty_draft_asks_for_help_and_is_text_in_an
         await pilot.press("question_mark")
         await pilot.pause()
         assert app.posted == [("slash", "/help")]
-        await pilot.press("a", "question_mark")
+        await type_keys(pilot, "a", "question_mark")
         assert app.composer.text == "a?"
 
 
@@ -376,7 +377,7 @@ async def test_an_empty_line_in_a_selection_is_drawn_without_block_glyphs():
     async with app.run_test(size=(60, 24)) as pilot:
         app.composer.insert("one\n\nthree")
         await pilot.pause()
-        await pilot.press("shift+up", "shift+up", "shift+home")
+        await type_keys(pilot, "shift+up", "shift+up", "shift+home")
         await pilot.pause()
         assert app.composer.selected_text == "one\n\nthree"
         assert not set("".join(rows(app))) & set("▌")
@@ -391,7 +392,7 @@ async def test_up_and_down_walk_the_history_at_the_edges_and_keep_the_draft(tmp_
     history.add("second\nof two lines")
     app = ComposerApp(History(tmp_path / "history"))
     async with app.run_test() as pilot:
-        await pilot.press("d", "up")
+        await type_keys(pilot, "d", "up")
         assert app.composer.text == "second\nof two lines"
         await pilot.press("up")  # within the entry
         assert app.composer.text == "second\nof two lines"
@@ -399,7 +400,7 @@ async def test_up_and_down_walk_the_history_at_the_edges_and_keep_the_draft(tmp_
         assert app.composer.text == "first"
         await pilot.press("up")
         assert app.composer.text == "first"
-        await pilot.press("down", "down")
+        await type_keys(pilot, "down", "down")
         assert app.composer.text == "d"
 
 
@@ -407,9 +408,9 @@ async def test_what_was_sent_cleared_or_commanded_is_in_the_history(tmp_path):
     path = tmp_path / "history"
     app = ComposerApp(History(path))
     async with app.run_test() as pilot:
-        await pilot.press("a", "enter", "b")
+        await type_keys(pilot, "a", "enter", "b")
         app.composer.clear_to_history()
-        await pilot.press("/", "h", "e", "l", "p", "enter")
+        await type_keys(pilot, "/", "h", "e", "l", "p", "enter")
         await pilot.pause()
     later = History(path)
     later.load()
@@ -452,7 +453,7 @@ class Terminal:
             except pexpect.TIMEOUT:
                 return
 
-    def press(self, *chunks, gap=0.12):
+    def press(self, *chunks, gap=0.08):
         """Write the chunks, one read each."""
         for chunk in chunks:
             self.child.send(chunk)
@@ -488,7 +489,7 @@ def test_what_terminals_send_means_what_people_pressed(tmp_path):
     with Terminal(tmp_path) as terminal:
         for chunks, _, _ in cases.values():
             terminal.press(*chunks)
-            terminal.press(F9, gap=0.2)
+            terminal.press(F9, gap=0.15)
         notes = dict(zip(cases, terminal.notes(), strict=True))
     assert notes == {name: (posted, draft) for name, (_, posted, draft) in cases.items()}
 
@@ -499,7 +500,7 @@ def test_an_asking_panel_takes_nothing_from_somebody_who_is_typing(tmp_path):
     with Terminal(tmp_path, 0.4) as terminal:
         terminal.press(*text, gap=0.05)
         terminal.wait_for("Run this command?")
-        terminal.press(F9, gap=0.2)
+        terminal.press(F9, gap=0.15)
         ((posted, draft),) = terminal.notes()
     assert [how for how, _ in posted] == ["send", "send"]
     assert [words for _, words in posted] + [draft] == text.split("\r")
