@@ -164,6 +164,7 @@ def _found_in_system(program: str, path_env: str) -> None:
     for entry in path_env.split(":"):
         if not entry.startswith("/"):
             raise _Untrusted("program-path")
+        entry = os.path.normpath(entry)
         system = entry in _SYSTEM_FOLDERS and _only_root_writes(entry)
         candidate = os.path.join(entry, program)
         if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
@@ -186,16 +187,24 @@ def _only_root_writes(path: str) -> bool:
 # -- options -----------------------------------------------------------------------------------------------------
 
 
-def _refuse(args: list[_Arg], shorts: str = "", longs: str = "", valued: str = "") -> None:
+def _options_end(args: list[_Arg], flags: str = "") -> int:
+    """Where `--` surely ends the options. After an option it may be that option's value (`rg -e -- --pre=x`), unless
+    the option is a cluster of letters from `flags`, which take none."""
+    for at, arg in enumerate(args):
+        before = args[at - 1].text if at else ""
+        if arg.text == "--" and (not before.startswith("-") or (before[1:] and set(before[1:]) <= set(flags))):
+            return at
+    return len(args)
+
+
+def _refuse(args: list[_Arg], shorts: str = "", longs: str = "", valued: str = "", flags: str = "") -> None:
     """Raise if an option is given: a letter of `shorts` in a cluster (letters of `valued` take the rest of it), or one
-    of the blank-separated `longs`, whole, abbreviated or lengthened."""
-    for arg in args:
+    of the blank-separated `longs`, whole, abbreviated or lengthened. `flags`: see `_options_end`."""
+    for arg in args[: _options_end(args, flags)]:
         text = arg.text
-        if text == "--":
-            return
         if text.startswith("--"):
             option = text[2:].partition("=")[0]
-            if any(option.startswith(long) or long.startswith(option) for long in longs.split()):
+            if option and any(option.startswith(long) or long.startswith(option) for long in longs.split()):
                 raise _Untrusted("option")
         elif text.startswith("-"):
             for letter in text[1:]:
@@ -223,12 +232,10 @@ def _plain(args: list[_Arg]) -> list[_Arg]:
     return [arg for at, arg in enumerate(args) if at > past or not arg.text.startswith("-")]
 
 
-def _no_leading_glob(args: list[_Arg]) -> None:
+def _no_leading_glob(args: list[_Arg], flags: str) -> None:
     """A file's name must not become an option."""
-    for arg in args:
-        if arg.text == "--":
-            return
-        if arg.leading_glob:
+    for arg in args[: _options_end(args, flags)]:
+        if arg.leading_glob or (arg.glob and arg.text.startswith("-")):
             raise _Untrusted("leading-wildcard")
 
 
@@ -238,8 +245,11 @@ def _find(args: list[_Arg], ctx: TrustContext) -> None:
             raise _Untrusted("option")
 
 
+_RG_FLAGS: Final = "nilcvwsSHNoqxuaFPU0hLpI"  # letters that take no value
+
+
 def _rg(args: list[_Arg], ctx: TrustContext) -> None:
-    _refuse(args, "z", "pre-glob hostname-bin search-zip", "efgtTABCmMrjdE")
+    _refuse(args, "z", "pre-glob hostname-bin search-zip", "efgtTABCmMrjdE", _RG_FLAGS)
     _readable(_after_pattern(args, "efgtTABCmMrjdE", "regexp file glob type max-count", "e"), ctx)
 
 
@@ -610,7 +620,7 @@ _OPTION_RISK: Final = names("rg find sort tree uniq date sed jq diff tail file g
 
 def _judge(name: str, args: list[_Arg], ctx: TrustContext) -> None:
     if name in _OPTION_RISK:
-        _no_leading_glob(args)
+        _no_leading_glob(args, _RG_FLAGS if name == "rg" else "")
     _PROGRAMS[name](args, ctx)
     if name != "git" and _PROGRAMS[name] is not _nothing:
         # Values joined to an option (--exclude-from=X) are files at times; none of them may be a secret.
