@@ -17,7 +17,8 @@ from nanoherm_tui.symbols import sym
 TAB: Final = 8
 
 # Escape sequences in their 7-bit form: CSI, the strings that end with BEL or ST, character sets, and two-byte ones.
-# An unfinished string is not swallowed: only its introducer goes, so nothing can hide the text after it.
+# An unfinished string is not swallowed: only its introducer goes, so nothing can hide the text after it. The 8-bit
+# controls are dropped by themselves, for the same reason: in Unicode text they are strays, not the start of anything.
 _ESCAPES = re.compile(
     r"\x1b(?:"
     r"\[[0-?]*[ -/]*[@-~]"

@@ -50,13 +50,6 @@ class Heights:
         self.total += rows
         self._top = 1 << (i.bit_length() - 1)
 
-    def truncate(self, size: int) -> None:
-        """Forget all entries from `size` on. A node covers only entries before it, so the rest of the tree stands."""
-        self.total -= sum(self._values[size:])
-        del self._values[size:]
-        del self._tree[size + 1 :]
-        self._top = 1 << (size.bit_length() - 1) if size else 0
-
     def before(self, index: int) -> int:
         """Rows of all entries before `index`."""
         rows = 0

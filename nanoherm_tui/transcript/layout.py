@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from nanoherm_tui import limits
@@ -64,14 +64,6 @@ class _Drawn:
     rows: list[Row]
 
 
-@dataclass(slots=True)
-class Stats:
-    """What was drawn, for tests and measurements."""
-
-    renders: Counter[tuple[str, int]] = field(default_factory=Counter)
-    """(entry id, block key) → times drawn."""
-
-
 class Layout:
     """One model at one width in one look."""
 
@@ -84,7 +76,8 @@ class Layout:
         self.stick = True
         """Follow the end."""
         self.lines: list[Line] = []
-        self.stats = Stats()
+        self.renders: Counter[tuple[str, int]] = Counter()
+        """How often each kept block was drawn, by entry id and block key: for tests and measurements."""
         self._anchor = Place(0, 0, 0)
         self._cache: OrderedDict[tuple[Entry, int], _Drawn] = OrderedDict()
         self._cached_rows = 0
@@ -326,14 +319,16 @@ class Layout:
             rows = [blank_row(self.width, self.look), *rows]
         elif rows and block.join == "":
             rows[0].join = ""
-        self.stats.renders[entry.id, block.key] += 1
+        self.renders[entry.id, block.key] += 1
         if drawn is not None:
             self._cached_rows -= len(drawn.rows)
         self._cached_rows += len(rows)
         self._cache[key] = _Drawn(block, gap, rows)
         self._cache.move_to_end(key)
         while self._cached_rows > limits.ROW_CACHE and len(self._cache) > 1:
-            self._cached_rows -= len(self._cache.popitem(last=False)[1].rows)
+            (forgotten, _), old = self._cache.popitem(last=False)
+            self._cached_rows -= len(old.rows)
+            self.renders.pop((forgotten.id, old.block.key), None)
         self._set_height(index, number, len(rows))
         return rows
 

@@ -217,7 +217,7 @@ class TranscriptView(ScrollView, can_focus=True):
             "syncs": self.counters.syncs,
             "paints": self.counters.paints,
             "rows": self.counters.rows,
-            "renders": layout.stats.renders if layout else {},
+            "renders": layout.renders if layout else {},
         }
 
     @property
