@@ -69,7 +69,8 @@ COMMAND_PROGRESS_EVERY: Final = 0.5  # between two progress events of one call
 
 SHELL_DEPTH: Final = 40  # nested substitutions, groups and quoted scripts that are read; deeper is refused
 SHELL_JUDGED: Final = 128 * KB  # the kernel takes no longer argument, so no longer text can reach a shell this way
-SHELL_RUNS: Final = 4_000  # simple commands judged in one text; a loop over more words is refused
+SHELL_STEPS: Final = 8_000  # commands walked in one text, calls and loop rounds included; more is refused
+SHELL_FED: Final = 64  # names remembered of the programs before one in its pipeline
 SHELL_FIELDS: Final = 4_000  # words one command may expand to
 SHELL_EXPANDED: Final = 4 * MB  # text all expansions of one command line may come to
 SHELL_TRUSTED: Final = 16 * KB  # a longer text is never trusted

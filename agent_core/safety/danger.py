@@ -526,7 +526,7 @@ _SQL_LOSES: Final = re.compile(
     r"alter\s+table\s+\S+\s+drop)\b",
     re.IGNORECASE,
 )
-_SQL_DELETE: Final = re.compile(r"\b(delete\s+from|update\s+\S+\s+set)\b(?![^;]*\bwhere\b)", re.IGNORECASE)
+_SQL_DELETE: Final = re.compile(r"\b(delete\s+from|update\s+\S+\s+set)\b(?![^;]{0,2000}\bwhere\b)", re.IGNORECASE)
 _DOCUMENTS_LOSE: Final = re.compile(
     r"\bdropDatabase\b|\.drop\s*\(|\.(deleteMany|remove)\s*\(\s*(\{\s*\})?\s*\)|^drop$", re.M
 )

@@ -288,6 +288,7 @@ class _Walker:
     depth: int = 0
     loops: int = 0
     calls: set[str] = field(default_factory=set)
+    steps: int = 0
     room: int = limits.SHELL_EXPANDED
     processes: list[tuple[str | None, tuple[str, ...]]] = field(default_factory=list)
     """Process substitutions met so far: what they print, and the programs in them. A field names one by number."""
@@ -325,11 +326,12 @@ class _Walker:
         for command in item.commands:
             before = len(self.runs)
             stdin = self.command(command, replace(feed, stdin=stdin, fed=fed))
-            fed += tuple(run.name for run in self.runs[before:])
+            fed = tuple(dict.fromkeys((*fed, *(run.name for run in self.runs[before:]))))[-limits.SHELL_FED :]
         return stdin
 
     def command(self, command: sw.Command, feed: _Feed) -> str | None:
-        if len(self.runs) > limits.SHELL_RUNS:
+        self.steps += 1
+        if self.steps > limits.SHELL_STEPS:
             self.whole = False
             return None
         if isinstance(command, sw.Simple):
@@ -454,7 +456,7 @@ class _Walker:
 
     def record(self, name: str, program: str, args: list[str], feed: _Feed) -> None:
         run = Run(name, tuple(args), feed.writes, feed.stdin, feed.fed, feed.via, self.cwd, program)
-        if len(self.runs) > limits.SHELL_RUNS:
+        if len(self.runs) > limits.SHELL_STEPS:
             self.whole = False
         else:
             self.runs.append(run)
@@ -613,6 +615,7 @@ class _Walker:
         fields: list[str] = []
         for text in self.marked(word).split(_SPLIT):
             fields += [one.translate(_PLAIN_BRACES) for one in _brace_expand(text)]
+        self.room -= sum(map(len, fields))
         kept = [text for text in fields if text]
         empty = any(isinstance(part, sw.Text) and part.quoted for part in word.parts) and not kept
         return [""] if empty else kept

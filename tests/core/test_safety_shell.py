@@ -1350,6 +1350,17 @@ def test_judging_takes_a_bounded_time(ctx: TrustContext) -> None:
     for text in texts:
         best = min(_seconds(lambda text=text: is_trusted_command(text, ctx)) for _ in range(5))
         assert best < 0.05, text[:20]  # the aim is 2 ms; this only catches a slip into more than linear time
+    calls = "".join(f"f{i}() {{ f{i + 1}; f{i + 1}; }}; " for i in range(39, -1, -1))
+    for text in (
+        "f40() { x=1; }; " + calls + "f0",
+        'a=\'eval "$a"; eval "$a"\'; eval "$a"',
+        "for i in 1 2 3 4 5 6 7 8; do for j in {1,2}{1,2}{1,2}; do for k in 1 2 3; do ls; done; done; done",
+        "ls " + "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b} " * 1_000,
+        "|".join(f"a{i}" for i in range(9_000)),
+        "delete from a " * 8_000 + "where x",
+        "python3 -c '" + 'system("' * 9_000 + "'",
+    ):
+        assert _seconds(lambda text=text: danger.classify(text)) < 10, text[:40]
     for text in ("f()" * 9_000, "((" * 9_000, "`" * 30_000, "<<a\n" * 9_000, "if " * 9_000, "rm $a " * 5_000):
         assert _seconds(lambda text=text: hardline.check(text)) < 10
 
