@@ -20,6 +20,7 @@ class FindBar(Horizontal):
     FindBar { height: 1; width: 1fr; padding: 0 3 0 4; background: $surface; }
     FindBar > Static { width: auto; background: $surface; color: $text-muted; }
     FindBar > Input { width: 1fr; background: $surface; color: $foreground; }
+    FindBar > Input:focus { background-tint: $foreground 0%; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -135,7 +135,7 @@ class TranscriptView(ScrollView, can_focus=True):
         self._painted = _Painted()
         self._frame = 0
         self._bar: FindBar | None = None
-        self._held = False  # the end is left only while a selection is open
+        self._held = False  # the end is left only while a selection or a hit is in the window
 
     # -- what the app calls ---------------------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ class TranscriptView(ScrollView, can_focus=True):
         layout = self._layout()
         if layout is None or not (changed or structure != self._model.structure):
             return
-        if layout.stick and self.is_mounted and self.text_selection is not None:
+        if layout.stick and self._reads_here(layout):
             layout.hold()
             self._held = True
         if layout.update(changed):
@@ -171,6 +171,21 @@ class TranscriptView(ScrollView, can_focus=True):
             compat.set_scroll(self, layout.total, layout.top)
             if not self._painted.mark or not all(isinstance(event, TextDelta | ReasoningDelta) for event in batch):
                 self._paint_mark()  # while text streams its count steps with `tick`
+
+    def _reads_here(self, layout: Layout) -> bool:
+        """Whether something in the window must stay where it is: selected text, or the hit that was gone to."""
+        if self.is_mounted and self.text_selection is not None:
+            return True
+        find = self._page.find if self._page is not None else None
+        return find is not None and bool(find.query) and any(find.is_at(line) for line in layout.lines)
+
+    def _release(self) -> None:
+        """Follow the end again if it was left for nothing but a selection or a hit."""
+        layout = self._layout()
+        if layout is not None and self._held and not self._reads_here(layout):
+            self._held = False
+            layout.go_end()
+            self._sync()
 
     def tick(self) -> None:
         """Step running marks and seconds; call it four times a second while something runs."""
@@ -385,11 +400,8 @@ class TranscriptView(ScrollView, can_focus=True):
         return "".join(parts), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
-        layout = self._layout()
-        if selection is None and self._held and layout is not None:
-            self._held = False
-            layout.go_end()
-            self._sync()
+        if selection is None:
+            self._release()
         self.refresh()
 
     def action_copy_block(self) -> None:
@@ -506,7 +518,7 @@ class TranscriptView(ScrollView, can_focus=True):
         return self._found(self._page.find.next(step))
 
     def _found(self, found: bool) -> bool:
-        self._held = False
+        self._release()
         self._sync(everything=True)
         if found and self._page is not None:
             before = self._page.cursor.at

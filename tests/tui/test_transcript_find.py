@@ -170,6 +170,21 @@ async def test_the_bar_says_when_there_is_nothing_and_escape_closes_it():
         assert view.at_end
 
 
+async def test_a_hit_on_the_last_screen_does_not_run_away_from_its_reader():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(40))
+        await pilot.press("slash", *"done 39", "enter")
+        await pilot.pause()
+        before = shown(view)
+        view.apply([ev.TextDelta("a\n\n" * 30)])
+        await pilot.pause()
+        assert shown(view)[:-1] == before[:-1]
+        await pilot.press("escape")
+        await pilot.pause()
+        assert view.at_end
+        assert shown(view)[-1] == "    a"
+
+
 async def test_another_session_closes_the_bar():
     async with run() as pilot:
         view = await staged(pilot, conversation(5))
