@@ -29,6 +29,7 @@ def text_of(app):
 def at_once(monkeypatch):
     """The panel arms almost at once: for tests about what comes after."""
     monkeypatch.setattr(limits, "APPROVAL_ARM", 0.05)
+    monkeypatch.setattr(limits, "APPROVAL_ALONE", 0.05)
 
 
 async def armed(pilot):
@@ -37,13 +38,13 @@ async def armed(pilot):
     while not pilot.app.panel.armed:
         assert time.monotonic() < deadline
         await pilot.pause(0.05)
-    await pilot.pause(0.15)
+    await pilot.pause(0.1)
 
 
 async def answer(pilot, *keys):
     await armed(pilot)
     await pilot.press(*keys)
-    await pilot.pause(ALONE)
+    await pilot.pause(limits.APPROVAL_ALONE + 0.08)
 
 
 # -- arming, with a clock of our own ------------------------------------------------------------------------------
@@ -154,7 +155,6 @@ async def test_a_letter_that_begins_a_word_is_text():
         assert app.composer.text == "yes"
 
 
-@pytest.mark.usefixtures("at_once")
 async def test_the_letter_and_enter_by_habit_is_that_letter():
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
