@@ -24,6 +24,7 @@ from .shell_walk import (
     names,
     operands,
     option_value,
+    shell_arguments,
     variants,
     walk,
 )
@@ -209,9 +210,7 @@ _GIT: Final[dict[str, Callable[[list[str], list[str], str], str]]] = {
 
 def _unseen_code(run: Run) -> str:
     name, args = run.name, run.args
-    if name in SHELLS and option_value(args, "c", "command") is not None:
-        return "runs a script given as text"
-    if name in SHELLS and any(arg.startswith("-") and "c" in arg for arg in args if not arg.startswith("--")):
+    if name in SHELLS and shell_arguments(args)[0]:
         return "runs a script given as text"
     if reads_its_script(run):
         return "runs what comes through a pipe or stream"
@@ -247,7 +246,7 @@ _PACKAGE_VERBS: Final[dict[str, frozenset[str]]] = {
     "pip": names("install uninstall"),
     "pipx": names("install uninstall run upgrade inject"),
     "uv": names("add remove sync tool"),
-    "poetry": names("add remove install update"),
+    "poetry": names("add remove install update publish"),
     "pdm": names("add remove install update"),
     "conda": names("install remove create update uninstall"),
     "mamba": names("install remove create update uninstall"),
@@ -262,7 +261,6 @@ _PACKAGE_VERBS: Final[dict[str, frozenset[str]]] = {
     "composer": names("require install update remove create-project global"),
     "luarocks": names("install remove"),
     "twine": names("upload"),
-    "poetry-publish": names("publish"),
     "nix-env": names("-i -iA -e -u --install --uninstall --upgrade"),
 }
 _ALWAYS_INSTALL: Final = names("npx bunx pnpx uvx easy_install cpan cpanm emerge corepack")

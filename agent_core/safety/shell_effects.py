@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .shell_walk import SHELLS, Run, has_option, operands, option_value
+from .shell_walk import SHELLS, Run, has_option, operands, option_value, shell_arguments
 
 _LAST_OPERAND: Final = frozenset(
     {"cp", "mv", "install", "ln", "rsync", "ginstall", "gcp", "gmv", "qemu-img", "ddrescue"}
@@ -49,20 +49,23 @@ _INTERPRETERS: Final = re.compile(
     r"(python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|tclsh|osascript|[gmn]?awk|Rscript)(\d+(\.\d+)*)?(\.exe)?",
     re.IGNORECASE,
 )
-_CODE_OPTIONS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "python": ("c", ()),
-    "pypy": ("c", ()),
-    "perl": ("eE", ()),
-    "ruby": ("e", ()),
-    "node": ("ep", ("eval", "print")),
-    "nodejs": ("ep", ("eval", "print")),
-    "bun": ("e", ("eval",)),
-    "php": ("r", ("run",)),
-    "lua": ("e", ()),
-    "luajit": ("e", ()),
-    "osascript": ("e", ()),
-    "rscript": ("e", ()),
+# Language → its options that take code, their long forms, its short options that take another value, and those that
+# name the script.
+_CODE_OPTIONS: Final[dict[str, tuple[str, tuple[str, ...], str, str]]] = {
+    "python": ("c", (), "WX", "m"),
+    "pypy": ("c", (), "WX", "m"),
+    "perl": ("eE", (), "MmI", ""),
+    "ruby": ("e", (), "rICE", ""),
+    "node": ("ep", ("--eval", "--print"), "rC", ""),
+    "nodejs": ("ep", ("--eval", "--print"), "rC", ""),
+    "bun": ("ep", ("--eval", "--print"), "r", ""),
+    "php": ("rBRE", ("--run",), "dcz", "f"),
+    "lua": ("e", (), "l", ""),
+    "luajit": ("e", (), "l", ""),
+    "osascript": ("e", (), "l", ""),
+    "rscript": ("e", (), "", ""),
 }
+_NO_OPTIONS: Final = ("", (), "", "")
 
 
 def written(run: Run) -> list[str]:
@@ -110,26 +113,58 @@ def inline_code(run: Run) -> str | None:
     if family.endswith("awk"):
         files = operands(run.args, "Fvf")
         return files[0] if files and not has_option(run.args, "f", "file") else None
-    shorts, longs = _CODE_OPTIONS.get(family, ("", ()))
-    for short in shorts:
-        if (code := option_value(run.args, short, *longs)) is not None:
-            return code
     if family == "deno" and run.args[:1] == ("eval",):
         return " ".join(run.args[1:])
-    return run.stdin if operands(run.args, "WXmI") in ([], ["-"]) else None
+    code, script = _given_code(run.args, *_CODE_OPTIONS.get(family, _NO_OPTIONS))
+    if code:
+        return "\n".join(code)
+    return run.stdin if script in ("", "-") else None
+
+
+def _given_code(
+    args: tuple[str, ...], shorts: str, longs: tuple[str, ...], valued: str, scripted: str
+) -> tuple[list[str], str]:
+    """The code among the options before an interpreter's script, and that script: "" if there is none."""
+    code: list[str] = []
+    left = list(args)
+    while left:
+        arg = left.pop(0)
+        if not arg.startswith("-") or arg in ("-", "--"):
+            return code, "".join(left[:1]) if arg == "--" else arg
+        name, equals, value = arg.partition("=")
+        if arg.startswith("--"):
+            if name in longs:
+                code.append(value if equals else "".join(left[:1]))
+                del left[: not equals]
+            continue
+        for at, letter in enumerate(arg[1:], 2):
+            if letter in shorts:
+                code.append(arg[at:] or "".join(left[:1]))
+                del left[: at == len(arg)]
+            elif letter in valued:
+                del left[: at == len(arg)]
+            elif letter in scripted:
+                return code, arg[at:] or "".join(left[:1])
+            else:
+                continue
+            break
+    return code, ""
 
 
 def reads_its_script(run: Run) -> bool:
     """Whether a shell or interpreter would run what comes on its input, from a pipe, here-document or stream."""
+    piped = bool(run.fed) or run.stdin is not None
     if run.name in SHELLS:
-        files = operands(run.args, "oO")
-        piped = bool(run.fed) or run.stdin is not None
-        return (piped and (not files or has_option(run.args, "s"))) or (bool(files) and _is_stream(files[0]))
-    if is_interpreter(run.name) and not run.name.endswith("awk"):
-        files = operands(run.args, "WX")
-        code = any(option_value(run.args, short) is not None for short in "cem")
-        return not code and (bool(run.fed) or run.stdin is not None) and (not files or files[0] == "-")
-    return False
+        command, rest = shell_arguments(run.args)
+        options = run.args[: len(run.args) - len(rest)]
+        if command:
+            return False
+        return (piped and (not rest or has_option(options, "s"))) or (bool(rest) and _is_stream(rest[0]))
+    match = _INTERPRETERS.fullmatch(run.name)
+    if not match or run.name.endswith("awk") or not piped:
+        return False
+    code, script = _given_code(run.args, *_CODE_OPTIONS.get(match[1].lower(), _NO_OPTIONS))
+    return not code and script in ("", "-")
 
 
 def _is_stream(operand: str) -> bool:

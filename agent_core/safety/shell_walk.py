@@ -260,6 +260,25 @@ def _first_operand(args: list[str], valued: str, long_valued: frozenset[str]) ->
     return at
 
 
+def shell_arguments(args: Iterable[str]) -> tuple[bool, list[str]]:
+    """Whether a shell is given -c, and what follows its options: the script's text if so, else its file."""
+    rest = list(args)
+    command = False
+    while rest and re.match(r"[-+].", rest[0]):
+        option = rest.pop(0)
+        if option == "--":
+            break
+        if option.startswith("--command="):
+            return True, [option.partition("=")[2], *rest]
+        if option.startswith("--"):
+            command |= option == "--command"
+            del rest[: option in ("--rcfile", "--init-file")]
+        else:
+            command |= option[0] == "-" and "c" in option
+            del rest[: option[-1] in "oO"]
+    return command, rest
+
+
 def base_name(program: str) -> str:
     """The name a command word runs under: last component, lower case, unknown text left out."""
     return program.replace(UNKNOWN, "").rstrip("/").rpartition("/")[2].lower()
@@ -537,21 +556,7 @@ class _Walker:
 
     def shell(self, args: list[str], feed: _Feed) -> str | None:
         """A shell: -c TEXT, a script operand that is a stream, or its standard input."""
-        at, command = 0, False
-        while at < len(args) and re.match(r"[-+].", args[at]):
-            arg = args[at]
-            at += 1
-            if arg == "--":
-                break
-            if arg.startswith("--command="):
-                return self.text(arg.partition("=")[2], feed)
-            if arg.startswith("--"):
-                at += arg in ("--rcfile", "--init-file")
-                command |= arg == "--command"
-                continue
-            command |= arg[0] == "-" and "c" in arg
-            at += arg[-1] in "oO"
-        rest = args[at:]
+        command, rest = shell_arguments(args)
         if command:
             return self.text(rest[0], feed, rest[2:]) if rest else None
         output, names = self.process(rest[0]) if rest else (None, ())
