@@ -19,7 +19,7 @@ from agent_core.safety import danger, hardline, shell_walk, shell_words
 from agent_core.safety.shell_trust import TrustContext, git_config_names_helpers, is_trusted_command
 from tests.corpus import runner
 
-CORPORA = Path(__file__).parents[1] / "data" / "corpora" / "security"
+CORPORA = Path(__file__).parents[1] / "data" / "corpora"
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -36,11 +36,14 @@ def ctx(workspace: Path) -> TrustContext:
     return TrustContext(cwd=workspace, path_env=SYSTEM_PATH, home=workspace.parent, git_is_plain=True)
 
 
-@pytest.mark.parametrize("kind", ["trusted", "hardline"])
-def test_every_row_of_the_corpus_gets_its_verdict(kind: str) -> None:
-    outcomes = list(runner.outcomes(runner.adapter(kind), CORPORA / f"{kind}.jsonl"))
-    assert len(outcomes) > 190
-    assert [outcome for outcome in outcomes if outcome.status != "passed"] == []
+@pytest.mark.parametrize(
+    ("kind", "place", "binding"),
+    [("trusted", "security", 398), ("hardline", "security", 194), ("command_verdicts", "behaviour", 213)],
+)
+def test_every_binding_row_of_the_corpus_gets_its_verdict(kind: str, place: str, binding: int) -> None:
+    outcomes = list(runner.outcomes(runner.adapter(kind), CORPORA / place / f"{kind}.jsonl"))
+    assert [outcome for outcome in outcomes if outcome.status in ("failed", "crashed")] == []
+    assert sum(outcome.status == "passed" for outcome in outcomes) == binding
 
 
 # -- trusted -----------------------------------------------------------------------------------------------------
