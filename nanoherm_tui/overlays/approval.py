@@ -33,7 +33,8 @@ from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.panes.composer import Composer, ComposerBar, DraftArea
 from nanoherm_tui.strips import Painted, Part, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import clean, cut, one_line, take, width, wrap
+from nanoherm_tui.text import clean, cut, one_line, take, wrap
+from nanoherm_tui.text import width as cell_width
 
 _LABEL: Final = 10  # cells of the column of labels
 _NARROW: Final = 60  # columns under which the answers are one word each
@@ -91,7 +92,7 @@ def _written_out(character: str) -> str:
     if character == "\t":
         return "\\t"
     # Letters, marks, digits, punctuation, symbols show; separators but the blank, controls and formats do not.
-    if unicodedata.category(character)[0] in "LMNPS" and width(character) > 0:
+    if unicodedata.category(character)[0] in "LMNPS" and cell_width(character) > 0:
         return character
     if unicodedata.category(character)[0] == "M":  # an accent on the letter before it
         return character
@@ -309,7 +310,7 @@ class ApprovalText(Painted, can_focus=False):
 
 def _wide(label: str) -> int:
     """How many cells more than characters a label takes (wide characters)."""
-    return width(label) - len(label)
+    return cell_width(label) - len(label)
 
 
 class ApprovalKeys(Painted):
@@ -333,12 +334,12 @@ class ApprovalKeys(Painted):
         if self.warning:
             items.append([(self.warning, look.style("warn", "surface"))])
         # The note keeps its place when it is gone: nothing moves while somebody reaches for a key.
-        items.append([(self.note or " " * _cells(t("approval.pause")), muted)])
+        items.append([(self.note or " " * cell_width(t("approval.pause")), muted)])
         indent = 2 if width > 40 else 0
         rows: list[list[Part]] = [[]]
         used = indent
         for item in items:
-            cells = sum(_cells(words) for words, _ in item)
+            cells = sum(cell_width(words) for words, _ in item)
             if rows[-1] and used + 3 + cells > width:
                 rows.append([])
                 used = indent
@@ -348,10 +349,6 @@ class ApprovalKeys(Painted):
             rows[-1] += item
             used += cells
         return [row(width, [(" " * indent, fill), *parts], fill) for parts in rows]
-
-
-def _cells(words: str) -> int:
-    return width(words)
 
 
 def _choice_number(words: str, question: Question) -> int:
@@ -508,6 +505,9 @@ class ApprovalPanel(Widget, can_focus=True):
     def _show(self) -> None:
         """Bring the first waiting question into view, or hide."""
         self._drop_held()
+        unsent = self._field.text.strip() if self._use in ("refuse", "answer") else ""
+        if unsent and self._composer is not None:
+            self._composer.bring_back(unsent)  # the question went while its answer was being written
         self._close_field()
         self._leave()
         self.arming.asked()
@@ -682,6 +682,7 @@ class ApprovalPanel(Widget, can_focus=True):
         if question is None:
             return
         del self._waiting[0]
+        self._close_field()
         self.post_message(self.Answered(question.id, decision, text))
         self._show()
 
@@ -743,6 +744,7 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def _close_field(self) -> None:
         self._use = ""
+        self._field.load_text("")
         self._field.display = False
 
     def field_key(self, event: events.Key) -> bool:

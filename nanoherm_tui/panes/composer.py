@@ -27,7 +27,8 @@ from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.overlays.slash import SlashPopup
 from nanoherm_tui.strips import Painted, Part, hint, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import one_line
+from nanoherm_tui.text import fit, one_line
+from nanoherm_tui.text import width as cell_width
 
 How = Literal["send", "queue"]
 KeyFilter = Callable[[events.Key], bool]
@@ -163,12 +164,12 @@ class PendingRows(Painted):
         look = look_of(self)
         muted, words = look.style("muted", "surface"), look.style("text", "surface")
         labels = t("composer.steer"), t("composer.queued")
-        pad = max(map(len, labels)) + 2
+        pad = max(map(cell_width, labels)) + 2
         waiting = [(labels[0], s) for s in self.steers] + [(labels[1], q) for q in self.queued]
         shown = waiting[-limits.PENDING_ROWS :]
         rows = []
         for index, (label, value) in enumerate(shown):
-            left: list[Part] = [(label.ljust(pad), muted), (one_line(value), words)]
+            left: list[Part] = [(fit(label, pad), muted), (one_line(value), words)]
             last = index == len(shown) - 1
             right = hint(look, [(self.take_back_key, t("composer.take_back"))]) if last else []
             rows.append(row(width, left, words, right))

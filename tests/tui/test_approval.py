@@ -334,6 +334,20 @@ async def test_a_refusal_may_be_silent_and_esc_takes_it_back():
 
 
 @pytest.mark.usefixtures("at_once")
+async def test_words_being_written_when_the_question_goes_are_not_lost():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        question = app.ask()
+        await answer(pilot, "n")
+        await type_keys(pilot, *"because")
+        app.panel.close(question.id)  # its time ran out
+        await pilot.pause()
+        assert app.posted == []
+        assert app.composer.text == "because"
+        assert app.composer.holds_focus
+
+
+@pytest.mark.usefixtures("at_once")
 async def test_a_command_can_be_edited_and_only_its_own_key_runs_it():
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
