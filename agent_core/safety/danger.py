@@ -330,6 +330,7 @@ _LOOKS_FIRST: Final[dict[str, frozenset[str]]] = {
 _LOOKS_ALL: Final[dict[str, re.Pattern[str]]] = {
     "iptables": re.compile(r"-[nvxLS]+|--list.*|-t|nat|filter|mangle|[A-Z]+"),
     "ip6tables": re.compile(r"-[nvxLS]+|--list.*|-t|nat|filter|mangle|[A-Z]+"),
+    "hostname": re.compile(r"-\w+|--\w+"),
     "firewall-cmd": re.compile(r"--(list|get|state|query|info|zone).*"),
     "mount": re.compile(r"-l|-t|\w+fs\w*|ext\d"),
     "losetup": re.compile(r"-[alJ]+|--(all|list|json)"),
@@ -364,7 +365,8 @@ def _system_change(run: Run) -> str:
         return "changes the system"
     if name == "sysctl" and (has_option(args, "wpf", "write", "load", "system") or any("=" in arg for arg in args)):
         return "changes kernel settings"
-    if name == "date" and has_option(args, "s", "set"):
+    clock = [word for word in operands(args, "dr", frozenset({"date", "reference"})) if not word.startswith("+")]
+    if name == "date" and (has_option(args, "s", "set") or clock):
         return "sets the clock"
     if name in ("ip", "route", "nmcli", "ifconfig", "tc", "networksetup") and set(operands(args)) & _NETWORK_CHANGES:
         return "changes the network"
@@ -594,15 +596,28 @@ def _remote(run: Run) -> str:
     return ""
 
 
+_FETCHES: Final = names("curl wget aria2c http base64 openssl xxd")
+
+
 def _together(runs: tuple[Run, ...]) -> str:
     """Patterns only several commands of one text make."""
     made: set[str] = set()
+    fetched: set[str] = set()
     looked_up = {"pgrep", "pidof", "lsof", "ps"} & {run.name for run in runs}
     for run in runs:
+        started = {run.program.rpartition("/")[2]} if "/" in run.program else set()
+        if started & made:
+            return f"makes a file executable and runs it: {hardline.shorten(run.shown)}"
+        if run.name in SHELLS or is_interpreter(run.name) or run.name in ("source", "."):
+            started |= {arg.rpartition("/")[2] for arg in operands(run.args)[:1]}
+        if started & fetched:
+            return f"runs what was just downloaded or decoded: {hardline.shorten(run.shown)}"
         if run.name == "chmod" and any(re.search(r"\+\w*x|^[0-7]*[1357][0-7]{0,2}$", arg) for arg in run.args[:2]):
             made |= {arg.rpartition("/")[2] for arg in operands(run.args)[-1:]}
-        elif "/" in run.program and run.program.rpartition("/")[2] in made:
-            return f"makes a file executable and runs it: {hardline.shorten(run.shown)}"
+        if run.name in _FETCHES:
+            fetched |= {path.rpartition("/")[2] for path in written(run)}
+            fetched |= {arg.rpartition("/")[2] for arg in operands(run.args) if "://" in arg or run.name == "wget"}
+            fetched.discard("")
         if run.name == "kill" and UNKNOWN in run.args and looked_up:
             return f"ends processes by name: {hardline.shorten(run.shown)}"
     return ""
