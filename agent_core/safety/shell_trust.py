@@ -480,6 +480,7 @@ _GIT_LISTS: Final = names(
 _GIT_LIST_VALUED: Final = names("--contains --no-contains --merged --no-merged --points-at --sort --format --abbrev")
 _GIT_SETTING: Final = re.compile(
     r"(user|core|init|branch|pull|push|merge|color|status|log|fetch|rebase|i18n|commit|diff)\.([\w./-]+\.)?\w+"
+    r"|remote\.[\w./-]+\.(url|pushurl|fetch)"  # what `git remote -v` shows
 )
 _GIT_SECRET_SETTING: Final = re.compile(r"token|pass|secret|header|key|proxy|cred|command|askpass", re.IGNORECASE)
 

@@ -161,6 +161,7 @@ TRUSTED = [
     "git reflog -5",
     "git reflog show",
     "git config --get user.name",
+    "git config --get remote.origin.url",
     "git config --local --get remote",
     "git -C src log -1",
     "git --no-pager diff",
