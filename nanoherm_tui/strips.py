@@ -57,7 +57,7 @@ def row(width: int, left: Sequence[Part], fill: Style, right: Sequence[Part] = (
     return Strip(segments, width)
 
 
-def hint(look: Look, keys: Iterable[tuple[str, str]], ground: str = "surface", *, armed: bool = True) -> list[Part]:
+def hint(look: Look, keys: Iterable[tuple[str, str]], ground: str = "surface") -> list[Part]:
     """Keys and what they do, for one row: the key bold, its meaning muted. A blank key is left out with its meaning."""
     parts: list[Part] = []
     for key, words in keys:
@@ -65,7 +65,7 @@ def hint(look: Look, keys: Iterable[tuple[str, str]], ground: str = "surface", *
             continue
         if parts:
             parts.append(("   ", look.style("muted", ground)))
-        parts.append((key, look.style("text" if armed else "muted", ground, bold=armed)))
+        parts.append((key, look.style("text", ground, bold=True)))
         parts.append((f" {words}", look.style("muted", ground)))
     return parts
 

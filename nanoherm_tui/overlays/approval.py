@@ -480,10 +480,6 @@ class ApprovalPanel(Widget, can_focus=True):
         """A letter would answer now, or the field has the keyboard."""
         return bool(self._waiting) and (self._field.has_focus or self.arming.armed(draft_empty=self._draft_empty))
 
-    def set_keymap(self, keymap: Keymap) -> None:
-        self.keymap = keymap
-        self._show_keys()
-
     def refresh_look(self) -> None:
         """Theme or language have changed."""
         self._text.show(self.current)

@@ -215,13 +215,6 @@ class Composer(Widget):
     class TakeBackRequested(Message):
         """The newest pending text should return to the draft."""
 
-    class DraftChanged(Message):
-        """The draft became empty, or no longer is."""
-
-        def __init__(self, empty: bool) -> None:
-            super().__init__()
-            self.empty = empty
-
     def __init__(self, history: History | None = None, keymap: Keymap | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
         teach_alt_keys()
@@ -304,10 +297,6 @@ class Composer(Widget):
             self._pending.refresh(layout=True)
             self.call_after_refresh(self._draft.place_terminal_caret)
 
-    def set_keymap(self, keymap: Keymap) -> None:
-        self.keymap = keymap
-        self._show_state()
-
     def refresh_look(self) -> None:
         """Theme or language have changed."""
         self._show_state()
@@ -386,7 +375,6 @@ class Composer(Widget):
         if self._was_empty != self.is_empty:
             self._was_empty = self.is_empty
             self._show_state()
-            self.post_message(self.DraftChanged(self.is_empty))
         self.fit_height()
 
     def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
