@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,6 +20,8 @@ from agent_core.ports import LlmRequest, ToolSchema
 
 NO_RESULT = "(no result: the call was interrupted before it finished)"
 NO_OUTPUT = "(no output)"
+SEEN = "(The results are in.)"
+"""Stands between results and a user message where a server wants an answer there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Quirks:
     """Optional fields of the request, or of assistant messages, that are not sent."""
     fill_reasoning: bool = False
     """Every assistant message with calls carries reasoning_content, empty if there was none."""
+    reply_after_results: bool = False
+    """A user message may not follow the results of calls at once."""
 
 
 def quirks_of(preset: Preset) -> Quirks:
@@ -92,13 +96,16 @@ def _tool(tool: ToolSchema, strict: bool) -> dict[str, Any]:
 
 
 def wire_messages(messages: Iterable[Message], model: str, quirks: Quirks) -> list[dict[str, Any]]:
-    """The messages as the wire wants them: every call answered right after it and in order, nothing empty."""
+    """The messages as the wire wants them: every call answered right after it and in order, nothing empty.
+
+    User messages that would stand next to each other (the first had no answer) become one: many chat templates want
+    the roles to take turns.
+    """
     history = list(messages)
-    results = {m.result.call_id: m for m in history if m.role == "tool" and m.result is not None}
     ids = _Ids(quirks.id_rule)
     out: list[dict[str, Any]] = []
     system: list[str] = []
-    for message in history:
+    for index, message in enumerate(history):
         if message.role == "system":
             if not message.text.strip():
                 continue
@@ -108,13 +115,45 @@ def wire_messages(messages: Iterable[Message], model: str, quirks: Quirks) -> li
                 out.append({"role": quirks.system_role, "content": message.text})
         elif message.role == "user":
             if content := _user_content(message):
-                out.append({"role": "user", "content": content})
+                _put_user(out, content, quirks)
         elif message.role == "assistant":
-            out += _assistant(message, model, quirks, ids, results)
+            out += _assistant(message, model, quirks, ids, _results_after(history, index))
         # Results are written with their calls; one without a call is an orphan that no server accepts.
     if system:
         _put_before_first_user(out, "\n\n".join(system))
     return out
+
+
+def _results_after(history: Sequence[Message], index: int) -> dict[str, Message]:
+    """The results that follow the assistant message at `index`, by call id; other messages may use the same ids."""
+    found: dict[str, Message] = {}
+    for message in history[index + 1 :] if history[index].tool_calls else ():
+        if message.role == "assistant":
+            break
+        if message.result is not None:
+            found.setdefault(message.result.call_id, message)
+    return found
+
+
+def _put_user(out: list[dict[str, Any]], content: str | list[dict[str, Any]], quirks: Quirks) -> None:
+    last = out[-1] if out else None
+    if last is not None and last["role"] == "user":
+        last["content"] = _joined(last["content"], content)
+        return
+    if last is not None and last["role"] == "tool" and quirks.reply_after_results:
+        out.append({"role": "assistant", "content": SEEN})
+    out.append({"role": "user", "content": content})
+
+
+def _joined(first: str | list[dict[str, Any]], second: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """Two contents as one; a list of parts as soon as one of them is such a list."""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [
+        part
+        for content in (first, second)
+        for part in ([{"type": "text", "text": content}] if isinstance(content, str) else content)
+    ]
 
 
 def _user_content(message: Message) -> str | list[dict[str, Any]]:
@@ -145,7 +184,7 @@ def _assistant(
     calls = []
     answers = []
     for call in message.tool_calls:
-        call_id = ids.sent(call.id)
+        call_id = ids.next(call.id)
         calls.append(_call(call, call_id, quirks))
         answer = results.get(call.id)
         content = answer.text if answer else NO_RESULT
@@ -166,42 +205,52 @@ def _call(call: ToolCall, call_id: str, quirks: Quirks) -> dict[str, Any]:
 def _put_before_first_user(out: list[dict[str, Any]], text: str) -> None:
     for message in out:
         if message["role"] == "user":
-            content = message["content"]
-            if isinstance(content, str):
-                message["content"] = f"{text}\n\n{content}"
-            else:
-                message["content"] = [{"type": "text", "text": text}, *content]
+            message["content"] = _joined(text, message["content"])
             return
     out.insert(0, {"role": "user", "content": text})
 
 
 class _Ids:
-    """Ids of calls as one server accepts them: the same for a call and its result, different for different calls."""
+    """Ids of calls as one server accepts them.
 
-    __slots__ = ("_rule", "_taken")
+    Different for different calls, also where a server that counts from 0 in every reply gave several the same id, and
+    equal from request to request. "keep" leaves even those: who made them takes them back.
+    """
+
+    __slots__ = ("_rule", "_taken", "_uses")
 
     def __init__(self, rule: IdRule) -> None:
         self._rule = rule
-        self._taken: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self._uses: dict[str, int] = {}
 
-    def sent(self, call_id: str) -> str:
-        wanted = _fit(call_id, self._rule, 0)
-        turn = 0
-        while self._taken.setdefault(wanted, call_id) != call_id:
-            turn += 1
-            wanted = _fit(call_id, self._rule, turn)
-        return wanted
+    def next(self, call_id: str) -> str:
+        """The id to send for the next call that is known as `call_id`, and for its result."""
+        if self._rule == "keep" and call_id:
+            return call_id
+        while True:
+            use = self._uses.get(call_id, 0)
+            self._uses[call_id] = use + 1
+            wanted = _fit(call_id, self._rule, use)
+            if wanted not in self._taken:
+                self._taken.add(wanted)
+                return wanted
 
 
-def _fit(call_id: str, rule: IdRule, turn: int) -> str:
-    digest = hashlib.sha256(f"{turn}:{call_id}".encode("utf-8", "replace")).hexdigest()
-    if rule == "alnum9":
-        return call_id if turn == 0 and re.fullmatch(r"[A-Za-z0-9]{9}", call_id) else digest[:9]
-    if rule == "max40":
-        return call_id if turn == 0 and 0 < len(call_id) <= 40 else f"call_{digest[:24]}"
-    if rule == "safe":
-        return call_id if turn == 0 and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", call_id) else f"call_{digest[:24]}"
-    return call_id or f"call_{digest[:24]}"
+def _fit(call_id: str, rule: IdRule, use: int) -> str:
+    """`call_id` itself where `rule` allows it and it is used for the first time, else one made from it."""
+    if use == 0 and _ALLOWED_IDS[rule].fullmatch(call_id):
+        return call_id
+    digest = hashlib.sha256(f"{use}:{call_id}".encode("utf-8", "replace")).hexdigest()
+    return digest[:9] if rule == "alnum9" else f"call_{digest[:24]}"
+
+
+_ALLOWED_IDS: Mapping[IdRule, re.Pattern[str]] = {
+    "keep": re.compile(r".+", re.DOTALL),
+    "alnum9": re.compile(r"[A-Za-z0-9]{9}"),
+    "max40": re.compile(r".{1,40}", re.DOTALL),
+    "safe": re.compile(r"[A-Za-z0-9_-]{1,64}"),
+}
 
 
 # -- when a request is refused ----------------------------------------------------------------------------------------
@@ -225,6 +274,8 @@ def adapted(quirks: Quirks, body: Mapping[str, Any], error: ProviderError) -> Qu
 def _other_role(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks | None:
     if "role" not in text and "developer" not in text:
         return None
+    if re.search(r"\buser\b.{0,40}\bafter\b.{0,40}\btool\b", text):
+        return replace(quirks, reply_after_results=True)
     if not re.search(r"support|unexpected|unknown|invalid|not allowed|must be|only|expected|raise_exception", text):
         return None
     roles = {m["role"] for m in body["messages"]}

@@ -62,11 +62,63 @@ def test_a_conversation_is_written_without_anything_of_our_own():
         # nothing empty
         ([Message("assistant", " "), user(""), Message("system", " "), user("x")], ["user"]),
         ([Message("assistant", "", reasoning="Hm"), user("x")], ["user"]),
+        # servers that count calls from 0 in every reply: each call has its own result
+        (
+            [asked(CALL), result("c1", "1"), asked(CALL), result("c1", "2"), asked(CALL), user("x")],
+            ["assistant", "c1=1", "assistant", "c1=2", "assistant", f"c1={NO_RESULT}", "user"],
+        ),
     ],
 )
 def test_a_history_is_made_whole(messages, wire):
     found = wire_messages(messages, "m", PLAIN)
     assert [f"{m['tool_call_id']}={m['content']}" if m["role"] == "tool" else m["role"] for m in found] == wire
+
+
+PICTURE = ImagePart("image/png", "QQ==")
+
+
+@pytest.mark.parametrize(
+    ("messages", "contents"),
+    [
+        ([user("one"), user("two"), user("three")], ["one\n\ntwo\n\nthree"]),
+        ([user("one"), Message("assistant", " "), user("two")], ["one\n\ntwo"]),
+        ([user("one", (PICTURE,)), user("two")], [["one", "image_url", "two"]]),
+        ([user("one"), user("two", (PICTURE,))], [["one", "two", "image_url"]]),
+        ([user("one"), Message("assistant", "so"), user("two")], ["one", "so", "two"]),
+    ],
+)
+def test_user_messages_without_an_answer_between_them_are_one(messages, contents):
+    def plain(content):
+        return content if isinstance(content, str) else [part.get("text", part["type"]) for part in content]
+
+    assert [plain(m["content"]) for m in wire_messages(messages, "m", PLAIN)] == contents
+
+
+def test_joining_user_messages_leaves_the_history_as_it_was():
+    history = [user("one", (PICTURE,)), user("two")]
+    assert wire_messages(history, "m", PLAIN) == wire_messages(history, "m", PLAIN)
+    assert [m.text for m in history] == ["one", "two"]
+
+
+def test_a_user_message_after_results_waits_for_an_answer_where_the_server_wants_one():
+    history = [user("one"), asked(CALL), result("c1"), user("two")]
+    refusal = ProviderError("bad_request", "", said="Unexpected role 'user' after role 'tool'", status=400)
+    quirks = adapted(PLAIN, {"model": "m", "messages": wire_messages(history, "m", PLAIN)}, refusal)
+    assert quirks is not None
+    roles = [m["role"] for m in wire_messages(history, "m", quirks)]
+    assert roles == ["user", "assistant", "tool", "assistant", "user"]
+    assert adapted(quirks, {"model": "m", "messages": wire_messages(history, "m", quirks)}, refusal) is None
+
+
+@pytest.mark.parametrize("rule", ["alnum9", "max40", "safe"])
+def test_ids_used_again_are_sent_as_others_and_alike_in_every_request(rule):
+    history = [m for n in range(4) for m in (asked(CALL), result("c1", str(n)))]
+    quirks = Quirks(id_rule=rule)
+    wire = wire_messages(history, "m", quirks)
+    ids = [m["tool_call_id"] for m in wire if m["role"] == "tool"]
+    assert len(set(ids)) == 4
+    assert ids == [m["tool_calls"][0]["id"] for m in wire if m["role"] == "assistant"]
+    assert wire_messages(history[:4], "m", quirks) == wire[:4]
 
 
 def test_a_message_with_calls_only_has_null_content():
