@@ -15,6 +15,8 @@ _SEQUENCE: Final = re.compile(
     r"|[\x80-\x9f]"  # what is left of the 8-bit controls
 )
 _MAY_HAVE: Final = re.compile(r"[\x1b\x80-\x9f]")
+# Programs that write UTF-8 use no 8-bit controls: the letter right behind a stray one is text to be shown.
+_STRAY: Final = re.compile(r"\x9b(?=[@-~])")
 _OVERSTRIKE: Final = re.compile(r"[^\n\x08]\x08")
 
 
@@ -26,19 +28,23 @@ def strip_ansi(text: str) -> str:
 def clean(text: str, keep: str = "\n\t") -> str:
     """`text` as a person would have seen it at last: no escape sequences, no control characters but those in `keep`.
 
-    CRLF becomes LF; of a line overwritten by carriage returns (a progress bar) the last state stays; backspaces take
-    back one character. Lone surrogates, which no encoder accepts, become U+FFFD.
+    CRLF becomes LF; of a line overwritten by carriage returns (a progress bar) the last state stays, of one overwritten
+    once by less than it held both do; backspaces take back one character. Lone surrogates, which no encoder accepts,
+    become U+FFFD.
     """
-    text = strip_ansi(text)
+    text = strip_ansi(_STRAY.sub("", text))
     if "\r" in text and "\r" not in keep:
-        text = "\n".join(_last_state(line) if "\r" in line else line for line in text.split("\n"))
+        text = "\n".join(_overwritten(line) if "\r" in line else line for line in text.split("\n"))
     if "\x08" in text:
         text = _OVERSTRIKE.sub("", text)
     return _unwanted(keep).sub(_replacement, text)
 
 
-def _last_state(line: str) -> str:
-    return next((state for state in reversed(line.split("\r")) if state), "")
+def _overwritten(line: str) -> str:
+    states = [state for state in line.split("\r") if state]
+    if len(states) == 2 and len(states[1]) < len(states[0]):
+        return "\n".join(states)  # the end of the first can still be seen, and is no progress bar's
+    return states[-1] if states else ""
 
 
 @lru_cache(maxsize=8)
