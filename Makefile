@@ -2,13 +2,15 @@
 # make test    set up what is missing and run the tests
 # make lint    style, types and import contracts
 # make wheel   build the wheel into dist/
+# make docs    write docs/*.md from the tables in the code
+# make screenshots   walk through the program in tmux and keep the pictures
 # make lock    pin the dependencies anew, with hashes
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint wheel lock clean
+.PHONY: run test lint wheel docs screenshots lock clean
 
 run: $(VENV)/.run
 	@$(BIN)/python -m nanoherm_tui $(ARGS)
@@ -24,6 +26,12 @@ lint: $(VENV)/.test
 
 wheel: $(VENV)/.test
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
+
+docs: $(VENV)/.test
+	$(BIN)/python -m docs.generate
+
+screenshots: $(VENV)/.test
+	$(BIN)/python -m screenshots.make_screenshots $(ARGS)
 
 # The stamps are newer than what they were made from, so a second run skips the set-up.
 $(VENV)/.run: requirements.txt

@@ -62,6 +62,8 @@ def _cell(out: list[str], char: Char, left: float, top: float, ground: str) -> N
         return
     if char.data.strip():
         style = (' font-weight="bold"' if char.bold else "") + (' font-style="italic"' if char.italics else "")
+        if cells == 2:  # a wide character fills its two cells
+            style += f' font-size="{2 * CELL_W - 1:g}"'
         out.append(f'<text x="{left}" y="{top + 14.5}" fill="{fg}"{style}>{escape(char.data)}</text>')
     if char.underscore:
         out.append(f'<rect x="{left}" y="{top + 17}" width="{cells * CELL_W}" height="1" fill="{fg}"/>')

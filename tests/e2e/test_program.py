@@ -6,6 +6,7 @@ import re
 import signal
 import sqlite3
 import time
+from pathlib import Path
 
 import pytest
 
@@ -270,8 +271,8 @@ def test_the_terminal_is_whole_after_every_way_out(home, workspace, way):
             time.sleep(0.3)
             screen.send(KEYS["ctrl+d"])
         elif way.startswith("SIG"):
-            pid = children_running("nanoherm_tui\0--demo")[0]
-            os.kill(pid, getattr(signal, way))
+            children = Path(f"/proc/{screen.pid}/task/{screen.pid}/children").read_text().split()
+            os.kill(int(children[0]), getattr(signal, way))
         elif way.startswith("crash"):
             time.sleep(0.3)
             screen.send(KEYS["enter"])

@@ -1,0 +1,34 @@
+import re
+
+import pytest
+
+from docs.generate import HERE, PAGES
+from tests.architecture.test_imports import ROOT
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_generated_page_is_up_to_date(name):
+    assert (HERE / name).read_text("utf-8") == PAGES[name](), "run make docs"
+
+
+def test_every_dependency_is_named_in_the_readme_with_a_reason():
+    declared = re.findall(r'^    "([A-Za-z0-9_-]+)[=><]', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    table = " ".join(
+        line.split("|")[1] for line in readme.splitlines() if line.startswith("| ") and line.count("|") == 3
+    )
+    runtime = declared[: declared.index("jieba") + 1]
+    assert len(runtime) == 8
+    for name in runtime:
+        assert name in table, name
+
+
+def test_the_textual_pin_is_exact():
+    assert '"textual==8.2.8"' in (ROOT / "pyproject.toml").read_text("utf-8")
+    assert "textual==8.2.8 " in (ROOT / "requirements.txt").read_text("utf-8")
+
+
+def test_the_repository_names_no_registry_and_no_path_of_a_machine():
+    for path in [*ROOT.glob("*.txt"), ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / ".ci" / "run"]:
+        text = path.read_text("utf-8")
+        assert not re.search(r"--(extra-)?index-url [^ ]|--find-links [^ ]|https?://", text), path
