@@ -170,7 +170,7 @@ async def test_slash_commands_change_the_session(tmp_path):
         await stage.type("/rename 新的标题")
         await stage.until(lambda: stage.app.view.title == "新的标题")
         await stage.type("/export out.md")
-        await stage.until(lambda: (tmp_path / "work" / "out.md").exists())
+        await stage.until((tmp_path / "work" / "out.md").exists)
         assert "An answer." in (tmp_path / "work" / "out.md").read_text()
         await stage.type("/undo")
         await stage.until(lambda: "An answer." not in stage.transcript())
