@@ -67,8 +67,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
     """One window over one Host."""
 
     CSS_PATH: ClassVar[CssPath] = [
-        f"css/{name}.tcss"
-        for name in ("app", "sessions", "title", "composer", "approval", "dock", "status")
+        f"css/{name}.tcss" for name in ("app", "sessions", "title", "composer", "approval", "dock", "status")
     ]
     BINDINGS: ClassVar[list[BindingType]] = _bindings()
     ENABLE_COMMAND_PALETTE = False
@@ -123,7 +122,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
 
     def crash_words(self, error: BaseException) -> str:
         report = self.host.report_crash(error)
-        words = f"{type(error).__name__}: {clean(str(error))[:limits.CRASH_WORDS]}"
+        words = f"{type(error).__name__}: {clean(str(error))[: limits.CRASH_WORDS]}"
         return t("app.crashed", error=words) + (f"\n{t('app.crash_report', path=report)}" if report else "")
 
     def get_default_screen(self) -> Screen[None]:
@@ -587,4 +586,3 @@ def run(host: Host, session: LiveSession | None, prompt: str) -> int:
     if app.view is not None and app.view.stored:
         terminal.say_how_to_resume(app.view.id)
     return code if code is not None else app.return_code or 0
-

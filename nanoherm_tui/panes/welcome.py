@@ -79,5 +79,3 @@ def _head(greeting: Greeting, cells: int) -> Sequence[list[tuple[str, str]]]:
     if lines and head and lines[0].startswith(head):
         return [[(head, "head"), (lines[0][len(head) :], "text")], *([(line, "text")] for line in lines[1:])]
     return [[(line, "text")] for line in lines]
-
-
