@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
@@ -38,20 +40,36 @@ def fold_parts(path: str) -> Parts:
     return tuple(fold(part) for part in path.split("/") if part not in ("", "."))
 
 
-def _table(text: str) -> tuple[Parts, ...]:
-    return tuple(tuple(line.split("/")) for line in text.split())
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Places, found by their first name: a walk asks about every file it meets."""
+
+    named: Mapping[str, tuple[Parts, ...]]
+    wild: tuple[Parts, ...]
+    """Those whose first name has a wildcard."""
+
+    def entry(self, parts: Parts) -> Parts | None:
+        """The place that `parts` names, or lies below."""
+        for entry in (*self.named.get(parts[0], ()), *self.wild) if parts else ():
+            if len(parts) >= len(entry) and all(fnmatchcase(p, e) for p, e in zip(parts, entry, strict=False)):
+                return entry
+        return None
+
+    def __contains__(self, parts: Parts) -> bool:
+        return self.entry(parts) is not None
 
 
-def _entry(parts: Parts, table: tuple[Parts, ...]) -> Parts | None:
-    """The entry of `table` that `parts` names, or lies below."""
-    for entry in table:
-        if len(parts) >= len(entry) and all(fnmatchcase(p, e) for p, e in zip(parts, entry, strict=False)):
-            return entry
-    return None
+def _table(text: str) -> _Table:
+    entries = [tuple(line.split("/")) for line in text.split()]
+    named: dict[str, tuple[Parts, ...]] = {}
+    for entry in entries:
+        if "*" not in entry[0]:
+            named[entry[0]] = (*named.get(entry[0], ()), entry)
+    return _Table(named, tuple(entry for entry in entries if "*" in entry[0]))
 
 
-def _in_table(parts: Parts, table: tuple[Parts, ...]) -> bool:
-    return _entry(parts, table) is not None
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
 # -- below a person's home ----------------------------------------------------------------------------------------
@@ -90,7 +108,7 @@ _RUNS_LATER: Final = _table("""
 
 def credential_place(parts: Parts) -> bool:
     """Whether a path below a home (its folded components) holds keys, tokens or passwords."""
-    return _in_table(parts, _CREDENTIALS)
+    return parts in _CREDENTIALS
 
 
 def public_key(parts: Parts) -> bool:
@@ -100,12 +118,12 @@ def public_key(parts: Parts) -> bool:
 
 def history_place(parts: Parts) -> bool:
     """Whether it keeps what a person typed, secrets included."""
-    return _in_table(parts, _HISTORY)
+    return parts in _HISTORY
 
 
 def runs_later(parts: Parts) -> Parts | None:
     """The place it lies in whose content a shell, editor, desktop or tool runs unasked when it next starts."""
-    return _entry(parts, _RUNS_LATER)
+    return _RUNS_LATER.entry(parts)
 
 
 # -- our own home -------------------------------------------------------------------------------------------------
@@ -125,12 +143,12 @@ def _own(parts: Parts) -> Parts:
 
 def own_keys(parts: Parts) -> bool:
     """Whether a path below our own home holds keys."""
-    return _in_table(_own(parts), _OWN_KEYS)
+    return _own(parts) in _OWN_KEYS
 
 
 def own_policy(parts: Parts) -> bool:
     """Whether a path below our own home decides what the agent may do."""
-    return _in_table(_own(parts), _OWN_POLICY)
+    return _own(parts) in _OWN_POLICY
 
 
 # -- the system ---------------------------------------------------------------------------------------------------
@@ -148,23 +166,20 @@ _SYSTEM_SECRETS: Final = _table("""
     private/etc/master.passwd private/etc/sudoers private/var/db/dslocal var/db/dslocal library/keychains
     run/secrets var/run/secrets var/spool/cron var/lib/sss
 """)
-_PROC_TOP: Final = frozenset(["kcore", "kmsg", "kallsyms", "kpagecount", "kpageflags", "kpagecgroup", "sysrq-trigger"])
-_PROC_TASK: Final = frozenset(
-    part
-    for (part,) in _table("""
-        environ mem maps smaps smaps_rollup numa_maps map_files auxv pagemap stack syscall fd fdinfo root cwd exe
-    """)
+_PROC_TOP: Final = _names("kcore kmsg kallsyms kpagecount kpageflags kpagecgroup sysrq-trigger")
+_PROC_TASK: Final = _names(
+    "environ mem maps smaps smaps_rollup numa_maps map_files auxv pagemap stack syscall fd fdinfo root cwd exe"
 )
 
 
 def system_tree(parts: Parts) -> Parts | None:
     """The system tree an absolute path lies in; None outside all of them."""
-    return _entry(parts, _SYSTEM_TREES + _KERNEL_TREES)
+    return _SYSTEM_TREES.entry(parts) or _KERNEL_TREES.entry(parts)
 
 
 def kernel_tree(parts: Parts) -> bool:
     """Whether it lies in /proc, /sys or /dev. Shared memory is ordinary files."""
-    return _in_table(parts, _KERNEL_TREES) and parts[:2] != ("dev", "shm")
+    return parts in _KERNEL_TREES and parts[:2] != ("dev", "shm")
 
 
 def system_secret(parts: Parts) -> bool:
@@ -173,7 +188,7 @@ def system_secret(parts: Parts) -> bool:
         return bool(_PROC_TOP.intersection(parts[1:2])) or (
             len(parts) > 2 and _names_process(parts[1]) and bool(_PROC_TASK.intersection(parts[2:]))
         )
-    return _in_table(parts, _SYSTEM_SECRETS) or (parts[:1] == ("dev",) and len(parts) > 1 and parts[1] != "shm")
+    return parts in _SYSTEM_SECRETS or (parts[:1] == ("dev",) and len(parts) > 1 and parts[1] != "shm")
 
 
 def _names_process(part: str) -> bool:
@@ -208,13 +223,10 @@ def secret_file(name: str) -> bool:
 
 # git~1 is what .git is also called on file systems with short names; the others hold programs to run, settings that
 # name programs, or keys.
-_CONTROL_DIRS: Final = frozenset(
-    part
-    for (part,) in _table("""
-        .git git~1 .husky .githooks .nanohermes .hermes .vscode .idea .zed .cursor .claude .ssh .aws .gnupg
-    """)
+_CONTROL_DIRS: Final = _names(
+    ".git git~1 .husky .githooks .nanohermes .hermes .vscode .idea .zed .cursor .claude .ssh .aws .gnupg"
 )
-_CONTROL_FILES: Final = frozenset([".mcp.json", ".exrc", ".nvim.lua"])
+_CONTROL_FILES: Final = _names(".mcp.json .exrc .nvim.lua")
 
 
 def control_place(parts: Parts) -> bool:
