@@ -19,8 +19,12 @@ HISTORY_ENTRY: Final = 64 * KB  # a longer draft is a pasted file, not something
 HISTORY_FILE: Final = 1024 * KB  # read at start; cut to half when it grows beyond
 PAINTED_ROWS: Final = 400  # rows of a pane kept as painted: a few screens, a few KB each
 WHEEL_ROWS: Final = 3  # a notch of the mouse wheel
-WORD_DIFF_CHARS: Final = 400  # longer lines get no word marks: the comparison is quadratic
+WORD_DIFF_CHARS: Final = 240  # longer lines get no word marks: the comparison is quadratic
 WORD_DIFF_LINES: Final = 24  # removed or added lines in a row; in a larger rewrite few words are the same
+WORD_DIFF_WORK: Final = 1_000_000  # product of the characters to compare line with line; about 10 ms
+DIFF_ROWS: Final = (
+    3_000  # of a session's changes laid out in the dock; about 10 ms, and more than anybody pages through
+)
 HIGHLIGHT_LINES: Final = 60  # coloured at once when first seen, so that no painting takes longer than a frame or two
 AGE_EVERY: Final = 30.0  # seconds between two looks at the ages in the session list
 

@@ -6,13 +6,14 @@ A reducer like the transcript's: events in, the names of what changed out. No Te
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from agent_core import events
 from agent_core.events import Event, SessionState
-from agent_core.messages import FileDiff, Message, Usage
+from agent_core.messages import FileDiff, Message, ToolCall, Usage
 from agent_core.names import Mode
 from agent_core.ports import Question, TodoItem
 from agent_core.session import LiveSession
@@ -33,10 +34,15 @@ class Call:
     """A tool call and what has come of it, for the dock."""
 
     name: str
-    subject: str
+    asked: str | ToolCall = ""
+    """Its subject, or the stored call that gives it: worked out for those that are opened, not for thousands."""
     text: str = ""
     ok: bool = True
     diffs: tuple[FileDiff, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        return default_subject(self.asked) if isinstance(self.asked, ToolCall) else self.asked
 
 
 @dataclass(slots=True)
@@ -65,7 +71,8 @@ class SessionView:
     greeted: bool = False
     """The demo's first message has been offered."""
     stored: bool = False
-    diffs: list[FileDiff] = field(default_factory=list)
+    diffs: deque[FileDiff] = field(default_factory=deque)
+    """What the session has changed, the newest first."""
     calls: dict[str, Call] = field(default_factory=dict)
     """By call id."""
     errors: list[events.ErrorRaised] = field(default_factory=list)
@@ -133,10 +140,7 @@ class SessionView:
             case events.ToolQueued(call_id, name, subject):
                 self.calls[call_id] = Call(name, subject)
             case events.ToolFinished(call_id, name, ok, diffs=diffs):
-                subject = self.calls[call_id].subject if call_id in self.calls else ""
-                self.calls[call_id] = Call(name, subject, event.text, ok, diffs)
-                if diffs and ok:
-                    self.diffs.extend(diffs)
+                if self._finish(call_id, name, event.text, ok, diffs):
                     changed.add("diffs")
             case events.HistoryChanged(messages):
                 self.loaded = True
@@ -151,10 +155,15 @@ class SessionView:
         for message in messages:
             self.stored = True
             for call in message.tool_calls:
-                self.calls[call.id] = Call(call.name, default_subject(call))
+                self.calls[call.id] = Call(call.name, call)
             result = message.result
             if result is not None:
-                subject = self.calls[result.call_id].subject if result.call_id in self.calls else ""
-                self.calls[result.call_id] = Call(result.name, subject, result.text, result.ok, result.diffs)
-                if result.ok:
-                    self.diffs.extend(result.diffs)
+                self._finish(result.call_id, result.name, result.text, result.ok, result.diffs)
+
+    def _finish(self, call_id: str, name: str, text: str, ok: bool, diffs: tuple[FileDiff, ...]) -> bool:
+        """A call has its result; True when it has changed files."""
+        asked = self.calls[call_id].asked if call_id in self.calls else ""
+        self.calls[call_id] = Call(name, asked, text, ok, diffs)
+        if ok:
+            self.diffs.extendleft(reversed(diffs))
+        return bool(ok and diffs)

@@ -38,6 +38,7 @@ _LOOSE_JOINERS = re.compile("(?:(?<=[\x00-\x7f])|^)[\u200d\ufe0f]+|\u200d+(?![^\
 _ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _PLAIN = re.compile(r"[ -~\n]*\Z")
+_LONG: Final = 512  # characters; Rich remembers the widths of shorter texts, and walks longer ones
 
 # No row starts with the first, none ends with the second.
 _NOT_FIRST: Final = frozenset("，。、；：！？）」』】》〉〕｝”’…％·,.!?;:)]}%")
@@ -68,6 +69,8 @@ def one_line(text: str) -> str:
 
 def width(text: str) -> int:
     """The cells `text` takes on the screen."""
+    if len(text) > _LONG and text.isascii() and text.isprintable():
+        return len(text)
     return cell_len(text)
 
 
@@ -75,14 +78,22 @@ def take(text: str, cells: int) -> str:
     """The longest start of `text` that fits into `cells`, never half a character."""
     if cells <= 0:
         return ""
-    if cell_len(text) <= cells:
-        return text
+    start = text
+    # A look at as many characters as there are cells nearly always does; marks without a width may make it more.
+    for reach in (cells + 8, 8 * cells + 64):
+        start = text[:reach]
+        if start.isascii() and start.isprintable():
+            return start[:cells]
+        if cell_len(start) > cells:
+            break
+        if len(start) == len(text):
+            return start
     used = 0
-    for start, _end, size in _graphemes(text[: 8 * cells + 64]):
+    for at, _end, size in _graphemes(start):
         if used + size > cells:
-            return text[:start]
+            return start[:at]
         used += size
-    return text[: 8 * cells + 64]
+    return start
 
 
 def _take_end(text: str, cells: int) -> str:
@@ -98,7 +109,7 @@ def _take_end(text: str, cells: int) -> str:
 
 def cut(text: str, cells: int) -> str:
     """`text`, its end replaced by ⋯ when it is wider than `cells`; then it is exactly `cells` wide."""
-    if cell_len(text) <= cells:
+    if width(text) <= cells:
         return text
     if cells <= 1:
         return sym("cut") if cells == 1 else ""
@@ -111,7 +122,7 @@ def cut_path(text: str, cells: int) -> str:
 
     `src/ledger/dates.py:30-80` → `src/ledg⋯/dates.py:30-80`. When even the last part is too wide, its start goes.
     """
-    if cell_len(text) <= cells:
+    if width(text) <= cells:
         return text
     slash = text.rstrip("/").rfind("/")
     tail = text[slash:] if slash > 0 else text
@@ -142,7 +153,7 @@ def wrap_spans(text: str, cells: int) -> list[tuple[int, int]]:
     start; a word wider than the row is broken anywhere.
     """
     cells = max(cells, 2)  # a wide character needs two
-    if cell_len(text) <= cells:
+    if width(text) <= cells:
         return [(0, len(text))]
     if text.isascii():
         return _wrap_narrow(text, cells)
@@ -240,15 +251,16 @@ def wrap_code_spans(line: str, cells: int) -> tuple[list[tuple[int, int]], int]:
     Breaks after a blank, comma or opener or before `.name`, else anywhere.
     """
     cells = max(cells, 2)
-    if cell_len(line) <= cells:
+    if width(line) <= cells:
         return [(0, len(line))], 0
     indent = len(line) - len(line.lstrip(" "))
     hang = min(indent + 4, cells // 2)
     rows: list[tuple[int, int]] = []
     start, room = 0, cells
-    while cell_len(line[start:]) > room:
-        end = start + len(take(line[start : start + 4 * room], room))
-        end = max(end, start + 1)
+    while True:
+        end = max(start + len(take(line[start : start + 4 * room], room)), start + 1)
+        if end >= len(line):
+            break
         least = start + max(1, (end - start) // 2, (indent + 1 if start == 0 else 0))
         for at in range(end, least - 1, -1):
             if line[at - 1] in " ,([{" or (line[at : at + 1] == "." and line[at + 1 : at + 2].isidentifier()):

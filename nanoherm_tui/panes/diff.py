@@ -41,12 +41,17 @@ def diff_rows(diffs: Sequence[FileDiff], cells: int, *, wrap: bool) -> list[Row]
     """The rows of `diffs`.
 
     One row of every hunk has a key: its first one (of a file's first hunk the file's heading), or with `wrap` the
-    hunk's own heading.
+    hunk's own heading. Without `wrap` no more files than fit into limits.DIFF_ROWS are shown; the rest is counted.
     """
     rows: list[Row] = []
     for number, diff in enumerate(diffs):
         if rows:
             rows.append(BLANK)
+        if not wrap and len(rows) > limits.DIFF_ROWS:
+            left_out = len(diffs) - number
+            words = t("dock.older_one") if left_out == 1 else t("dock.older", n=left_out)
+            rows.append(_note(words, NUMBER))
+            break
         heading = len(rows)
         rows += _heading(diff, cells, wrap=wrap)
         digits = max(NUMBER, len(str(_last_line(diff))))
@@ -146,30 +151,35 @@ def coloured(lines: Sequence[str], path: str) -> list[list[Run]]:
     return out
 
 
-def likeness(old: str, new: str) -> float:
-    """How much two lines have in common, blanks aside: 0.0 nothing, 1.0 all. Long lines count as unlike."""
+class Compared(NamedTuple):
+    """Two versions of a line: how much they have in common, and the characters that differ in each."""
+
+    likeness: float
+    """Blanks aside: 0.0 nothing, 1.0 all."""
+    old: list[CharRange]
+    new: list[CharRange]
+
+
+def compare(old: str, new: str) -> Compared:
+    """Compare two lines word by word. Of long lines nothing is like another."""
     if max(len(old), len(new)) > limits.WORD_DIFF_CHARS:
-        return 0.0
+        return Compared(0.0, [(0, len(old))], [(0, len(new))])
     a, b = _WORDS.findall(old), _WORDS.findall(new)
-    blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
-    same = _solid(token for block in blocks for token in a[block.a : block.a + block.size])
-    return 2 * same / max(1, _solid(a) + _solid(b))
+    same = 0
+    old_ranges: list[CharRange] = []
+    new_ranges: list[CharRange] = []
+    for tag, a1, a2, b1, b2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if tag == "equal":
+            same += _solid(a[a1:a2])
+        else:
+            _add_range(old_ranges, a, a1, a2)
+            _add_range(new_ranges, b, b1, b2)
+    likeness = 2 * same / max(1, _solid(a) + _solid(b))
+    return Compared(likeness, _worth_marking(old, old_ranges), _worth_marking(new, new_ranges))
 
 
 def _solid(tokens: Iterable[str]) -> int:
     return sum(len(token) for token in tokens if not token.isspace())
-
-
-def changed_words(old: str, new: str) -> tuple[list[CharRange], list[CharRange]]:
-    """The character ranges that differ, in the old and in the new version of a line."""
-    a, b = _WORDS.findall(old), _WORDS.findall(new)
-    old_ranges: list[CharRange] = []
-    new_ranges: list[CharRange] = []
-    for tag, a1, a2, b1, b2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if tag != "equal":
-            _add_range(old_ranges, a, a1, a2)
-            _add_range(new_ranges, b, b1, b2)
-    return _worth_marking(old, old_ranges), _worth_marking(new, new_ranges)
 
 
 def _worth_marking(line: str, ranges: list[CharRange]) -> list[CharRange]:
@@ -232,7 +242,8 @@ class _HunkRows:
         self._cells = max(cells - digits - 3, 2)  # beside number, sign and the blanks around it
         self._wrap = wrap
         self._runs: dict[int, list[Run]] = {}
-        self._words: dict[int, list[CharRange]] | None = None
+        self._words: dict[int, list[CharRange]] = {}
+        self._rewrites = {i: rewrite for rewrite in _rewrites(hunk.lines) for i in (*rewrite.removed, *rewrite.added)}
 
     def rows(self, key: str) -> Iterator[Row]:
         for index, line in enumerate(self._lines):
@@ -246,7 +257,7 @@ class _HunkRows:
         line, text = self._lines[index], self._texts[index]
         ground = _GROUND[line.kind]
         spans = list(self._margin(line)) if piece.join == "\n" else [Span(" " * (self._digits + 3 + piece.hang))]
-        words = self._changed().get(index, ()) if line.kind != "same" else ()
+        words = self._changed(index)
         word_ground = _WORD_GROUND.get(line.kind, ground)
         for a, b, tone in _filled(self._coloured(index), piece.start, piece.end):
             for c, d, inside in _split(a, b, words):
@@ -276,17 +287,24 @@ class _HunkRows:
                     self._runs[i] = found
         return self._runs[index]
 
-    def _changed(self) -> dict[int, list[CharRange]]:
-        if self._words is None:
-            self._words = {}
-            for removed, added in _replacements(self._lines):
-                for i, j in _pairs(self._texts, removed, added):
-                    self._words[i], self._words[j] = changed_words(self._texts[i], self._texts[j])
-        return self._words
+    def _changed(self, index: int) -> Sequence[CharRange]:
+        """What has changed inside a line of a rewrite, all of whose lines are compared at once."""
+        if index in self._rewrites and index not in self._words:
+            rewrite = self._rewrites[index]
+            self._words |= {i: [] for i in (*rewrite.removed, *rewrite.added)}
+            for i, j, compared in _pairs(self._texts, rewrite):
+                self._words[i], self._words[j] = compared.old, compared.new
+        return self._words.get(index, ())
 
 
-def _replacements(lines: Sequence[DiffLine]) -> Iterator[tuple[list[int], list[int]]]:
-    """Runs of removed lines with the added ones right after them, by index."""
+class Rewrite(NamedTuple):
+    """Removed lines and the added ones right after them, by index."""
+
+    removed: list[int]
+    added: list[int]
+
+
+def _rewrites(lines: Sequence[DiffLine]) -> Iterator[Rewrite]:
     index = 0
     while index < len(lines):
         removed: list[int] = []
@@ -298,20 +316,29 @@ def _replacements(lines: Sequence[DiffLine]) -> Iterator[tuple[list[int], list[i
             added.append(index)
             index += 1
         if removed and added and max(len(removed), len(added)) <= limits.WORD_DIFF_LINES:
-            yield removed, added
+            yield Rewrite(removed, added)
         if not removed and not added:
             index += 1
 
 
-def _pairs(texts: Sequence[str], removed: Sequence[int], added: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _pairs(texts: Sequence[str], rewrite: Rewrite) -> Iterator[tuple[int, int, Compared]]:
     """Which added line is the new version of which removed one: by place when there are as many, else the likest."""
+    removed, added = rewrite
+    by_place = len(removed) == len(added)
+    if not by_place and _characters(texts, removed) * _characters(texts, added) > limits.WORD_DIFF_WORK:
+        return
     begin = 0
     for place, i in enumerate(removed):
-        candidates = [added[place]] if len(removed) == len(added) else added[begin:]
-        best = max(candidates, key=lambda j: likeness(texts[i], texts[j]), default=None)
-        if best is not None and likeness(texts[i], texts[best]) >= LIKE:
-            yield i, best
-            begin = added.index(best) + 1
+        candidates = [place] if by_place else range(begin, len(added))
+        found = [(at, compare(texts[i], texts[added[at]])) for at in candidates]
+        at, best = max(found, key=lambda pair: pair[1].likeness, default=(0, None))
+        if best is not None and best.likeness >= LIKE:
+            yield i, added[at], best
+            begin = at + 1
+
+
+def _characters(texts: Sequence[str], indexes: Iterable[int]) -> int:
+    return sum(len(texts[i]) for i in indexes)
 
 
 def _filled(runs: Sequence[Run], start: int, end: int) -> Iterator[Run]:

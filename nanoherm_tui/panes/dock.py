@@ -140,7 +140,7 @@ class Dock(RowsView):
         spans: list[Span] = []
         if self.tab == "diff" and sum(len(diff.hunks) for diff in self._diffs) > 1:
             spans += [Span("[ ]", bold=True), Span(f" {t('dock.hint_hunk')}   ", "muted")]
-        if self._text():
+        if self._result if self.tab == "result" else self._diffs if self.tab == "diff" else self._plan:
             spans += [Span("y", bold=True), Span(" " + t("dock.hint_copy"), "muted")]
         return (BLANK, Row(tuple(spans))) if spans else ()
 

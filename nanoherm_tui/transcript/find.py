@@ -11,7 +11,9 @@ from nanoherm_tui.transcript.model import Entry
 from nanoherm_tui.transcript.render import Row
 
 _REMEMBERED = 300  # searched blocks whose hits are kept for painting: more than a window shows
-_WORDS = re.compile(r"[a-z0-9]+|[^\x00-\x7f]")
+_PARTS = re.compile(r"[a-z0-9]+|\S")
+# What may stand in the source between two parts of what is shown: marks, blanks, a character reference, an address.
+_BETWEEN = r"(?:[\x00-/:-@\[-`{-\x7f]|&[#a-z0-9]+;|\]\((?=[^)\s]*[a-z0-9])[^)\s]*\)){0,80}?"
 
 
 @dataclass(slots=True)
@@ -30,11 +32,13 @@ class Find:
         self.query = ""
         self.at: tuple[Entry, int, int] | None = None
         """The entry, block number and row of the hit that was gone to."""
+        self._source = re.compile("")
         self._searched: dict[tuple[Entry, int], _Searched] = {}
 
     def look_for(self, query: str) -> bool:
         """Search anew, from the hit it stands at or the top of the window; True when there is a hit."""
         self.query = query.lower()
+        self._source = _in_source(self.query)
         self._searched.clear()
         return self._go(1, inclusive=True)
 
@@ -77,10 +81,9 @@ class Find:
     def _places(self, start: Place, step: int) -> Iterator[Place]:
         """The rows on which hits begin, from `start` on, all the way around."""
         entries = self._layout.model.entries
-        words = _WORDS.findall(self.query)
         for distance in range(len(entries) + 1 if entries else 0):
             index = (start.entry + step * distance) % len(entries)
-            if not _may_hold(entries[index], words):
+            if not _may_hold(entries[index], self._source):
                 continue
             self._unfold(entries[index])
             places = [
@@ -114,13 +117,20 @@ class Find:
         return searched
 
 
-def _may_hold(entry: Entry, words: Sequence[str]) -> bool:
-    """Whether an entry may show the query: a quick look at its source, which has marks between the words."""
-    source = entry.text
+def _in_source(query: str) -> re.Pattern[str]:
+    """What an entry's source, in lower case, has wherever `query` is shown. It may have it elsewhere too."""
+    parts = [
+        re.escape(part) if part.isalnum() else f"(?:{re.escape(part)}|&[#a-z0-9]+;)" for part in _PARTS.findall(query)
+    ]
+    return re.compile(_BETWEEN.join(parts))
+
+
+def _may_hold(entry: Entry, source: re.Pattern[str]) -> bool:
+    """Whether an entry may show the query: a quick look, so that thousands need not be drawn to find out."""
+    text = entry.text
     if entry.kind == "card" and entry.blocks and entry.card is not None:
-        source = f"{entry.card.name} {entry.card.subject} {entry.card.outcome} {source}"
-    source = source.lower()
-    return all(word in source for word in words)
+        text = f"{entry.card.name} {entry.card.subject} {entry.card.outcome} {text}"
+    return source.search(text.lower()) is not None
 
 
 def _spans(rows: Sequence[Row], query: str) -> dict[int, list[tuple[int, int, bool]]]:

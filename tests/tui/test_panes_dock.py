@@ -5,7 +5,7 @@ import pytest
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from agent_core.ports import TodoItem
 from nanoherm_tui import i18n, limits, symbols
-from nanoherm_tui.panes.diff import changed_words, diff_rows, likeness, plain_diff, visible
+from nanoherm_tui.panes.diff import compare, diff_rows, plain_diff, visible
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.output import Result
 from tests.tui.panes_app import PaneApp, lines, styles
@@ -439,15 +439,15 @@ async def test_without_utf8_the_dock_is_ascii():
     ],
 )
 def test_the_words_that_changed_are_found(old, new, was, now):
-    before, after = changed_words(old, new)
+    _, before, after = compare(old, new)
     assert [old[a:b] for a, b in before] == was
     assert [new[a:b] for a, b in after] == now
 
 
 def test_lines_with_little_in_common_get_no_marks_and_very_long_ones_are_not_compared():
-    assert likeness("return start + timedelta(hours=24)", "import os") < 0.5
-    assert likeness("total = price * 0.9", "total = price * 0.95") > 0.5
-    assert likeness("x" * 1000, "x" * 1000) == 0.0
+    assert compare("return start + timedelta(hours=24)", "import os").likeness < 0.5
+    assert compare("total = price * 0.9", "total = price * 0.95").likeness > 0.5
+    assert compare("x" * 1000, "x" * 1000).likeness == 0.0
 
 
 def test_a_large_change_is_laid_out_without_looking_into_its_lines(monkeypatch):
@@ -468,3 +468,42 @@ def test_a_large_change_is_laid_out_without_looking_into_its_lines(monkeypatch):
 def test_lines_left_out_of_a_huge_change_are_counted():
     rows = diff_rows([FileDiff("a.py", (hunk(1, 1, "+x"),), 5000, 0, omitted_lines=3000)], 60, wrap=True)
     assert "".join(s.text for s in rows[-1].left).strip() == "⋯   3000 more lines, too many to show"
+
+
+def test_of_very_many_changes_the_first_are_laid_out_and_the_others_counted_but_all_of_what_is_asked():
+    lines = tuple(DiffLine("add", f"x = {n}", None, n + 1) for n in range(100))
+    diffs = [FileDiff(f"f{n}.py", (Hunk(0, 1, lines),), len(lines), 0) for n in range(2 * limits.DIFF_ROWS // 100)]
+    rows = diff_rows(diffs, 60, wrap=False)
+    assert limits.DIFF_ROWS < len(rows) < limits.DIFF_ROWS + 110
+    headings = sum(row.key.endswith(".0") for row in rows)
+    assert rows[-1].text.strip() == f"⋯   {len(diffs) - headings} older changes, on their tool cards"
+    assert sum("x = 99" in row.text for row in diff_rows(diffs, 60, wrap=True)) == len(diffs)
+
+
+@pytest.mark.parametrize("cells", [20, 61])
+def test_a_line_of_a_quarter_megabyte_is_wrapped_whole(cells):
+    line = "x = [1, 2];修" * 20_000
+    rows = diff_rows([FileDiff("a.js", (Hunk(0, 1, (DiffLine("add", line, None, 1),)),), 1, 0)], cells, wrap=True)
+    assert "".join(row.join.strip("\n") + row.text for row in rows[2:]) == line
+
+
+def test_a_long_rewrite_is_compared_only_while_that_is_quick(monkeypatch):
+    from nanoherm_tui.panes import diff as module
+
+    seen = []
+    real = module.compare
+    monkeypatch.setattr(module, "compare", lambda old, new: seen.append(1) or real(old, new))
+
+    def look(removed, added, length):
+        seen.clear()
+        text = "word " * (length // 5)
+        lines = [DiffLine("remove", text, n, None) for n in range(removed)]
+        lines += [DiffLine("add", text, None, n) for n in range(added)]
+        rows = diff_rows([FileDiff("a.txt", (Hunk(1, 1, tuple(lines)),), added, removed)], 60, wrap=False)
+        for row in rows:
+            row.text  # noqa: B018  # worked out when it is seen
+        return len(seen)
+
+    assert look(3, 3, 60) == 3
+    assert 0 < look(3, 4, 60) <= 12
+    assert look(23, 24, 200) == 0

@@ -55,11 +55,26 @@ def test_every_hit_is_visited_in_order_and_around_the_end():
         ("| a | b |\n|---|---|\n| x | needle |", "needle"),
         ("straße", "STRASSE"[:4]),
         ("[b + 1 [/", "[b + 1"),
+        ("see [the page](http://host/x_1) now", "page http://host/x_1 now"),
+        ("<http://host/a> then", "host/a then"),
+        ("a &lt; b and A&amp;B -&gt; c", "< b and a&b -> c"),
     ],
 )
 def test_what_is_shown_can_be_found(source, query):
     _layout, find = found([Message("user", "hi"), Message("assistant", source)], query)
     assert find.at[0].index == 1
+
+
+def test_what_has_all_the_words_but_not_together_is_not_drawn_to_find_out():
+    layout = opened([Message("assistant", f"offset {n} of the day ends at midnight") for n in range(200)])
+    before = layout.renders.total()
+    assert not Find(layout).look_for("offset midnight")
+    assert layout.renders.total() == before
+
+
+def test_marks_that_could_be_read_in_many_ways_take_no_time():
+    layout = opened([Message("assistant", "a" + "]()" * 2_000 + " " + "a&#;](" * 2_000)])
+    assert not Find(layout).look_for("a b")
 
 
 def test_a_hit_across_a_wrap_is_marked_on_both_rows():
