@@ -18,6 +18,7 @@ from .shell_walk import (
     ONE,
     SHELLS,
     STAR,
+    STREAM,
     UNKNOWN,
     Run,
     has_option,
@@ -220,7 +221,7 @@ def _unseen_code(run: Run) -> str:
             return "runs code given as text"
     if name == "eval" and any(UNKNOWN in arg for arg in args):
         return "runs text that cannot be seen"
-    if name in ("source", ".") and (run.fed or any(arg == UNKNOWN or arg.startswith("\ufdd8") for arg in args[:1])):
+    if name in ("source", ".") and (run.fed or any(arg == UNKNOWN or arg.startswith(STREAM) for arg in args[:1])):
         return "runs text that cannot be seen"
     if name in ("cmd", "cmd.exe") and any(arg.lower() in ("/c", "/k") for arg in args):
         return "runs a Windows command"
@@ -603,11 +604,14 @@ def _together(runs: tuple[Run, ...]) -> str:
     """Patterns only several commands of one text make."""
     made: set[str] = set()
     fetched: set[str] = set()
+    fetching = False
     looked_up = {"pgrep", "pidof", "lsof", "ps"} & {run.name for run in runs}
     for run in runs:
         started = {run.program.rpartition("/")[2]} if "/" in run.program else set()
         if started & made:
             return f"makes a file executable and runs it: {hardline.shorten(run.shown)}"
+        if run.name == "eval" and fetching:
+            return f"runs what was just downloaded or decoded: {hardline.shorten(run.shown)}"
         if run.name in SHELLS or is_interpreter(run.name) or run.name in ("source", "."):
             started |= {arg.rpartition("/")[2] for arg in operands(run.args)[:1]}
         if started & fetched:
@@ -615,6 +619,7 @@ def _together(runs: tuple[Run, ...]) -> str:
         if run.name == "chmod" and any(re.search(r"\+\w*x|^[0-7]*[1357][0-7]{0,2}$", arg) for arg in run.args[:2]):
             made |= {arg.rpartition("/")[2] for arg in operands(run.args)[-1:]}
         if run.name in _FETCHES:
+            fetching = True
             fetched |= {path.rpartition("/")[2] for path in written(run)}
             fetched |= {arg.rpartition("/")[2] for arg in operands(run.args) if "://" in arg or run.name == "wget"}
             fetched.discard("")

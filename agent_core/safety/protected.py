@@ -58,6 +58,14 @@ class _Table:
     def __contains__(self, parts: Parts) -> bool:
         return self.entry(parts) is not None
 
+    def any_below(self, parts: Parts) -> bool:
+        """Whether a place lies below `parts`."""
+        entries = (*self.wild, *(entry for entries in self.named.values() for entry in entries))
+        return any(
+            len(entry) > len(parts) and all(fnmatchcase(p, e) for p, e in zip(parts, entry, strict=False))
+            for entry in entries
+        )
+
 
 def _table(text: str) -> _Table:
     entries = [tuple(line.split("/")) for line in text.split()]
@@ -119,6 +127,11 @@ def public_key(parts: Parts) -> bool:
 def history_place(parts: Parts) -> bool:
     """Whether it keeps what a person typed, secrets included."""
     return parts in _HISTORY
+
+
+def secrets_below_home(parts: Parts) -> bool:
+    """Whether such places lie below a folder of a home; () is the home itself."""
+    return _CREDENTIALS.any_below(parts) or _HISTORY.any_below(parts)
 
 
 def runs_later(parts: Parts) -> Parts | None:
@@ -189,6 +202,14 @@ def system_secret(parts: Parts) -> bool:
             len(parts) > 2 and _names_process(parts[1]) and bool(_PROC_TASK.intersection(parts[2:]))
         )
     return parts in _SYSTEM_SECRETS or (parts[:1] == ("dev",) and len(parts) > 1 and parts[1] != "shm")
+
+
+def secrets_below(parts: Parts) -> bool:
+    """Whether an absolute folder usually holds secrets somewhere below: the system's, a process's, anybody's."""
+    usual = home_of(parts)
+    if usual and secrets_below_home(parts[usual:]):
+        return True
+    return parts[:1] == ("proc",) or parts in (("home",), ("users",)) or _SYSTEM_SECRETS.any_below(parts)
 
 
 def _names_process(part: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .shell_walk import SHELLS, Run, has_option, operands, option_value, shell_arguments
+from .shell_walk import SHELLS, STREAM, Run, has_option, operands, option_value, shell_arguments
 
 _LAST_OPERAND: Final = frozenset(
     {"cp", "mv", "install", "ln", "rsync", "ginstall", "gcp", "gmv", "qemu-img", "ddrescue"}
@@ -73,13 +73,13 @@ def written(run: Run) -> list[str]:
     paths = list(run.writes)
     name, args = run.name, run.args
     files = operands(args, _VALUED.get(name, ""))
-    if name in _LAST_OPERAND:
+    if name in ("dd", "dcfldd", "dc3dd", "gdd") or (name == "qemu-img" and "dd" in args[:1]):
+        paths += [arg[3:] for arg in args if arg.startswith("of=")]
+    elif name in _LAST_OPERAND:
         target = option_value(args, "t", "target-directory") if name != "rsync" else None
         paths += [target] if target is not None else files[-1:] if len(files) > 1 else []
     elif name in _ALL_OPERANDS:
         paths += files
-    elif name in ("dd", "dcfldd", "dc3dd", "gdd"):
-        paths += [arg[3:] for arg in args if arg.startswith("of=")]
     elif name in ("sed", "gsed", "perl") and edits_in_place(run):
         scripted = option_value(args, "e", "expression") is not None or option_value(args, "f", "file") is not None
         paths += files if scripted else files[1:]
@@ -161,11 +161,11 @@ def reads_its_script(run: Run) -> bool:
             return False
         return (piped and (not rest or has_option(options, "s"))) or (bool(rest) and _is_stream(rest[0]))
     match = _INTERPRETERS.fullmatch(run.name)
-    if not match or run.name.endswith("awk") or not piped:
+    if not match or run.name.endswith("awk"):
         return False
     code, script = _given_code(run.args, *_CODE_OPTIONS.get(match[1].lower(), _NO_OPTIONS))
-    return not code and script in ("", "-")
+    return not code and (piped if script in ("", "-") else _is_stream(script))
 
 
 def _is_stream(operand: str) -> bool:
-    return operand == "-" or operand.startswith(("\ufdd8", "/dev/stdin", "/dev/fd/", "/proc/self/fd/"))
+    return operand == "-" or operand.startswith((STREAM, "/dev/stdin", "/dev/fd/", "/proc/self/fd/"))

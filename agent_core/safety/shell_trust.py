@@ -250,11 +250,17 @@ _RG_FLAGS: Final = "nilcvwsSHNoqxuaFPU0hLpI"  # letters that take no value
 
 def _rg(args: list[_Arg], ctx: TrustContext) -> None:
     _refuse(args, "z", "pre-glob hostname-bin search-zip", "efgtTABCmMrjdE", _RG_FLAGS)
-    _readable(_after_pattern(args, "efgtTABCmMrjdE", "regexp file glob type max-count", "e"), ctx)
+    files = _after_pattern(args, "efgtTABCmMrjdE", "regexp file glob type max-count", "e")
+    _readable(files, ctx)
+    if not any(arg.text == "--files" for arg in args):
+        _readable_below(files, ctx, hidden=any(re.match(r"-\w*[u.]|--(hid|unr)", arg.text) for arg in args))
 
 
 def _grep(args: list[_Arg], ctx: TrustContext) -> None:
-    _readable(_after_pattern(args, "efABCmdD", "regexp file max-count include exclude", "e"), ctx)
+    files = _after_pattern(args, "efABCmdD", "regexp file max-count include exclude", "e")
+    _readable(files, ctx)
+    if any(re.match(r"-\w*[rRd]|--(rec|der|dir)", arg.text) for arg in args):
+        _readable_below(files, ctx)
 
 
 def _after_pattern(args: list[_Arg], valued: str, long_valued: str, pattern: str) -> list[_Arg]:
@@ -320,6 +326,8 @@ def _jq(args: list[_Arg], ctx: TrustContext) -> None:
 def _diff(args: list[_Arg], ctx: TrustContext) -> None:
     _refuse(args, "l", "paginate", "CUFIxXDSWL")
     _readable(_plain(args), ctx)
+    if any(re.match(r"-\w*r|--rec", arg.text) for arg in args):
+        _readable_below(_plain(args), ctx)
 
 
 def _tail(args: list[_Arg], ctx: TrustContext) -> None:
@@ -398,6 +406,24 @@ def _leads_to_plain_file(path: str, written: str, ctx: TrustContext) -> None:
         raise _Untrusted("device-operand")
 
 
+def _readable_below(args: list[_Arg], ctx: TrustContext, *, hidden: bool = True) -> None:
+    """Raise if reading all that lies below one of the folders would meet a secret. Without any, the working folder.
+
+    A folder is known by its place (a home, /etc) and by what lies in it directly; deeper ones are not looked through,
+    which would take a time without bound. `hidden`: names that begin with a dot are read, too.
+    """
+    for arg in args or [_Arg(".", False, False, False)]:
+        text = os.path.join(ctx.home, arg.text[2:]) if arg.tilde else arg.text
+        folder = os.path.realpath(os.path.join(ctx.cwd, text))
+        if arg.glob or not os.path.isdir(folder):
+            continue
+        parts, home = protected.fold_parts(folder), protected.fold_parts(os.path.realpath(ctx.home))
+        below_home = parts[: len(home)] == home and protected.secrets_below_home(parts[len(home) :])
+        if home[: len(parts)] == parts or below_home or protected.secrets_below(parts):
+            raise _Untrusted("secret-folder")
+        _readable_matches(folder, "*", ctx, hidden=hidden)
+
+
 def _secret(path: str, ctx: TrustContext) -> bool:
     """Whether an absolute path names something whose content must not be read unasked."""
     if path == "/dev/null":
@@ -451,12 +477,13 @@ def _readable_glob(path: str, ctx: TrustContext) -> None:
         _readable_matches(os.path.realpath(folder), pattern, ctx)
 
 
-def _readable_matches(folder: str, pattern: str, ctx: TrustContext) -> None:
+def _readable_matches(folder: str, pattern: str, ctx: TrustContext, *, hidden: bool = False) -> None:
+    """Raise if something in `folder` that the pattern selects, or is hidden and read all the same, is a secret."""
     with os.scandir(folder) as entries:
         for at, entry in enumerate(entries):
             if at >= limits.SHELL_TRUSTED_ENTRIES:
                 raise _Untrusted("too-many-files")
-            if _selects(pattern, entry.name.lower()):
+            if _selects(pattern, entry.name.lower()) or (hidden and entry.name[0] == "."):
                 if _secret(entry.path, ctx):
                     raise _Untrusted("secret-operand")
                 _leads_to_plain_file(entry.path, entry.path, ctx)

@@ -30,9 +30,11 @@ STAR: Final = "\ufdd2"
 """An active `*`: any text without a slash."""
 ONE: Final = "\ufdd3"
 """An active `?` or `[...]`: one character."""
-_OPEN, _COMMA, _CLOSE, _SPLIT, _PIPE = "\ufdd4", "\ufdd5", "\ufdd6", "\ufdd7", "\ufdd8"
+STREAM: Final = "\ufdd8"
+"""A process substitution in the place of a file; its number follows."""
+_OPEN, _COMMA, _CLOSE, _SPLIT = "\ufdd4", "\ufdd5", "\ufdd6", "\ufdd7"
 _MARKS: Final = re.compile("[\ufdd0-\ufdef]")
-_SHOWN: Final = {ord(UNKNOWN): "…", ord(HOME): "~", ord(STAR): "*", ord(ONE): "?", ord(_PIPE): "<()"}
+_SHOWN: Final = {ord(UNKNOWN): "…", ord(HOME): "~", ord(STAR): "*", ord(ONE): "?", ord(STREAM): "<()"}
 
 
 def names(text: str) -> frozenset[str]:
@@ -72,8 +74,8 @@ _WRAPPERS: Final[dict[str, tuple[str, frozenset[str], int]]] = {
 # Wrappers with options by the dozen: the first word after them that names a program judged here is the command.
 _SCANNED: Final = names(
     """strace ltrace unshare nsenter firejail bwrap systemd-run parallel proot fakeroot dbus-run-session dbus-launch sg
-    prlimit numactl rlwrap unbuffer caffeinate xvfb-run setarch linux32 linux64 setpriv capsh cgexec ssh-agent pkexec
-    chpst daemonize start-stop-daemon entr hyperfine perf valgrind gdb torsocks proxychains"""
+    runuser prlimit numactl rlwrap unbuffer caffeinate xvfb-run setarch linux32 linux64 setpriv capsh cgexec ssh-agent
+    pkexec chpst daemonize start-stop-daemon entr hyperfine perf valgrind gdb torsocks proxychains"""
 )
 # Programs that take a whole script as the value of -c.
 _TEXT_OPTION: Final = frozenset({"su", "runuser", "script", "flock", "sg"})
@@ -424,7 +426,7 @@ class _Walker:
 
     def process(self, operand: str) -> tuple[str | None, tuple[str, ...]]:
         """What a file operand holds, if it is a process substitution: its output and the programs in it."""
-        match = re.fullmatch(f"{_PIPE}(\\d+)", operand)
+        match = re.fullmatch(f"{STREAM}(\\d+)", operand)
         return self.processes[int(match[1])] if match else (None, ())
 
     def simple(self, command: sw.Simple, feed: _Feed) -> str | None:
@@ -490,7 +492,11 @@ class _Walker:
             case "eval":
                 return self.text(" ".join(args), feed)
             case "watch":
-                return self.text(" ".join(operands(args, "n", frozenset({"interval"}))), feed)
+                start = _first_operand(args, "nq", frozenset({"interval", "equexit"}))
+                return self.text(" ".join(args[start:]), feed)
+            case "alias":
+                for arg in args:  # judged when it is defined: when it is used, its name says nothing
+                    self.text(arg.partition("=")[2], feed)
             case "trap" if args and not args[0].startswith("-"):
                 self.text(args[0], feed)
             case "source" | "." if args:
@@ -607,7 +613,8 @@ class _Walker:
             elif (arg, following) == ("bisect", "run"):
                 self.argv(args[at + 2 :] or [UNKNOWN], feed)
             elif (arg, following) == ("submodule", "foreach"):
-                self.text(" ".join(operands(args[at + 2 :])), feed)
+                script = args[at + 2 :]
+                self.text(" ".join(script[_first_operand(script, "", frozenset()) :]), feed)
 
     # -- expansion ---------------------------------------------------------------------------------------------
 
@@ -665,7 +672,7 @@ class _Walker:
         self.cwd = cwd
         if part.process:
             self.processes.append((output, tuple(run.name for run in self.runs[before:])))
-            return f"{_PIPE}{len(self.processes) - 1}"
+            return f"{STREAM}{len(self.processes) - 1}"
         return UNKNOWN if output is None else _split(output.rstrip("\n"), part.quoted)
 
     def variable(self, part: sw.Variable) -> str:
