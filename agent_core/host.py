@@ -14,10 +14,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from agent_core import context_files, files, limits, process
+from agent_core.cancel import CancelScope
 from agent_core.config import load as config_load
 from agent_core.config import write as config_write
 from agent_core.config.dotenv import set_variable
@@ -29,7 +31,7 @@ from agent_core.llm import discover, providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
-from agent_core.messages import FileDiff, Message, new_id
+from agent_core.messages import FileDiff, new_id
 from agent_core.names import APPROVAL_POLICIES, ApprovalPolicy, Mode
 from agent_core.ports import LlmRequest
 from agent_core.process import LocalBackend
@@ -41,6 +43,7 @@ from agent_core.store import exchange
 from agent_core.store.sessions import SessionRow, Store
 from agent_core.text.encoding import decode
 from agent_core.tools.builtin import builtin_tools
+from agent_core.workspace import Walk
 
 log = logging.getLogger(__name__)
 
@@ -340,6 +343,10 @@ class Host:
 
     # -- files, for a face --------------------------------------------------------------------------------------
 
+    def list_files(self, session_id: str, limit: int = limits.WALK_FILES) -> list[str]:
+        """The files of a session's workspace, relative and sorted, without what .gitignore names; at most `limit`."""
+        return list(islice(Walk(str(self._sessions[session_id].workspace), CancelScope()), limit))
+
     def preview(self, session_id: str, path: str) -> str:
         """The beginning of a file as text, at most limits.PREVIEW bytes. Raises AgentError with words for a person."""
         rules = PathRules(self._sessions[session_id].workspace, self.places.home, self.places.data_home)
@@ -363,9 +370,6 @@ class Host:
             return sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))[: limits.LIST_ENTRIES]
         except OSError:
             return []
-
-    def messages(self, session_id: str) -> list[Message]:
-        return self.store.messages(session_id)
 
     # -- the end ------------------------------------------------------------------------------------------------
 

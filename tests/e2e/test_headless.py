@@ -1,0 +1,175 @@
+"""`-p`: one turn without a screen, as a script would use it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from agent_core import events
+from tests.e2e.screen import ROOT, home_env
+from tests.fakes.model_server import ModelServer, Reply
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "nanoherm_tui", *arguments]
+
+
+def environment(home, server=None, **more):
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **home_env(home, **more)}
+    if server is not None:
+        env |= {"NANOHERMES_BASE_URL": server.base_url, "NANOHERMES_MODEL": "test-model"}
+    return env
+
+
+def run(home, workspace, *arguments, server=None, stdin="", **more):
+    return subprocess.run(command(*arguments), cwd=workspace, env=environment(home, server, **more), input=stdin,
+                          capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+
+
+TWO_STEPS = [Reply(calls=[("list_dir", {"path": "."})]), Reply(text="两个文件。\n")]
+
+
+def test_text_prints_the_answer_alone(home, workspace):
+    with ModelServer(TWO_STEPS) as server:
+        done = run(home, workspace, "-p", "how many?", server=server)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "两个文件。\n", "")
+
+
+def test_json_prints_one_object(home, workspace):
+    with ModelServer(TWO_STEPS) as server:
+        done = run(home, workspace, "-p", "how many?", "--output-format", "json", server=server)
+    result = json.loads(done.stdout)
+    assert done.stdout.count("\n") == 1
+    assert (result["type"], result["outcome"], result["steps"]) == ("result", "completed", 2)
+    assert result["usage"]["total_tokens"] == 220
+    assert result["errors"] == []
+
+
+def test_stream_json_prints_every_event_in_order_and_the_result_last(home, workspace):
+    with ModelServer(TWO_STEPS) as server:
+        done = run(home, workspace, "-p", "how many?", "--output-format", "stream-json", server=server)
+    lines = [json.loads(line) for line in done.stdout.split("\n") if line]
+    assert lines[-1]["type"] == "result"
+    envelopes = [events.from_json(line) for line in lines[:-1]]
+    assert [e.seq for e in envelopes] == sorted(e.seq for e in envelopes)
+    kinds = [line["type"] for line in lines]
+    for earlier, later in (("turn_started", "user_message"), ("user_message", "tool_queued"),
+                           ("tool_started", "tool_finished"), ("tool_finished", "text_delta"),
+                           ("assistant_message", "turn_finished")):  # fmt: skip
+        assert kinds.index(earlier) < len(kinds) - 1 - kinds[::-1].index(later)
+
+
+def test_standard_input_comes_along_as_context(home, workspace):
+    with ModelServer([Reply(text="ok")]) as server:
+        run(home, workspace, "-p", "review this", server=server, stdin="diff --git a b\n")
+        run(home, workspace, "-p", server=server, stdin="only this\n")
+        asked = [r["messages"][-1]["content"] for r in server.requests]
+    assert asked == ["review this\n\ndiff --git a b", "only this"]
+
+
+def test_continue_goes_on_with_the_newest_session_of_the_folder(home, workspace, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    with ModelServer([Reply(text="ok")]) as server:
+        run(home, workspace, "-p", "one", server=server)
+        run(home, other, "-p", "elsewhere", server=server)
+        run(home, workspace, "-c", "-p", "two", server=server)
+    assert [m["content"] for m in server.requests[2]["messages"][1:]] == ["one", "ok", "two"]
+
+
+def test_what_would_ask_is_refused_and_the_model_is_told(home, workspace):
+    calls = [("write_file", {"path": "a.txt", "content": "x"}), ("run_command", {"command": "touch b"}),
+             ("run_command", {"command": "ls"}), ("ask_user", {"question": "which?"})]  # fmt: skip
+    with ModelServer([Reply(calls=calls), Reply(text="done")]) as server:
+        done = run(home, workspace, "-p", "go", server=server)
+    results = [m["content"] for m in server.requests[1]["messages"] if m["role"] == "tool"]
+    assert done.returncode == 0
+    assert list(workspace.iterdir()) == []
+    assert "nobody is there" in results[0]
+    assert "nobody is there" in results[1]
+    assert "exit" in results[2].lower() or results[2].strip()
+    assert "nobody" in results[3].lower()
+
+
+EXITS = {
+    "a refused key": ([Reply(status=401, body='{"error": {"message": "bad key"}}')], (), 78),
+    "a bad request": ([Reply(status=400, body='{"error": {"message": "no"}}')], (), 1),
+    "a server that fails": ([Reply(status=500)], ("--set", "retry.max_attempts=1"), 75),
+    "the cap": ([Reply(calls=[("list_dir", {"path": "."})])], ("--max-turns", "2"), 3),
+}
+
+
+@pytest.mark.parametrize("name", EXITS)
+def test_the_exit_code_tells_how_it_ended(home, workspace, name):
+    replies, arguments, code = EXITS[name]
+    with ModelServer(replies) as server:
+        done = run(home, workspace, "-p", "go", *arguments, server=server)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith("nanoherm-tui: ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "code", "words"),
+    [
+        (["-p"], {}, 2, "-p needs a message"),
+        (["-p", "x", "-C", "no/such"], {}, 2, "not a folder"),
+        (["-p", "x", "--set", "agent.max_turns"], {}, 2, "KEY=VALUE"),
+        (["-p", "x", "--set", "agent.max_turns=many"], {}, 78, "agent.max_turns"),
+        (["-p", "x", "--no-such-flag"], {}, 2, "--no-such-flag"),
+        (["-p", "x", "-r", "nothing"], {"OPENAI_API_KEY": "k"}, 1, "nothing"),
+        (["-p", "x", "-m", "openai/gpt-5"], {}, 78, "OPENAI_API_KEY"),
+        (["hello"], {}, 2, "no terminal"),
+    ],
+)
+def test_wrong_use_is_told_in_words(home, workspace, arguments, more, code, words):
+    done = run(home, workspace, *arguments, **more)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_the_turn_and_what_was_said_is_kept(home, workspace, number, code):
+    with ModelServer([Reply(text="Half of it", stall=60), Reply(text="ok")]) as server:
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command("-p", "go"), cwd=workspace, env=environment(home, server), **pipes)
+        end = time.monotonic() + 20
+        while not server.open_streams and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        begun = time.monotonic()
+        process.send_signal(number)
+        process.communicate(timeout=20)
+        assert process.returncode == code
+        assert time.monotonic() - begun < 3
+        run(home, workspace, "-c", "-p", "again", server=server)
+    assert [m["content"] for m in server.requests[1]["messages"][1:]] == ["go", "Half of it", "again"]
+
+
+def test_no_screen_library_is_loaded_on_this_path(home, workspace):
+    code = (
+        "import sys\nfrom nanoherm_tui.cli import main\ncode = main(['-p', 'hi'])\n"
+        "bad = sorted({m.partition('.')[0] for m in sys.modules} & {'textual', 'numpy', 'jieba', 'rank_bm25'})\n"
+        "print(code, bad)"
+    )
+    with ModelServer([Reply(text="hello")]) as server:
+        options = {"cwd": workspace, "env": environment(home, server), "stdin": subprocess.DEVNULL, "timeout": 60}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, **options)
+    assert done.stdout == "hello\n0 []\n"
