@@ -62,7 +62,8 @@ def ask_model(turn: TurnTools) -> Message:
         reply = turn.llm.complete(request, partial.take, turn.cancel)
     except (Interrupted, ProviderError):
         if partial.text.strip():
-            _keep(turn, Message("assistant", partial.text, reasoning=partial.reasoning, interrupted=True), started)
+            said = Message("assistant", partial.text, reasoning=partial.reasoning, interrupted=True)
+            _keep(turn, said, started)
         raise
     message = Message(
         "assistant",
@@ -75,9 +76,8 @@ def ask_model(turn: TurnTools) -> Message:
         extra=reply.extra,
     )
     _report(turn, reply)
-    if not message.is_empty:  # an empty reply must not enter the history: servers refuse it
-        _keep(turn, message, started)
-    return message
+    # An empty reply must not enter the history: servers refuse it.
+    return message if message.is_empty else _keep(turn, message, started)
 
 
 class _Partial:
@@ -111,10 +111,14 @@ class _Partial:
             self._emit(Notice("retry", delta.text, "warning", dict(delta.params)))
 
 
-def _keep(turn: TurnTools, message: Message, started: float) -> None:
+def _keep(turn: TurnTools, message: Message, started: float) -> Message:
+    """Store what the model said, without keys, and tell the listener; returns it as stored."""
+    redact = turn.toolbox.redact
+    message = replace(message, text=redact(message.text), reasoning=redact(message.reasoning))
     turn.conversation.add(message)
     seconds = time.monotonic() - started
     turn.emit(AssistantMessage(message.id, message.text, message.reasoning, message.interrupted, seconds))
+    return message
 
 
 def _report(turn: TurnTools, reply: LlmReply) -> None:

@@ -17,7 +17,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted, StoreError, ToolFailure
 from agent_core.grants import Grants
 from agent_core.intents import Decision
-from agent_core.messages import EffectState, ToolCall, ToolResult
+from agent_core.messages import EffectState, FileDiff, ToolCall, ToolResult
 from agent_core.names import TOOL_ALIASES
 from agent_core.ports import (
     Action,
@@ -110,9 +110,18 @@ class Toolbox:
             output.effect,
             self.redact(clean(output.outcome)),
             tuple(self.redact(clean(line)) for line in output.preview),
-            output.diffs,
+            tuple(self._without_keys(diff) for diff in output.diffs),
             attempt.seconds,
         )
+
+
+    def _without_keys(self, diff: FileDiff) -> FileDiff:
+        """The diff as it may be stored and shown afterwards; the person who approved it saw it exactly."""
+        hunks = tuple(
+            replace(hunk, lines=tuple(replace(line, text=self.redact(line.text)) for line in hunk.lines))
+            for hunk in diff.hunks
+        )
+        return replace(diff, hunks=hunks)
 
 
 class _Attempt:

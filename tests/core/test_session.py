@@ -414,6 +414,20 @@ def test_keys_in_results_are_redacted_before_they_are_stored(table):
     assert "sk-very-secret" not in str(stored)
 
 
+def test_keys_in_changes_and_in_what_the_model_says_are_redacted_too(table):
+    write = call(("write_file", {"path": "a.txt", "content": "key = sk-very-secret\n"}))
+    t = table(write, say("I wrote sk-very-secret."))
+    t.session.send(intents.Submit("write"))
+    asked = t.wait(events.QuestionAsked)
+    assert "sk-very-secret" in str(asked.question.diffs)  # what is approved is shown exactly
+    t.session.send(intents.Answer(asked.question.id, "once"))
+    assert "sk-very-secret" not in t.wait(events.TurnFinished).text
+    assert (t.workspace / "a.txt").read_text() == "key = sk-very-secret\n"
+    results = [m for m in t.store.messages(t.session.id) if m.role == "tool" or not m.tool_calls]
+    assert "sk-very-secret" not in str(results)
+    assert t.of(events.AssistantMessage)[-1].text == "I wrote [REDACTED]."
+
+
 def test_undo_takes_the_last_turn_out_and_tells_the_listener(table):
     t = table(say("one"), say("two"), say("three"))
     t.turn("a")
