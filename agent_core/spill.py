@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from agent_core import limits
+from agent_core.safety.redact import Redactor
 
 
 class Spill:
-    """Takes text as it comes; only what passes limits.TOOL_RESULT makes a file, of at most limits.SPILL_FILE bytes.
+    """Takes text as it comes; only what no result can hold makes a file, of at most limits.SPILL_FILE bytes.
 
-    The file is readable by its owner only. A disk that cannot take it costs the file, never the caller.
+    The file is readable by its owner only, and holds no keys: the text is redacted as it comes. A disk that cannot
+    take it costs the file, never the caller.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._redactor = Redactor()
         self._held: list[bytes] = []
         self._size = 0
         self._file: IO[bytes] | None = None
@@ -28,8 +32,15 @@ class Spill:
         """More came than was kept."""
 
     def add(self, text: str) -> None:
-        if self.cut:
-            return
+        if not self.cut:
+            self._keep(self._redactor.feed(text))
+
+    def close(self) -> None:
+        if not self.cut:
+            self._keep(self._redactor.flush())
+        self._close_file()
+
+    def _keep(self, text: str) -> None:
         data = text.encode("utf-8", "replace")
         room = limits.SPILL_FILE - self._size
         if len(data) > room:
@@ -41,31 +52,40 @@ class Spill:
             return
         self._size += len(data)
         self._held.append(data)
-        if self._size > limits.TOOL_RESULT:
+        # A result needs some of its bytes for other words, so less than a whole one may be cut already.
+        if self._size > limits.TOOL_RESULT - 2 * limits.NOTE_BYTES:
             self._flush()
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
 
     def _flush(self) -> None:
         try:
-            if self.path is None:
-                self._open()
-            if self._file is not None:
-                self._file.write(b"".join(self._held))
+            file = self._file or self._open()
+            file.write(b"".join(self._held))
+            file.flush()
         except OSError:  # a full disk: the result itself still has head and tail
-            self.close()
+            self._give_up()
         self._held.clear()
 
-    def _open(self) -> None:
+    def _give_up(self) -> None:
+        """Leave no half of an output behind that would be taken for the whole."""
+        self.cut = True
+        self._close_file()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+            self.path = None
+
+    def _close_file(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):  # what could not be written once
+                file.close()
+
+    def _open(self) -> IO[bytes]:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _prune(self._folder)
         path = self._folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}.txt"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        self._file = os.fdopen(descriptor, "wb")
-        self.path = path
+        self.path, self._file = path, os.fdopen(descriptor, "wb")
+        return self._file
 
 
 def _prune(folder: Path) -> None:

@@ -91,8 +91,9 @@ _CREDENTIALS: Final = _table("""
     .config/composer/auth.json .composer/auth.json .cargo/credentials .cargo/credentials.toml .gem/credentials
     .m2/settings.xml .m2/settings-security.xml .gradle/gradle.properties .nuget/nuget.config .bundle/config
     .terraform.d/credentials.tfrc.json .terraformrc .kaggle/kaggle.json .huggingface/token .cache/huggingface/token
-    .local/share/keyrings .local/share/kwalletd .mozilla .config/google-chrome .config/chromium
-    .config/bravesoftware .config/microsoft-edge .thunderbird
+    .local/share/keyrings .local/share/kwalletd .mozilla .thunderbird .config/google-chrome* .config/chromium
+    .config/bravesoftware .config/microsoft-edge* .config/vivaldi* .config/opera* snap/firefox snap/chromium
+    .var/app/org.mozilla.firefox .var/app/com.google.chrome
     .claude/.credentials.json .codex/auth.json .gemini/oauth_creds.json
     library/keychains library/cookies library/application*support/google/chrome library/application*support/firefox
 """)
@@ -245,7 +246,7 @@ def secret_file(name: str) -> bool:
 # git~1 is what .git is also called on file systems with short names; the others hold programs to run, settings that
 # name programs, or keys.
 _CONTROL_DIRS: Final = _names(
-    ".git git~1 .husky .githooks .nanohermes .hermes .vscode .idea .zed .cursor .claude .ssh .aws .gnupg"
+    ".git git~1 .husky .githooks .nanohermes .hermes .vscode .devcontainer .idea .zed .cursor .claude .ssh .aws .gnupg"
 )
 _CONTROL_FILES: Final = _names(".mcp.json .exrc .nvim.lua")
 

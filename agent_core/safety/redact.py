@@ -193,7 +193,9 @@ _FORMS: Final = tuple(
         ("tvly- pplx- nvapi- csk- hsk- figd_ fal_ jina_ tgp_v1_ PMAK- sntrys_ glc_", r"[A-Za-z0-9_\-]{16,}"),
         ("fc- syt_ am_ mem0_ brv_ retaindb_ bb_live_", r"[A-Za-z0-9_]{10,}"),
         ("hvs. hvb.", r"[A-Za-z0-9_\-]{20,}"),
-        ("ATATT3 gAAAAA", r"[A-Za-z0-9_=\-]{30,}"),
+        ("ATATT3 ATCTT3 gAAAAA", r"[A-Za-z0-9_=\-]{30,}"),
+        ("glsa_ sntryu_ ops_eyJ fo1_ sq0atp- sq0csp- NRAK-", r"[A-Za-z0-9_\-]{20,}"),
+        ("1//0", r"[A-Za-z0-9_\-]{30,}"),
     )
     for literal in literals.split()
 )
@@ -377,7 +379,7 @@ _FIELD_WORDS: Final = _words("""
 _PASSWORD_WORDS: Final = ("pass", "pwd")
 # What may still follow the word in a name that holds the secret itself (not its length, address or age).
 _FIELD: Final = re.compile(
-    r"(?:[_.\-]?(?:key|value|data|raw|plain|prod|production|dev|staging|test|live|old|new|current|primary|secondary"
+    r"(?:[_.\-]?(?i:key|value|data|raw|plain|prod|production|dev|staging|test|live|old|new|current|primary|secondary"
     r"|input|b64|base64|\d{1,3})){0,2}"
     r"\\?[\"'`]?\]?"
     r"(?P<sep>[ \t]{0,40}(?:=>|:=|=(?![=~>])|:(?![:/=]))[ \t]{0,40}(?:\r?\n[ \t]{1,40}(?=\\?[\"']))?|>(?=[^<\s]))"

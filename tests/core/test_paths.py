@@ -57,6 +57,10 @@ def test_every_row_of_the_path_corpus_holds(row):
         ("write", ".github/workflows/ci.yml", "allow"),
         # secrets and what runs later, in every spelling
         ("write", ".env.local", "ask"),
+        ("write", "sub/.devcontainer/devcontainer.json", "ask"),
+        ("read", "~/.config/vivaldi/Default/Cookies", "deny"),
+        ("read", "~/.config/google-chrome-beta/Default/Cookies", "deny"),
+        ("read", "~/snap/firefox/common/.mozilla/firefox/logins.json", "deny"),
         ("read", ".env.local", "ask"),
         ("read", "../out/.env", "ask"),
         ("read", ".env.template", "allow"),

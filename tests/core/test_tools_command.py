@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.ports import CommandAction
+from agent_core.spill import Spill
 from agent_core.text.command_outcome import is_harmless, meaning, summary, telling_lines
 
 from .tool_support import call, context, later, prepare
@@ -118,6 +120,35 @@ def test_old_spill_files_go(ctx, monkeypatch):
 def test_a_full_disk_costs_the_file_only(ctx):
     (ctx.data_home / "spill").write_text("not a folder")
     assert call(ctx, "run_command", command="seq 1 9000").ok
+
+
+def test_a_disk_that_fills_up_leaves_no_half_of_an_output(tmp_path):
+    spill = Spill(tmp_path)
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 * limits.KB, limit[1]))
+    try:
+        for number in range(40):
+            spill.add(f"{number:04}\n" * 1000)
+        spill.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert spill.path is None
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_output_that_is_cut_has_a_file(ctx):
+    for size in range(limits.TOOL_RESULT - 1200, limits.TOOL_RESULT, 200):
+        text = call(ctx, "run_command", command=f"yes 123456789 | head -c {size}").text
+        assert ("truncated" in text) <= ("output is in" in text), size
+
+
+def test_the_file_of_an_output_holds_no_keys(ctx):
+    text = call(ctx, "run_command", command="seq 1 5000; echo password=fakeSecret0value; seq 1 5000").text
+    path = text.rpartition("[the whole output is in ")[2].partition(";")[0]
+    with open(path) as file:
+        kept = file.read()
+    assert "fakeSecret0value" not in kept
+    assert kept.count("5000\n") == 2
 
 
 def test_errors_get_their_share_of_a_full_result(ctx):
