@@ -1,6 +1,6 @@
 """Files by descriptor: bounded reads, atomic writes, deletes that check what they delete.
 
-Everything here takes a verdict of the path door (`safety.paths`) and opens exactly the place that was judged, without
+What tools do takes a verdict of the path door (`safety.paths`) and opens exactly the place that was judged, without
 following links, so that nothing a program swaps in between is read or written. Sources: F1, LIM-03, decisions on
 writes over unseen content.
 """
@@ -118,6 +118,23 @@ def delete(verdict: PathVerdict, rules: PathRules, expect: str) -> None:
         raise _stale(verdict.shown, "it is not there any more") from None
     except OSError as error:
         raise _failed("deleted", verdict.shown, error) from error
+
+
+def read_regular(path: Path | str, limit: int, *, follow: bool = True) -> bytes | None:
+    """The first `limit` + 1 bytes of a regular file; None when there is none. Never waits, as a pipe would make it.
+
+    Raises OSError when the file is there and cannot be read.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    try:
+        fd = os.open(path, flags)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return None
+    with open(fd, "rb") as file:
+        return file.read(limit + 1)
 
 
 def atomic_write_private(path: Path, data: bytes) -> None:

@@ -78,6 +78,7 @@ SHELL_TRUSTED_WORDS: Final = 64  # these three keep the judgement of a trusted t
 SHELL_TRUSTED_MARKS: Final = 256  # quotes and backslashes in it
 SHELL_TRUSTED_PATHS: Final = 1 * KB  # characters of all the files it names, each of which is looked at
 SHELL_TRUSTED_ENTRIES: Final = 500  # of a folder searched for secrets a wildcard would select
+GIT_HEAD: Final = 4 * KB  # of the file that names the branch; it holds one line
 GIT_CONFIG: Final = 256 * KB  # of a repository's config; a larger one counts as naming a helper
 PROGRESS_CHARS: Final = 2_000  # of new output looked at for a progress line
 SUMMARY_CHARS: Final = 8_000  # of the end of an output looked at for a test runner's summary

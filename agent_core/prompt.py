@@ -15,7 +15,10 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from agent_core import limits
+from agent_core.files import read_regular
 from agent_core.names import Mode
+from agent_core.safety.paths import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +76,18 @@ def look_around(workspace: Path, shell_notes: str = "") -> Environment:
 def git_branch(workspace: Path) -> str:
     """The checked-out branch, or "" outside a repository. Reads .git itself: no process, no repository config."""
     for folder in (workspace, *workspace.parents):
-        dot_git = folder / ".git"
         try:
-            if dot_git.is_file():  # a worktree or submodule points to its real directory
-                target = dot_git.read_text("utf-8", "replace")[:4096].partition("gitdir:")[2].strip()
-                dot_git = (folder / target) if target else dot_git
-            head = (dot_git / "HEAD").read_text("utf-8", "replace")[:4096].strip()
+            # A worktree or submodule has a file that points to its real directory.
+            target = _line(folder / ".git").partition("gitdir:")[2].strip()
+            head = _line(folder / target / "HEAD" if target else folder / ".git" / "HEAD")
         except OSError:
             continue
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:10]
+        if head:
+            return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:10]
     return ""
+
+
+def _line(file: Path) -> str:
+    """The first line of a small file, fit to show; "" when there is none. A cloned repository may hold anything."""
+    text = (read_regular(file, limits.GIT_HEAD) or b"").decode("utf-8", "replace")
+    return printable(text.partition("\n")[0].strip())[: limits.SUBJECT_CHARS]

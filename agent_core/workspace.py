@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from agent_core import limits
+from agent_core import files, limits
 from agent_core.cancel import CancelScope
 from agent_core.text import globs
 
@@ -70,13 +69,10 @@ def _pattern(line: str) -> tuple[bool, bool, str] | None:
 def _read_rules(path: str) -> tuple[_Rule, ...]:
     """The rules of an ignore file; none when it is missing, no regular file, or cannot be read."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = files.read_regular(path, limits.IGNORE_FILE, follow=False)
     except OSError:
         return ()
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ()
-        return _rules(file.read(limits.IGNORE_FILE).decode("utf-8", "surrogateescape").removeprefix("\ufeff"))
+    return _rules(data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")) if data else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any, Protocol, cast
 
 from agent_core import limits
 from agent_core.errors import ConfigError
+from agent_core.files import read_regular
 
 
 class Mark(Protocol):
@@ -53,23 +52,6 @@ class Entry:
     node: Node
     line: int
     """From 1."""
-
-
-def read_regular(path: Path, limit: int, *, follow: bool = True) -> bytes | None:
-    """The first `limit` + 1 bytes of a regular file; None when there is none. Never waits, as a pipe would make it.
-
-    Raises OSError when the file is there and cannot be read.
-    """
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
-    try:
-        fd = os.open(path, flags)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        return None
-    with open(fd, "rb") as file:
-        return file.read(limit + 1)
 
 
 def read_text(path: Path) -> str | None:
