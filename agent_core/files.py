@@ -137,8 +137,8 @@ def read_regular(path: Path | str, limit: int, *, follow: bool = True) -> bytes 
         return file.read(limit + 1)
 
 
-def atomic_write_private(path: Path, data: bytes) -> None:
-    """Write a file of our own home, readable by its owner only, in one step; folders are made as needed.
+def atomic_write(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Write a file of our own home in one step, by default readable by its owner only; folders are made as needed.
 
     A link at `path` is kept and what it leads to is replaced. Raises OSError.
     """
@@ -146,7 +146,7 @@ def atomic_write_private(path: Path, data: bytes) -> None:
     os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
     folder = os.open(os.path.dirname(target), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with _sibling(folder, data, 0o600) as temporary:
+        with _sibling(folder, data, mode) as temporary:
             os.rename(temporary, os.path.basename(target), src_dir_fd=folder, dst_dir_fd=folder)
         os.fsync(folder)
     finally:

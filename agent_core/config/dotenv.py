@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from agent_core.errors import ConfigError
-from agent_core.files import atomic_write_private
+from agent_core.files import atomic_write
 
 _LINE = re.compile(r"(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(.*)\Z", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
@@ -60,6 +60,6 @@ def set_variable(file: Path, name: str, value: str) -> None:
     try:
         text = file.read_text("utf-8") if file.exists() else ""
         kept = [line for line in text.splitlines() if not ((m := _LINE.match(line.strip())) and m[1] == name)]
-        atomic_write_private(file, "".join(f"{line}\n" for line in [*kept, f"{name}='{value}'"]).encode())
+        atomic_write(file, "".join(f"{line}\n" for line in [*kept, f"{name}='{value}'"]).encode())
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError("env_unwritable", f"{file} cannot be written: {error}. Set {name} yourself.") from error

@@ -7,8 +7,6 @@ exactly the old data with the one change, nothing is written.
 from __future__ import annotations
 
 import copy
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from agent_core.config import reading, schema
 from agent_core.config.load import check_setting
 from agent_core.config.reading import Node
 from agent_core.errors import ConfigError
+from agent_core.files import atomic_write
 
 
 def set_key(file: Path, key: str, value: Any) -> None:
@@ -211,18 +210,7 @@ def _cannot_edit(file: Path, node: Node | None, path: schema.Path) -> ConfigErro
 def _replace(file: Path, text: str) -> None:
     """Put `text` in the place of `file` in one step, keeping its mode."""
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
-        fd, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        try:
-            with open(fd, "wb") as out:
-                out.write(text.encode("utf-8"))
-                os.fchmod(fd, mode)
-                out.flush()
-                os.fsync(fd)
-            os.replace(temporary, file)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        atomic_write(file, text.encode("utf-8"), mode)
     except OSError as e:
         raise ConfigError("unwritable", f"{file} cannot be written: {e.strerror or e}.", file=str(file)) from e

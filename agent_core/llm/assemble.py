@@ -305,7 +305,7 @@ class ReplyBuilder:
         deltas += self._take_calls(delta)
         word = choice.get("finish_reason")
         if isinstance(word, str) and word.strip():
-            self._take_finish(word.strip().lower())
+            self._take_finish(word.strip().lower().replace("-", "_"))
         return deltas
 
     def _take_finish(self, word: str) -> None:

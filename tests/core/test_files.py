@@ -215,11 +215,11 @@ def test_delete_removes_the_file_or_the_link_itself(rules, outside):
 
 def test_a_private_file_is_replaced_whole_and_for_its_owner_only(tmp_path):
     path = tmp_path / "home/sub/config.yaml"
-    files.atomic_write_private(path, b"one")
+    files.atomic_write(path, b"one")
     real = tmp_path / "dotfiles.yaml"
     path.rename(real)
     path.symlink_to(real)
-    files.atomic_write_private(path, b"two")
+    files.atomic_write(path, b"two")
     assert path.is_symlink()
     assert real.read_bytes() == b"two"
     assert stat.S_IMODE(real.stat().st_mode) == 0o600

@@ -249,6 +249,7 @@ class TestTheEnd:
         [
             ("MAX_TOKENS", "length"),
             ("end_turn", "stop"),
+            ("content-filter", "content_filter"),
             ("Sensitive", "content_filter"),
             ("whatever", "stop"),
             ("tool_use", "stop"),
