@@ -44,10 +44,6 @@ class Places:
         return self.data_home / "state.db"
 
     @property
-    def grants_file(self) -> Path:
-        return self.data_home / "grants.json"
-
-    @property
     def history_file(self) -> Path:
         return self.data_home / "history"
 
@@ -58,10 +54,6 @@ class Places:
     @property
     def logs_dir(self) -> Path:
         return self.data_home / "logs"
-
-    @property
-    def spill_dir(self) -> Path:
-        return self.data_home / "spill"
 
 
 def find_places(cwd: Path, env: Mapping[str, str]) -> Places:

@@ -344,24 +344,6 @@ class Store:
             (text,) = c.execute("SELECT todos FROM sessions WHERE id = ?", (session_id,)).fetchone()
         return tuple(TodoItem(**item) for item in json.loads(text))
 
-    def set_meta(self, key: str, value: str | None) -> None:
-        """Keep `value` under `key` for the whole store; None forgets it."""
-
-        def work(c: sqlite3.Connection) -> None:
-            if value is None:
-                c.execute("DELETE FROM meta WHERE key = ?", (key,))
-            else:
-                c.execute(
-                    "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, messages.clean_surrogates(value))
-                )
-
-        self._db.write(work)
-
-    def get_meta(self, key: str) -> str | None:
-        with self._db.read() as c:
-            found = c.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if found is None else str(found[0])
-
     def _set(self, session_id: str, column: str, value: str) -> None:
         """Change one column of a session; `column` is a name from this file, never from outside."""
         self._db.write(

@@ -69,13 +69,8 @@ def test_the_homes_are_found(world):
     assert places.project_root == world.project
     assert places.workspace == world.cwd
     assert places.project_dir is None
-    assert {places.config_file.name, places.env_file.name, places.state_db.name, places.grants_file.name} == {
-        "config.yaml",
-        ".env",
-        "state.db",
-        "grants.json",
-    }
-    parts = (places.history_file, places.themes_dir, places.logs_dir, places.spill_dir, places.config_file)
+    assert (places.config_file.name, places.env_file.name, places.state_db.name) == ("config.yaml", ".env", "state.db")
+    parts = (places.history_file, places.themes_dir, places.logs_dir, places.config_file)
     assert all(path.parent == places.data_home for path in parts)
 
 

@@ -374,15 +374,6 @@ def test_usage_adds_up_by_model_and_unknown_is_not_zero(store):
     assert (store.get(session).prompt_tokens, store.get(session).completion_tokens) == (15, 1)
 
 
-def test_meta_values_are_kept_and_forgotten(store):
-    assert store.get_meta("draft") is None
-    store.set_meta("draft", "一半\ud800")
-    store.set_meta("draft", "一半的话\0")
-    assert store.get_meta("draft") == "一半的话\0"
-    store.set_meta("draft", None)
-    assert store.get_meta("draft") is None
-
-
 MISSING = {
     "get": lambda s: s.get("nope"),
     "append": lambda s: s.append("nope", user("x")),

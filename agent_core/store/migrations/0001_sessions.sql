@@ -53,8 +53,3 @@ CREATE TABLE model_usage (
     reasoning_tokens INTEGER,
     PRIMARY KEY (session_id, model)
 ) WITHOUT ROWID;
-
-CREATE TABLE meta (
-    key TEXT PRIMARY KEY,
-    value TEXT NOT NULL
-) WITHOUT ROWID;
