@@ -609,13 +609,13 @@ def test_a_transaction_that_fails_leaves_nothing(path):
     database = Database.open(path)
 
     def work(c: sqlite3.Connection) -> None:
-        c.execute("INSERT INTO meta VALUES ('a', 'b')")
+        c.execute("INSERT INTO sessions (id, workspace, created, updated) VALUES ('a', '/w', 0, 0)")
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         database.write(work)
     with database.read() as c:
-        assert c.execute("SELECT count(*) FROM meta").fetchone() == (0,)
+        assert c.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
     database.close()
     database.close()
     for use in (lambda: database.write(work), lambda: database.read().__enter__()):
