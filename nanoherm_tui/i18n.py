@@ -5,6 +5,7 @@ users can type (modes, tools, commands, keys, paths) is never translated and com
 
 Errors and notices of the core arrive with a code, parameters and their English text; `tell` translates them by code.
 Their English lives in the core alone, so only zh.yaml has the sections `errors` and `notices`.
+Short phrases without a code, a card's outcome say, are translated by `phrase`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ Language = Literal["en", "zh"]
 LANGUAGES: Final[tuple[Language, ...]] = ("en", "zh")
 
 _FIELD = re.compile(r"\{([a-z_]+)\}")
+_NUMBER = re.compile(r"\d[\d,]*\+?")
+_NOT_A_WORD = re.compile(r"[^a-z]+")
 
 _language: Language = "en"
 _texts: dict[Language, dict[str, str]] = {}
@@ -76,6 +79,23 @@ def tell(code: str, params: Mapping[str, Any], english: str) -> str:
     if text is None or any(name not in params for name in placeholders(text) - {"english"}):
         return english
     return _fill(text, {**params, "english": english})
+
+
+def phrase(section: str, english: str) -> str:
+    """A short phrase of the core in the chosen language; without a translation, its own English.
+
+    The phrase itself, its numbers taken out, names the translation: "lines 1-40 of 200" is `lines_n_n_of_n` in the
+    section of zh.yaml, which may use the numbers as {a}, {b}, {c}.
+    """
+    template = texts(_language).get(f"{section}.{phrase_key(english)}")
+    if template is None:
+        return english
+    return _fill(template, dict(zip("abcdef", _NUMBER.findall(english), strict=False)))
+
+
+def phrase_key(english: str) -> str:
+    """The name of a phrase's translation: its words and an n for each number, joined by underscores."""
+    return _NOT_A_WORD.sub("_", _NUMBER.sub(" n ", english).lower()).strip("_")
 
 
 def placeholders(text: str) -> frozenset[str]:

@@ -22,9 +22,7 @@ WHEEL_ROWS: Final = 3  # a notch of the mouse wheel
 WORD_DIFF_CHARS: Final = 240  # longer lines get no word marks: the comparison is quadratic
 WORD_DIFF_LINES: Final = 24  # removed or added lines in a row; in a larger rewrite few words are the same
 WORD_DIFF_WORK: Final = 1_000_000  # product of the characters to compare line with line; about 10 ms
-DIFF_ROWS: Final = (
-    3_000  # of a session's changes laid out in the dock; about 10 ms, and more than anybody pages through
-)
+DIFF_ROWS: Final = 3_000  # of a session's changes laid out in the dock at once: about 10 ms
 HIGHLIGHT_LINES: Final = 60  # coloured at once when first seen, so that no painting takes longer than a frame or two
 AGE_EVERY: Final = 30.0  # seconds between two looks at the ages in the session list
 

@@ -36,38 +36,56 @@ def _front(look: Look) -> Look:
     return Look(look.theme, no_color=look.no_color)
 
 
-def row(width: int, left: Sequence[Part], fill: Style, right: Sequence[Part] = ()) -> Strip:
-    """One row of exactly `width` cells: `left` is cut to make room for `right`, which goes when it does not fit."""
+def row(width: int, left: Sequence[Part], fill: Style, right: Sequence[Part] = (), *, gap: int = 2) -> Strip:
+    """One row of exactly `width` cells: `left` is cut with ⋯ to make room for `right`, which goes when it does not fit.
+
+    `gap` blanks at least stand between the two.
+    """
     right_width = sum(text.width(words) for words, _ in right)
     if right_width > width:
         right, right_width = (), 0
-    room = width - right_width - (2 if right_width else 0)
     segments: list[Segment] = []
+    room = max(0, width - right_width - (gap if right_width else 0))
+    whole = sum(text.width(words) for words, _ in left) <= room
     used = 0
-    for words, style in left:
-        shown = text.cut(words, max(0, room - used))
-        if shown:
-            segments.append(Segment(shown, style))
-            used += text.width(shown)
-        if shown != words:
+    for number, (words, style) in enumerate(left):
+        size = text.width(words)
+        ends = not whole and (used + size > room or (used + size == room and number < len(left) - 1))
+        if ends:
+            # Wider than the room by at least one blank, so that the cut shows even when it falls between two parts.
+            words = text.cut(words + " " * (room - used + 1 - size), room - used)
+            size = room - used
+        if words:
+            segments.append(Segment(words, style))
+            used += size
+        if ends:
             break
     if width > used + right_width:
         segments.append(Segment(" " * (width - used - right_width), fill))
-    segments += [Segment(words, style) for words, style in right]
+    segments += [Segment(words, style) for words, style in right if words]
     return Strip(segments, width)
 
 
-def hint(look: Look, keys: Iterable[tuple[str, str]], ground: str = "surface") -> list[Part]:
-    """Keys and what they do, for one row: the key bold, its meaning muted. A blank key is left out with its meaning."""
-    parts: list[Part] = []
-    for key, words in keys:
-        if not key:
-            continue
-        if parts:
-            parts.append(("   ", look.style("muted", ground)))
-        parts.append((key, look.style("text", ground, bold=True)))
-        parts.append((f" {words}", look.style("muted", ground)))
-    return parts
+def flow(width: int, items: Iterable[Sequence[Part]], fill: Style, *, indent: int = 0) -> list[Strip]:
+    """`items`, three blanks apart, in as many rows as they need; none is broken unless it is wider than a row."""
+    blank: Part = (" " * indent, fill)
+    rows: list[list[Part]] = []
+    used = width
+    for item in items:
+        cells = sum(text.width(words) for words, _ in item)
+        if not rows or used + 3 + cells > width:
+            rows.append([blank, *item])
+            used = indent + cells
+        else:
+            rows[-1] += [("   ", fill), *item]
+            used += 3 + cells
+    return [row(width, parts, fill) for parts in rows or [[]]]
+
+
+def hints(look: Look, keys: Iterable[tuple[str, str]], ground: str = "surface") -> list[list[Part]]:
+    """Keys and what they do: the key bold, its meaning muted. A blank key is left out with its meaning."""
+    bold, muted = look.style("text", ground, bold=True), look.style("muted", ground)
+    return [[(key, bold), (f" {words}", muted)] for key, words in keys if key]
 
 
 class Painted(Widget):

@@ -7,6 +7,8 @@ are Rich's, because they are what Textual lays out by.
 from __future__ import annotations
 
 import re
+import unicodedata
+from functools import lru_cache
 from typing import Final, Literal
 
 from rich.cells import cell_len, split_graphemes
@@ -38,6 +40,7 @@ _LOOSE_JOINERS = re.compile("(?:(?<=[\x00-\x7f])|^)[\u200d\ufe0f]+|\u200d+(?![^\
 _ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _PLAIN = re.compile(r"[ -~\n]*\Z")
+_ODD = re.compile(r"[^ -~\n]")
 _LONG: Final = 512  # characters; Rich remembers the widths of shorter texts, and walks longer ones
 
 # No row starts with the first, none ends with the second.
@@ -60,6 +63,36 @@ def clean(text: str, tab_size: int = TAB) -> str:
     if "\u200d" in text or "\ufe0f" in text:
         text = _LOOSE_JOINERS.sub("", text)
     return text.expandtabs(tab_size) if tab_size and "\t" in text else text
+
+
+def visible(text: str, *, tab_size: int = 0) -> str:
+    r"""`text` with every character that does not show itself written out: ESC as \x1b, a direction override as \u202e.
+
+    For what is approved: it has to be read as it is, and must not look like something else. Newlines stay; a tab
+    becomes blanks, or with `tab_size` 0 a \t.
+    """
+    if _PLAIN.match(text):
+        return text
+    if tab_size:
+        text = text.expandtabs(tab_size)
+    text = _LOOSE_JOINERS.sub(lambda found: "".join(map(_escape, found[0])), text)
+    return _ODD.sub(lambda found: _written_out(found[0]), text)
+
+
+@lru_cache(maxsize=4096)
+def _written_out(character: str) -> str:
+    if character == "\t":
+        return "\\t"
+    # Letters, marks, digits, punctuation and symbols show, and so does an accent on the letter before it; separators
+    # but the blank, controls and formats do not.
+    kind = unicodedata.category(character)[0]
+    shows = kind == "M" or (kind in "LNPS" and cell_len(character) > 0)
+    return character if shows else _escape(character)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def one_line(text: str) -> str:

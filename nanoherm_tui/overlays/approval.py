@@ -6,21 +6,16 @@ come or a draft is open, a letter answers only when it stands alone, and Enter a
 
 from __future__ import annotations
 
-import re
 import time
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Literal
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
-from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
@@ -30,13 +25,11 @@ from agent_core.ports import Question
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap, show
-from nanoherm_tui.panes.composer import Composer, ComposerBar, DraftArea
-from nanoherm_tui.strips import Painted, Part, look_of, row
-from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import clean, cut, one_line, take, wrap
-from nanoherm_tui.text import width as cell_width
+from nanoherm_tui.overlays.approval_parts import ApprovalHead, ApprovalKeys, ApprovalText
+from nanoherm_tui.overlays.question import time_left, title
+from nanoherm_tui.panes.composer import Composer
+from nanoherm_tui.panes.draft import DraftArea, DraftBar
 
-_LABEL: Final = 10  # cells of the column of labels
 _NARROW: Final = 60  # columns under which the answers are one word each
 _TICK: Final = 0.1  # seconds between two looks at the clocks
 _ANSWERS: Final[tuple[tuple[str, Decision], ...]] = (
@@ -73,131 +66,6 @@ class Arming:
         return draft_empty and self._clock() - self._quiet_since >= limits.APPROVAL_ARM
 
 
-# -- what is shown ------------------------------------------------------------------------------------------------
-
-
-_ODD = re.compile(r"[^ -~\n]")
-
-
-def visible(text: str) -> str:
-    r"""`text` with every character that does not show itself written out: ESC as \x1b, a direction override as \u202e.
-
-    Newlines stay. What is approved has to be read as it will be run.
-    """
-    return _ODD.sub(lambda found: _written_out(found[0]), text)
-
-
-@lru_cache(maxsize=4096)
-def _written_out(character: str) -> str:
-    if character == "\t":
-        return "\\t"
-    # Letters, marks, digits, punctuation, symbols show; separators but the blank, controls and formats do not.
-    if unicodedata.category(character)[0] in "LMNPS" and cell_width(character) > 0:
-        return character
-    if unicodedata.category(character)[0] == "M":  # an accent on the letter before it
-        return character
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def wrap_exact(line: str, cells: int) -> list[str]:
-    """One line as rows of at most `cells`, nothing left out; rows after the first hang up to 4 deeper."""
-    cells = max(cells, 4)
-    hang = min(4, cells // 4)
-    rows: list[str] = []
-    start = 0
-    while start < len(line) or not rows:
-        indent = " " * hang if rows else ""
-        room = cells - len(indent)
-        piece = take(line[start : start + 8 * room], room) or line[start : start + 1]
-        if start + len(piece) < len(line):
-            blank = max(piece.rfind(" "), piece.rfind(","))
-            if blank > len(piece) // 2:
-                piece = piece[: blank + 1]
-        rows.append(indent + piece)
-        start += len(piece)
-    return rows
-
-
-Kind = Literal["value", "muted", "choice", "file"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One row of the panel's text: a label (first rows only) and words."""
-
-    words: str
-    label: str = ""
-    kind: Kind = "value"
-    choice: int = -1
-    added: int = 0
-    removed: int = 0
-
-
-def _labelled(label: str, words: str, cells: int, *, exact: bool) -> list[_Row]:
-    lines = words.split("\n")
-    wrapped = [piece for line in lines for piece in (wrap_exact(line, cells) if exact else wrap(line, cells))]
-    return [_Row(piece, label if index == 0 else "") for index, piece in enumerate(wrapped)]
-
-
-def question_rows(question: Question, cells: int) -> list[_Row]:
-    """Everything a person has to know to answer, wrapped to `cells` (labels included) and never cut."""
-    room = max(4, cells - _LABEL)
-    rows: list[_Row] = []
-    if question.command:
-        rows += _labelled(t("approval.command"), visible(question.command), room, exact=True)
-    if question.cwd:
-        rows += _labelled(t("approval.cwd"), visible(question.cwd), room, exact=True)
-    for diff in question.diffs:
-        label = {"create": t("approval.create"), "edit": t("approval.change"), "delete": t("approval.delete")}
-        figures = 4 + len(str(diff.added)) + len(str(diff.removed))
-        pieces = wrap_exact(visible(diff.path).replace("\n", "\\n"), max(4, room - figures))
-        rows += [_Row(piece, label[diff.change] if n == 0 else "") for n, piece in enumerate(pieces[:-1])]
-        rows.append(
-            _Row(
-                pieces[-1],
-                label[diff.change] if len(pieces) == 1 else "",
-                "file",
-                added=diff.added,
-                removed=diff.removed,
-            )
-        )
-    if question.text:
-        rows += [_Row(piece) for line in clean(question.text).split("\n") for piece in wrap(line, cells)]
-    for index, choice in enumerate(question.choices):
-        pieces = wrap(one_line(choice), max(4, cells - 5))
-        rows += [_Row(p, str(index + 1) if n == 0 else "", "choice", index) for n, p in enumerate(pieces)]
-    if question.rule:
-        rows += _labelled(t("approval.rule"), clean(question.rule), room, exact=False)
-    if question.grant and "session" in question.decisions:
-        rows += [
-            _Row(r.words, r.label, "muted")
-            for r in _labelled(t("approval.grant"), clean(question.grant), room, exact=False)
-        ]
-    return rows
-
-
-def title(question: Question) -> str:
-    """The panel's heading, one line."""
-    if question.kind == "command" and question.command:
-        return t("approval.run_command")
-    if question.kind == "ask_user":
-        return t("approval.ask_user")
-    if question.kind == "plan":
-        return t("approval.plan")
-    if question.kind == "edit" and question.diffs:
-        if len(question.diffs) > 1:
-            return t("approval.edit_many", n=len(question.diffs))
-        return t("approval.edit_one", path=visible(question.diffs[0].path).replace("\n", "\\n"))
-    return visible(question.title).replace("\n", "\\n")
-
-
-def time_left(deadline: float, now: float) -> str:
-    """Minutes and seconds until `deadline` (both in seconds since the epoch), never negative."""
-    left = max(0, int(deadline - now + 0.999))
-    return f"{left // 60}:{left % 60:02d}"
-
-
 # -- the panel ----------------------------------------------------------------------------------------------------
 
 
@@ -205,150 +73,6 @@ def time_left(deadline: float, now: float) -> str:
 class _Waiting:
     question: Question
     deadline: float
-    source: str
-
-
-class ApprovalHead(Painted):
-    """The heading, how many wait, and the time left."""
-
-    words = ""
-    right = ""
-
-    def paint(self, width: int) -> list[Strip]:
-        look = look_of(self)
-        left: list[Part] = [
-            (sym("asks"), look.mark("warn", "surface", bold=True)),
-            (f" {self.words}", look.style("text", "surface", bold=True)),
-        ]
-        return [row(width, left, look.style("text", "surface"), [(self.right, look.style("muted", "surface"))])]
-
-
-class ApprovalText(Painted, can_focus=False):
-    """What is asked. Longer than its room, it scrolls; nothing is left out."""
-
-    def __init__(self) -> None:
-        super().__init__(id="approval-text")
-        self._question: Question | None = None
-        self._rows: list[_Row] = []
-        self._for: tuple[str, int] = ("", 0)
-        self._top = 0
-        self.marked = -1
-        """The choice that Enter would send, counted from 0; -1 is none."""
-
-    def show(self, question: Question | None) -> None:
-        self._question, self._top, self.marked = question, 0, -1
-        self._for = ("", 0)
-        self.refresh(layout=True)
-
-    def _all(self, width: int) -> list[_Row]:
-        question = self._question
-        if question is None:
-            return []
-        if self._for != (question.id, width):
-            self._rows = question_rows(question, width)
-            self._for = (question.id, width)
-        return self._rows
-
-    def _room(self) -> int:
-        height = self.app.size.height
-        return max(2, height // limits.APPROVAL_SHARE - (3 if height < limits.SHORT else 6))
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return min(self._room(), len(self._all(width)))
-
-    @property
-    def hidden_below(self) -> int:
-        """Rows that are not in view yet."""
-        return max(0, len(self._rows) - self._top - self.size.height)
-
-    def scroll_rows(self, step: int) -> None:
-        """Move the text by `step` rows, within its ends."""
-        most = max(0, len(self._rows) - self.size.height)
-        self._top = max(0, min(self._top + step, most))
-        self.refresh()
-
-    def mark(self, choice: int) -> None:
-        if choice != self.marked:
-            self.marked = choice
-            self.refresh()
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        event.stop()
-        self.scroll_rows(3)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        event.stop()
-        self.scroll_rows(-3)
-
-    def paint(self, width: int) -> list[Strip]:
-        rows = self._all(width)
-        self._top = max(0, min(self._top, len(rows) - self.size.height))
-        return [self._strip(r, width) for r in rows[self._top : self._top + self.size.height]]
-
-    def _strip(self, item: _Row, width: int) -> Strip:
-        look = look_of(self)
-        marked = item.kind == "choice" and item.choice == self.marked
-        ground = "selection" if marked else "surface"
-        fill, muted = look.style("text", ground), look.style("muted", ground)
-        if item.kind == "choice":
-            words = look.style("seltext" if marked else "text", ground, bold=marked)
-            number = look.style("seltext" if marked else "text", ground, bold=True)
-            return row(width, [(f"  {item.label:<3}", number), (item.words, words)], fill)
-        left: list[Part] = []
-        if item.label or not self._spans_whole(item):
-            left.append((cut(item.label, _LABEL - 1).ljust(_LABEL - _wide(item.label)), muted))
-        left.append((item.words, muted if item.kind == "muted" else fill))
-        if item.kind == "file":
-            left.append((f"  +{item.added}", look.mark("ok", ground)))
-            left.append((f" {sym('removed')}{item.removed}", look.mark("fail", ground)))
-        return row(width, left, fill)
-
-    def _spans_whole(self, item: _Row) -> bool:
-        """The plan's or the question's own words stand at the left edge, without a label column."""
-        return self._question is not None and bool(self._question.text) and not self._question.command
-
-
-def _wide(label: str) -> int:
-    """How many cells more than characters a label takes (wide characters)."""
-    return cell_width(label) - len(label)
-
-
-class ApprovalKeys(Painted):
-    """The keys that answer: in accent once they would, muted before."""
-
-    keys: tuple[tuple[str, str], ...] = ()
-    armed = False
-    note = ""
-    """Why they do not answer yet."""
-    warning = ""
-    """How much is not in view."""
-
-    def paint(self, width: int) -> list[Strip]:
-        look = look_of(self)
-        muted = look.style("muted", "surface")
-        fill = look.style("text", "surface")
-        key_style = look.style("accent", "surface", bold=True) if self.armed else muted
-        items: list[list[Part]] = [
-            [(key, key_style), (f" {words}", fill if self.armed else muted)] for key, words in self.keys if key
-        ]
-        if self.warning:
-            items.append([(self.warning, look.style("warn", "surface"))])
-        # The note keeps its place when it is gone: nothing moves while somebody reaches for a key.
-        items.append([(self.note or " " * cell_width(t("approval.pause")), muted)])
-        indent = 2 if width > 40 else 0
-        rows: list[list[Part]] = [[]]
-        used = indent
-        for item in items:
-            cells = sum(cell_width(words) for words, _ in item)
-            if rows[-1] and used + 3 + cells > width:
-                rows.append([])
-                used = indent
-            if rows[-1]:
-                rows[-1].append(("   ", fill))
-                used += 3
-            rows[-1] += item
-            used += cells
-        return [row(width, [(" " * indent, fill), *parts], fill) for parts in rows]
 
 
 def _choice_number(words: str, question: Question) -> int:
@@ -406,7 +130,7 @@ class ApprovalPanel(Widget, can_focus=True):
         self._clock: Timer | None = None
         self._screen_height = 0
         self._use: FieldUse = ""
-        self._bar = ComposerBar()
+        self._bar = DraftBar()
         self._bar.role, self._bar.lit = "warn", True
         self._head, self._text, self._keys = ApprovalHead(), ApprovalText(), ApprovalKeys()
         self._field = _Field(self)
@@ -432,6 +156,7 @@ class ApprovalPanel(Widget, can_focus=True):
             self._screen_height = screen.size.height
             self.set_class(screen.size.height < limits.SHORT, "-short")
             self._text.refresh(layout=True)
+            self._keys.refresh(layout=True)
 
     # -- what the app calls ------------------------------------------------------------------------------------------
 
@@ -440,11 +165,11 @@ class ApprovalPanel(Widget, can_focus=True):
         self._composer = composer
         composer.key_filter = self.take_key
 
-    def ask(self, question: Question, deadline: float, source: str = "") -> None:
-        """Add a question; `deadline` is in seconds since the epoch, `source` names another session it comes from."""
+    def ask(self, question: Question, deadline: float) -> None:
+        """Add a question; `deadline` is in seconds since the epoch."""
         if any(w.question.id == question.id for w in self._waiting):
             return
-        self._waiting.append(_Waiting(question, deadline, source))
+        self._waiting.append(_Waiting(question, deadline))
         if len(self._waiting) == 1:
             self._show()
         else:
@@ -534,7 +259,7 @@ class ApprovalPanel(Widget, can_focus=True):
         first = self._waiting[0]
         count = t("approval.count", n=1, total=len(self._waiting)) if len(self._waiting) > 1 else ""
         left = t("approval.left", time=time_left(first.deadline, time.time()))
-        words = title(first.question) + (f"   {one_line(first.source)}" if first.source else "")
+        words = title(first.question)
         right = "   ".join(filter(None, (count, left)))
         if (words, right) != (self._head.words, self._head.right):
             self._head.words, self._head.right = words, right

@@ -9,7 +9,7 @@ from textual.strip import Strip
 
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import Overlay
-from nanoherm_tui.strips import Painted, hint, look_of, row
+from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.text import clean, wrap
 
 
@@ -24,8 +24,8 @@ class ConfirmText(Painted):
         bold = look.style("text", "surface", bold=True)
         rows = [row(width, [(line, bold)], fill) for line in wrap(clean(self._title), width)]
         rows += [row(width, [(line, fill)], fill) for line in wrap(clean(self._text), width) if self._text]
-        keys = hint(look, [("y", self._yes), ("n", t("confirm.keep"))])
-        return [*rows, row(width, [], fill), row(width, keys, fill)]
+        keys = hints(look, [("y", self._yes), ("n", t("confirm.keep"))])
+        return [*rows, row(width, [], fill), *flow(width, keys, fill)]
 
 
 class ConfirmScreen(Overlay[bool]):

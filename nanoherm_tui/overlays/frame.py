@@ -9,7 +9,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from nanoherm_tui.panes.composer import DraftArea, editing_keys
+from nanoherm_tui.panes.draft import DraftArea, editing_keys
 from nanoherm_tui.strips import Painted
 
 CssPath = str | PurePath | list[str | PurePath] | None

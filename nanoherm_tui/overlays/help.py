@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -16,16 +16,17 @@ from nanoherm_tui.actions import ACTIONS, CONTEXTS, SLASH_ACTIONS, Action
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.overlays.frame import CssPath, Overlay
-from nanoherm_tui.strips import Painted, Part, hint, look_of, row
-from nanoherm_tui.text import width
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.text import width, wrap
 
 _TWO_COLUMNS: Final = 70  # cells of text below which one column is more readable
 _KEYS: Final = 16  # cells of the column of keys
+_GAP: Final = 2  # blanks between two columns
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A heading (`keys` empty, `heading` true), a blank row, or keys with what they do."""
+    """A heading (`heading` true), a blank row, keys with what they do, or (`keys` empty) the rest of such words."""
 
     keys: str = ""
     words: str = ""
@@ -48,13 +49,23 @@ def sections(keymap: Keymap, focused: str, query: str = "") -> list[list[Line]]:
     for context in order:
         actions = [a for a in ACTIONS if a.context == context and keymap.keys(a.id)]
         name = names[context] + (f"  {t('help.focused')}" if context == focused else "")
-        lines = [Line(_few(show(key) for key in keymap.keys(a.id)), t(a.title)) for a in actions]
+        lines = [Line(_few(show(key) for key in keymap.keys(a.id)), _small(t(a.title))) for a in actions]
         found.append([Line(words=name, heading=True), *lines])
     found.append([Line(words=t("help.commands"), heading=True), *(_command(a) for a in SLASH_ACTIONS)])
     if query:
         low = query.lower()
         found = [[s[0], *(line for line in s[1:] if low in f"{line.keys} {line.words}".lower())] for s in found]
     return [section for section in found if len(section) > 1]
+
+
+def _wrapped(lines: Iterable[Line], cells: int) -> Iterator[Line]:
+    """`lines` with their words wrapped to `cells`."""
+    for line in lines:
+        if line.heading:
+            yield line
+            continue
+        for number, words in enumerate(wrap(line.words, max(8, cells - _KEYS))):
+            yield Line("" if number else line.keys, words)
 
 
 def _few(keys: Iterable[str]) -> str:
@@ -72,8 +83,13 @@ def _command(action: Action) -> Line:
     """A slash command; an argument too long for the column of keys goes behind the words."""
     name = f"/{action.slash}"
     if action.argument and width(f"{name} {action.argument}") <= _KEYS - 2:
-        return Line(f"{name} {action.argument}", t(action.title))
-    return Line(name, f"{t(action.title)}  {action.argument}".rstrip())
+        return Line(f"{name} {action.argument}", _small(t(action.title)))
+    return Line(name, f"{_small(t(action.title))}  {action.argument}".rstrip())
+
+
+def _small(title: str) -> str:
+    """A title as one of a list of remarks."""
+    return title[:1].lower() + title[1:]
 
 
 class HelpText(Painted):
@@ -101,7 +117,8 @@ class HelpText(Painted):
 
     def _columns(self, width: int) -> list[list[Line]]:
         """Sections below each other, or in two columns of about the same height, in reading order."""
-        blocks = [[*section, Line()] for section in self._sections]
+        cells = width if width < _TWO_COLUMNS else (width - _GAP) // 2
+        blocks = [[*_wrapped(section, cells), Line()] for section in self._sections]
         if width < _TWO_COLUMNS:
             return [[line for block in blocks for line in block]]
         half = sum(map(len, blocks)) / 2
@@ -120,13 +137,12 @@ class HelpText(Painted):
         if not self._sections:
             look = look_of(self)
             return [row(width, [(t("help.nothing"), look.style("muted", "surface"))], look.style("text", "surface"))]
-        gap = 2
-        cells = (width - gap * (len(columns) - 1)) // len(columns)
+        cells = (width - _GAP * (len(columns) - 1)) // len(columns)
         rows = []
         for n in range(self._top, min(self._count, self._top + self.size.height)):
             strips = [self._strip(column[n] if n < len(column) else Line(), cells) for column in columns]
             fill = look_of(self).style("text", "surface")
-            rows.append(Strip.join([strips[0], *(s for strip in strips[1:] for s in (row(gap, [], fill), strip))]))
+            rows.append(Strip.join([strips[0], *(s for strip in strips[1:] for s in (row(_GAP, [], fill), strip))]))
         return [strip.adjust_cell_length(width, look_of(self).style("text", "surface")) for strip in rows]
 
     def _strip(self, line: Line, cells: int) -> Strip:
@@ -134,11 +150,8 @@ class HelpText(Painted):
         fill = look.style("text", "surface")
         if line.heading:
             return row(cells, [(line.words, look.style("text", "surface", bold=True))], fill)
-        parts: list[Part] = []
-        if line.keys:
-            pad = " " * max(2, _KEYS - width(line.keys))
-            parts = [(line.keys + pad, look.style("accent", "surface")), (line.words, fill)]
-        return row(cells, parts, fill)
+        pad = " " * max(2, _KEYS - width(line.keys))
+        return row(cells, [(line.keys + pad, look.style("accent", "surface")), (line.words, fill)], fill)
 
 
 class HelpHead(Painted):
@@ -160,8 +173,8 @@ class HelpFoot(Painted):
         look = look_of(self)
         muted = look.style("muted", "surface")
         keys = [("Esc", t("help.close")), (show("pagedown") if self.more else "", t("help.more"))]
-        parts = [(t("help.filter"), muted), ("   ", muted), *hint(look, keys)]
-        return [row(width, [*parts, ("   ", muted), (t("help.change"), muted)], look.style("text", "surface"))]
+        items = [[(t("help.filter"), muted)], *hints(look, keys), [(t("help.change"), muted)]]
+        return flow(width, items, look.style("text", "surface"))
 
 
 class HelpScreen(Overlay[None]):

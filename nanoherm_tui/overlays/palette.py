@@ -20,8 +20,8 @@ from nanoherm_tui.actions import ACTIONS
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
-from nanoherm_tui.panes.composer import ComposerPrompt
-from nanoherm_tui.strips import Painted, Part, hint, look_of, row
+from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line, width
 
@@ -291,8 +291,8 @@ class PaletteCount(Painted):
 class PaletteFoot(Painted):
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
-        keys = hint(look, [("Enter", t("palette.run")), ("Esc", t("palette.close"))])
-        return [row(width, [("  ", look.style("text", "surface")), *keys], look.style("text", "surface"))]
+        keys = hints(look, [("Enter", t("palette.run")), ("Esc", t("palette.close"))])
+        return flow(width, keys, look.style("text", "surface"), indent=2)
 
 
 class PaletteScreen(Overlay[str | None]):
@@ -336,7 +336,7 @@ class PaletteScreen(Overlay[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
             with Horizontal(id="palette-line"):
-                prompt = ComposerPrompt()
+                prompt = DraftPrompt()
                 prompt.lit = True
                 yield prompt
                 yield self._field

@@ -20,7 +20,7 @@ from textual.widget import Widget
 
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
-from nanoherm_tui.strips import Painted, Part, hint, look_of, row
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, one_line, wrap
 
@@ -263,7 +263,7 @@ class SetupNote(Painted):
         if self._part == "note":
             return [row(width, [(line, muted)], fill) for line in wrap(t("setup.stored"), width)]
         keys = [("Tab", t("setup.next")), ("Enter", t("setup.press")), ("Esc", t("setup.close"))]
-        return [row(width, hint(look, keys), fill)]
+        return flow(width, hints(look, keys), fill)
 
 
 class SetupScreen(Overlay[None]):

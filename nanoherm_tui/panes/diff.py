@@ -19,7 +19,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import clean, cut_path, width, wrap_code_spans
+from nanoherm_tui.text import cut_path, visible, width, wrap_code_spans
 from nanoherm_tui.transcript.highlight import PLAIN, Ink, highlight
 
 NUMBER = 4  # columns of a line number, more for longer files
@@ -86,25 +86,6 @@ def plain_diff(diffs: Sequence[FileDiff]) -> str:
             parts.append(f"@@ -{hunk.old_start},{old} +{hunk.new_start},{new} @@")
             parts += [signs[line.kind] + line.text for line in hunk.lines]
     return "\n".join(parts) + "\n" if parts else ""
-
-
-def visible(line: str) -> str:
-    """One line of a file for the eye: tabs as blanks, and whatever a terminal would obey or hide spelled out.
-
-    A change must not look like another one because of an escape sequence or a bidirectional control in it.
-    """
-    if clean(line) == line:
-        return line
-    out: list[str] = []
-    for char in line:
-        if char == "\t":
-            out.append(" " * (_TAB - width("".join(out)) % _TAB))
-        elif clean(char) == char:
-            out.append(char)
-        else:
-            code = ord(char)
-            out.append(f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")
-    return "".join(out)
 
 
 class Piece(NamedTuple):
@@ -236,7 +217,7 @@ class _HunkRows:
 
     def __init__(self, hunk: Hunk, path: str, digits: int, cells: int, wrap: bool) -> None:
         self._lines = hunk.lines
-        self._texts = [visible(line.text) for line in hunk.lines]
+        self._texts = [visible(line.text, tab_size=_TAB) for line in hunk.lines]
         self._path = path
         self._digits = digits
         self._cells = max(cells - digits - 3, 2)  # beside number, sign and the blanks around it

@@ -43,11 +43,6 @@ class Dock(RowsView):
             super().__init__()
             self.text = text
 
-    class TabChanged(Message):
-        def __init__(self, tab: Tab) -> None:
-            super().__init__()
-            self.tab = tab
-
     def __init__(self, id: str | None = "dock") -> None:
         super().__init__(id=id)
         self.tab: Tab = "result"
@@ -101,7 +96,6 @@ class Dock(RowsView):
         self._tops[self.tab] = self.top
         self.tab, self.top = tab, self._tops.get(tab, 0)
         self.stale()
-        self.post_message(self.TabChanged(tab))
 
     def _changed(self, tab: Tab) -> None:
         self._tops.pop(tab, None)

@@ -19,10 +19,10 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from nanoherm_tui import limits
+from nanoherm_tui import limits, strips
 from nanoherm_tui.strips import look_of
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut, take, width
+from nanoherm_tui.text import width
 from nanoherm_tui.themes import Look
 
 LEFT = 2  # columns before the content
@@ -47,7 +47,7 @@ Spans = tuple[Span, ...]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: `left` gives way to `right`, which is never cut. A row with a `key` can be the cursor's."""
+    """One row: `left` gives way to `right`. A row with a `key` can be the cursor's."""
 
     left: Spans | Callable[[], Spans] = ()
     """May be a function, called when the row is first seen: for what is dear to work out."""
@@ -66,29 +66,6 @@ class Row:
 
 
 BLANK = Row()
-
-
-def fit_spans(spans: Spans, cells: int) -> list[Span]:
-    """`spans` cut with ⋯ to at most `cells`."""
-    if sum(width(s.text) for s in spans) <= cells:
-        return list(spans)
-    out: list[Span] = []
-    room = cells
-    for index, span in enumerate(spans):
-        size = width(span.text)
-        last = index == len(spans) - 1
-        if size > room or (size == room and not last):
-            # Wider than the room by at least one blank, so that the cut is marked even when the next span is lost.
-            text = cut(span.text + " " * (room + 1 - size), room)
-            out.append(_with_text(span, text))
-            break
-        out.append(span)
-        room -= size
-    return [s for s in out if s.text]
-
-
-def _with_text(span: Span, text: str) -> Span:
-    return Span(text, span.fg, span.bg, span.bold, span.italic, span.underline, span.mark)
 
 
 def plain(spans: Spans) -> str:
@@ -110,23 +87,12 @@ def row_of(rows: Sequence[Row], line: int) -> int:
     return 0
 
 
-def paint_row(row: Row, cells: int, look: Look, *, selected: bool = False) -> list[Segment]:
-    """The content of `row` as segments of exactly `cells`."""
+def paint_row(row: Row, cells: int, look: Look, *, selected: bool = False) -> Strip:
+    """The content of `row`, exactly `cells` wide."""
     bg = "selection" if selected else row.bg
     left = row.left() if callable(row.left) else row.left
-    right = row.right
-    taken = sum(width(s.text) for s in right)
-    if taken > cells:
-        right = (_with_text(right[0], take(plain(right), cells)),)
-        taken = width(right[0].text)
-    room = cells - taken - (1 if taken else 0)
-    shown = fit_spans(left, max(room, 0)) if left else []
-    gap = cells - taken - sum(width(s.text) for s in shown)
-    segments = [Segment(s.text, span_style(s, bg, look, selected)) for s in shown]
-    if gap > 0:
-        segments.append(Segment(" " * gap, look.style("text", bg)))
-    segments += [Segment(s.text, span_style(s, bg, look, selected)) for s in right]
-    return segments
+    parts, right = ([(s.text, span_style(s, bg, look, selected)) for s in spans] for spans in (left, row.right))
+    return strips.row(cells, parts, look.style("text", bg), right, gap=1)
 
 
 def span_style(span: Span, row_bg: str, look: Look, selected: bool = False) -> Style:
@@ -298,14 +264,14 @@ class RowsView(Widget, can_focus=True):
         selected = index == self.cursor
         content = self._painted.get(index)
         if selected or content is None:
-            content = Strip(paint_row(self._body[index], self.cells, look_of(self), selected=selected), self.cells)
+            content = paint_row(self._body[index], self.cells, look_of(self), selected=selected)
             if not selected:
                 if len(self._painted) >= limits.PAINTED_ROWS:
                     self._painted.clear()
                 self._painted[index] = content
-        return self._edged(list(content), y, selected=selected)
+        return self._edged(content, y, selected=selected)
 
-    def _edged(self, content: list[Segment], y: int, *, selected: bool = False) -> Strip:
+    def _edged(self, content: Strip, y: int, *, selected: bool = False) -> Strip:
         """A row's content between the pane's edge columns."""
         look, size = look_of(self), self.size.width
         if size < LEFT + RIGHT:

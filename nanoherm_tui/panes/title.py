@@ -13,7 +13,7 @@ from nanoherm_tui.strips import Painted, look_of
 from nanoherm_tui.text import cut_path, one_line, width
 
 LEFT = 4  # the transcript's text column
-RIGHT = 2
+RIGHT = 3  # as far as the transcript's text goes
 GAP = 2
 
 
@@ -27,13 +27,15 @@ def shorten_home(path: str, home: str) -> str:
 
 
 def title_row(title: str, workspace: str, branch: str, cells: int) -> Row:
-    """What fits: the branch goes first, then the workspace is cut in its middle and dropped, then the title is cut."""
-    need = min(width(title), max(cells // 2, 8))
-    room = cells - need - GAP
+    """What fits: the branch goes first, then the workspace is cut in its middle and dropped, then the title is cut.
+
+    A title too long for its row leaves the workspace a third of it.
+    """
+    room = max(cells - width(title) - GAP, cells // 3)
     right: list[Span] = []
     if workspace and room >= min(width(workspace), 12):
         with_branch = width(workspace) + GAP + width(branch)
-        right.append(Span(cut_path(workspace, room), "muted"))
+        right += [Span(" " * (GAP - 1)), Span(cut_path(workspace, room), "muted")]
         if branch and with_branch <= room:
             right.append(Span(" " * GAP + branch, "muted"))
     return Row((Span(title, bold=True),), tuple(right), bg="ground")

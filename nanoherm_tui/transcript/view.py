@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, cast
+from typing import ClassVar, cast
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -26,8 +26,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from agent_core.events import Event, ReasoningDelta, TextDelta
-from nanoherm_tui import compat
+from nanoherm_tui import compat, limits
 from nanoherm_tui.i18n import t
+from nanoherm_tui.strips import look_of
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.themes import Look
 from nanoherm_tui.transcript.blocks import Block
@@ -37,12 +38,6 @@ from nanoherm_tui.transcript.find_bar import FindBar
 from nanoherm_tui.transcript.layout import Layout, Line
 from nanoherm_tui.transcript.model import Entry, TranscriptModel
 from nanoherm_tui.transcript.render import RIGHT_MARGIN, TEXT_AT, Moment, Row
-
-WHEEL_ROWS = 3
-
-
-class _HasLook(Protocol):
-    look: Look
 
 
 @dataclass(slots=True)
@@ -105,13 +100,6 @@ class TranscriptView(ScrollView, can_focus=True):
         Binding("N,shift+n", "find_next(-1)", show=False, id="transcript.find_previous"),
         Binding("escape", "close_find", show=False, id="transcript.close_find"),
     ]
-
-    class Selected(Message):
-        """The cursor is on another block; `block_id` is a tool call's id on a card, else a message's."""
-
-        def __init__(self, block_id: str) -> None:
-            super().__init__()
-            self.block_id = block_id
 
     class OpenRequested(Message):
         """A tool card's result is wanted in the dock."""
@@ -245,7 +233,7 @@ class TranscriptView(ScrollView, can_focus=True):
 
     @property
     def _look(self) -> Look:
-        return cast("_HasLook", self.app).look
+        return look_of(self)
 
     @property
     def _width(self) -> int:
@@ -415,17 +403,13 @@ class TranscriptView(ScrollView, can_focus=True):
     def action_move(self, step: int) -> None:
         """Select the next block, or with -1 the one before."""
         if self._layout() is not None and self._page is not None:
-            before = self._page.cursor.at
             self._page.cursor.move(step)
-            self._moved(before)
+            self._moved()
 
-    def _moved(self, before: tuple[Entry, int] | None) -> None:
-        """The cursor may have left `before`: repaint, and tell where it is now."""
+    def _moved(self) -> None:
+        """The cursor may be elsewhere."""
         self._held = False
         self._sync(everything=True)
-        now = self._page.cursor.at if self._page is not None else None
-        if now is not None and now != before:
-            self.post_message(self.Selected(now[0].id))
 
     def action_scroll_rows(self, rows: int) -> None:
         layout = self._layout()
@@ -489,12 +473,12 @@ class TranscriptView(ScrollView, can_focus=True):
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
         event.prevent_default()
-        self.action_scroll_rows(WHEEL_ROWS)
+        self.action_scroll_rows(limits.WHEEL_ROWS)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
         event.prevent_default()
-        self.action_scroll_rows(-WHEEL_ROWS)
+        self.action_scroll_rows(-limits.WHEEL_ROWS)
 
     # -- find -----------------------------------------------------------------------------------------------------
 
@@ -521,11 +505,10 @@ class TranscriptView(ScrollView, can_focus=True):
         self._release()
         self._sync(everything=True)
         if found and self._page is not None:
-            before = self._page.cursor.at
             line = next((line for line in self.lines if self._page.find.is_at(line)), None)
             if line is not None:
                 self._page.cursor.select(line)
-                self._moved(before)
+                self._moved()
         return found
 
     def _leave_bar(self, keep: bool) -> None:
@@ -590,14 +573,13 @@ class TranscriptView(ScrollView, can_focus=True):
         if not 0 <= event.y < len(layout.lines):
             return
         line = layout.lines[event.y]
-        before = self._page.cursor.at
         self._page.cursor.select(line)
         is_head = bool(line.row.indent == TEXT_AT and line.row.text) and line.place.block == 0
         if line.entry.kind == "card" and is_head:
             self.post_message(self.OpenRequested(line.entry.id))
         elif line.entry.kind == "thought" and is_head:
             self._toggle(line.entry)
-        self._moved(before)
+        self._moved()
 
 
 def _differ(shown: Row, row: Row) -> bool:

@@ -13,7 +13,8 @@ from agent_core.ports import Question
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import set_language
 from nanoherm_tui.keymap import load_keymap
-from nanoherm_tui.overlays.approval import Arming, question_rows, time_left, visible, wrap_exact
+from nanoherm_tui.overlays.approval import Arming
+from nanoherm_tui.overlays.question import LABEL, question_rows, time_left
 from tests.tui.composer_app import ComposerApp, command_question
 from tests.tui.test_composer import rows, type_keys
 
@@ -431,10 +432,10 @@ async def test_everything_about_a_command_is_shown():
         assert "pause typing to answer" in shown
         keys = app.panel.query_one("ApprovalKeys")
         muted = app.look.style("muted", "surface")
-        assert {s.style for s in keys.render_line(0) if s.text == "y"} == {muted}
+        assert {s.style for s in keys.render_line(1) if s.text == "y"} == {muted}
         await armed(pilot)
         assert "pause typing" not in text_of(app)
-        assert {s.style for s in keys.render_line(0) if s.text == "y"} == {
+        assert {s.style for s in keys.render_line(1) if s.text == "y"} == {
             app.look.style("accent", "surface", bold=True)
         }
 
@@ -462,30 +463,14 @@ async def test_files_are_shown_with_what_changes():
         assert "e edit first" not in shown
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain 中文 é 👩‍💻 e\u0301", "plain 中文 é 👩\\u200d💻 e\u0301"),
-        ("a\x1b[2Jb\x07\x00\rc\x9b", "a\\x1b[2Jb\\x07\\x00\\x0dc\\x9b"),
-        ("rm \u202egpj.exe\u2066 \u200b\ufeff", "rm \\u202egpj.exe\\u2066 \\u200b\\ufeff"),
-        ("tab\there\u00a0nbsp\u2028line", "tab\\there\\xa0nbsp\\u2028line"),
-        ("\U000e0041tag \ud83d half", "\\U000e0041tag \\ud83d half"),
-        ("two\nlines", "two\nlines"),
-    ],
-)
-def test_what_does_not_show_itself_is_written_out(text, shown):
-    assert visible(text) == shown
-
-
 @pytest.mark.parametrize("cells", [4, 11, 40, 80])
 @pytest.mark.parametrize(
-    "line", ["", "x" * 500, "echo 你好，世界 " * 30, "a --long=option,with,commas " * 20, "  indented"]
+    "line", ["x" * 500, "echo 你好，世界 " * 30, "a --long=option,with,commas " * 20, "  indented"]
 )
 def test_a_wrapped_command_leaves_nothing_out(line, cells):
-    wrapped = wrap_exact(line, cells)
-    assert all(cell_len(r) <= max(cells, 4) for r in wrapped)
-    hang = min(4, max(cells, 4) // 4)
-    assert wrapped[0] + "".join(r[hang:] for r in wrapped[1:]) == line
+    shown = [r for r in question_rows(Question("command", "Run", command=line), cells + LABEL) if r.kind == "value"]
+    assert all(cell_len(r.words) <= cells for r in shown)
+    assert "".join(r.words for r in shown).replace(" ", "") == line.replace(" ", "")
 
 
 async def test_a_long_command_scrolls_to_its_end_and_says_that_there_is_more():
@@ -535,14 +520,6 @@ async def test_on_a_short_screen_question_keys_and_draft_are_all_there(size):
         shown = text_of(app)
         for words in ("Run this command?", "command   make all", "y once", "n refuse", "e edit", "rows below", "› "):
             assert words in shown
-
-
-async def test_another_sessions_question_says_whose_it_is():
-    app = ComposerApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        app.panel.ask(command_question(), time.time() + 60, source="notes on [b]MCP[/b]")
-        await pilot.pause(0.15)
-        assert "Run this command?   notes on [b]MCP[/b]" in text_of(app)
 
 
 def test_the_time_left_is_never_negative():

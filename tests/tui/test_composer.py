@@ -251,7 +251,7 @@ async def test_every_row_is_as_wide_as_the_screen_and_no_glyph_is_ambiguous(them
 async def test_the_bar_is_lit_only_while_the_composer_has_the_keyboard():
     app = ComposerApp()
     async with app.run_test(size=(60, 12)) as pilot:
-        bar = app.composer.query_one("ComposerBar")
+        bar = app.composer.query_one("DraftBar")
         await pilot.pause()
         lit = bar.render_line(0)
         assert lit.text == "  ▐"

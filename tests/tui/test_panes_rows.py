@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from agent_core.ports import TodoItem
-from nanoherm_tui.panes.diff import code_rows, diff_rows, visible
+from nanoherm_tui.panes.diff import code_rows, diff_rows
 from nanoherm_tui.panes.output import Result, result_rows
 from nanoherm_tui.panes.plan import plan_rows
 from nanoherm_tui.panes.rows import Row, Span, paint_row
-from nanoherm_tui.text import clean, width
+from nanoherm_tui.text import clean, visible, width
 from nanoherm_tui.themes import Look, load_themes
 
 LOOKS = [Look(theme, no_color=False) for theme in load_themes()[0].values()]
@@ -42,9 +42,9 @@ CELLS = st.integers(min_value=0, max_value=70)
 def check(rows, cells):
     for row in rows:
         for look in LOOKS[:2]:
-            segments = paint_row(row, cells, look)
-            assert sum(width(s.text) for s in segments) == cells, row
-            assert all(clean(s.text) == s.text for s in segments), row
+            strip = paint_row(row, cells, look)
+            assert sum(width(s.text) for s in strip) == cells, row
+            assert all(clean(s.text) == s.text for s in strip), row
 
 
 @given(TEXT, TEXT, CELLS)

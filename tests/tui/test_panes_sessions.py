@@ -1,6 +1,6 @@
 """The session list: grouped, stable under the cursor, the same width everywhere, painted only on change."""
 
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,7 +8,15 @@ from nanoherm_tui import i18n, symbols
 from nanoherm_tui.panes.sessions import SessionItem, SessionsPane, group_by_workspace
 from tests.tui.panes_app import PaneApp, lines, styles
 
-NOW = time.time()
+NOW = 1_700_000_000.0
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """The list's clock stands still."""
+    clock = SimpleNamespace(now=NOW)
+    monkeypatch.setattr("nanoherm_tui.panes.sessions.time", SimpleNamespace(time=lambda: clock.now))
+    return clock
 
 
 def item(id, title="A title", workspace="/w/ledger", state="idle", ago=0.0):
@@ -46,6 +54,23 @@ def test_sessions_are_grouped_by_workspace_the_current_one_first_then_the_newest
 def test_two_folders_of_the_same_name_are_told_apart_by_their_parents():
     items = [item("x", workspace="/w/one/app"), item("y", workspace="/w/two/app"), item("z", workspace="/")]
     assert [name for name, _ in group_by_workspace(items, "x")] == ["one/app", "two/app", "/"]
+
+
+async def test_ages_are_drawn_anew_only_when_one_of_them_reads_otherwise(clock):
+    pane = SessionsPane()
+    async with PaneApp(pane).run_test(size=(28, 20)) as pilot:
+        pane.update(ITEMS, "a")
+        await pilot.pause()
+        paints = pane.paints
+        clock.now += 30
+        pane._look_at_ages()
+        await pilot.pause()
+        assert pane.paints == paints
+        clock.now += 30
+        pane._look_at_ages()
+        await pilot.pause()
+        assert pane.paints == paints + 1
+        assert lines(pane)[3].endswith(" 1m  ")
 
 
 async def test_a_row_shows_state_title_and_age():

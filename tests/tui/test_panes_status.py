@@ -1,16 +1,18 @@
 """Status line and title: fixed fields, nothing moves when figures grow, whole fields go when the row is narrow."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from nanoherm_tui import i18n
-from nanoherm_tui.panes.rows import Span, fit_spans, plain
+from nanoherm_tui.panes.rows import Row, Span, paint_row, plain
 from nanoherm_tui.panes.status import StatusInfo, StatusLine, status_row
 from nanoherm_tui.panes.title import TitleRow, shorten_home, title_row
 from nanoherm_tui.text import width
 from tests.tui.panes_app import PaneApp, lines, styles
+from tests.tui.transcript_helpers import LOOK
 
 FULL = StatusInfo("ask", "workspace-write", "coder-30b", True, False, 5, 48.3, 1, 12_345, 1_100, 31, 0.04)
 
@@ -146,7 +148,7 @@ async def test_the_title_stands_on_the_transcripts_text_column_with_folder_and_b
         await pilot.pause()
         row = lines(title)[0]
         assert row.startswith("    修复 parse_date 时区  ")
-        assert row.endswith("  ~/work/ledger  fix/dst  ")
+        assert row.endswith("  ~/work/ledger  fix/dst   ")
         paints = title.paints
         title.update("修复 parse_date 时区", str(Path.home() / "work/ledger"), "fix/dst")
         await pilot.pause()
@@ -165,9 +167,13 @@ async def test_the_title_stands_on_the_transcripts_text_column_with_folder_and_b
 )
 def test_the_branch_gives_way_first_then_the_folder_then_the_title(cells, expected):
     row = title_row("A rather long title", "~/work/some/where/ledger", "fix/dst", cells)
-    room = cells - width(plain(row.right)) - (1 if row.right else 0)
-    text = plain(tuple(fit_spans(row.left, room))).rstrip() + "  " * bool(row.right) + plain(row.right)
-    assert text == expected
+    text = paint_row(row, cells, LOOK).text.rstrip()
+    assert re.sub(" {2,}", "  ", text) == expected
+
+
+def test_a_title_longer_than_its_row_leaves_the_folder_a_third():
+    row = title_row("word " * 20, "~/work/some/where/ledger", "", 60)
+    assert paint_row(row, 60, LOOK).text == "word word word word word word word wo⋯  ~/work/some/⋯/ledger"
 
 
 @pytest.mark.parametrize(
@@ -205,4 +211,4 @@ async def test_the_title_row_is_exactly_as_wide_as_its_pane_at_any_width():
     ],
 )
 def test_spans_are_cut_as_one_text(texts, cells, expected):
-    assert plain(tuple(fit_spans(tuple(Span(t) for t in texts), cells))) == expected
+    assert paint_row(Row(tuple(Span(t) for t in texts)), cells, LOOK).text.rstrip() == expected.rstrip()

@@ -20,6 +20,7 @@ from nanoherm_tui.text import (
     fit,
     one_line,
     take,
+    visible,
     width,
     wrap,
     wrap_code_spans,
@@ -239,3 +240,25 @@ def test_durations(seconds, running, shown):
 )
 def test_counts(n, shown):
     assert count(n) == shown
+
+
+# -- what is approved ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain 中文 é 👩‍💻 e\u0301", "plain 中文 é 👩\\u200d💻 e\u0301"),
+        ("a\x1b[2Jb\x07\x00\rc\x9b", "a\\x1b[2Jb\\x07\\x00\\x0dc\\x9b"),
+        ("rm \u202egpj.exe\u2066 \u200b\ufeff", "rm \\u202egpj.exe\\u2066 \\u200b\\ufeff"),
+        ("tab\there\u00a0nbsp\u2028line", "tab\\there\\xa0nbsp\\u2028line"),
+        ("\U000e0041tag \ud83d half", "\\U000e0041tag \\ud83d half"),
+        ("two\nlines", "two\nlines"),
+    ],
+)
+def test_what_does_not_show_itself_is_written_out(text, shown):
+    assert visible(text) == shown
+
+
+def test_tabs_are_blanks_where_lines_of_files_are_shown():
+    assert visible("\ta\tb", tab_size=4) == "    a   b"

@@ -10,8 +10,8 @@ import pytest
 
 import agent_core
 from nanoherm_tui import i18n
-from nanoherm_tui.i18n import texts
-from nanoherm_tui.transcript.outcomes import in_words, key_of
+from nanoherm_tui.i18n import phrase_key, texts
+from nanoherm_tui.transcript.outcomes import in_words
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_every_fixed_outcome_of_the_core_has_its_words():
             if isinstance(node, ast.keyword) and node.arg == "outcome" and isinstance(node.value, ast.Constant):
                 outcomes.add(node.value.value)
     assert len(outcomes) > 10
-    missing = {o for o in outcomes if o and f"outcomes.{key_of(o)}" not in texts("zh")}
+    missing = {o for o in outcomes if o and f"outcomes.{phrase_key(o)}" not in texts("zh")}
     assert missing == set()
 
 

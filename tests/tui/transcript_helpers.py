@@ -33,9 +33,6 @@ class Stage(App[None]):
     def compose(self) -> ComposeResult:
         yield self.view
 
-    def on_transcript_view_selected(self, message: TranscriptView.Selected) -> None:
-        self.posted.append(("selected", message.block_id))
-
     def on_transcript_view_open_requested(self, message: TranscriptView.OpenRequested) -> None:
         self.posted.append(("open", message.call_id))
 

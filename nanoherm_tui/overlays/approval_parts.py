@@ -1,0 +1,148 @@
+"""What the approval panel is made of: its heading, the question, the keys that answer."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.geometry import Size
+from textual.strip import Strip
+
+from agent_core.ports import Question
+from nanoherm_tui import limits
+from nanoherm_tui.i18n import t
+from nanoherm_tui.overlays.question import LABEL, QuestionRow, question_rows
+from nanoherm_tui.strips import Painted, Part, flow, look_of, row
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import cut
+from nanoherm_tui.text import width as cell_width
+
+
+class ApprovalHead(Painted):
+    """The heading, how many wait, and the time left."""
+
+    words = ""
+    right = ""
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        left: list[Part] = [
+            (sym("asks"), look.mark("warn", "surface", bold=True)),
+            (f" {self.words}", look.style("text", "surface", bold=True)),
+        ]
+        return [row(width, left, look.style("text", "surface"), [(self.right, look.style("muted", "surface"))])]
+
+
+class ApprovalText(Painted, can_focus=False):
+    """What is asked. Longer than its room, it scrolls; nothing is left out."""
+
+    def __init__(self) -> None:
+        super().__init__(id="approval-text")
+        self._question: Question | None = None
+        self._rows: list[QuestionRow] = []
+        self._for: tuple[str, int] = ("", 0)
+        self._top = 0
+        self.marked = -1
+        """The choice that Enter would send, counted from 0; -1 is none."""
+
+    def show(self, question: Question | None) -> None:
+        self._question, self._top, self.marked = question, 0, -1
+        self._for = ("", 0)
+        self.refresh(layout=True)
+
+    def _all(self, width: int) -> list[QuestionRow]:
+        question = self._question
+        if question is None:
+            return []
+        if self._for != (question.id, width):
+            self._rows = question_rows(question, width)
+            self._for = (question.id, width)
+        return self._rows
+
+    def _room(self) -> int:
+        height = self.app.size.height
+        return max(2, height // limits.APPROVAL_SHARE - (3 if height < limits.SHORT else 6))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return min(self._room(), len(self._all(width)))
+
+    @property
+    def hidden_below(self) -> int:
+        """Rows that are not in view yet."""
+        return max(0, len(self._rows) - self._top - self.size.height)
+
+    def scroll_rows(self, step: int) -> None:
+        """Move the text by `step` rows, within its ends."""
+        most = max(0, len(self._rows) - self.size.height)
+        self._top = max(0, min(self._top + step, most))
+        self.refresh()
+
+    def mark(self, choice: int) -> None:
+        if choice != self.marked:
+            self.marked = choice
+            self.refresh()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_rows(3)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_rows(-3)
+
+    def paint(self, width: int) -> list[Strip]:
+        rows = self._all(width)
+        self._top = max(0, min(self._top, len(rows) - self.size.height))
+        return [self._strip(r, width) for r in rows[self._top : self._top + self.size.height]]
+
+    def _strip(self, item: QuestionRow, width: int) -> Strip:
+        look = look_of(self)
+        marked = item.kind == "choice" and item.choice == self.marked
+        ground = "selection" if marked else "surface"
+        fill, muted = look.style("text", ground), look.style("muted", ground)
+        if item.kind == "choice":
+            words = look.style("seltext" if marked else "text", ground, bold=marked)
+            number = look.style("seltext" if marked else "text", ground, bold=True)
+            return row(width, [(f"  {item.label:<3}", number), (item.words, words)], fill)
+        left: list[Part] = []
+        if item.label or not self._spans_whole(item):
+            left.append((cut(item.label, LABEL - 1).ljust(LABEL - _wide(item.label)), muted))
+        left.append((item.words, muted if item.kind == "muted" else fill))
+        if item.kind == "file":
+            left.append((f"  +{item.added}", look.mark("ok", ground)))
+            left.append((f" {sym('removed')}{item.removed}", look.mark("fail", ground)))
+        return row(width, left, fill)
+
+    def _spans_whole(self, item: QuestionRow) -> bool:
+        """The plan's or the question's own words stand at the left edge, without a label column."""
+        return self._question is not None and bool(self._question.text) and not self._question.command
+
+
+def _wide(label: str) -> int:
+    """How many cells more than characters a label takes (wide characters)."""
+    return cell_width(label) - len(label)
+
+
+class ApprovalKeys(Painted):
+    """The keys that answer: in accent once they would, muted before. Above them what else there is to say."""
+
+    keys: tuple[tuple[str, str], ...] = ()
+    armed = False
+    note = ""
+    """Why they do not answer yet."""
+    warning = ""
+    """How much is not in view."""
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        muted, fill = look.style("muted", "surface"), look.style("text", "surface")
+        key_style = look.style("accent", "surface", bold=True) if self.armed else muted
+        keys: list[list[Part]] = [
+            [(key, key_style), (f" {words}", fill if self.armed else muted)] for key, words in self.keys if key
+        ]
+        warning: list[list[Part]] = [[(self.warning, look.style("warn", "surface"))]] if self.warning else []
+        indent = 2 if width > 40 else 0
+        if self.app.size.height < limits.SHORT:
+            # The note keeps its place when it is gone: nothing moves while somebody reaches for a key.
+            note: list[Part] = [(self.note or " " * cell_width(t("approval.pause")), muted)]
+            return flow(width, [*keys, *warning, note], fill, indent=indent)
+        remarks = [*warning, [(self.note, muted)]]
+        return [flow(width, remarks, fill, indent=indent)[0], *flow(width, keys, fill, indent=indent)]

@@ -1,0 +1,102 @@
+"""A question as rows: everything a person has to know to answer it, and nothing of it cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from agent_core.ports import Question
+from nanoherm_tui.i18n import phrase, t
+from nanoherm_tui.text import clean, one_line, visible, wrap, wrap_code_spans
+
+LABEL: Final = 10  # cells of the column of labels
+
+Kind = Literal["value", "muted", "choice", "file"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """One row of the panel's text: a label (first rows only) and words."""
+
+    words: str
+    label: str = ""
+    kind: Kind = "value"
+    choice: int = -1
+    added: int = 0
+    removed: int = 0
+
+
+def _whole(line: str, cells: int) -> list[str]:
+    """One line as rows of at most `cells`, nothing left out."""
+    spans, hang = wrap_code_spans(line, cells)
+    return [(" " * hang if start else "") + line[start:end] for start, end in spans]
+
+
+def _labelled(label: str, words: str, cells: int, *, exact: bool) -> list[QuestionRow]:
+    lines = words.split("\n")
+    wrapped = [piece for line in lines for piece in (_whole(line, cells) if exact else wrap(line, cells))]
+    return [QuestionRow(piece, label if index == 0 else "") for index, piece in enumerate(wrapped)]
+
+
+def question_rows(question: Question, cells: int) -> list[QuestionRow]:
+    """Everything a person has to know to answer, wrapped to `cells` (labels included) and never cut."""
+    room = max(4, cells - LABEL)
+    rows: list[QuestionRow] = []
+    if question.command:
+        rows += _labelled(t("approval.command"), visible(question.command), room, exact=True)
+    if question.cwd:
+        rows += _labelled(t("approval.cwd"), visible(question.cwd), room, exact=True)
+    for diff in question.diffs:
+        label = {"create": t("approval.create"), "edit": t("approval.change"), "delete": t("approval.delete")}
+        figures = 4 + len(str(diff.added)) + len(str(diff.removed))
+        pieces = _whole(visible(diff.path).replace("\n", "\\n"), max(4, room - figures))
+        rows += [QuestionRow(piece, label[diff.change] if n == 0 else "") for n, piece in enumerate(pieces[:-1])]
+        rows.append(
+            QuestionRow(
+                pieces[-1],
+                label[diff.change] if len(pieces) == 1 else "",
+                "file",
+                added=diff.added,
+                removed=diff.removed,
+            )
+        )
+    if question.text:
+        rows += [QuestionRow(piece) for line in clean(question.text).split("\n") for piece in wrap(line, cells)]
+    for index, choice in enumerate(question.choices):
+        pieces = wrap(one_line(choice), max(4, cells - 5))
+        rows += [QuestionRow(p, str(index + 1) if n == 0 else "", "choice", index) for n, p in enumerate(pieces)]
+    if question.rule:
+        rows += _labelled(t("approval.rule"), clean(_rule(question.rule)), room, exact=False)
+    if question.grant and "session" in question.decisions:
+        rows += [
+            QuestionRow(r.words, r.label, "muted")
+            for r in _labelled(t("approval.grant"), clean(phrase("questions", question.grant)), room, exact=False)
+        ]
+    return rows
+
+
+def _rule(rule: str) -> str:
+    """A rule in the interface's language: "mode ask", or a kind of rule, a colon and its name."""
+    kind, colon, name = rule.partition(": ")
+    return phrase("questions", kind) + colon + name
+
+
+def title(question: Question) -> str:
+    """The panel's heading, one line."""
+    if question.kind == "command" and question.command:
+        return t("approval.run_command")
+    if question.kind == "ask_user":
+        return t("approval.ask_user")
+    if question.kind == "plan":
+        return t("approval.plan")
+    if question.kind == "edit" and question.diffs:
+        if len(question.diffs) > 1:
+            return t("approval.edit_many", n=len(question.diffs))
+        return t("approval.edit_one", path=visible(question.diffs[0].path).replace("\n", "\\n"))
+    return visible(question.title).replace("\n", "\\n")
+
+
+def time_left(deadline: float, now: float) -> str:
+    """Minutes and seconds until `deadline` (both in seconds since the epoch), never negative."""
+    left = max(0, int(deadline - now + 0.999))
+    return f"{left // 60}:{left % 60:02d}"

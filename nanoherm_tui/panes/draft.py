@@ -1,0 +1,117 @@
+"""Where text is typed: the area itself, the bar at its edge and the prompt before it."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding
+from textual.strip import Strip
+from textual.widgets import TextArea
+
+from nanoherm_tui.strips import Painted, look_of, row
+from nanoherm_tui.symbols import sym
+
+# Keys of Textual's TextArea that mean something else here: the app's, or the keymap's.
+_NOT_OURS: Final = frozenset(
+    {"ctrl+c", "super+c", "ctrl+z", "super+z", "ctrl+y", "super+y", "ctrl+v", "ctrl+d", "f6", "f7"}
+)
+
+
+def editing_keys(without: frozenset[str] = frozenset()) -> dict[str, str]:
+    """Textual's keys for editing and their actions, less those that belong to the app and those in `without`."""
+    return {
+        key: binding.action
+        for binding in TextArea.BINDINGS
+        if isinstance(binding, Binding)
+        for key in binding.key.split(",")
+        if key not in _NOT_OURS | without
+    }
+
+
+class DraftArea(TextArea, inherit_bindings=False):
+    """A text area without Textual's keys that the app needs, and with a caret that does not blink."""
+
+    EDITING: ClassVar[dict[str, str]] = editing_keys()
+    """Run as the keys come: bindings would run after the keys behind them, when several come in one read."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, soft_wrap=True, tab_behavior="focus", show_line_numbers=False, compact=True)
+        self.cursor_blink = False
+        self.highlight_cursor_line = False
+        self.match_cursor_bracket = False
+
+    @property
+    def rows(self) -> int:
+        """The rows the draft takes at the present width."""
+        return self.wrapped_document.height
+
+    @property
+    def on_first_row(self) -> bool:
+        return self.wrapped_document.location_to_offset(self.cursor_location).y == 0
+
+    @property
+    def on_last_row(self) -> bool:
+        return self.wrapped_document.location_to_offset(self.cursor_location).y >= self.rows - 1
+
+    def put(self, value: str) -> None:
+        """Replace the whole text, undoably, with the caret at its end."""
+        self.replace(value, (0, 0), self.document.end)
+        self.move_cursor(self.document.end)
+
+    def type_in(self, value: str) -> None:
+        """Insert at the caret, over a selection."""
+        result = self.replace(value, *self.selection, maintain_selection_offset=False)
+        self.move_cursor(result.end_location)
+
+    def place_terminal_caret(self) -> None:
+        """Keep the terminal's own caret on ours, where an input method opens its window."""
+        if self.has_focus:
+            self.app.cursor_position = self.cursor_screen_offset
+
+    def render_line(self, y: int) -> Strip:
+        strip = super().render_line(y)
+        # An empty line inside a selection is drawn as a half block, which is two cells wide in some terminals.
+        if strip.text.startswith("▌") and not strip.text.strip("▌ ") and "▌" not in self.text:
+            style = self.get_component_rich_style("text-area--selection")
+            first, rest = strip.divide([1, strip.cell_length])
+            return Strip([Segment(" ", style), *rest], first.cell_length + rest.cell_length)
+        return strip
+
+    async def _on_key(self, event: events.Key) -> None:
+        if action := self.EDITING.get(event.key):
+            event.stop()
+            event.prevent_default()
+            await self.run_action(action)
+        elif event.key.startswith("alt+"):  # some terminals send the letter with it; it is no text
+            event.prevent_default()
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        self.type_in(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+class DraftBar(Painted):
+    """Two blank columns and the bar: in its role's colour while lit, else muted."""
+
+    lit = False
+    role = "accent"
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        mark = look.mark(self.role if self.lit else "muted", "ground")
+        return [row(width, [("  ", look.style()), (sym("bar"), mark)], look.style())] * self.size.height
+
+    def get_content_height(self, *_: object) -> int:
+        return 1
+
+
+class DraftPrompt(Painted):
+    lit = False
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        style = look.mark("accent" if self.lit else "muted", "surface")
+        return [row(width, [(sym("prompt"), style)], look.style("text", "surface"))]
