@@ -12,23 +12,21 @@ from typing import Final, Literal
 
 from . import hardline, protected
 from .hardline import Hit
-from .shell_effects import inline_code, is_interpreter, reads_its_script, written
-from .shell_walk import (
+from .shell_args import (
     HOME,
     ONE,
     SHELLS,
     STAR,
     STREAM,
     UNKNOWN,
-    Run,
     has_option,
     names,
     operands,
     option_value,
     shell_arguments,
-    variants,
-    walk,
 )
+from .shell_effects import inline_code, is_interpreter, reads_its_script, written
+from .shell_walk import Run, variants, walk
 
 Verdict = Literal["refuse", "ask", "pass"]
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from agent_core import limits
 
-from .shell_walk import names
+from .shell_args import names
 
 _SECTION: Final = re.compile(r'\[\s*([A-Za-z0-9-]+)(?:\s+"((?:[^"\\]|\\.)*)"|\.[^\]]*)?\s*\]\s*(.*)')
 _KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?")

@@ -14,14 +14,12 @@ from typing import Final
 
 from agent_core import limits
 
-from .shell_effects import inline_code, written
-from .shell_walk import (
+from .shell_args import (
     HOME,
     ONE,
     SHELLS,
     STAR,
     UNKNOWN,
-    Run,
     absolute,
     base_name,
     has_option,
@@ -29,9 +27,9 @@ from .shell_walk import (
     names,
     operands,
     option_value,
-    variants,
-    walk,
 )
+from .shell_effects import inline_code, written
+from .shell_walk import Run, variants, walk
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .shell_walk import SHELLS, STREAM, Run, has_option, operands, option_value, shell_arguments
+from .shell_args import SHELLS, STREAM, has_option, operands, option_value, shell_arguments
+from .shell_walk import Run
 
 _LAST_OPERAND: Final = frozenset(
     {"cp", "mv", "install", "ln", "rsync", "ginstall", "gcp", "gmv", "qemu-img", "ddrescue"}

@@ -20,7 +20,7 @@ from agent_core import limits
 
 from . import protected, shell_words
 from .git_config import git_config_names_helpers
-from .shell_walk import names, operands
+from .shell_args import names, operands
 
 __all__ = ["TrustContext", "TrustVerdict", "git_config_names_helpers", "is_trusted_command"]
 

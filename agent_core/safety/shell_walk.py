@@ -3,8 +3,6 @@
 Wrappers (sudo, env, timeout, xargs, find -exec ...), scripts in strings (sh -c, eval, here-documents, pipes into a
 shell) and substitutions are followed. Variables set in the text, loops, function calls and `cd` are tracked; `echo` and
 its like are evaluated. What the text does not say stays UNKNOWN. Nothing is executed, no file is read.
-
-Expanded words carry marks (below) for what a plain string cannot say: a home, a wildcard, an unknown.
 """
 
 from __future__ import annotations
@@ -13,36 +11,34 @@ import base64
 import binascii
 import re
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from agent_core import limits
 
 from . import shell_words as sw
+from .shell_args import (
+    HOME,
+    ONE,
+    SHELLS,
+    STAR,
+    STREAM,
+    UNKNOWN,
+    absolute,
+    base_name,
+    first_operand,
+    has_option,
+    matches,
+    names,
+    operands,
+    option_value,
+    shell_arguments,
+)
 
-# Unicode noncharacters: no command holds them for a good reason, and real ones are replaced before parsing.
-UNKNOWN: Final = "\ufdd0"
-"""Some text the command does not tell."""
-HOME: Final = "\ufdd1"
-"""Somebody's home directory."""
-STAR: Final = "\ufdd2"
-"""An active `*`: any text without a slash."""
-ONE: Final = "\ufdd3"
-"""An active `?` or `[...]`: one character."""
-STREAM: Final = "\ufdd8"
-"""A process substitution in the place of a file; its number follows."""
+# More marks (see shell_args), which are gone when a word is expanded.
 _OPEN, _COMMA, _CLOSE, _SPLIT = "\ufdd4", "\ufdd5", "\ufdd6", "\ufdd7"
 _MARKS: Final = re.compile("[\ufdd0-\ufdef]")
 _SHOWN: Final = {ord(UNKNOWN): "…", ord(HOME): "~", ord(STAR): "*", ord(ONE): "?", ord(STREAM): "<()"}
-
-
-def names(text: str) -> frozenset[str]:
-    """The words of `text`: how the tables of program names are written."""
-    return frozenset(text.split())
-
-
-SHELLS: Final = names("sh bash dash zsh ksh mksh ash fish rbash csh tcsh yash")
 
 # Wrapper → its short options that take a value, its long ones, and how many operands come before the command.
 _WRAPPERS: Final[dict[str, tuple[str, frozenset[str], int]]] = {
@@ -157,133 +153,6 @@ def variants(text: str) -> tuple[str, ...]:
 _TERMINAL: Final = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*[0-~]"
 )
-
-
-def absolute(path: str, cwd: str = UNKNOWN) -> str:
-    """Resolve `path` by its text: no `.`, `..`, doubled or trailing slash, no alias of the root.
-
-    The result begins with "/", HOME or UNKNOWN.
-    """
-    root, rest = ("/", path) if path.startswith("/") else (path[:1], path[1:]) if path[:1] == HOME else ("", path)
-    if root == HOME and rest and not rest.startswith("/"):
-        root, rest = UNKNOWN, "/" + path
-    if not root:
-        if cwd == UNKNOWN:
-            root = UNKNOWN
-        else:
-            return absolute(f"{cwd}/{path}")
-    parts: list[str] = []
-    for part in rest.split("/"):
-        if part == "..":
-            if parts:
-                parts.pop()
-            elif root == HOME:
-                root, parts = "/", ["home"]
-        elif part not in ("", "."):
-            parts.append(part)
-        if root == "/" and len(parts) == 3 and parts[0] == "proc" and parts[2] == "root":
-            parts.clear()
-        if root == "/" and parts == ["private"]:  # macOS keeps /etc, /var and /tmp there
-            parts.clear()
-    joined = "/".join(parts)
-    return f"/{joined}" if root == "/" else f"{root}/{joined}" if joined else root
-
-
-def matches(pattern: str, name: str) -> bool:
-    """Whether a marked path component could stand for `name`; unknown text is not guessed."""
-    if STAR not in pattern and ONE not in pattern:
-        return pattern == name
-    regex = re.escape(pattern).replace(re.escape(STAR), ".*").replace(re.escape(ONE), ".")
-    return re.fullmatch(regex, name) is not None
-
-
-def operands(args: Iterable[str], valued: str = "", long_valued: frozenset[str] = frozenset()) -> list[str]:
-    """The arguments that are not options. `valued`: short options that take a value, `long_valued`: long ones."""
-    found: list[str] = []
-    items = iter(args)
-    for arg in items:
-        if arg == "--":
-            return found + list(items)
-        if not arg.startswith("-") or arg == "-":
-            found.append(arg)
-        elif _takes_next(arg, valued, long_valued):
-            next(items, None)
-    return found
-
-
-def has_option(args: Iterable[str], short: str = "", *longs: str, shortest: int = 3) -> bool:
-    """Whether an option is given: one of the letters `short`, also in a cluster, or one of `longs`, also abbreviated
-    to at least `shortest` letters."""
-    for arg in args:
-        if arg == "--":
-            return False
-        if arg.startswith("--"):
-            name = arg[2:].partition("=")[0]
-            if name and any(name == long or (len(name) >= shortest and long.startswith(name)) for long in longs):
-                return True
-        elif arg.startswith("-") and any(letter in arg[1:] for letter in short):
-            return True
-    return False
-
-
-def option_value(args: tuple[str, ...] | list[str], short: str, *longs: str) -> str | None:
-    """The value of an option: `-x V`, `-xV`, `-abx V`, `--long V`, `--long=V`; None if it is not given."""
-    for at, arg in enumerate(args):
-        following = args[at + 1] if at + 1 < len(args) else ""
-        if arg == "--":
-            return None
-        if arg.startswith("--"):
-            name, equals, value = arg[2:].partition("=")
-            if name in longs:
-                return value if equals else following
-        elif short and re.fullmatch(rf"-[A-Za-z]*{re.escape(short)}.*", arg, re.S):
-            return arg.split(short, 1)[1] or following
-    return None
-
-
-def _takes_next(arg: str, valued: str, long_valued: frozenset[str]) -> bool:
-    if arg.startswith("--"):
-        return arg[2:] in long_valued
-    for at, letter in enumerate(arg[1:], 2):
-        if letter in valued:
-            return at == len(arg)
-    return False
-
-
-def _first_operand(args: list[str], valued: str, long_valued: frozenset[str]) -> int:
-    at = 0
-    while at < len(args):
-        arg = args[at]
-        if arg == "--":
-            return at + 1
-        if not arg.startswith("-") or arg == "-":
-            return at
-        at += 2 if _takes_next(arg, valued, long_valued) else 1
-    return at
-
-
-def shell_arguments(args: Iterable[str]) -> tuple[bool, list[str]]:
-    """Whether a shell is given -c, and what follows its options: the script's text if so, else its file."""
-    rest = list(args)
-    command = False
-    while rest and re.match(r"[-+].", rest[0]):
-        option = rest.pop(0)
-        if option == "--":
-            break
-        if option.startswith("--command="):
-            return True, [option.partition("=")[2], *rest]
-        if option.startswith("--"):
-            command |= option == "--command"
-            del rest[: option in ("--rcfile", "--init-file")]
-        else:
-            command |= option[0] == "-" and "c" in option
-            del rest[: option[-1] in "oO"]
-    return command, rest
-
-
-def base_name(program: str) -> str:
-    """The name a command word runs under: last component, lower case, unknown text left out."""
-    return program.replace(UNKNOWN, "").rstrip("/").rpartition("/")[2].lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,7 +361,7 @@ class _Walker:
             case "eval":
                 return self.text(" ".join(args), feed)
             case "watch":
-                start = _first_operand(args, "nq", frozenset({"interval", "equexit"}))
+                start = first_operand(args, "nq", frozenset({"interval", "equexit"}))
                 return self.text(" ".join(args[start:]), feed)
             case "alias":
                 for arg in args:  # judged when it is defined: when it is used, its name says nothing
@@ -547,7 +416,7 @@ class _Walker:
         valued, long_valued, skipped = _WRAPPERS[name]
         if name == "env" and (script := option_value(args, "S", "split-string")) is not None:
             return self.text(script, feed)
-        at = _first_operand(args, valued, long_valued)
+        at = first_operand(args, valued, long_valued)
         if name == "command" and has_option(args[:at], "vV"):
             return None
         if name == "sudo" and has_option(args[:at], "lvVkKe", "list", "validate", "version", "edit"):
@@ -573,7 +442,7 @@ class _Walker:
 
     def xargs(self, args: list[str], feed: _Feed) -> str | None:
         valued, long_valued, _ = _WRAPPERS["xargs"]
-        at = _first_operand(args, valued, long_valued)
+        at = first_operand(args, valued, long_valued)
         if at >= len(args):
             return feed.stdin
         gap = r"[\0\n]+" if has_option(args[:at], "0d", "null", "delimiter") else r"\s+"
@@ -614,7 +483,7 @@ class _Walker:
                 self.argv(args[at + 2 :] or [UNKNOWN], feed)
             elif (arg, following) == ("submodule", "foreach"):
                 script = args[at + 2 :]
-                self.text(" ".join(script[_first_operand(script, "", frozenset()) :]), feed)
+                self.text(" ".join(script[first_operand(script, "", frozenset()) :]), feed)
 
     # -- expansion ---------------------------------------------------------------------------------------------
 
