@@ -7,8 +7,6 @@ LLM wire rules (10 to 22). Whatever comes, a call is handed up only when all of 
 from __future__ import annotations
 
 import json
-import math
-import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +15,8 @@ from typing import Any
 from agent_core.errors import ProviderError, ProviderErrorKind
 from agent_core.llm import retry, text_tools
 from agent_core.llm.arguments import Decoded, clean, decode
+from agent_core.llm.content import Halves, TextChannel, closed_only, parts
+from agent_core.llm.token_counts import read_usage
 from agent_core.messages import ToolCall, Usage, clean_surrogates
 from agent_core.ports import Delta, Finish, LlmReply
 
@@ -79,135 +79,6 @@ class _Call:
         return any(f.strip() for f in self.fragments)
 
 
-class _Halves:
-    """Joins surrogate pairs that were cut between two pieces of text (rule 8)."""
-
-    __slots__ = ("_half",)
-
-    def __init__(self) -> None:
-        self._half = ""
-
-    def feed(self, text: str) -> str:
-        text = self._half + text
-        self._half = ""
-        if text and "\ud800" <= text[-1] <= "\udbff":
-            self._half = text[-1]
-            text = text[:-1]
-        return clean_surrogates(text)
-
-    def end(self) -> str:
-        half, self._half = self._half, ""
-        return clean_surrogates(half)
-
-
-_THINK = re.compile(r"\s*<(think|thinking)>")
-_THINK_TAGS = ("<think>", "<thinking>")
-
-
-class _Text:
-    """The content channel: reasoning between think tags at its very start, then text (rule 15).
-
-    A `<` is held back only as long as it can be a tag. Text from a marker of a written tool call on is held until the
-    end, when it is known whether it is one.
-    """
-
-    __slots__ = ("_close", "_held", "_marker_checks", "_pending", "_stage", "_strip", "_watch", "reasoning", "text")
-
-    def __init__(self, watch_tools: bool) -> None:
-        self._stage = "start"  # start, think, text, held
-        self._pending = ""
-        self._close = ""
-        self._strip = False
-        self._watch = watch_tools
-        self._marker_checks = 0
-        self._held: list[str] = []
-        self.text: list[str] = []
-        self.reasoning: list[str] = []
-
-    def feed(self, piece: str) -> list[Delta]:
-        out: list[Delta] = []
-        self._pending += piece
-        if self._stage == "start":
-            seen = self._pending.lstrip()
-            if match := _THINK.match(self._pending):
-                self._stage, self._close = "think", f"</{match.group(1)}>"
-                self._pending = self._pending[match.end() :]
-            elif not seen or any(tag.startswith(seen) for tag in _THINK_TAGS):
-                return out
-            else:
-                self._stage = "text"
-        if self._stage == "think":
-            end = self._pending.find(self._close)
-            if end < 0:
-                keep = _overlap(self._pending, (self._close,))
-                self._say(out, "reasoning", self._pending[: len(self._pending) - keep])
-                self._pending = self._pending[len(self._pending) - keep :]
-                return out
-            self._say(out, "reasoning", self._pending[:end])
-            self._pending = self._pending[end + len(self._close) :]
-            self._stage, self._strip = "text", True
-        if self._strip:
-            self._pending = self._pending.lstrip()
-            if not self._pending:
-                return out
-            self._strip = False
-        if self._stage == "text":
-            self._release(out)
-        if self._stage == "held":
-            self._held.append(self._pending)
-            self._pending = ""
-        return out
-
-    def _release(self, out: list[Delta]) -> None:
-        if not self._watch:
-            self._say(out, "text", self._pending)
-            self._pending = ""
-            return
-        start = 0
-        while match := text_tools.MARKER.search(self._pending, start):
-            if self._marker_checks >= text_tools.MARKER_CHECKS:
-                break
-            self._marker_checks += 1
-            if not text_tools.in_code("".join(self.text) + self._pending, match.start() + sum(map(len, self.text))):
-                self._say(out, "text", self._pending[: match.start()])
-                self._pending = self._pending[match.start() :]
-                self._stage = "held"
-                return
-            start = match.end()
-        keep = _overlap(self._pending[start:], text_tools.MARKERS)
-        self._say(out, "text", self._pending[: len(self._pending) - keep])
-        self._pending = self._pending[len(self._pending) - keep :]
-
-    def end(self) -> None:
-        """Nothing more comes: what was held back is text, or reasoning, after all."""
-        rest = "".join(self._held) + self._pending
-        self._held.clear()
-        self._pending = ""
-        (self.reasoning if self._stage == "think" else self.text).append(rest)
-
-    def _say(self, out: list[Delta], kind: str, text: str) -> None:
-        if not text:
-            return
-        if kind == "text":
-            self.text.append(text)
-            out.append(Delta("text", text))
-        else:
-            self.reasoning.append(text)
-            out.append(Delta("reasoning", text))
-
-
-def _overlap(text: str, words: tuple[str, ...]) -> int:
-    """How many characters at the end of `text` may be the beginning of one of `words`, which begin with `<` or `[`."""
-    start = max(0, len(text) - max(map(len, words)) + 1)
-    for match in _OPENER.finditer(text, start):
-        if any(word.startswith(text[match.start() :]) for word in words):
-            return len(text) - match.start()
-    return 0
-
-
-_OPENER = re.compile(r"[<\[]")
-
-
 class ReplyBuilder:
     """Takes decoded chunks, or one whole completion; gives deltas as they come, and the reply in the end.
 
@@ -219,10 +90,10 @@ class ReplyBuilder:
         self._who = who
         self._tools = tools
         self._key = key
-        self._text = _Text(bool(tools))
-        self._text_halves = _Halves()
+        self._text = TextChannel(bool(tools))
+        self._text_halves = Halves()
         self._reasoning: list[str] = []
-        self._reasoning_halves = _Halves()
+        self._reasoning_halves = Halves()
         self._sent_back: list[str] = []
         """Raw reasoning_content, which some servers want back."""
         self._details: list[Any] = []
@@ -320,7 +191,7 @@ class ReplyBuilder:
         content = delta.get("content")
         refusal = delta.get("refusal")
         deltas: list[Delta] = []
-        for kind, text in _parts(content):
+        for kind, text in parts(content):
             self.progress += 1
             if kind == "reasoning":
                 deltas += self._think(text)
@@ -470,7 +341,7 @@ class ReplyBuilder:
         self._text.end()
         text, reasoning = self.partial_text, self.partial_reasoning
         if not reasoning:
-            text, reasoning = _closed_only(text)
+            text, reasoning = closed_only(text)
         calls, dropped = self._finished_calls()
         nothing = not (text.strip() or reasoning.strip() or calls)
         if self._finish is None and (not self._done or nothing):
@@ -546,68 +417,6 @@ class ReplyBuilder:
         return out
 
 
-def read_usage(data: Any) -> Usage | None:
-    """Token counts under any of their names; None when there are none, or all are zero."""
-    if not isinstance(data, dict):
-        return None
-    prompt_details = _mapping(data, "prompt_tokens_details", "input_tokens_details")
-    reply_details = _mapping(data, "completion_tokens_details", "output_tokens_details")
-    prompt = _first_count(data, "prompt_tokens", "input_tokens")
-    reply = _first_count(data, "completion_tokens", "output_tokens")
-    total = _first_count(data, "total_tokens")
-    if not (prompt or reply or total):
-        return None
-    if prompt is None:
-        prompt = max(0, total - (reply or 0)) if total is not None else 0
-    if reply is None:
-        reply = max(0, total - prompt) if total is not None else 0
-    cached = _first_count(prompt_details, "cached_tokens")
-    if cached is None:
-        cached = _first_count(data, "prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
-    reasoning = _first_count(reply_details, "reasoning_tokens")
-    if reasoning is None:
-        reasoning = _first_count(data, "reasoning_tokens")
-    return Usage(prompt, reply, total or prompt + reply, cached, reasoning)
-
-
-def _mapping(data: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    return next((data[n] for n in names if isinstance(data.get(n), dict)), {})
-
-
-def _first_count(data: Mapping[str, Any], *names: str) -> int | None:
-    for name in names:
-        value = data.get(name)
-        if isinstance(value, str):
-            try:
-                value = float(value)
-            except ValueError:
-                continue
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
-            return int(value)
-    return None
-
-
-def _parts(content: Any) -> list[tuple[str, str]]:
-    """Content as (kind, text) pieces, kind "text" or "reasoning": a string, or a list of parts."""
-    if isinstance(content, str):
-        return [("text", content)] if content else []
-    if isinstance(content, dict):
-        content = [content]
-    pieces: list[tuple[str, str]] = []
-    for part in content if isinstance(content, list) else []:
-        if isinstance(part, str):
-            pieces.append(("text", part))
-        elif isinstance(part, dict):
-            thinking = part.get("thinking", part.get("reasoning"))
-            if part.get("type") in ("thinking", "reasoning") or thinking:
-                value = thinking if thinking is not None else part.get("text")
-                pieces += [("reasoning", text) for _, text in _parts(value)]
-            else:
-                value = part.get("text", part.get("refusal"))
-                pieces += [("text", value)] if isinstance(value, str) else []
-    return pieces
-
-
 def _index(value: Any) -> int | None:
     if isinstance(value, bool):
         return None
@@ -645,11 +454,3 @@ def _joined(detail: Any) -> Any:
         else v
         for k, v in detail.items()
     }
-
-
-def _closed_only(text: str) -> tuple[str, str]:
-    """Reasoning that ends with a tag it never began with, as templates that write the opening tag themselves give."""
-    end = text.find("</think>")
-    if end < 0 or "<think>" in text[:end] or text_tools.in_code(text, end):
-        return text, ""
-    return text[end + len("</think>") :].lstrip(), text[:end]

@@ -11,8 +11,9 @@ import pytest
 from agent_core.errors import ProviderError
 from agent_core.llm import text_tools
 from agent_core.llm.arguments import decode
-from agent_core.llm.assemble import ReplyBuilder, read_usage
+from agent_core.llm.assemble import ReplyBuilder
 from agent_core.llm.body import BodyReader
+from agent_core.llm.token_counts import read_usage
 from agent_core.messages import Usage
 from agent_core.ports import LlmReply
 

@@ -1,0 +1,50 @@
+"""Token counts as servers name them → Usage (LLM wire rule 14)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from agent_core.messages import Usage
+
+
+def read_usage(data: Any) -> Usage | None:
+    """Token counts under any of their names; None when there are none, or all are zero."""
+    if not isinstance(data, dict):
+        return None
+    prompt_details = _mapping(data, "prompt_tokens_details", "input_tokens_details")
+    reply_details = _mapping(data, "completion_tokens_details", "output_tokens_details")
+    prompt = _first_count(data, "prompt_tokens", "input_tokens")
+    reply = _first_count(data, "completion_tokens", "output_tokens")
+    total = _first_count(data, "total_tokens")
+    if not (prompt or reply or total):
+        return None
+    if prompt is None:
+        prompt = max(0, total - (reply or 0)) if total is not None else 0
+    if reply is None:
+        reply = max(0, total - prompt) if total is not None else 0
+    cached = _first_count(prompt_details, "cached_tokens")
+    if cached is None:
+        cached = _first_count(data, "prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
+    reasoning = _first_count(reply_details, "reasoning_tokens")
+    if reasoning is None:
+        reasoning = _first_count(data, "reasoning_tokens")
+    return Usage(prompt, reply, total or prompt + reply, cached, reasoning)
+
+
+def _mapping(data: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    return next((data[n] for n in names if isinstance(data.get(n), dict)), {})
+
+
+def _first_count(data: Mapping[str, Any], *names: str) -> int | None:
+    for name in names:
+        value = data.get(name)
+        if isinstance(value, str):
+            try:
+                value = float(value)
+            except ValueError:
+                continue
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+            return int(value)
+    return None
