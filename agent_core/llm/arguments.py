@@ -66,9 +66,9 @@ def _repeats(fragments: list[str]) -> bool:
 
 def _object(text: str) -> Decoded:
     try:
-        value = json.loads(text, strict=False, parse_constant=_refuse)
+        value = _strict_numbers(text)
         if isinstance(value, str):  # encoded twice
-            value = json.loads(value, strict=False, parse_constant=_refuse) if value.strip() else None
+            value = _strict_numbers(value) if value.strip() else None
     except (ValueError, RecursionError) as error:
         reason = str(error) or "nested too deeply"
         return Decoded(
@@ -79,25 +79,35 @@ def _object(text: str) -> Decoded:
         return Decoded()
     if not isinstance(value, dict):
         return Decoded(error=f"The arguments have to be one JSON object, not {_kind(value)}. Call the tool again.")
-    return Decoded(clean(value) if _SURROGATE.search(text) else value)
+    return Decoded(encodable(value) if _SURROGATE.search(text) else value)
 
 
-def clean(value: Any) -> Any:
+def encodable(value: Any) -> Any:
     """`value` as it can be written: no lone surrogates in its strings, None for numbers that JSON does not have."""
     if isinstance(value, str):
         return clean_surrogates(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, list):
-        return [clean(v) for v in value]
+        return [encodable(v) for v in value]
     if isinstance(value, dict):
-        return {clean(k): clean(v) for k, v in value.items()}
+        return {encodable(k): encodable(v) for k, v in value.items()}
     return value
 
 
 def _kind(value: object) -> str:
     names = {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
     return names.get(type(value), "that")
+
+
+def _strict_numbers(text: str) -> Any:
+    return json.loads(text, strict=False, parse_constant=_refuse, parse_float=_finite)
+
+
+def _finite(text: str) -> float:
+    """1e999 would become infinity, which nobody could be sent back."""
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
 
 
 def _refuse(name: str) -> NoReturn:

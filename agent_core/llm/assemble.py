@@ -14,7 +14,7 @@ from typing import Any
 
 from agent_core.errors import ProviderError, ProviderErrorKind
 from agent_core.llm import retry, text_tools
-from agent_core.llm.arguments import Decoded, clean, decode
+from agent_core.llm.arguments import Decoded, decode, encodable
 from agent_core.llm.content import Halves, TextChannel, closed_only, parts
 from agent_core.llm.token_counts import read_usage
 from agent_core.messages import ToolCall, Usage, clean_surrogates
@@ -360,7 +360,7 @@ class ReplyBuilder:
         if self._sent_back:
             extra["reasoning_content"] = clean_surrogates("".join(self._sent_back))
         if self._details:
-            extra["reasoning_details"] = clean([_joined(d) for d in self._details])
+            extra["reasoning_details"] = encodable([_joined(d) for d in self._details])
         finish: Finish = self._finish or "stop"
         if calls:
             finish = "tool_calls"
@@ -394,7 +394,7 @@ class ReplyBuilder:
                 decoded.append((call, arguments))
         return (
             self._with_ids(
-                [ToolCall(c.id, self._offered_name(c.name), d.value, d.error, clean(c.extra)) for c, d in decoded]
+                [ToolCall(c.id, self._offered_name(c.name), d.value, d.error, encodable(c.extra)) for c, d in decoded]
             ),
             dropped,
         )
