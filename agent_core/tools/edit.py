@@ -10,6 +10,7 @@ from agent_core.errors import ToolFailure
 from agent_core.messages import clean_surrogates
 from agent_core.names import EDIT_FILE
 from agent_core.ports import Args, Prepared, Tool, ToolContext
+from agent_core.safety.redact import MARK
 from agent_core.text import match
 
 from . import base
@@ -33,7 +34,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         which = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
         found = match.find(text, edit.old, edit.new, edit.every)
         if isinstance(found, match.NoMatch):
-            raise _failure(found, verdict.shown, which, len(edits) > 1)
+            raise _failure(found, edit, verdict.shown, which, len(edits) > 1)
         changed = match.apply(text, found)
         if changed == text:
             raise ToolFailure(
@@ -78,7 +79,7 @@ def _forgiven(found: match.Match, before: str, after: str, which: str) -> str:
     return f"\n{which}old_text differed from the file in {found.how}{places}. It now reads:\n{shown}"
 
 
-def _failure(found: match.NoMatch, shown: str, which: str, several: bool) -> ToolFailure:
+def _failure(found: match.NoMatch, edit: _Edit, shown: str, which: str, several: bool) -> ToolFailure:
     nothing = "Nothing was changed" + (", by none of the edits." if several else ".")
     places = "\n".join(f"line {place.line}:\n{place.text}" for place in found.places)
     if found.reason == "empty":
@@ -99,6 +100,8 @@ def _failure(found: match.NoMatch, shown: str, which: str, several: bool) -> Too
             outcome="ambiguous",
         )
     hint = f"The nearest places are\n{places}" if places else "Nothing in the file is like it; read it again."
+    if MARK in edit.old:
+        hint = f"{MARK} stands for a key you are not shown; quote only what stands around it. {hint}"
     return ToolFailure(
         f"{which}old_text is not in {shown}. {nothing} {hint}", code="edit_not_found", outcome="text not found"
     )

@@ -7,6 +7,7 @@ from agent_core.errors import ToolFailure
 from agent_core.messages import clean_surrogates
 from agent_core.names import WRITE_FILE
 from agent_core.ports import Args, EditAction, NoAction, Prepared, Tool, ToolContext, ToolOutput
+from agent_core.safety import redact
 from agent_core.safety.paths import PathVerdict
 from agent_core.text import diff, encoding
 
@@ -43,9 +44,16 @@ def _creation(verdict: PathVerdict, content: str, ctx: ToolContext) -> Prepared:
 def replacement(old: base.TextFile, new: str, ctx: ToolContext, note: str = "") -> Prepared:
     """The call that puts `new` (with the line ends it shall have) in place of the content of `old`.
 
-    Raises ToolFailure when the file's encoding lacks a character of it.
+    Raises ToolFailure when the file's encoding lacks a character of it, or when a mark would take a key's place.
     """
     verdict = old.verdict
+    if new.count(redact.MARK) > old.decoded.text.count(redact.MARK):
+        raise ToolFailure(
+            f"The new text of {verdict.shown} holds {redact.MARK}, which stands for a key you are not shown: writing "
+            "it would destroy the key. Change the lines around it with edit_file. Nothing was changed.",
+            code="redacted",
+            outcome="would destroy a key",
+        )
     data = _encoded(new, old.decoded, verdict)
     change = diff.build(verdict.shown, old.decoded.text, new)
     if files.digest(data) == old.digest:

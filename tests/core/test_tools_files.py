@@ -291,6 +291,23 @@ def test_an_edit_that_cannot_be_made_changes_nothing(ctx, args):
     assert place.read_bytes() == b"a\nb\n"
 
 
+def test_the_mark_of_a_hidden_key_never_takes_the_keys_place(ctx):
+    """The model is shown [REDACTED] in place of a key and writes back what it saw."""
+    before = b"user = u\nkey = fakeSecretValue99\nport = 1\nhost = h\n"
+    place = known(ctx, "f", before)
+    shown = before.decode().replace("fakeSecretValue99", "[REDACTED]").replace("port = 1", "port = 2")
+    fails(ctx, "write_file", "redacted", path="f", content=shown)
+    fails(ctx, "edit_file", "redacted", path="f", old_text="port = 1", new_text="key = [REDACTED]")
+    hint = fails(ctx, "edit_file", "edit_not_found", path="f", old_text="key = [REDACTED]\nport = 1", new_text="x").text
+    assert "a key you are not shown" in hint
+    assert place.read_bytes() == before
+    call(ctx, "edit_file", path="f", old_text="port = 1", new_text="port = 2")
+    assert place.read_bytes() == before.replace(b"port = 1", b"port = 2")
+    place = known(ctx, "notes", b"shown as [REDACTED]\n")
+    call(ctx, "edit_file", path="notes", old_text="shown", new_text="seen")
+    assert place.read_bytes() == b"seen as [REDACTED]\n"
+
+
 def test_a_character_the_files_encoding_lacks_is_refused(ctx):
     latin = "Stra\u00dfe und Gr\u00fc\u00dfe, ganz gew\u00f6hnlicher Text in einer alten Datei\n".encode("latin-1")
     place = known(ctx, "f", latin)
