@@ -6,10 +6,11 @@ import asyncio
 import gc
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from rich.text import Text
 from textual import events as textual_events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,13 +18,9 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.timer import Timer
 
-from agent_core import events, intents
-from agent_core.errors import AgentError
+from agent_core import events, intents, names
+from agent_core.errors import AgentError, ConfigError
 from agent_core.events import Envelope
-from agent_core.host import Host, ModelState
-from agent_core.prompt import git_branch
-from agent_core.session import LiveSession
-from agent_core.store.sessions import SessionRow
 from nanoherm_tui import commands, compat, i18n, interrupt, limits, symbols, terminal, welcome
 from nanoherm_tui.actions import ACTIONS, Slash, parse_slash
 from nanoherm_tui.bridge import Bridge, Desk
@@ -46,6 +43,13 @@ from nanoherm_tui.text import clean
 from nanoherm_tui.themes import DEFAULT_THEME, Look, load_themes, to_textual
 from nanoherm_tui.transcript.view import TranscriptView
 
+if TYPE_CHECKING:
+    from agent_core.config.load import Config
+    from agent_core.config.paths import Places
+    from agent_core.host import Host, ModelState
+    from agent_core.session import LiveSession
+    from agent_core.store.sessions import SessionRow
+
 R = TypeVar("R")
 
 # Keys that must reach the app whatever has the focus. Ctrl+D is not one: with a draft it deletes.
@@ -63,6 +67,18 @@ def _bindings() -> list[BindingType]:
     return [*bound, Binding("escape", "escape", show=False)]
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a run of the screen begins with. The core is opened while the first frame is already shown."""
+
+    places: Places
+    config: Config
+    open_host: Callable[[], tuple[Host, LiveSession | None]]
+    """Open the core, and the session that was asked for. Called off the screen's thread; may raise AgentError."""
+    prompt: str = ""
+    """The first message."""
+
+
 class NanohermApp(compat.QuietCrash, App[int]):
     """One window over one Host."""
 
@@ -73,21 +89,25 @@ class NanohermApp(compat.QuietCrash, App[int]):
     ENABLE_COMMAND_PALETTE = False
     INLINE_PADDING = 0
 
-    def __init__(self, host: Host, session: LiveSession | None = None, prompt: str = "") -> None:
-        self.themes, self.broken_themes = load_themes(host.places.themes_dir)
+    def __init__(self, start: Start) -> None:
+        self.themes, self.broken_themes = load_themes(start.places.themes_dir)
         self.look = Look(self.themes[DEFAULT_THEME])  # before super: Textual asks for styles while it starts
         super().__init__()
-        self.host = host
+        self.host: Host
+        """The core, from the moment it is open: `ready` tells."""
+        self.ready = False
         self.views: dict[str, SessionView] = {}
         self.view: SessionView | None = None
         self.rows: list[SessionRow] = []
+        self.saved_theme: str = start.config.get("display.theme")
+        """The theme to go back to when another was only looked at."""
         self.recent: list[str] = []
         """Ids of palette items chosen lately, newest first."""
         self.wish = Wish()
         self.panes: Layout = lay_out(limits.NARROW, limits.SHORT, self.wish)
-        self.keymap, self.keymap_problems = load_keymap(host.config.get("keymap"))
-        self._first_session = session
-        self._first_prompt = prompt
+        self.keymap, self.keymap_problems = load_keymap(start.config.get("keymap"))
+        self._start = start
+        self._first_prompt = start.prompt
         self._hint = ""
         self._hint_timer: Timer | None = None
         self._ticker: Timer | None = None
@@ -100,7 +120,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.transcript = TranscriptView(id="transcript")
         self.transcript.display = False
         self.approval = ApprovalPanel(self.keymap, id="approval")
-        self.composer = Composer(History(host.places.history_file), self.keymap, id="composer")
+        self.composer = Composer(History(start.places.history_file), self.keymap, id="composer")
         self.dock = Dock()
         self.status = StatusLine()
         self.bridge: Bridge
@@ -121,7 +141,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
         yield self.status
 
     def crash_words(self, error: BaseException) -> str:
-        report = self.host.report_crash(error)
+        report = self.host.report_crash(error) if self.ready else None
         words = f"{type(error).__name__}: {clean(str(error))[: limits.CRASH_WORDS]}"
         return t("app.crashed", error=words) + (f"\n{t('app.crash_report', path=report)}" if report else "")
 
@@ -132,10 +152,11 @@ class NanohermApp(compat.QuietCrash, App[int]):
         compat.teach_alt_keys()
         for theme in self.themes.values():
             self.register_theme(to_textual(theme))
-        self.use_language(self.host.config.get("display.language"))
-        self.use_theme(self.host.config.get("display.theme"))
-        symbols.set_ascii(True if self.host.config.get("display.ascii") else None)
-        symbols.set_reduced_motion(self.host.config.get("display.reduced_motion"))
+        get = self._start.config.get
+        self.use_language(get("display.language"))
+        self.use_theme(get("display.theme"))
+        symbols.set_ascii(True if get("display.ascii") else None)
+        symbols.set_reduced_motion(get("display.reduced_motion"))
 
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
@@ -146,19 +167,36 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.approval.attach(self.composer)
         self.arrange()
         self.composer.focus()
+        self._greet()
+        # Only now the core: its modules, the store and the model are not what a first frame waits for.
+        self.call_after_refresh(self.desk.do, self._open, self._opened)
+
+    def _open(self) -> AgentError | LiveSession | None:
+        """On the desk's thread: open the core. Gives the session that was asked for, or why there is no core."""
+        try:
+            self.host, session = self._start.open_host()
+        except AgentError as error:
+            return error
         self.host.on_model(self._model_has_changed)
-        if self._first_session is not None:
-            self.show_session(self._first_session)
+        return session
+
+    def _model_has_changed(self, state: ModelState) -> None:
+        """In the thread that found the model."""
+        self.call_later(self.model_changed, state)
+
+    def _opened(self, came: AgentError | LiveSession | None) -> None:
+        if isinstance(came, AgentError):
+            self.exit(exit_code(came), message=Text(f"{names.APP}: {came.text}"))
+            return
+        self.ready = True
+        if came is not None:
+            self._first_ready(came)
             self.desk.do(self.host.look_for_models)
         else:
             self.desk.do(self.host.look_for_models, lambda state: self.desk.do(self.host.new, self._first_ready))
         self.reload_sessions()
         # The start's many objects live as long as the program: keep the collector from walking them while it streams.
         self.call_after_refresh(_settle_gc)
-
-    def _model_has_changed(self, state: ModelState) -> None:
-        """Called in the thread that found the model."""
-        self.call_later(self.model_changed, state)
 
     def _first_ready(self, session: LiveSession) -> None:
         self.show_session(session)
@@ -249,8 +287,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
             self.show_status()
             self.composer.set_state(view.state)
         if "title" in changed:
-            workspace = view.session.workspace
-            self.title_row.update(view.title, str(workspace), git_branch(workspace))
+            self._show_title(view)
+            self.desk.do(view.look_at_branch, lambda _: self._show_title(view))
         if "plan" in changed:
             self.dock.show_plan(view.plan)
         if "diffs" in changed and not view.waiting:
@@ -266,6 +304,10 @@ class NanohermApp(compat.QuietCrash, App[int]):
             if any(commands.needs_setup(self, error) for error in errors):
                 commands.run(self, "setup", errors[-1].text)
 
+    def _show_title(self, view: SessionView) -> None:
+        if view is self.view:
+            self.title_row.update(view.title, str(view.session.workspace), view.branch)
+
     def _show_list(self) -> None:
         here = self.view.id if self.view is not None else ""
         items = {row.id: SessionItem(row.id, row.title, row.workspace, "idle", row.updated) for row in self.rows}
@@ -280,13 +322,14 @@ class NanohermApp(compat.QuietCrash, App[int]):
 
     def show_status(self) -> None:
         view = self.view
-        info = StatusInfo(model=self.host.model.label, hint=self._hint)
+        label = self.host.model.label if self.ready else ""
+        info = StatusInfo(model=label, hint=self._hint)
         if view is not None:
             busy = view.state in ("running", "asking", "stopping")
             info = replace(
                 info,
                 mode=view.mode,
-                model=view.model_label or self.host.model.label,
+                model=view.model_label or label,
                 running=busy,
                 stopping=view.state == "stopping",
                 step=view.step,
@@ -333,7 +376,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
         """An empty transcript gives its place to the greeting."""
         empty = self.view is None or not self.view.model.entries
         if empty:
-            model = self.host.model if self.view is not None else ModelState("", settled=False)
+            model = self.host.model if self.view is not None else None
             self.welcome.show(welcome.greeting(model, self.keymap))
         if self.welcome.display != empty:
             self.welcome.display, self.transcript.display = empty, not empty
@@ -519,7 +562,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
             self.dock.show_diffs(self.view.diffs, bring=False)
 
     def on_palette_screen_previewed(self, message: PaletteScreen.Previewed) -> None:
-        name = message.item.id.partition(":")[2] if message.item is not None else self.host.config.get("display.theme")
+        name = message.item.id.partition(":")[2] if message.item is not None else self.saved_theme
         self.use_theme(name)
 
     def on_transcript_view_open_requested(self, message: TranscriptView.OpenRequested) -> None:
@@ -576,13 +619,19 @@ def _settle_gc() -> None:
     gc.set_threshold(*limits.GC_THRESHOLDS)
 
 
-def run(host: Host, session: LiveSession | None, prompt: str) -> int:
+def exit_code(error: AgentError) -> int:
+    """The program's exit code when it could not start because of `error`."""
+    return names.EXIT_CONFIG if isinstance(error, ConfigError) else names.EXIT_FAILED
+
+
+def run(start: Start) -> int:
     """Run the screen to its end; the terminal is whole again when this returns. Returns the exit code."""
-    app = NanohermApp(host, session, prompt)
+    app = NanohermApp(start)
     try:
         code = app.run()
     finally:
-        host.close()
+        if app.ready:
+            app.host.close()
     if app.view is not None and app.view.stored:
         terminal.say_how_to_resume(app.view.id)
     return code if code is not None else app.return_code or 0

@@ -12,14 +12,16 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agent_core.errors import AgentError, crash
 from agent_core.events import Envelope
-from agent_core.session import LiveSession
 from nanoherm_tui import limits
 
 log = logging.getLogger(__name__)
+
+if TYPE_CHECKING:
+    from agent_core.session import LiveSession
 
 T = TypeVar("T")
 

@@ -90,20 +90,29 @@ def _headless(args: argparse.Namespace, cwd: Path, overrides: Mapping[str, Any])
 
 
 def _screen(args: argparse.Namespace, cwd: Path, overrides: Mapping[str, Any]) -> int:
-    from agent_core.errors import AgentError, ConfigError
-    from agent_core.host import Host, Launch
-    from nanoherm_tui.app import run
+    from agent_core.config.load import load
+    from agent_core.config.paths import find_places
+    from agent_core.errors import ConfigError
+    from nanoherm_tui.app import Start, run
 
+    places = find_places(cwd, os.environ)
     try:
+        config = load(places, os.environ, overrides)
+    except ConfigError as error:
+        return _say(error.text, names.EXIT_CONFIG)
+
+    def open_host() -> Any:
+        from agent_core.errors import AgentError
+        from agent_core.host import Host, Launch
+
         host = Host(Launch(cwd, os.environ, overrides, mode=args.mode, demo=args.demo))
-    except AgentError as error:
-        return _say(error.text, names.EXIT_CONFIG if isinstance(error, ConfigError) else names.EXIT_FAILED)
-    try:
-        session = _chosen(host, args)
-    except AgentError as error:
-        host.close()
-        return _say(error.text, names.EXIT_FAILED)
-    return run(host, session, args.prompt or "")
+        try:
+            return host, _chosen(host, args)
+        except AgentError:
+            host.close()
+            raise
+
+    return run(Start(places, config, open_host, args.prompt or ""))
 
 
 def _chosen(host: Any, args: argparse.Namespace) -> Any:

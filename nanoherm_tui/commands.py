@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from agent_core import events, intents
 from agent_core.errors import AgentError
 from agent_core.names import MODES
-from agent_core.store.sessions import SessionRow
 from nanoherm_tui import limits, terminal
 from nanoherm_tui.actions import BY_ID
 from nanoherm_tui.i18n import LANGUAGES, t
@@ -22,7 +21,11 @@ from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen, action_ite
 from nanoherm_tui.overlays.setup import Provider, SetupScreen, SetupValues
 
 if TYPE_CHECKING:
+    from agent_core.store.sessions import SessionRow
     from nanoherm_tui.app import NanohermApp
+
+_BEFORE_THE_CORE = frozenset({"interrupt", "quit", "redraw", "help", "toggle_dock", "toggle_sessions", "next_pane"})
+"""What can be done in the moment between the first frame and the core's opening."""
 
 SETUP_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "network"})
 """Errors that the setup view can mend: with these a turn leads there instead of ending in words alone."""
@@ -30,6 +33,8 @@ SETUP_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "n
 
 def run(app: NanohermApp, action_id: str, argument: str = "") -> None:
     """Do what the action with this id does. `argument` is a slash command's, stripped."""
+    if not app.ready and action_id not in _BEFORE_THE_CORE:
+        return
     name, _, given = BY_ID[action_id].run.partition("(")
     _COMMANDS[name](app, argument or given.rstrip(")").strip("'"))
 
@@ -347,6 +352,7 @@ def choose_theme(app: NanohermApp, name: str) -> None:
         app.tell("unknown_theme", t("app.unknown_theme", name=name, themes=", ".join(app.themes)))
     else:
         app.use_theme(name)
+        app.saved_theme = name
         app.desk.do(lambda: app.host.save_settings({"display.theme": name}))
 
 

@@ -9,15 +9,17 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agent_core import events
 from agent_core.events import Event, SessionState
 from agent_core.messages import FileDiff, Message, ToolCall, Usage
 from agent_core.names import Mode
 from agent_core.ports import Question, TodoItem
-from agent_core.session import LiveSession
 from nanoherm_tui.transcript.model import TranscriptModel, default_subject
+
+if TYPE_CHECKING:
+    from agent_core.session import LiveSession
 
 Part = Literal["status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode"]
 
@@ -53,6 +55,7 @@ class SessionView:
     model: TranscriptModel = field(default_factory=TranscriptModel)
     state: SessionState = "idle"
     title: str = ""
+    branch: str = ""
     mode: Mode = "ask"
     model_label: str = ""
     waiting: list[Waiting] = field(default_factory=list)
@@ -82,6 +85,12 @@ class SessionView:
     @property
     def id(self) -> str:
         return self.session.id
+
+    def look_at_branch(self) -> None:
+        """Read the branch that is checked out in the session's folder. Reads files: not on the screen's thread."""
+        from agent_core.prompt import git_branch
+
+        self.branch = git_branch(self.session.workspace)
 
     def take(self, batch: Iterable[Event]) -> set[Part]:
         """Reduce a batch. Returns the parts of the screen that may have changed; a delta changes none of them."""

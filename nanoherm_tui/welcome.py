@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from agent_core.host import ModelState
+from typing import TYPE_CHECKING
+
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.panes.welcome import Greeting
 
+if TYPE_CHECKING:
+    from agent_core.host import ModelState
 
-def greeting(model: ModelState, keymap: Keymap) -> Greeting:
-    """The greeting for the present model, in the interface's language."""
+
+def greeting(model: ModelState | None, keymap: Keymap) -> Greeting:
+    """The greeting for the present model (None: not known yet), in the interface's language."""
+    if model is None or not model.settled:
+        return Greeting("", t("welcome.looking"))
     keys = tuple(
         (key, t(f"welcome.{name}"), t(f"welcome.{name}_help"))
         for key, name in (
@@ -18,8 +24,6 @@ def greeting(model: ModelState, keymap: Keymap) -> Greeting:
             (keymap.label("help"), "help"),
         )
     )
-    if not model.settled:
-        return Greeting("", t("welcome.looking"))
     if model.problem is not None:
         return Greeting(t("welcome.no_model"), model.problem.text, True, keys)
     if model.demo:

@@ -9,7 +9,7 @@ import pytest
 from agent_core import events, intents
 from agent_core.host import Host, Launch
 from nanoherm_tui import interrupt, limits, symbols
-from nanoherm_tui.app import NanohermApp
+from nanoherm_tui.app import NanohermApp, Start
 from nanoherm_tui.layout import Layout, Wish, lay_out
 from tests.fakes.model_server import ModelServer, Reply
 
@@ -25,6 +25,10 @@ def launch(tmp_path, server=None, **overrides):
     return Launch(work, env, overrides, demo=server is None)
 
 
+def start(host):
+    return Start(host.places, host.config, lambda: (host, None))
+
+
 class Stage:
     """`async with Stage(tmp_path, replies) as stage`: the app running, with what a test needs at hand."""
 
@@ -36,7 +40,7 @@ class Stage:
         if self._server:
             self._server.__enter__()
         self.host = Host(launch(self._tmp_path, self._server, **self._overrides))
-        self.app = NanohermApp(self.host)
+        self.app = NanohermApp(start(self.host))
         self._test = self.app.run_test(size=self._size)
         self.pilot = await self._test.__aenter__()
         await self.until(lambda: self.app.view is not None and self.app.view.loaded)
@@ -198,7 +202,7 @@ async def test_enter_steers_and_tab_queues_while_a_turn_runs(tmp_path):
 async def test_text_sent_before_the_first_session_is_ready_is_not_lost(tmp_path):
     with ModelServer([Reply(text="Answered.")]) as server:
         host = Host(launch(tmp_path, server))
-        app = NanohermApp(host)
+        app = NanohermApp(start(host))
         async with app.run_test(size=(120, 36)) as pilot:
             app.composer.text = "early"
             await pilot.press("enter")
