@@ -114,7 +114,6 @@ class Toolbox:
             attempt.seconds,
         )
 
-
     def _without_keys(self, diff: FileDiff) -> FileDiff:
         """The diff as it may be stored and shown afterwards; the person who approved it saw it exactly."""
         hunks = tuple(
