@@ -20,6 +20,8 @@ from nanoherm_tui.themes import Look
 
 Part = tuple[str, Style]
 
+_LEAST = 6  # cells of words that can still be guessed when they are cut
+
 
 class _HasLook(Protocol):
     look: Look
@@ -37,16 +39,17 @@ def _front(look: Look) -> Look:
 
 
 def row(width: int, left: Sequence[Part], fill: Style, right: Sequence[Part] = (), *, gap: int = 2) -> Strip:
-    """One row of exactly `width` cells: `left` is cut with ⋯ to make room for `right`, which goes when it does not fit.
+    """One row of exactly `width` cells: `left` is cut with ⋯ to make room for `right`, at least `gap` blanks away.
 
-    `gap` blanks at least stand between the two.
+    `right` is never cut: it goes when it would leave less than a few cells for `left`.
     """
+    left_width = sum(text.width(words) for words, _ in left)
     right_width = sum(text.width(words) for words, _ in right)
-    if right_width > width:
+    if right_width + (gap + min(left_width, _LEAST) if left_width else 0) > width:
         right, right_width = (), 0
     segments: list[Segment] = []
     room = max(0, width - right_width - (gap if right_width else 0))
-    whole = sum(text.width(words) for words, _ in left) <= room
+    whole = left_width <= room
     used = 0
     for number, (words, style) in enumerate(left):
         size = text.width(words)

@@ -9,6 +9,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
+from nanoherm_tui import limits
 from nanoherm_tui.panes.draft import DraftArea, editing_keys
 from nanoherm_tui.strips import Painted
 
@@ -24,6 +25,10 @@ class Overlay(ModalScreen[Result]):
 
     def on_mount(self) -> None:
         self.watch(self.app, "theme", self.refresh_look, init=False)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """On a short screen the halo and the blank rows go."""
+        self.set_class(event.size.height < limits.SHORT, "-short")
 
     def refresh_look(self) -> None:
         """Theme or language have changed."""

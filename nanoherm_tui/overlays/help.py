@@ -217,7 +217,7 @@ class HelpScreen(Overlay[None]):
             self._foot.more = self._text.has_more
             self._foot.refresh()
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self._show_more)
 
     def on_key(self, event: events.Key) -> None:

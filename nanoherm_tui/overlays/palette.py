@@ -28,6 +28,7 @@ from nanoherm_tui.text import cut, one_line, width
 Kind = Literal["action", "mode", "model", "theme", "session", "language"]
 KINDS: Final[tuple[Kind, ...]] = ("action", "mode", "model", "theme", "session", "language")
 _PAGE: Final = 10
+_WITH_HELP: Final = 50  # columns below which only titles are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,12 +261,12 @@ class PaletteList(Painted):
         ground = "selection" if here else "surface"
         words = look.style("seltext" if here else "text", ground)
         remark = words if here else look.style("muted", ground)
-        column = max(12, cells * 3 // 8)
         left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
-        shown = cut(one_line(item.title), column - 2)
+        title, help_text = one_line(item.title), one_line(item.help) if cells >= _WITH_HELP else ""
+        column = cells * 3 // 8
+        shown = cut(title, column - 2) if help_text else title
         left += _marked(shown, line.marks, words, look.style("accent", ground, bold=True))
-        left.append((" " * (column - width(shown)), words))
-        left.append((one_line(item.help), remark))
+        left += [(" " * (column - width(shown)), words), (help_text, remark)] if help_text else []
         return row(cells, left, words, [(item.key, remark), (" ", words)] if item.key else ())
 
 

@@ -6,8 +6,8 @@ What is selected is a group: a block together with the chunks a long one was cut
 from __future__ import annotations
 
 from nanoherm_tui.transcript.blocks import Block
+from nanoherm_tui.transcript.entry import Entry
 from nanoherm_tui.transcript.layout import Layout, Line
-from nanoherm_tui.transcript.model import Entry
 
 
 class Cursor:

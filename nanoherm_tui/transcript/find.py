@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from nanoherm_tui.transcript.entry import Entry
 from nanoherm_tui.transcript.layout import Layout, Line, Place
-from nanoherm_tui.transcript.model import Entry
 from nanoherm_tui.transcript.render import Row
 
 _REMEMBERED = 300  # searched blocks whose hits are kept for painting: more than a window shows

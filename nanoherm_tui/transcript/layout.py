@@ -15,8 +15,9 @@ from typing import NamedTuple
 from nanoherm_tui import limits
 from nanoherm_tui.themes import Look
 from nanoherm_tui.transcript.blocks import Block, Card, Code
+from nanoherm_tui.transcript.entry import Entry, can_open
 from nanoherm_tui.transcript.heights import Heights
-from nanoherm_tui.transcript.model import Entry, TranscriptModel, can_open
+from nanoherm_tui.transcript.model import TranscriptModel
 from nanoherm_tui.transcript.render import (
     RIGHT_MARGIN,
     TEXT_AT,

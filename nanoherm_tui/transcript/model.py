@@ -7,10 +7,9 @@ made when they are first asked for, so a session of 20,000 messages opens withou
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Literal
 
 from agent_core import events
 from agent_core.events import Event
@@ -18,217 +17,14 @@ from agent_core.limits import PREVIEW_LINES, SUBJECT_CHARS
 from agent_core.messages import Message, ToolCall
 from agent_core.ports import Tool
 from agent_core.safety.redact import redact
-from nanoherm_tui import limits
 from nanoherm_tui.text import clean, one_line
-from nanoherm_tui.transcript.blocks import Block, Card, CardState, Note, Thought, ThoughtText, UserText
-from nanoherm_tui.transcript.split import Splitter, chunks, split
-
-Kind = Literal["user", "answer", "thought", "card", "note"]
+from nanoherm_tui.transcript.blocks import Block, Card, CardState, Note
+from nanoherm_tui.transcript.entry import Entry, Kind, can_open
 
 # Selection keys: what an entry may need beyond its characters (a card: all its rows), and what one that may still grow
 # keeps free.
 _SLACK = 64
 _GROWING = 1 << 20
-
-
-class Entry:
-    """One unit of the conversation. Only its model changes it; `version` counts the changes."""
-
-    __slots__ = (
-        "_blocks",
-        "_live",
-        "_pieces",
-        "_tail",
-        "_text",
-        "base",
-        "card",
-        "created",
-        "id",
-        "images",
-        "index",
-        "kind",
-        "note",
-        "open",
-        "seconds",
-        "started",
-        "subject",
-        "summary",
-        "version",
-    )
-
-    def __init__(self, id: str, kind: Kind, text: str = "", *, base: int = 0, index: int = 0) -> None:
-        self.id = id
-        self.kind: Kind = kind
-        self.index = index
-        self.base = base
-        """The selection key of its first row; keys grow from entry to entry."""
-        self.version = 0
-        self.open = False
-        self.created = 0.0
-        self.images = 0
-        self.card: Card | None = None
-        self.note: Note | None = None
-        self.subject: Callable[[], str] | None = None
-        """Gives a stored card's subject, when it is first seen."""
-        self.seconds = 0.0
-        self.started = 0.0
-        self.summary = False
-        self._text = text
-        self._pieces: list[str] | None = None  # of a text that is still arriving
-        self._live: Splitter | None = None
-        self._blocks: list[Block] | None = None
-        self._tail: list[Block] | None = None
-
-    @property
-    def text(self) -> str:
-        """Its source: the user's words, the answer's Markdown, a tool's result."""
-        if self._pieces is not None:
-            if len(self._pieces) > 1:
-                self._pieces = ["".join(self._pieces)]
-            return self._pieces[0] if self._pieces else ""
-        return self._text
-
-    @property
-    def is_live(self) -> bool:
-        """Its text is still arriving."""
-        return self._pieces is not None
-
-    @property
-    def is_split(self) -> bool:
-        """Its blocks have been made."""
-        return self._blocks is not None or self._live is not None
-
-    @property
-    def blocks(self) -> Sequence[Block]:
-        """Its finished blocks, and after them those that may still change."""
-        closed = self.closed
-        tail = self.tail
-        return [*closed, *tail] if tail else closed
-
-    @property
-    def closed(self) -> list[Block]:
-        """The blocks that will not change again while the text grows. The list itself grows; do not change it."""
-        if self._blocks is None:
-            self._blocks = _make_blocks(self)
-        return self._blocks
-
-    @property
-    def tail(self) -> list[Block]:
-        """The blocks at the end of a text that is still arriving."""
-        if self._live is None:
-            return []
-        if self._tail is None:
-            self._tail = list(self._live.tail())
-        return self._tail
-
-    # -- changes, for the model alone -----------------------------------------------------------------------------
-
-    def touch(self) -> None:
-        self.version += 1
-        if self._live is None:
-            self._blocks = None
-
-    def begin(self) -> None:
-        """The text starts to arrive."""
-        self._pieces = []
-        if self.kind == "answer":
-            self._live = Splitter()
-            self._blocks = []
-
-    def grow(self, text: str) -> None:
-        if self._pieces is None:
-            raise ValueError("the entry is not live")
-        self._pieces.append(text)
-        self.version += 1
-        if self._live is not None:
-            self.closed.extend(self._live.feed(text))
-            self._tail = None
-        else:
-            self._blocks = None
-
-    def finish(self, text: str) -> None:
-        """The text is complete. What was streamed stands if it was the same text."""
-        same = self.text == text
-        if self._live is not None:
-            self._blocks = [*self.closed, *self._live.finish()] if same else None
-        else:
-            self._blocks = None
-        self._live = self._tail = self._pieces = None
-        self._text = text
-        self.version += 1
-
-
-def _make_blocks(entry: Entry) -> list[Block]:
-    if entry.kind == "answer":
-        return list(split(entry.text))
-    if entry.kind == "user":
-        return list(_user_blocks(entry))
-    if entry.kind == "thought":
-        return list(_thought_blocks(entry))
-    if entry.kind == "card" and entry.card is not None:
-        if entry.subject is not None:
-            entry.card = replace(entry.card, subject=entry.subject())
-            entry.subject = None
-        return [_with_rows(entry.card, entry)]
-    return [entry.note] if entry.note is not None else []
-
-
-def _user_blocks(entry: Entry) -> Iterable[UserText]:
-    text = clean(entry.text).rstrip("\n")
-    hidden = text.count("\n") + 1 - limits.USER_LINES_FOLDED
-    if not entry.open and can_open(entry):
-        text = "\n".join(text.split("\n", limits.USER_LINES_FOLDED)[: limits.USER_LINES_FOLDED])
-    else:
-        hidden = 0
-    pieces = chunks(text)
-    for number, (key, piece, join) in enumerate(pieces):
-        last = number == len(pieces) - 1
-        yield UserText(
-            key,
-            piece,
-            entry.created if number == 0 else 0.0,
-            join,
-            images=entry.images if last else 0,
-            hidden_lines=hidden if last else 0,
-        )
-
-
-def _thought_blocks(entry: Entry) -> Iterable[Thought | ThoughtText]:
-    text = entry.text
-    line = _last_line(text) if entry.started else _first_line(text)
-    yield Thought(0, line, entry.seconds, entry.open, entry.started, entry.summary)
-    if entry.open:
-        for key, piece, join in chunks(clean(text).strip("\n")):
-            yield ThoughtText(key + 2, piece, join)
-
-
-def _with_rows(card: Card, entry: Entry) -> Card:
-    """The card with the rows it shows below its head: a failure's preview, or the start of an opened result."""
-    if not entry.open or not entry.text.strip():
-        return card
-    lines = clean(entry.text).rstrip("\n").split("\n")
-    return replace(
-        card, rows=tuple(lines[: limits.CARD_LINES]), more_lines=max(0, len(lines) - limits.CARD_LINES), open=True
-    )
-
-
-def can_open(entry: Entry) -> bool:
-    """Whether unfolding would show more."""
-    if entry.kind == "user":
-        return entry.text.count("\n") >= limits.USER_LINES
-    if entry.kind == "card":
-        return bool(entry.text.strip())
-    return entry.kind == "thought"
-
-
-def _first_line(text: str) -> str:
-    start = text.lstrip()[: 4 * limits.KB]
-    return one_line(start.split("\n", 1)[0]).strip("*# ")
-
-
-def _last_line(text: str) -> str:
-    end = text.rstrip()[-4 * limits.KB :]
-    return one_line(end.rsplit("\n", 1)[-1]).strip("*# ")
 
 
 @lru_cache(maxsize=1)

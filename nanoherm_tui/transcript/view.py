@@ -33,10 +33,11 @@ from nanoherm_tui.symbols import sym
 from nanoherm_tui.themes import Look
 from nanoherm_tui.transcript.blocks import Block
 from nanoherm_tui.transcript.cursor import Cursor
+from nanoherm_tui.transcript.entry import Entry
 from nanoherm_tui.transcript.find import Find
 from nanoherm_tui.transcript.find_bar import FindBar
 from nanoherm_tui.transcript.layout import Layout, Line
-from nanoherm_tui.transcript.model import Entry, TranscriptModel
+from nanoherm_tui.transcript.model import TranscriptModel
 from nanoherm_tui.transcript.render import RIGHT_MARGIN, TEXT_AT, Moment, Row
 
 

@@ -129,8 +129,9 @@ async def test_every_mode_and_theme_is_reached_by_keys_and_the_theme_survives(tm
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
         await stage.pilot.press("shift+tab")
         await stage.until(lambda: stage.app.view.mode == "plan")
-        for theme in ("ansi", "high-contrast", "nanoherm-dark", "nanoherm-light"):
-            await stage.pilot.press("ctrl+p", *theme, "enter")
+        themes = {"ansi": "ansi", "high": "high-contrast", "dark": "nanoherm-dark", "light": "nanoherm-light"}
+        for typed, theme in themes.items():
+            await stage.pilot.press("ctrl+p", *typed, "enter")
             await stage.until(lambda theme=theme: stage.app.theme == theme)
         for mode in ("ask", "plan"):
             await stage.pilot.press("ctrl+p", *f"mode {mode}", "enter")

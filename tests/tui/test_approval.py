@@ -1,6 +1,8 @@
 """The approval panel: what it shows, which keys answer, and that nothing else does."""
 
+import re
 import time
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -10,8 +12,9 @@ from textual.widget import Widget
 
 from agent_core.messages import FileDiff
 from agent_core.ports import Question
+from agent_core.tools import registry
 from nanoherm_tui import limits
-from nanoherm_tui.i18n import set_language
+from nanoherm_tui.i18n import phrase_key, set_language, texts
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.overlays.approval import Arming
 from nanoherm_tui.overlays.question import LABEL, question_rows, time_left
@@ -520,6 +523,25 @@ async def test_on_a_short_screen_question_keys_and_draft_are_all_there(size):
         shown = text_of(app)
         for words in ("Run this command?", "command   make all", "y once", "n refuse", "e edit", "rows below", "› "):
             assert words in shown
+
+
+def test_the_rule_and_the_grant_are_told_in_the_interfaces_language():
+    question = command_question(rule="dangerous: recursive removal")
+    assert [r.words for r in question_rows(question, 70)][2:] == [
+        "dangerous: recursive removal",
+        "this exact command, in this folder",
+    ]
+    set_language("zh")
+    assert [r.words for r in question_rows(question, 70)][2:] == ["危险: recursive removal", "这条命令，限此文件夹"]
+    assert [r.words for r in question_rows(command_question(rule="mode ask"), 70)][2] == "ask 模式"
+    assert [r.words for r in question_rows(command_question(rule="a new one"), 70)][2] == "a new one"
+
+
+def test_every_grant_of_the_core_has_its_words():
+    source = Path(registry.__file__).read_text(encoding="utf-8")
+    grants = re.findall(r'"((?:this|every|reading) [a-z ,]+)"', source)
+    assert len(grants) == 4
+    assert {g for g in grants if f"questions.{phrase_key(g)}" not in texts("zh")} == set()
 
 
 def test_the_time_left_is_never_negative():

@@ -33,14 +33,14 @@ def test_the_focused_panes_keys_come_first(focused):
 def test_every_action_with_a_key_and_every_command_is_listed():
     lines = [line for section in sections(KEYMAP, "composer") for line in section if not line.heading]
     assert len(lines) == len([a for a in ACTIONS if KEYMAP.keys(a.id)]) + len(SLASH_ACTIONS)
-    assert any(line.keys == "Ctrl+P" and line.words == "Palette" for line in lines)
+    assert any(line.keys == "Ctrl+P" and line.words == "palette" for line in lines)
 
 
 def test_help_shows_the_keys_of_the_config():
     keymap, _ = load_keymap({"palette": "f9", "redraw": []})
     lines = {line.words: line.keys for section in sections(keymap, "composer") for line in section}
-    assert lines["Palette"] == "F9"
-    assert "Redraw the screen" not in lines
+    assert lines["palette"] == "F9"
+    assert "redraw the screen" not in lines
 
 
 def test_a_filter_keeps_what_has_it_and_drops_empty_sections():

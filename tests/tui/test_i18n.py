@@ -14,7 +14,7 @@ from nanoherm_tui import i18n, symbols
 from nanoherm_tui.i18n import from_locale, placeholders, set_language, t, tell, texts
 
 SOURCES = sorted(Path(nanoherm_tui.__file__).parent.rglob("*.py"))
-CORE_SECTIONS = ("errors.", "notices.", "outcomes.")  # their English lives in the core
+CORE_SECTIONS = ("errors.", "notices.", "outcomes.", "questions.")  # their English lives in the core
 
 
 def own(language):
