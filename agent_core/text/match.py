@@ -19,6 +19,8 @@ from itertools import islice
 from typing import Final, Literal
 
 from agent_core import limits
+from agent_core.text.indent import reindent
+from agent_core.text.look_alikes import PLAIN, common_prefix, fold, fold_one_dash, keep_look_alikes
 
 How = Literal[
     "exact",
@@ -186,7 +188,7 @@ class _File:
     @cached_property
     def bare_plain(self) -> list[str]:
         """As `bare`, look-alike characters folded."""
-        return ["".join(line.split()) for line in self.text.translate(_GLYPH_TABLE).split("\n")]
+        return ["".join(line.split()) for line in self.text.translate(PLAIN).split("\n")]
 
     def line_of(self, position: int) -> int:
         """The index of the line that holds a position of `text`."""
@@ -201,8 +203,8 @@ class _File:
         """The hit in terms of the original, without what it leaves as it is, with the line ends of its place."""
         start, end, new = hit.start, hit.end, hit.new
         old = self.text[start:end]
-        head = _common_prefix(old, new)
-        tail = _common_prefix(old[head:][::-1], new[head:][::-1])
+        head = common_prefix(old, new)
+        tail = common_prefix(old[head:][::-1], new[head:][::-1])
         start, end, new = start + head, end - tail, new[head : len(new) - tail]
         if self.has_crlf and "\n" in new and self._crlf_at(start):
             new = new.replace("\n", "\r\n")
@@ -221,16 +223,6 @@ class _File:
             line_end = self.text.rfind("\n")
         i = bisect_right(self._cuts, line_end) - 1
         return i >= 0 and self._cuts[i] == line_end
-
-
-def _common_prefix(a: str, b: str) -> int:
-    if a == b:
-        return len(a)
-    low, high = 0, min(len(a), len(b))
-    while low < high:  # by halves: slices compare faster than a loop over characters
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if a[:middle] == b[:middle] else (low, middle - 1)
-    return low
 
 
 def _apart(hits: Sequence[_Hit]) -> list[_Hit]:
@@ -254,65 +246,6 @@ def _occurrences(text: str, part: str) -> list[int]:
     return found
 
 
-# -- folding: look at a text as if some differences were not there --------------------------------------------------
-
-
-class _Folded:
-    """A text with parts replaced, and the way back from its positions to the original's."""
-
-    def __init__(self, text: str, pattern: re.Pattern[str], put: Callable[[re.Match[str]], str]) -> None:
-        out: list[str] = []
-        self._at: list[int] = []  # where each replaced part begins in the folded text
-        self._parts: list[tuple[int, int, int]] = []  # its folded end, original start and original end
-        position = length = 0
-        for found in pattern.finditer(text):
-            out.append(text[position : found.start()])
-            length += found.start() - position
-            part = put(found)
-            self._at.append(length)
-            self._parts.append((length + len(part), found.start(), found.end()))
-            out.append(part)
-            length += len(part)
-            position = found.end()
-        out.append(text[position:])
-        self.text = "".join(out)
-
-    def back(self, start: int, end: int) -> tuple[int, int]:
-        """The original's range for a folded one; a part that is touched is taken whole."""
-        return self._position(start, False), self._position(end, True)
-
-    def _position(self, folded: int, is_end: bool) -> int:
-        i = bisect_right(self._at, folded - 1 if is_end else folded) - 1
-        if i < 0:
-            return folded
-        part_end, start, end = self._parts[i]
-        if folded >= part_end:
-            return end + folded - part_end
-        return end if is_end else start
-
-
-_GLYPHS: Final = {
-    "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'",
-    "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"', "\u2033": '"',
-    "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "--", "\u2015": "--", "\u2212": "-",
-    "\u2026": "...", "\u00ad": "", "\u200b": "", "\u200c": "", "\u200d": "", "\u2060": "", "\ufeff": "",
-    "\u3000": " ", "\u00a0": " ", "\u202f": " ", "\u205f": " ", **{chr(c): " " for c in range(0x2000, 0x200B)},
-    **{chr(c): chr(c - 0xFEE0) for c in range(0xFF01, 0xFF5F)},
-}  # fmt: skip
-_GLYPH: Final = re.compile("[" + "".join(map(re.escape, _GLYPHS)) + "]")
-_DASH: Final = re.compile("[\u2014\u2015]|--|" + _GLYPH.pattern)
-_GLYPH_TABLE: Final = str.maketrans(_GLYPHS)
-
-
-def _fold_glyphs(text: str) -> _Folded:
-    return _Folded(text, _GLYPH, lambda m: _GLYPHS[m[0]])
-
-
-def _fold_glyphs_one_dash(text: str) -> _Folded:
-    """As `_fold_glyphs`, but every dash is one hyphen: some models write an em dash as "-"."""
-    return _Folded(text, _DASH, lambda m: "-" if m[0] in ("\u2014", "\u2015", "--") else _GLYPHS[m[0]])
-
-
 # -- the rungs ----------------------------------------------------------------------------------------------------
 
 
@@ -331,48 +264,18 @@ def _indentation(file: _File, old: str, new: str) -> list[_Hit]:
 def _look_alikes(file: _File, old: str, new: str) -> list[_Hit]:
     if file.text.isascii() and old.isascii():
         return []
-    for fold in (_fold_glyphs, _fold_glyphs_one_dash):
-        folded_old = fold(old).text
+    for folding in (fold, fold_one_dash):
+        folded_old = folding(old).text
         if not folded_old.strip():
             return []
-        folded = fold(file.text)
+        folded = folding(file.text)
         hits = []
         for at in _occurrences(folded.text, folded_old):
             start, end = folded.back(at, at + len(folded_old))
-            hits.append(_Hit(start, end, _keep_glyphs(file.text[start:end], old, new)))
+            hits.append(_Hit(start, end, keep_look_alikes(file.text[start:end], old, new)))
         if hits:
             return hits
     return []
-
-
-def _keep_glyphs(there: str, old: str, new: str) -> str:
-    """`new`, with the file's own characters wherever the edit leaves the text as it was.
-
-    A character that stands for several ("—" for "--") stays when any of them does. Where the quote has the
-    typographic characters and the file the plain ones, `new` gets plain ones too.
-    """
-    foreign = {ord(char): plain for char, plain in _GLYPHS.items() if char in old and char not in there}
-    new = new.translate(foreign)
-    fold = _fold_glyphs if _fold_glyphs(there).text == _fold_glyphs(old).text else _fold_glyphs_one_dash
-    folded, plain = fold(there), fold(old).text
-    head = _common_prefix(plain, new)
-    tail = _common_prefix(plain[head:][::-1], new[head:][::-1])
-    middle_old, middle_new = plain[head : len(plain) - tail], new[head : len(new) - tail]
-    blocks = [(0, 0, head)]
-    if len(middle_old) * len(middle_new) <= limits.MATCH_COMPARE:
-        matcher = SequenceMatcher(None, middle_old, middle_new, autojunk=False)
-        blocks += [(a + head, b + head, size) for a, b, size in matcher.get_matching_blocks()]
-    blocks.append((len(plain) - tail, len(new) - tail, tail))
-    out: list[str] = []
-    at = used = 0
-    for a, b, size in blocks:
-        out.append(new[at:b])
-        at = b + size
-        if size:
-            start, end = folded.back(a, a + size)
-            out.append(there[max(start, used) : end])
-            used = end
-    return "".join(out)
 
 
 def _escapes(file: _File, old: str, new: str) -> list[_Hit]:
@@ -444,7 +347,7 @@ def _tokens(text: str, parted: str, joined: str) -> Iterator[tuple[str, str]]:
 def _indentation_and_look_alikes(file: _File, old: str, new: str) -> list[_Hit]:
     if file.text.isascii() and old.isascii():
         return []
-    return _whole_lines(file, file.bare_plain, old, new, lambda line: _squeeze_key(line.translate(_GLYPH_TABLE)))
+    return _whole_lines(file, file.bare_plain, old, new, lambda line: _squeeze_key(line.translate(PLAIN)))
 
 
 def _similar_lines(file: _File, old: str, new: str) -> list[_Hit]:
@@ -538,75 +441,7 @@ def _line_hit(file: _File, first: int, wanted: Sequence[str], tail: bool, new: s
         end += 1
     elif tail and new.endswith("\n"):
         new = new[:-1]  # the file's last line has no end; it gets none
-    return _Hit(start, end, _reindent(wanted, file.lines[first : last + 1], new))
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-def _reindent(wanted: Sequence[str], there: Sequence[str], new: str) -> str:
-    """`new` with the indentation the file has where `wanted` was quoted with another.
-
-    A shift that is the same for every line is made for the new lines too. Tabs for blanks (or the other way) are
-    exchanged by the width the quoted lines show. Any other difference is followed only when `new` keeps a line whose
-    indentation differs, because the new lines must then agree with that one; else `new` is taken as written.
-    """
-    pairs = [(_indent(a), _indent(b)) for a, b in zip(wanted, there, strict=True) if a.strip() and b.strip()]
-    if not pairs or all(a == b for a, b in pairs):
-        return new
-    added, removed = pairs[0][1], pairs[0][0]
-    if removed and added.endswith(removed):
-        added, removed = added[: -len(removed)], ""
-    elif added and removed.endswith(added):
-        added, removed = "", removed[: -len(added)]
-    if not removed and all(b == added + a for a, b in pairs):
-        return _each_line(new, lambda indent: added + indent)
-    if not added and all(a == removed + b for a, b in pairs):
-        return _each_line(new, lambda indent: indent[_common_prefix(indent, removed) :])
-    table = dict(pairs)
-    if any(("\t" in a) != ("\t" in b) for a, b in pairs) or _keeps_moved_line(wanted, there, new):
-        return _each_line(new, lambda indent: table[indent] if indent in table else _carry_over(indent, table))
-    return new
-
-
-def _each_line(text: str, change: Callable[[str], str]) -> str:
-    """Change the indentation of every line that is not blank."""
-    lines = text.split("\n")
-    return "\n".join(change(_indent(line)) + line[len(_indent(line)) :] if line.strip() else line for line in lines)
-
-
-def _keeps_moved_line(wanted: Sequence[str], there: Sequence[str], new: str) -> bool:
-    kept = {line.strip() for line in new.split("\n")}
-    return any(a.strip() and a.strip() in kept and _indent(a) != _indent(b) for a, b in zip(wanted, there, strict=True))
-
-
-def _carry_over(indent: str, table: dict[str, str]) -> str:
-    """An indentation that was not quoted: from the nearest shallower quoted one on, in the file's own units."""
-    width = _width(indent)
-    below = [(a, b) for a, b in table.items() if _width(a) <= width]
-    base_old, base_new = max(below, key=lambda ab: _width(ab[0])) if below else ("", "")
-    extra = width - _width(base_old)
-    unit_old, unit_new = _unit(table)
-    if not unit_old:
-        return base_new + " " * extra
-    return base_new + unit_new * (extra // unit_old) + " " * (extra % unit_old)
-
-
-def _unit(table: dict[str, str]) -> tuple[int, str]:
-    """One step of indentation: its width as quoted and its text in the file, as the quoted lines show them."""
-    steps = sorted(table.items(), key=lambda ab: _width(ab[0]))
-    for (a, b), (c, d) in zip([("", ""), *steps], steps, strict=False):
-        gap, grown = _width(c) - _width(a), d[len(b) :]
-        if gap > 0 and grown and d.startswith(b):
-            if set(grown) == {"\t"} and gap % len(grown) == 0:
-                return gap // len(grown), "\t"
-            return gap, grown
-    return 0, ""
-
-
-def _width(indent: str) -> int:
-    return len(indent.expandtabs(4))
+    return _Hit(start, end, reindent(wanted, file.lines[first : last + 1], new))
 
 
 # -- when nothing was found -----------------------------------------------------------------------------------------
