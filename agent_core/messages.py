@@ -102,6 +102,8 @@ class FileDiff:
     change: Literal["create", "edit", "delete"] = "edit"
     omitted_lines: int = 0
     """Lines left out of `hunks` by limits.DIFF_LINES; `added` and `removed` count them all."""
+    lines_after: int = 0
+    """Lines the file has then; 0 in records of older versions too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,8 @@ class Message:
     result: ToolResult | None = None
     """Set on role "tool" only; `text` is the same as `result.text`."""
     reasoning: str = ""
+    reasoning_seconds: float = 0.0
+    """How long the reasoning took to arrive."""
     interrupted: bool = False
     """The text was cut short by a stop."""
     origin: Literal["", "steer", "queue", "summary"] = ""
@@ -196,6 +200,7 @@ def diff_to_json(d: FileDiff) -> dict[str, Any]:
         "added": d.added,
         "removed": d.removed,
         "omitted_lines": d.omitted_lines,
+        "lines_after": d.lines_after,
         "hunks": [
             {
                 "old_start": h.old_start,
@@ -215,6 +220,7 @@ def diff_from_json(j: Mapping[str, Any]) -> FileDiff:
         added=j.get("added", 0),
         removed=j.get("removed", 0),
         omitted_lines=j.get("omitted_lines", 0),
+        lines_after=j.get("lines_after", 0),
         hunks=tuple(
             Hunk(h["old_start"], h["new_start"], tuple(DiffLine(*line) for line in h["lines"]), h.get("heading", ""))
             for h in j.get("hunks", ())
@@ -252,6 +258,8 @@ def to_json(m: Message) -> dict[str, Any]:
     for key in ("text", "reasoning", "interrupted", "origin", "finish", "model"):
         if value := getattr(m, key):
             out[key] = value
+    if m.reasoning_seconds:
+        out["reasoning_seconds"] = round(m.reasoning_seconds, 3)
     if m.parts:
         out["parts"] = [{"media_type": p.media_type, "data": p.data} for p in m.parts]
     if m.tool_calls:
@@ -276,6 +284,7 @@ def from_json(j: Mapping[str, Any]) -> Message:
         tool_calls=tuple(call_from_json(c) for c in j.get("tool_calls", ())),
         result=result_from_json(j["result"]) if "result" in j else None,
         reasoning=j.get("reasoning", ""),
+        reasoning_seconds=j.get("reasoning_seconds", 0.0),
         interrupted=j.get("interrupted", False),
         origin=j.get("origin", ""),
         finish=j.get("finish", ""),

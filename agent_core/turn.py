@@ -62,7 +62,13 @@ def ask_model(turn: TurnTools) -> Message:
         reply = turn.llm.complete(request, partial.take, turn.cancel)
     except (Interrupted, ProviderError):
         if partial.text.strip():
-            said = Message("assistant", partial.text, reasoning=partial.reasoning, interrupted=True)
+            said = Message(
+                "assistant",
+                partial.text,
+                reasoning=partial.reasoning,
+                reasoning_seconds=partial.reasoning_seconds,
+                interrupted=True,
+            )
             _keep(turn, said, started)
         raise
     message = Message(
@@ -70,6 +76,7 @@ def ask_model(turn: TurnTools) -> Message:
         clean_surrogates(reply.text),
         tool_calls=reply.tool_calls,
         reasoning=clean_surrogates(reply.reasoning),
+        reasoning_seconds=partial.reasoning_seconds,
         finish=reply.finish,
         model=reply.model,
         usage=reply.usage,
@@ -87,6 +94,7 @@ class _Partial:
         self._emit = emit
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._first_thought = self._last_thought = 0.0  # monotonic seconds
 
     @property
     def text(self) -> str:
@@ -96,16 +104,25 @@ class _Partial:
     def reasoning(self) -> str:
         return clean_surrogates("".join(self._reasoning))
 
+    @property
+    def reasoning_seconds(self) -> float:
+        """From the first piece of reasoning to the last."""
+        return self._last_thought - self._first_thought
+
     def take(self, delta: Delta) -> None:
         if delta.kind == "text":
             self._text.append(delta.text)
             self._emit(TextDelta(delta.text))
         elif delta.kind == "reasoning":
+            self._last_thought = time.monotonic()
+            if not self._reasoning:
+                self._first_thought = self._last_thought
             self._reasoning.append(delta.text)
             self._emit(ReasoningDelta(delta.text))
         elif delta.kind == "reset":
             self._text.clear()
             self._reasoning.clear()
+            self._first_thought = self._last_thought = 0.0
             self._emit(PartialDropped())
         elif delta.kind == "retry":
             self._emit(Notice("retry", delta.text, "warning", dict(delta.params)))

@@ -45,6 +45,7 @@ def build(path: str, old: str | None, new: str | None) -> FileDiff:
         removed=len(a) - kept,
         change="create" if old is None else "delete" if new is None else "edit",
         omitted_lines=omitted,
+        lines_after=len(b),
     )
 
 

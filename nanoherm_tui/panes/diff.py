@@ -59,7 +59,7 @@ def diff_rows(diffs: Sequence[FileDiff], cells: int, *, wrap: bool) -> list[Row]
         for index, hunk in enumerate(diff.hunks):
             if end is not None and hunk.new_start > end:
                 rows.append(_gap(hunk.new_start - end, digits))
-            end = hunk.new_start + sum(line.kind != "remove" for line in hunk.lines)
+            end = hunk.new_start + max(1, sum(line.kind != "remove" for line in hunk.lines))
             key = f"{number}.{index}"
             if wrap:
                 words = t("dock.hunk", n=index + 1, total=len(diff.hunks))
@@ -69,6 +69,9 @@ def diff_rows(diffs: Sequence[FileDiff], cells: int, *, wrap: bool) -> list[Row]
                 rows[heading] = replace(rows[heading], key=key)
                 key = ""
             rows += _HunkRows(hunk, diff.path, digits, cells, wrap).rows(key)
+        below = diff.lines_after - end + 1 if end is not None and not diff.omitted_lines else 0
+        if below > 0:
+            rows.append(_gap(below, digits))
         if diff.omitted_lines:
             rows.append(_note(t("dock.left_out", n=diff.omitted_lines), digits))
     return rows

@@ -134,7 +134,9 @@ class TranscriptModel:
                 else:
                     self._add_user(message.id, message.text, message.created, len(message.parts))
             elif message.role == "assistant":
-                self._assistant(message.id, message.text, message.reasoning, message.interrupted)
+                self._assistant(
+                    message.id, message.text, message.reasoning, message.interrupted, message.reasoning_seconds
+                )
                 for call in message.tool_calls:
                     self._add_card(call.id, call.name, "").subject = partial(self._subject, call)
             elif message.role == "tool" and message.result is not None:
@@ -282,7 +284,9 @@ class TranscriptModel:
         self._answer = self._thought = None
         return changed
 
-    def _assistant(self, id: str, text: str, reasoning: str, interrupted: bool) -> set[Entry]:
+    def _assistant(
+        self, id: str, text: str, reasoning: str, interrupted: bool, reasoning_seconds: float = 0.0
+    ) -> set[Entry]:
         changed = self._end_thought()
         for kind, final, live in (("thought", reasoning, self._thought), ("answer", text, self._answer)):
             if not final.strip():
@@ -292,6 +296,7 @@ class TranscriptModel:
             entry_id = f"{id}-{kind}" if kind == "thought" else id
             if live is None:
                 live = self._add("thought" if kind == "thought" else "answer", entry_id, final)
+                live.seconds = reasoning_seconds if kind == "thought" else 0.0
             else:
                 live.id = entry_id
                 live.finish(final)

@@ -40,6 +40,7 @@ def test_a_diff_rebuilds_the_new_text(old, new):
     change = diff.build("f", "".join(f"{x}\n" for x in old), "".join(f"{x}\n" for x in new))
     assert rebuilt(old, change) == new
     assert change.added - change.removed == len(new) - len(old)
+    assert change.lines_after == len(new)
     shown = [line.kind for hunk in change.hunks for line in hunk.lines]
     assert (shown.count("add"), shown.count("remove")) == (change.added, change.removed)
 

@@ -290,6 +290,20 @@ def waits_for_cancel(partial=""):
     return reply
 
 
+def test_how_long_the_reasoning_took_is_kept_with_it(table):
+    def reply(request, sink, cancel):
+        for piece in ("first", ", then"):
+            sink(Delta("reasoning", piece))
+            cancel.wait(0.05)
+        return LlmReply("done", reasoning="first, then", model="m")
+
+    t = table(reply)
+    t.turn("go")
+    kept = t.store.messages(t.session.id)[-1]
+    assert kept.reasoning == "first, then"
+    assert 0.05 <= kept.reasoning_seconds < 5
+
+
 def test_a_stop_in_the_middle_of_an_answer_keeps_what_was_said(table):
     t = table(waits_for_cancel("half an ans"), say("whole"))
     t.session.send(intents.Submit("go"))

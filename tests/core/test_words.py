@@ -12,7 +12,9 @@ from agent_core.errors import Interrupted
 from agent_core.messages import DiffLine, FileDiff, Hunk, ImagePart, Message, ToolCall, ToolResult, Usage
 from agent_core.ports import Question, TodoItem
 
-DIFF = FileDiff("src/日期.py", (Hunk(3, 3, (DiffLine("remove", "a", 3), DiffLine("add", "b\u2028", None, 3))),), 1, 1)
+DIFF = FileDiff(
+    "src/日期.py", (Hunk(3, 3, (DiffLine("remove", "a", 3), DiffLine("add", "b\u2028", None, 3))),), 1, 1, lines_after=9
+)
 RESULT = ToolResult("c1", "edit_file", "done", True, "done", "+1 -1", ("x",), (DIFF,), 0.25)
 
 MESSAGES = [
@@ -22,6 +24,7 @@ MESSAGES = [
         "",
         tool_calls=(ToolCall("c1", "grep", {"q": "x"}, None, {"sig": "s"}),),
         reasoning="hm",
+        reasoning_seconds=1.25,
         usage=Usage(10, 2, 12, 4, None),
         extra={"reasoning_details": [1]},
         finish="tool_calls",

@@ -4,11 +4,14 @@ import pytest
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from agent_core.ports import TodoItem
+from agent_core.text import diff
 from nanoherm_tui import i18n, limits, symbols
 from nanoherm_tui.panes.diff import compare, diff_rows, plain_diff
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.output import Result
+from nanoherm_tui.panes.rows import paint_row
 from tests.tui.panes_app import PaneApp, lines, styles
+from tests.tui.transcript_helpers import LOOK
 
 
 def hunk(old, new, *spec):
@@ -44,6 +47,7 @@ DATES = FileDiff(
     ),
     3,
     3,
+    lines_after=107,
 )
 NEW = FileDiff("tests/test_dates.py", (hunk(0, 1, "+def test_it():", "+    assert True"),), 2, 0, "create")
 RESULT = Result("run_command", "pytest -q", "2 failed\n", False)
@@ -62,7 +66,7 @@ async def test_a_browsed_diff_shows_heading_numbers_signs_and_gaps_and_cuts_long
         await pilot.pause()
         rows = [row.rstrip() for row in lines(dock)]
     assert rows[0] == "  Result   Diff   Plan"
-    assert rows[2:18] == [
+    assert rows[2:19] == [
         "  src/ledger/dates.py                          +3 −3",
         "    38   def parse_date(text: str) -> datetime:",
         '    39       """Parse ISO 8601."""',
@@ -74,6 +78,7 @@ async def test_a_browsed_diff_shows_heading_numbers_signs_and_gaps_and_cuts_long
         "    60   # 夏令时开始：柏林这一天只有 23 小时",
         "    61 −     x = 1",
         "    61 +     x = 2",
+        "     ⋯   46 unchanged lines",
         "",
         "  tests/test_dates.py  new file                +2 −0",
         "     1 + def test_it():",
@@ -419,6 +424,21 @@ async def test_without_utf8_the_dock_is_ascii():
         dock.show_diffs([NEW, FileDiff("a" * 90, (hunk(1, 1, "-a", "+b" * 90), hunk(9, 9, " c")), 1, 1)])
         await pilot.pause()
         assert all(row.isascii() for row in lines(dock))
+
+
+@pytest.mark.parametrize(
+    ("lines_after", "omitted", "last"),
+    [(8, 0, "⋯   5 unchanged lines"), (4, 0, "⋯   1 unchanged line"), (3, 0, "3 + c"), (0, 0, "3 + c"),
+     (90, 7, "⋯   7 more lines, too many to show")],
+)  # fmt: skip
+def test_what_stays_the_same_below_the_last_hunk_is_counted_where_it_is_known(lines_after, omitted, last):
+    change = FileDiff("a.txt", (hunk(1, 1, " a", " b", "+c"),), 1, 0, omitted_lines=omitted, lines_after=lines_after)
+    assert paint_row(diff_rows([change], 40, wrap=False)[-1], 40, LOOK).text.strip() == last
+
+
+def test_nothing_is_left_below_a_file_that_was_emptied():
+    emptied = diff.build("a.txt", "a\nb\n", "")
+    assert [row.text.strip() for row in diff_rows([emptied], 40, wrap=False)][1:] == ["a", "b"]
 
 
 # -- words in lines -----------------------------------------------------------------------------------------------

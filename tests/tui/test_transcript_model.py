@@ -248,3 +248,9 @@ def test_events_of_no_concern_change_nothing():
 def test_loading_makes_no_blocks_before_they_are_seen():
     transcript = stored(conversation(50))
     assert not any(entry.is_split for entry in transcript.entries)
+
+
+def test_a_stored_thought_says_how_long_it_took():
+    transcript = model()
+    transcript.load([Message("assistant", "done", reasoning="Let me see.", reasoning_seconds=6.2)])
+    assert text_of(transcript)[0].startswith("  ▸ Thought for 6 s  Let me see.")
