@@ -94,7 +94,8 @@ def _overwriting(run: Run) -> str:
         return "" if targets and all(_harmless_device(path) for path in targets) else "copies raw data"
     if _DISK_TOOL.fullmatch(run.name):
         return "" if _lists(run) else "formats, repairs or partitions"
-    if run.name in ("", ":", "true") and not run.program.startswith("{") and run.via == ():
+    prints_nothing = run.name in ("", ":", "true") or (run.name == "cat" and run.args == ("/dev/null",))
+    if prints_nothing and not run.program.startswith("{") and run.via == ():
         return "empties a file" if any(not _harmless_device(run.path(path)) for path in run.writes) else ""
     return ""
 
@@ -521,7 +522,7 @@ _SQL_CLIENTS: Final = names(
     influx bq"""
 )
 _SQL_LOSES: Final = re.compile(
-    r"\b(drop\s+(table|database|schema|index|view|user|role|keyspace|collection|column)|truncate\s+(table\s+)?\w|"
+    r"\b(drop\s+(table|database|schema|index|view|user|role|keyspace|collection|column)|truncate\s+(table\s+)?\w+|"
     r"alter\s+table\s+\S+\s+drop)\b",
     re.IGNORECASE,
 )

@@ -71,7 +71,8 @@ _WRAPPERS: Final[dict[str, tuple[str, frozenset[str], int]]] = {
 _SCANNED: Final = names(
     """strace ltrace unshare nsenter firejail bwrap systemd-run parallel proot fakeroot dbus-run-session dbus-launch sg
     runuser prlimit numactl rlwrap unbuffer caffeinate xvfb-run setarch linux32 linux64 setpriv capsh cgexec ssh-agent
-    pkexec chpst daemonize start-stop-daemon entr hyperfine perf valgrind gdb torsocks proxychains"""
+    pkexec chpst daemonize start-stop-daemon entr hyperfine perf valgrind gdb torsocks proxychains
+    screen tmux"""
 )
 # Programs that take a whole script as the value of -c.
 _TEXT_OPTION: Final = frozenset({"su", "runuser", "script", "flock", "sg"})
@@ -408,8 +409,11 @@ class _Walker:
                 return self.wrapper(name, args, feed)
             case _ if name in _SCANNED or name.startswith(("ld-linux", "ld.so", "ld-musl")):
                 for at, arg in enumerate(args):
+                    first = arg.split()[:1]
                     if base_name(arg) in _GUESSES:
                         return self.argv(args[at:], feed)
+                    if first and first != [arg] and base_name(first[0]) in _GUESSES:
+                        return self.text(arg, feed)
         return _printed(name, args, feed.stdin)
 
     def wrapper(self, name: str, args: list[str], feed: _Feed) -> str | None:
