@@ -20,6 +20,7 @@ from agent_core.config.dotenv import parse_env
 from agent_core.config.paths import Places
 from agent_core.config.schema import Key
 from agent_core.errors import ConfigError
+from agent_core.llm.providers import goes_elsewhere
 from agent_core.safety.paths import printable
 
 ENVIRONMENT: Final = {"NANOHERMES_MODEL": "model.default", "NANOHERMES_BASE_URL": "model.base_url"}
@@ -251,11 +252,19 @@ class _Layers:
 
     def _project_may(self, key: Key, value: Any, line: int, file: Path) -> bool:
         """Whether a project that is not trusted may set `key` to `value`; says so if not. Source: CFG-04."""
-        if key.danger == "harmless":
+        get = self.values.__getitem__
+        if key.name == "model.default":
+            if not goes_elsewhere(value, get("model.provider"), get("model.base_url"), get("providers")):
+                return True
+            reason = "a project may choose the model, not whose server is asked"
+        elif key.danger == "harmless":
             return True
-        if key.danger == "bound" and schema.lowers(key, value, self.values[key.name]):
-            return True
-        reason = "a project may only lower it" if key.danger == "bound" else "a project may not set it"
+        elif key.danger == "bound":
+            if schema.lowers(key, value, get(key.name)):
+                return True
+            reason = "a project may only lower it"
+        else:
+            reason = "a project may not set it"
         self.warn(
             file,
             line,

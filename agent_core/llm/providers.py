@@ -372,13 +372,32 @@ def _split(model: str, options: ProviderOptions) -> tuple[str, str]:
     return "", model
 
 
+def goes_elsewhere(model: str, provider: str, base_url: str, providers: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether `model` ("provider/name") would be asked of another provider than the one that is configured."""
+    options = ProviderOptions(provider=provider, base_url=base_url, providers=providers)
+    head, _ = _split(model, options)
+    named = provider.strip().lower()
+    if not head:
+        return False
+    if named in _NOT_NAMED:
+        return not base_url
+    try:
+        preset = _preset(named, options)
+        return not preset.slashed_models and _preset(head, options).name != preset.name
+    except ConfigError:
+        return True
+
+
+_NOT_NAMED = ("", "auto", "default")
+
+
 def _chosen(options: ProviderOptions, lookup: Mapping[str, str]) -> tuple[Preset, str, str, ProviderOptions]:
     """Who is asked, which model, at which address if one was given, and the options that still apply to them."""
     model = (options.model or lookup.get(ENV_MODEL, "")).strip()
     base_url = (options.base_url or lookup.get(ENV_BASE_URL, "")).strip()
     named = options.provider.strip().lower()
     head, rest = _split(model, options)
-    if named in ("", "auto", "default"):
+    if named in _NOT_NAMED:
         if base_url:  # models on a server of one's own often have a slash in their names
             return _by_address(base_url, options), model, base_url, options
         return (

@@ -416,6 +416,8 @@ def test_a_file_that_is_not_utf8_is_named_with_its_line(world):
 PROJECT = {
     # text, key, whether it counts
     "the model": ("model: {default: p}", "model.default", True),
+    "a model with a slash": ("model: {default: qwen9/p}", "model.default", True),
+    "a model of another provider": ("model: {default: openrouter/p}", "model.default", False),
     "the theme": ("display: {theme: p}", "display.theme", True),
     "a lower bound": ("terminal: {timeout: 10}", "terminal.timeout", True),
     "the same bound": ("terminal: {timeout: 100}", "terminal.timeout", True),
@@ -450,6 +452,27 @@ def test_a_project_sets_harmless_keys_only(world, place, text, key, counts):
         [warning] = config.warnings
         assert warning.code == "not_trusted"
         assert warning.text.startswith(f"{file}:1: ")
+
+
+@pytest.mark.parametrize(
+    ("user", "model", "counts"),
+    [
+        ("model: {provider: openrouter}", "deepseek/p", True),  # its names of models have slashes
+        ("model: {provider: deepseek}", "deepseek/p", True),
+        ("model: {provider: deepseek}", "openai/p", False),
+        ("model: {provider: qwen}", "dashscope/p", True),
+        ("model: {base_url: 'http://127.0.0.1:1/v1'}", "openai/p", True),
+        ("providers: {mine: {base_url: 'https://x.invalid'}}", "mine/p", False),
+        ("model: {provider: mine}\nproviders: {mine: {base_url: 'https://x.invalid'}}", "openai/p", True),
+        ("model: {provider: nobody}", "openai/p", False),
+    ],
+)
+def test_a_project_does_not_choose_whose_server_is_asked(world, user, model, counts):
+    world.write("user", user + "\n")
+    world.write("project", f"model: {{default: {model}}}\n")
+    config = world.load()
+    assert config.get("model.default") == (model if counts else "")
+    assert [w.code for w in config.warnings] == ([] if counts else ["not_trusted"])
 
 
 def test_a_bad_value_of_a_project_leaves_the_users_own(world):
