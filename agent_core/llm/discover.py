@@ -14,7 +14,7 @@ from agent_core import limits
 from agent_core.errors import ProviderError
 from agent_core.llm import retry
 from agent_core.llm.arguments import parse_json
-from agent_core.llm.providers import PRESETS, Endpoint, is_loopback, url_of
+from agent_core.llm.providers import PRESETS, Endpoint, is_loopback, shown_url, url_of
 from agent_core.messages import clean_surrogates
 
 LOCAL = ("ollama", "lmstudio", "llamacpp", "vllm")
@@ -64,7 +64,8 @@ def check(endpoint: Endpoint, timeout: float = limits.HEALTH_TIMEOUT) -> Health:
     except ProviderError as error:
         return Health(False, error.code, error.text)
     if not models:
-        text = f"{endpoint.label} at {endpoint.base_url} lists no models. Check the address; it often ends in /v1."
+        where = shown_url(endpoint.base_url)
+        text = f"{endpoint.label} at {where} lists no models. Check the address; it often ends in /v1."
         return Health(False, "protocol", text)
     if endpoint.model and endpoint.model not in models and f"models/{endpoint.model}" not in models:
         text = f"{endpoint.label} answers but does not list {endpoint.model}. It has {', '.join(models[:5])}."

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from agent_core import limits
 from agent_core.credentials import Secret, find_key, make_secret
@@ -322,9 +322,25 @@ def known(name: str) -> Preset | None:
     return PRESETS.get(ALIASES.get(name, name))
 
 
+def _parts(url: str) -> SplitResult:
+    """`url` taken apart; all parts are empty when it cannot be."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises for a port that is none
+    except ValueError:
+        return urlsplit("")
+    return parts
+
+
+def shown_url(url: str) -> str:
+    """`url` without the name and password it may hold."""
+    parts = _parts(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
 def is_loopback(url: str) -> bool:
     """True when `url` points at this machine by name or number; nothing is looked up."""
-    host = (urlsplit(url).hostname or "").lower()
+    host = (_parts(url).hostname or "").lower()
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -344,11 +360,7 @@ def normal_url(url: str, preset: Preset) -> str:
         )
     if "://" not in url:
         url = ("http://" if is_loopback("http://" + url) else "https://") + url
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # raises for a port that is none
-    except ValueError:
-        parts = urlsplit("")
+    parts = _parts(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable() or " " in url:
         raise ConfigError(
             "bad_base_url",
@@ -473,7 +485,7 @@ def _by_address(base_url: str, options: ProviderOptions) -> Preset:
     for preset in PRESETS.values():
         if preset.base_url and _same_host(base_url, preset.base_url):
             return preset
-    host = urlsplit(base_url if "://" in base_url else "//" + base_url).netloc.rpartition("@")[2]
+    host = _parts(base_url if "://" in base_url else "//" + base_url).netloc.rpartition("@")[2]
     return replace(PRESETS["custom"], label=host[:80] or "Custom server", local=is_loopback(base_url))
 
 
@@ -522,15 +534,11 @@ def _same_host(a: str, b: str) -> bool:
     """True when both are the same origin: host and port, and no step down from https to http."""
 
     def origin(url: str) -> tuple[str, str, int | None]:
-        parts = urlsplit(url if "://" in url else "https://" + url)
-        try:
-            port = parts.port
-        except ValueError:
-            return "", "", None
+        parts = _parts(url if "://" in url else "https://" + url)
         return (
             parts.scheme,
             "127.0.0.1" if is_loopback(url) else (parts.hostname or "").lower(),
-            port or {"https": 443, "http": 80}.get(parts.scheme),
+            parts.port or {"https": 443, "http": 80}.get(parts.scheme),
         )
 
-    return bool(a and b) and origin(a) == origin(b)
+    return bool(a and b) and bool(origin(a)[1]) and origin(a) == origin(b)

@@ -104,6 +104,21 @@ def test_what_is_missing_is_named_with_the_way_out(options, env, code, words):
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("url", ["[bad", "http://[::1", "http://[zz]/v1", "http://\u2100.com", "http://", "//x:y"])
+@pytest.mark.parametrize("provider", ["", "custom", "openai"])
+def test_an_address_that_is_none_is_told_whoever_has_it(url, provider):
+    options = ProviderOptions(model="m", base_url=url, provider=provider)
+    with pytest.raises(ConfigError) as caught:
+        resolve(options, OPENAI, {})
+    assert caught.value.code == "bad_base_url"
+    other = ProviderOptions(model="m", base_url="https://x.invalid", providers={"p": {"base_url": url}})
+    assert resolve(other, OPENAI, {}).base_url == "https://x.invalid/v1"
+
+
+def test_an_address_is_shown_without_its_password():
+    assert providers.shown_url("https://u:p@x.invalid:1/v1?k=1") == "https://x.invalid:1/v1"
+
+
 class TestKeysStayHome:
     """A provider's key is only ever sent to that provider's own address (LLM-29)."""
 
