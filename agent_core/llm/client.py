@@ -133,7 +133,11 @@ class ChatClient:
         builder = ReplyBuilder(endpoint.label, {t.name: t.parameters for t in request.tools}, key)
         clocks = _Clocks.of(endpoint, self._options)
         link, self._link = self._link or self._new_link(clocks.idle), None
-        http_request = link.http.build_request("POST", url, content=body, headers=request_headers(endpoint))
+        try:
+            http_request = link.http.build_request("POST", url, content=body, headers=request_headers(endpoint))
+        except Exception as error:  # an address or a header from the config that cannot be written down
+            self._link = link
+            raise retry.from_exception(error, endpoint.label, endpoint.base_url) from error
         exchange = Exchange(link, http_request, cancel)
         try:
             with exchange:

@@ -417,8 +417,10 @@ def from_exception(error: Exception, who: str, url: str) -> ProviderError:
         return ProviderError(
             "network", f"The proxy refused ({said[:160]}). Check HTTPS_PROXY and NO_PROXY.", retryable=True
         )
-    if isinstance(error, (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.LocalProtocolError)):
-        return ProviderError("bad_request", f"The request to {_host(url)} cannot be sent ({said}). Check the address.")
+    if isinstance(error, (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.LocalProtocolError, UnicodeError)):
+        return ProviderError(
+            "bad_request", f"The request to {_host(url)} cannot be sent ({said}). Check the address and the headers."
+        )
     if isinstance(error, httpx.DecodingError):
         return ProviderError("protocol", f"The reply of {who} could not be unpacked. {_WAY_OUT['server']}")
     if isinstance(error, httpx.ConnectError):

@@ -404,6 +404,16 @@ class TestRequest:
         assert seen[0]["headers"]["user-agent"].startswith("nanoherm-tui/")
         assert seen[0]["line"] == "POST /v1/chat/completions HTTP/1.1"
 
+    @pytest.mark.parametrize("value", ["\u00e9", "a\nb: c", "\ud800"])
+    def test_a_header_that_cannot_be_sent_is_told(self, value: str):
+        with raw_server(silent) as server:
+            providers = {"mine": {"base_url": server.base_url, "headers": {"x-team": value}}}
+            options = ProviderOptions(model="m", provider="mine", providers=providers)
+            with pytest.raises(ProviderError) as caught:
+                ask(make_client(resolve(options, {}, {}), options))
+        assert (caught.value.kind, caught.value.retryable) == ("bad_request", False)
+        assert "headers" in caught.value.text
+
     def test_a_key_that_the_server_repeats_is_not_shown(self):
         def handler(connection: socket.socket, number: int) -> None:
             request = read_request(connection)
