@@ -21,12 +21,19 @@ from nanoherm_tui.overlays.question import LABEL, question_rows, time_left
 from tests.tui.composer_app import ComposerApp, command_question
 from tests.tui.test_composer import rows, type_keys
 
-ARMED = limits.APPROVAL_ARM + 0.25
-ALONE = limits.APPROVAL_ALONE + 0.1
-
 
 def text_of(app):
     return "\n".join(rows(app))
+
+
+def long_enough():
+    """Seconds after which an armed panel is armed."""
+    return limits.APPROVAL_ARM + 0.25
+
+
+def alone():
+    """Seconds after which a letter stands alone."""
+    return limits.APPROVAL_ALONE + 0.1
 
 
 @pytest.fixture
@@ -48,7 +55,7 @@ async def armed(pilot):
 async def answer(pilot, *keys):
     await armed(pilot)
     await pilot.press(*keys)
-    await pilot.pause(limits.APPROVAL_ALONE + 0.08)
+    await pilot.pause(alone())
 
 
 # -- arming, with a clock of our own ------------------------------------------------------------------------------
@@ -112,36 +119,22 @@ async def test_a_letter_before_the_panel_is_armed_is_text():
     async with app.run_test(size=(80, 24)) as pilot:
         app.ask()
         await type_keys(pilot, "y", "a", "n", "e", "enter")
-        await pilot.pause(ALONE)
+        await pilot.pause(alone())
         assert app.posted == [("send", "yane")]
         assert app.panel.waiting == 1
 
 
-async def test_twenty_keys_a_second_answer_nothing_and_all_of_them_are_text():
-    typed = "yes a ya n e y"
-    app = ComposerApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        for index, character in enumerate(typed * 2):
-            if index == 5:
-                app.ask()
-            app.post_message(events.Key("enter" if index == len(typed) else character, character))
-            await pilot.pause(0.05)
-        await pilot.pause(ARMED)
-        sent = [words for how, words in app.posted if how == "send"]
-        assert [how for how, _ in app.posted] == ["send"]
-        assert sent[0] + app.composer.text == typed + typed[1:]
-
-
+@pytest.mark.usefixtures("at_once")
 async def test_with_a_draft_open_letters_are_text_however_long_the_pause():
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await type_keys(pilot, "h", "i")
         app.ask()
-        await pilot.pause(ARMED)
+        await pilot.pause(long_enough())
         assert not app.panel.armed
         assert "F6 to answer" in text_of(app)
         await pilot.press("y")
-        await pilot.pause(ALONE)
+        await pilot.pause(alone())
         assert app.posted == []
         assert app.composer.text == "hiy"
 
@@ -154,7 +147,7 @@ async def test_a_letter_that_begins_a_word_is_text():
         await armed(pilot)
         for character in "yes":
             app.post_message(events.Key(character, character))
-        await pilot.pause(ALONE)
+        await pilot.pause(alone())
         assert app.posted == []
         assert app.composer.text == "yes"
 
@@ -167,7 +160,7 @@ async def test_the_letter_and_enter_by_habit_is_that_letter():
         app.post_message(events.Key("y", "y"))
         await pilot.pause(0.03)
         app.post_message(events.Key("enter", "\r"))
-        await pilot.pause(ALONE)
+        await pilot.pause(alone())
         assert app.posted == [("answer:once", "")]
 
 
@@ -181,7 +174,7 @@ async def test_the_letter_and_enter_in_one_read_are_text():
         enter.time = letter.time
         app.post_message(letter)
         app.post_message(enter)
-        await pilot.pause(ALONE)
+        await pilot.pause(alone())
         assert app.posted == [("send", "y")]
         assert app.panel.waiting == 1
 
@@ -210,7 +203,7 @@ async def test_a_paste_is_text_even_with_the_panel_focused():
         app.panel.focus()
         await pilot.pause()
         app.post_message(events.Paste("y\na\n"))
-        await pilot.pause(ALONE)
+        await pilot.pause(alone())
         assert app.posted == []
         assert app.composer.text == "y\na\n"
 
@@ -251,7 +244,7 @@ async def test_the_next_question_is_not_answered_by_what_was_meant_for_the_one_b
         assert "1 of 2" in text_of(app)
         await answer(pilot, "y")
         await pilot.press("y")
-        await pilot.pause(ALONE)
+        await pilot.pause(alone())
         assert [how for how, _ in app.posted] == ["answer:once"]
         assert app.composer.text == "y"
         assert app.panel.current.command == "rm -rf build"
@@ -294,15 +287,15 @@ async def test_what_is_typed_into_an_overlay_or_another_pane_does_not_arm_the_pa
         await app.mount(other)
         app.ask()
         other.focus()
-        await pilot.pause(ARMED)
+        await pilot.pause(long_enough())
         assert not app.panel.armed
         assert "F6 to answer" in text_of(app)
         app.composer.focus()
         app.push_screen(Screen())
-        await pilot.pause(ARMED)
+        await pilot.pause(long_enough())
         app.pop_screen()
         await pilot.press("y")
-        await pilot.pause(ALONE)
+        await pilot.pause(alone())
         assert app.posted == []
         assert app.composer.text == "y"
 
@@ -358,7 +351,7 @@ async def test_a_command_can_be_edited_and_only_its_own_key_runs_it():
         app.ask(command_question("pytest"))
         await answer(pilot, "e")
         await type_keys(pilot, " ", "-", "q", "enter", "ctrl+j", "y")
-        await pilot.pause(ALONE)
+        await pilot.pause(alone())
         assert app.posted == []
         await type_keys(pilot, "backspace", "backspace", "backspace", "ctrl+y")
         assert app.posted == [("answer:once", "pytest -q")]
@@ -403,18 +396,19 @@ async def test_a_question_is_answered_by_number_by_arrow_or_in_own_words():
         assert app.posted == [("answer:once", words) for _, words in cases]
 
 
+@pytest.mark.usefixtures("at_once")
 async def test_a_question_does_not_take_the_keyboard_from_a_draft_or_after_esc():
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("d")
         app.ask(asking())
-        await pilot.pause(ARMED)
+        await pilot.pause(long_enough())
         assert app.composer.holds_focus
         await pilot.press("backspace")
-        await pilot.pause(ARMED)
+        await pilot.pause(long_enough())
         assert not app.composer.holds_focus
         await pilot.press("escape")
-        await pilot.pause(ARMED)
+        await pilot.pause(long_enough())
         assert app.composer.holds_focus
         assert app.panel.waiting == 1
 
