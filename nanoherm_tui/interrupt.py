@@ -11,7 +11,7 @@ from typing import Literal
 from agent_core.events import SessionState
 from nanoherm_tui import limits
 
-Step = Literal["stop", "abandon", "copy", "clear_selection", "clear_draft", "hint", "quit", "rewind", "nothing"]
+Step = Literal["stop", "abandon", "copy", "clear_selection", "clear_draft", "hint", "quit", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,8 @@ _TABLE: dict[str, tuple[str, str]] = {
     "bar": ("▐", "|"),
     "rule": ("▐", "|"),
     "bullet": ("∙", "-"),
-    "added": ("+", "+"),
     "removed": ("−", "-"),
     "newlines": ("▾", "v"),
-    "caret": (" ", " "),  # a blank in reverse
 }
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧"
 STILL = "⠶"  # the running mark of reduced motion

@@ -173,7 +173,9 @@ class HelpFoot(Painted):
         look = look_of(self)
         muted = look.style("muted", "surface")
         keys = [("Esc", t("help.close")), (show("pagedown") if self.more else "", t("help.more"))]
-        items = [[(t("help.filter"), muted)], *hints(look, keys), [(t("help.change"), muted)]]
+        items = [[(t("help.filter"), muted)], *hints(look, keys)]
+        if width >= _TWO_COLUMNS:
+            items.append([(t("help.change"), muted)])
         return flow(width, items, look.style("text", "surface"))
 
 
@@ -215,7 +217,7 @@ class HelpScreen(Overlay[None]):
     def _show_more(self) -> None:
         if self._foot.more != self._text.has_more:
             self._foot.more = self._text.has_more
-            self._foot.refresh()
+            self._foot.refresh(layout=True)
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self._show_more)

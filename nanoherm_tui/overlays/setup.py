@@ -148,7 +148,7 @@ class KeyField(Painted, can_focus=True):
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
         words, muted = look.style("text", "ground"), look.style("muted", "ground")
-        caret: list[Part] = [(sym("caret"), look.style("text", "ground", reverse=True))] if self.has_focus else []
+        caret: list[Part] = [(" ", look.style("text", "ground", reverse=True))] if self.has_focus else []
         if not self.value:
             return [row(width, [*caret, (self.placeholder, muted)], words)]
         return [row(width, [("*" * min(len(self.value), width - 2), words), *caret], words)]
