@@ -378,10 +378,16 @@ class Host:
         return write_crash(self.places.logs_dir, error, self.redact)
 
     def redact(self, text: str) -> str:
-        """`text` without keys: those that look like one and those this program uses."""
-        state = getattr(self, "_model", None)
-        key = state.endpoint.key if state is not None and state.endpoint is not None else None
-        return redact(text, [key.reveal()] if key is not None else [])
+        """`text` without keys: those that look like one, and those that this program could use, by their value."""
+        return redact(text, self._keys())
+
+    def _keys(self) -> tuple[str, ...]:
+        """Every key of a provider in the environment and in .env, and the one in use."""
+        state = getattr(self, "_model", None)  # the log may speak before there is one
+        used = state.endpoint.key if state is not None and state.endpoint is not None else None
+        named = {name for preset in providers.PRESETS.values() for name in preset.key_env} | {"NANOHERMES_API_KEY"}
+        found = {place[name] for place in (self.launch.env, self.config.dotenv) for name in named if name in place}
+        return tuple(key for key in (*found, used.reveal() if used is not None else "") if key)
 
     def close(self) -> None:
         """Stop every turn, end every process of ours. Returns within a second; what hangs is left to die with us."""

@@ -169,7 +169,7 @@ class _Attempt:
             cancel=self._cancel,
             call_id=self._call.id,
             mode=self._box.situation().mode,
-            progress=lambda text: self._box.progress(self._call, clean(text)),
+            progress=lambda text: self._box.progress(self._call, self._box.redact(clean(text))),
         )
         prepared = self._allowed(tool, arguments, context)
         self._cancel.check()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core import limits
 from tests.e2e.screen import KEYS, Screen, home_env
 from tests.fakes.model_server import ModelServer, Reply
 
@@ -94,7 +95,7 @@ def test_the_same_job_against_a_server_shows_on_the_screen_and_in_the_requests(h
             t["function"]["name"] for t in first["tools"]
         }
         size = len(json.dumps({"s": first["messages"][0], "t": first["tools"]}, ensure_ascii=False).encode())
-        assert size <= 16 * 1024
+        assert size <= limits.FIRST_REQUEST
         assert [m["role"] for m in last["messages"]] == ["system", "user"] + ["assistant", "tool"] * 3
         assert "2" in last["messages"][-1]["content"]
         # The first step's reasoning is folded, the answer is Markdown: no stars on the screen.
