@@ -80,7 +80,7 @@ class Host:
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
         self.places: Places = find_places(launch.cwd, launch.env)
-        self.config: Config = config_load.load(self.places, launch.env, launch.overrides)
+        self.config: Config = self._read_config()
         self.places.data_home.mkdir(mode=0o700, parents=True, exist_ok=True)
         setup_log(self.places.logs_dir, self.config.get("logging.level"), self.redact)
         install_hooks(self.places.logs_dir, self.redact)
@@ -123,7 +123,7 @@ class Host:
 
     def look_again(self) -> ModelState:
         """Read the config anew and look for a model from the start."""
-        self.config = config_load.load(self.places, self.launch.env, self.launch.overrides)
+        self.config = self._read_config()
         self._set_model(self._resolve())
         return self.look_for_models()
 
@@ -208,7 +208,7 @@ class Host:
         with self._lock:
             for key, value in changes.items():
                 config_write.set_key(self.places.config_file, key, value)
-            self.config = config_load.load(self.places, self.launch.env, self.launch.overrides)
+            self.config = self._read_config()
 
     # -- sessions -----------------------------------------------------------------------------------------------
 
@@ -382,12 +382,17 @@ class Host:
         return redact(text, self._keys())
 
     def _keys(self) -> tuple[str, ...]:
-        """Every key of a provider in the environment and in .env, and the one in use."""
         state = getattr(self, "_model", None)  # the log may speak before there is one
         used = state.endpoint.key if state is not None and state.endpoint is not None else None
-        named = {name for preset in providers.PRESETS.values() for name in preset.key_env} | {"NANOHERMES_API_KEY"}
-        found = {place[name] for place in (self.launch.env, self.config.dotenv) for name in named if name in place}
-        return tuple(key for key in (*found, used.reveal() if used is not None else "") if key)
+        return (*self._named_keys, used.reveal()) if used is not None else self._named_keys
+
+    def _read_config(self) -> Config:
+        """The config as it is now, and with it every key that stands in the environment or in .env."""
+        config = config_load.load(self.places, self.launch.env, self.launch.overrides)
+        names = {name for preset in providers.PRESETS.values() for name in preset.key_env} | {"NANOHERMES_API_KEY"}
+        places = (self.launch.env, config.dotenv)
+        self._named_keys = tuple({key for place in places for name in names if (key := place.get(name, ""))})
+        return config
 
     def close(self) -> None:
         """Stop every turn, end every process of ours. Returns within a second; what hangs is left to die with us."""

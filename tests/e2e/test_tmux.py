@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is no
 
 class Pane:
     def __init__(self, folder, command, env, columns, rows):
-        self._socket = f"nanoherm-test-{os.getpid()}"
+        self._socket = f"nanoherm-test-{time.monotonic_ns()}"
         words = [f"{key}={value}" for key, value in env.items()]
         self.run("-f", os.devnull, "new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(folder),
                  "env", *words, "sh", "-c", f"{command}; echo EXIT $?; sleep 60")  # fmt: skip
