@@ -93,6 +93,9 @@ class _Field(DraftArea):
             event.stop()
             event.prevent_default()
 
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._panel.fit_field)  # once the text is wrapped to the new width
+
 
 FieldUse = Literal["", "refuse", "edit", "answer"]
 
@@ -458,7 +461,7 @@ class ApprovalPanel(Widget, can_focus=True):
             "": "",
         }[use]
         self._field.display = True
-        self._fit_field()
+        self.fit_field()
         if focus:
             self._field.focus()
         self._show_keys()
@@ -520,12 +523,13 @@ class ApprovalPanel(Widget, can_focus=True):
             typed = self._field.text.strip()
             if typed:  # an arrow's mark stays while nothing is typed
                 self._text.mark(_choice_number(typed, question))
-        self._fit_field()
+        self.fit_field()
 
     def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
         event.stop()
 
-    def _fit_field(self) -> None:
+    def fit_field(self) -> None:
+        """As many rows as the field's text needs, up to a quarter of the screen."""
         rows = max(1, min(self._field.rows, max(1, self.app.size.height // 4)))
         height = self._field.styles.height
         if height is None or height.value != rows:

@@ -45,7 +45,7 @@ class _Draft(DraftArea):
             event.prevent_default()
 
     def on_resize(self) -> None:
-        self._composer.fit_height()
+        self.call_after_refresh(self._composer.fit_height)  # once the text is wrapped to the new width
 
 
 class PendingRows(Painted):

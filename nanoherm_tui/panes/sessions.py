@@ -15,7 +15,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import BLANK, Row, RowsView, Span
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import age, one_line, wrap
+from nanoherm_tui.text import age, cut_path, one_line, wrap
 
 ItemState = Literal["idle", "running", "asking", "failed", "unread"]
 
@@ -139,7 +139,7 @@ class SessionsPane(RowsView):
         for heading, items in group_by_workspace(self._items, self._current):
             if rows:
                 rows.append(BLANK)
-            rows.append(Row((Span(one_line(heading), "muted"),)))
+            rows.append(Row((Span(cut_path(one_line(heading), cells), "muted"),)))
             rows += [session_row(item, now, self._frame, current=item.id == self._current) for item in items]
         return rows
 

@@ -14,6 +14,7 @@ from nanoherm_tui.text import clean, fit, wrap
 LEFT, RIGHT = 4, 3  # the transcript's text column and margin
 KEY_CELLS = 9
 NAME_CELLS = 16
+LEAST_HELP = 12  # what a key does is left out where it would be wrapped into less
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +57,17 @@ class Welcome(Painted):
             styles = {"head": look.style("warn" if greeting.warning else "text", bold=True), "text": ground}
             rows.append(row(width, [*edge, *[(words, styles[role]) for words, role in parts]], ground))
         rows.append(Strip.blank(width, ground))
+        room = cells - KEY_CELLS - NAME_CELLS
         for key, name, help_text in greeting.keys:
-            rows.append(
-                row(
-                    width,
-                    [
-                        margin,
-                        (fit(key, KEY_CELLS), look.style("accent", bold=True)),
-                        (fit(name, NAME_CELLS), ground),
-                        (help_text, look.style("muted")),
-                    ],
-                    ground,
-                )
-            )
+            lines = wrap(help_text, room) if room >= LEAST_HELP else [""]
+            for number, line in enumerate(lines):
+                left = [
+                    margin,
+                    (fit("" if number else key, KEY_CELLS), look.style("accent", bold=True)),
+                    (fit("" if number else name, NAME_CELLS), ground),
+                    (line, look.style("muted")),
+                ]
+                rows.append(row(width, left, ground))
         return rows
 
 

@@ -417,6 +417,18 @@ async def test_what_was_sent_cleared_or_commanded_is_in_the_history(tmp_path):
     assert later.entries == ["a", "b", "/help"]
 
 
+async def test_a_draft_wrapped_into_more_rows_by_a_narrower_screen_is_shown_whole():
+    app = ComposerApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.composer.text = " ".join(f"word{n}" for n in range(24))
+        await pilot.pause()
+        for columns in (50, 34, 100):
+            await pilot.resize_terminal(columns, 30)
+            await pilot.pause(0.1)
+            shown = " ".join(rows(app))
+            assert all(f"word{n}" in shown for n in range(24)), columns
+
+
 # -- in a real terminal -------------------------------------------------------------------------------------------
 
 

@@ -56,6 +56,15 @@ def test_two_folders_of_the_same_name_are_told_apart_by_their_parents():
     assert [name for name, _ in group_by_workspace(items, "x")] == ["one/app", "two/app", "/"]
 
 
+async def test_a_long_heading_keeps_the_folders_own_name():
+    twins = [item(n, workspace=f"/w/{n}-parent-of-a-very-long-name/shop") for n in "ab"]
+    rows = await shown(twins)
+    assert [row.rstrip() for row in rows if "shop" in row] == [
+        "  a-parent-of-a-very⋯/shop",
+        "  b-parent-of-a-very⋯/shop",
+    ]
+
+
 async def test_ages_are_drawn_anew_only_when_one_of_them_reads_otherwise(clock):
     pane = SessionsPane()
     async with PaneApp(pane).run_test(size=(28, 20)) as pilot:

@@ -1,0 +1,30 @@
+"""The greeting of an empty session."""
+
+import pytest
+from rich.cells import cell_len
+
+from nanoherm_tui.panes.welcome import Greeting, Welcome
+from tests.tui.panes_app import PaneApp, lines
+
+GREETING = Greeting(
+    "Scripted demo.",
+    "Nothing leaves this machine. 所有工具都是真的。",
+    True,
+    (("/setup", "Setup", "provider, key, model: three fields"), ("F1", "Help", "every key")),
+)
+
+
+@pytest.mark.parametrize("size", [(80, 20), (60, 20), (42, 20), (30, 20)])
+async def test_the_greeting_is_shown_whole_at_every_width(size):
+    welcome = Welcome()
+    async with PaneApp(welcome).run_test(size=size) as pilot:
+        welcome.show(GREETING)
+        await pilot.pause()
+        rows = lines(welcome)
+    assert all(cell_len(row) == size[0] for row in rows)
+    assert not any("⋯" in row for row in rows)
+    words = " ".join(" ".join(rows).replace("▐", " ").split())
+    assert words.startswith("Scripted demo. Nothing leaves this machine.")
+    helps = size[0] > 42
+    assert ("three" in words) == helps
+    assert "/setup Setup" in words
