@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agent_core import limits
 from agent_core.errors import AgentError, Interrupted, crash
 from agent_core.events import ErrorRaised, Notice, Outcome, StepStarted, UserMessage
 from agent_core.messages import Message, user
-from agent_core.turn import TurnTools, ask_model, run_tools
+from agent_core.turn import Reply, TurnTools, ask_model, run_tools
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ def run_turn(turn: TurnTools, prompt: Message, take_steers: Callable[[], list[st
     `take_steers` gives the texts that arrived since the last step boundary; `max_steps` 0 = no cap.
     """
     started = time.monotonic()
-    step, answer = 0, ""
+    step, answer, unusable = 0, "", 0
 
     def end(outcome: Outcome, error: AgentError | None = None) -> TurnEnd:
         return TurnEnd(outcome, step, time.monotonic() - started, answer, error)
@@ -44,28 +45,29 @@ def run_turn(turn: TurnTools, prompt: Message, take_steers: Callable[[], list[st
             # The flag is read and cleared only here, where every tool call has its result.
             if turn.cancel.take():
                 return end("interrupted")
-            for text in take_steers():
-                _say(turn, user(text, origin="steer"))
+            _steer(turn, take_steers())
             step += 1
             turn.emit(StepStarted(step))
             try:
                 reply = ask_model(turn)
-                answer = reply.text or answer
-                if reply.tool_calls:
-                    run_tools(turn, reply.tool_calls)
-                    continue
+                run_tools(turn, reply.message.tool_calls)
             except Interrupted:
                 continue
-            if reply.is_empty:
-                raise AgentError("empty_reply", "The model sent an empty answer. Send the message again, or /model.")
-            if reply.finish == "length":
+            answer = reply.message.text or answer
+            unusable = unusable + 1 if reply.is_unusable else 0
+            if unusable > limits.UNUSABLE_REPLIES:
+                raise _useless(reply)
+            if reply.cut_calls:
+                _tell_model(turn, CALL_CUT)
+            if reply.is_unusable or reply.message.tool_calls:
+                continue
+            if reply.message.finish == "length":
                 turn.emit(Notice("cut_by_length", "The answer reached the model's output limit and is cut.", "warning"))
             # What arrived while the last answer was written starts another step rather than waiting for a next turn.
             late = take_steers()
             if not late:
                 return end("completed")
-            for text in late:
-                _say(turn, user(text, origin="steer"))
+            _steer(turn, late)
         if turn.cancel.take():
             return end("interrupted")
         turn.emit(Notice("cap_reached", f"Stopped after {step} steps, the cap of one turn. Send a message to go on.",
@@ -80,6 +82,32 @@ def run_turn(turn: TurnTools, prompt: Message, take_steers: Callable[[], list[st
         failure = crash(error)
         turn.emit(ErrorRaised(failure.code, failure.text, failure.params))
         return end("failed", failure)
+
+
+CALL_CUT = (
+    "[Your last reply reached the output limit in the middle of a tool call. That call was not run. "
+    "Do the same in smaller pieces: several calls, each with less text.]"
+)
+
+
+def _tell_model(turn: TurnTools, words: str) -> None:
+    """A remark of the program's own, for the model; the listener gets a notice in its place."""
+    turn.conversation.add(user(words, origin="note"))
+    turn.emit(Notice("call_cut", "A tool call was cut by the model's output limit and was not run.", "warning"))
+
+
+def _useless(reply: Reply) -> AgentError:
+    if reply.cut_calls:
+        return AgentError(
+            "call_cut_again",
+            "The model's output limit keeps cutting its tool calls. Raise model.max_tokens, or /model.",
+        )
+    return AgentError("empty_reply", "The model sent an empty answer, twice. Send the message again, or /model.")
+
+
+def _steer(turn: TurnTools, texts: list[str]) -> None:
+    for text in texts:
+        _say(turn, user(text, origin="steer"))
 
 
 def _say(turn: TurnTools, message: Message) -> None:

@@ -6,18 +6,20 @@ stdout carries the result alone; what a person should know meanwhile goes to std
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
 from typing import Any, Literal, TextIO
 
-from agent_core import events, names
+from agent_core import events, limits, names
 from agent_core.errors import RETRYABLE
 from agent_core.events import Envelope, TurnFinished
 from agent_core.host import Host
 from agent_core.intents import Interrupt, Submit
 from agent_core.messages import Usage, usage_to_json
 from agent_core.session import LiveSession
+from agent_core.text.ansi import clean
 
 OutputFormat = Literal["text", "json", "stream-json"]
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("text", "json", "stream-json")
@@ -27,14 +29,13 @@ CONFIG_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "
 
 
 def run(host: Host, session: LiveSession, prompt: str, form: OutputFormat, out: TextIO = sys.stdout) -> int:
-    """Run one turn with `prompt` and write it to `out`. Returns the exit code."""
+    """Run one turn with `prompt` and write it to `out`. Returns the exit code; raises OSError when `out` fails."""
     came = threading.Event()
     stopped_by: list[int] = []
+    obeyed = 0
 
     def stop(number: int, frame: object) -> None:
-        stopped_by.append(number)
-        session.send(Interrupt(abandon=len(stopped_by) > 1))
-        came.set()
+        stopped_by.append(number)  # no more: a handler runs in the middle of anything, locks held
 
     previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -42,13 +43,17 @@ def run(host: Host, session: LiveSession, prompt: str, form: OutputFormat, out: 
         session.send(Submit(prompt))
         report = _Report(session.id, form, out)
         while report.end is None:
-            came.wait(1.0)  # a plain wait() would keep signals from being handled
+            came.wait(limits.SIGNAL_CHECK)
             came.clear()
+            while obeyed < len(stopped_by):
+                obeyed += 1
+                session.send(Interrupt(abandon=obeyed > 1))
             for envelope in session.mailbox.drain():
                 report.take(envelope)
         report.finish()
         return _exit_code(report, stopped_by)
     except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # what is still buffered has nowhere to go
         return names.EXIT_FAILED
     finally:
         for number, handler in previous.items():
@@ -90,7 +95,8 @@ class _Report:
         assert self.end is not None
         if self._form == "text":
             if self.end.text:
-                self._out.write(self.end.text.rstrip("\n") + "\n")
+                text = clean(self.end.text) if self._out.isatty() else self.end.text
+                self._out.write(text.rstrip("\n") + "\n")
                 self._out.flush()
             return
         self._write(
@@ -112,7 +118,7 @@ class _Report:
 
 
 def _tell(text: str) -> None:
-    print(f"{names.APP}: {text}", file=sys.stderr)
+    print(f"{names.APP}: {clean(text)}", file=sys.stderr)
 
 
 def _exit_code(report: _Report, stopped_by: list[int]) -> int:

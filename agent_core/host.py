@@ -81,13 +81,14 @@ class Host:
         self.launch = launch
         self.places: Places = find_places(launch.cwd, launch.env)
         self.config: Config = self._read_config()
-        self.places.data_home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.store = Store.open(self.places.state_db)  # first: it makes our home, or says why it cannot
         setup_log(self.places.logs_dir, self.config.get("logging.level"), self.redact)
         install_hooks(self.places.logs_dir, self.redact)
-        self.store = Store.open(self.places.state_db)
         self._backend = LocalBackend()
         self._tools = builtin_tools()
         self._sessions: dict[str, LiveSession] = {}
+        self._samples: list[Path] = []
+        """Scratch folders made in this run; those of sessions that were never stored go with it."""
         self._lock = threading.RLock()
         self._listeners: list[Callable[[ModelState], None]] = []
         self._model = self._resolve()
@@ -308,6 +309,7 @@ class Host:
     def _sample_folder(self) -> Path:
         """A fresh copy of the demo's sample project, outside everything that belongs to the user."""
         folder = Path(tempfile.mkdtemp(prefix="nanoherm-demo-")) / "shop"
+        self._samples.append(folder)
         with resources.as_file(resources.files("agent_core.demo").joinpath("sample")) as sample:
             shutil.copytree(sample, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
         return folder
@@ -405,6 +407,10 @@ class Host:
         for session in sessions:
             session.join(max(0.0, deadline - time.monotonic()))
         process.kill_all()
+        used = {session.workspace for session in sessions if session.stored}
+        for folder in self._samples:
+            if folder.resolve() not in used:
+                shutil.rmtree(folder.parent, ignore_errors=True)
         self.store.close()
 
 

@@ -110,8 +110,10 @@ PROBE_TIMEOUT: Final = 0.4  # local model servers, all at once
 
 # -- the loop ----------------------------------------------------------------------------------------------------
 MAX_STEPS: Final = 50  # model round trips in one turn (LOOP-09)
+UNUSABLE_REPLIES: Final = 1  # empty or cut replies in a row that are asked again before the turn gives up
 BATCH_WORKERS: Final = 8  # tool calls side by side (CONC-05)
 INTERRUPT_GRACE: Final = 3.0  # a stubborn tool gets this long after an interrupt, then is abandoned
+SIGNAL_CHECK: Final = 0.2  # how often a screenless run looks whether a signal has come
 TURN_STOP: Final = 1.0  # a turn stops within this
 APPROVAL_TIMEOUT: Final = 300.0
 

@@ -140,7 +140,8 @@ class Message:
     """How long the reasoning took to arrive."""
     interrupted: bool = False
     """The text was cut short by a stop."""
-    origin: Literal["", "steer", "queue", "summary"] = ""
+    origin: Literal["", "steer", "queue", "note", "summary"] = ""
+    """What brought a user message about; a "note" is the program's own remark to the model."""
     finish: str = ""
     model: str = ""
     usage: Usage | None = None
@@ -153,7 +154,7 @@ class Message:
         return not (self.text or self.tool_calls or self.parts or self.result)
 
 
-def user(text: str, parts: tuple[ImagePart, ...] = (), origin: Literal["", "steer", "queue"] = "") -> Message:
+def user(text: str, parts: tuple[ImagePart, ...] = (), origin: Literal["", "steer", "queue", "note"] = "") -> Message:
     return Message("user", text, parts=parts, origin=origin)
 
 

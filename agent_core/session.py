@@ -96,7 +96,7 @@ class LiveSession:
         self._seq = 0
         self._inbox: queue.SimpleQueue[intents.Intent] = queue.SimpleQueue()
         self._steers: list[str] = []
-        self._queued: list[str] = []
+        self._queued: list[intents.Submit] = []
         self._scope: CancelScope | None = None
         self._conversation: Conversation | None = None
         self._connection: Connection | None = None
@@ -132,6 +132,11 @@ class LiveSession:
     def modes(self) -> tuple[Mode, ...]:
         """The modes there are; without a kernel sandbox only those that need none."""
         return MODES if self._services.sandboxed else MODES_WITHOUT_SANDBOX
+
+    @property
+    def stored(self) -> bool:
+        """It has a message, and so is on disk."""
+        return self._stored
 
     @property
     def busy(self) -> bool:
@@ -173,23 +178,29 @@ class LiveSession:
             self._inbox.put(intent)
 
     def _text(self, intent: intents.Steer | intents.Queue | intents.Submit) -> None:
+        submit = intent if isinstance(intent, intents.Submit) else intents.Submit(intent.text)
         with self._lock:
-            if self.busy:
-                (self._steers if isinstance(intent, intents.Steer) else self._queued).append(intent.text)
-                self._tell_pending()
+            if not self.busy:
+                # Busy from here on, so that a second text sent before the worker wakes is not taken for a new turn.
+                self._set_state("running")
+                self._inbox.put(submit)
                 return
-            # Busy from here on, so that a second text sent before the worker wakes is not taken for a new turn.
-            self._set_state("running")
-        images = intent.images if isinstance(intent, intents.Submit) else ()
-        self._inbox.put(intents.Submit(intent.text, images))
+            if isinstance(intent, intents.Steer):
+                self._steers.append(intent.text)
+            else:
+                self._queued.append(submit)
+            self._tell_pending()
 
     def _take_back(self) -> None:
         with self._lock:
-            waiting = self._queued or self._steers
-            if waiting:
-                text = waiting.pop()
-                self._tell_pending()
-                self._emit(events.TextReturned(text))
+            if self._queued:
+                text = self._queued.pop().text
+            elif self._steers:
+                text = self._steers.pop()
+            else:
+                return
+            self._tell_pending()
+            self._emit(events.TextReturned(text))
 
     def _take_steers(self) -> list[str]:
         with self._lock:
@@ -199,7 +210,7 @@ class LiveSession:
             return steers
 
     def _tell_pending(self) -> None:
-        self._emit(events.PendingChanged(tuple(self._steers), tuple(self._queued)))
+        self._emit(events.PendingChanged(tuple(self._steers), tuple(submit.text for submit in self._queued)))
 
     def _interrupt(self, abandon: bool) -> None:
         with self._lock:
@@ -395,20 +406,20 @@ class LiveSession:
                 return
             self._scope = None
             # A steer that came after the last boundary was meant for this work: it goes first.
-            self._queued = self._steers + self._queued
+            self._queued = [*map(intents.Submit, self._steers), *self._queued]
             self._steers = []
             if not self._queued:
                 self._set_state("failed" if failed else "idle")
                 return
-            text = self._queued.pop(0)
+            submit = self._queued.pop(0)
             self._tell_pending()
             self._set_state("running")
-            self._inbox.put(intents.Submit(text))
+            self._inbox.put(submit)
 
     def _return_pending(self) -> None:
         """After a stop, what was pending goes back to the composer: nothing runs unasked, nothing is lost."""
         with self._lock:
-            texts = self._steers + self._queued
+            texts = [*self._steers, *(submit.text for submit in self._queued)]
             self._steers, self._queued = [], []
             if texts:
                 self._tell_pending()
@@ -416,7 +427,7 @@ class LiveSession:
 
     def _create_row(self, text: str) -> None:
         if not self._title:
-            self._title = title_from(text)
+            self._title = title_from(self._services.redact(text))
             self._emit(events.TitleChanged(self._title))
             if self._stored:
                 self._services.store.rename(self.id, self._title)
@@ -425,7 +436,7 @@ class LiveSession:
             self._stored = True
 
     def _rename(self, title: str) -> None:
-        self._title = title_from(title)
+        self._title = title_from(self._services.redact(title))
         if self._stored:
             self._services.store.rename(self.id, self._title)
         self._emit(events.TitleChanged(self._title))

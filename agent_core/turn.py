@@ -45,7 +45,21 @@ class TurnTools:
     context_window: int | None = None
 
 
-def ask_model(turn: TurnTools) -> Message:
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a round trip came to. An empty message was not stored."""
+
+    message: Message
+    cut_calls: int = 0
+    """Calls that the output limit cut; they are neither in the message nor run."""
+
+    @property
+    def is_unusable(self) -> bool:
+        """The turn can neither end with it nor go on from it."""
+        return self.cut_calls > 0 or self.message.is_empty
+
+
+def ask_model(turn: TurnTools) -> Reply:
     """One round trip. The assistant's message is stored before it is returned.
 
     Raises Interrupted or ProviderError; what the model had said until then is kept, marked as cut short. Raises
@@ -61,14 +75,8 @@ def ask_model(turn: TurnTools) -> Message:
     try:
         reply = turn.llm.complete(request, partial.take, turn.cancel)
     except (Interrupted, ProviderError):
-        if partial.text.strip():
-            said = Message(
-                "assistant",
-                partial.text,
-                reasoning=partial.reasoning,
-                reasoning_seconds=partial.reasoning_seconds,
-                interrupted=True,
-            )
+        said = partial.said()
+        if said is not None:
             _keep(turn, said, started)
         raise
     message = Message(
@@ -84,7 +92,8 @@ def ask_model(turn: TurnTools) -> Message:
     )
     _report(turn, reply)
     # An empty reply must not enter the history: servers refuse it.
-    return message if message.is_empty else _keep(turn, message, started)
+    kept = message if message.is_empty else _keep(turn, message, started)
+    return Reply(kept, reply.dropped_tool_calls)
 
 
 class _Partial:
@@ -95,19 +104,22 @@ class _Partial:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._first_thought = self._last_thought = 0.0  # monotonic seconds
-
-    @property
-    def text(self) -> str:
-        return clean_surrogates("".join(self._text))
-
-    @property
-    def reasoning(self) -> str:
-        return clean_surrogates("".join(self._reasoning))
+        self._of_an_earlier_try: Message | None = None
 
     @property
     def reasoning_seconds(self) -> float:
         """From the first piece of reasoning to the last."""
         return self._last_thought - self._first_thought
+
+    def said(self) -> Message | None:
+        """What is worth keeping when there will be no reply: the newest try that had come to words."""
+        text = clean_surrogates("".join(self._text))
+        if not text.strip():
+            return self._of_an_earlier_try
+        reasoning = clean_surrogates("".join(self._reasoning))
+        return Message(
+            "assistant", text, reasoning=reasoning, reasoning_seconds=self.reasoning_seconds, interrupted=True
+        )
 
     def take(self, delta: Delta) -> None:
         if delta.kind == "text":
@@ -120,6 +132,7 @@ class _Partial:
             self._reasoning.append(delta.text)
             self._emit(ReasoningDelta(delta.text))
         elif delta.kind == "reset":
+            self._of_an_earlier_try = self.said()
             self._text.clear()
             self._reasoning.clear()
             self._first_thought = self._last_thought = 0.0

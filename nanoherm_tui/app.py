@@ -15,6 +15,7 @@ from textual import events as textual_events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -77,6 +78,8 @@ class Start:
     """Open the core, and the session that was asked for. Called off the screen's thread; may raise AgentError."""
     prompt: str = ""
     """The first message."""
+    choose: bool = False
+    """Begin with the list of sessions."""
 
 
 class NanohermApp(compat.QuietCrash, App[int]):
@@ -203,7 +206,9 @@ class NanohermApp(compat.QuietCrash, App[int]):
         for words in self._start_problems():
             self.tell("start_problem", words)
         problem = self.host.model.problem
-        if problem is not None:
+        if self._start.choose:
+            commands.run(self, "sessions")
+        elif problem is not None:
             commands.run(self, "setup", problem.text)
         elif self._first_prompt:
             prompt, self._first_prompt = self._first_prompt, ""
@@ -449,9 +454,10 @@ class NanohermApp(compat.QuietCrash, App[int]):
             pane.refresh_look()
         self._greet()
 
-    def arrange(self) -> None:
-        """Lay the panes out for the present size and wish."""
-        self.panes = panes = lay_out(self.size.width, self.size.height, self.wish)
+    def arrange(self, size: Size | None = None) -> None:
+        """Lay the panes out for `size` (else the present one) and the user's wish."""
+        width, height = size or self.size
+        self.panes = panes = lay_out(width, height, self.wish)
         main = self.query_one("#main")
         self.sessions_pane.display = panes.sessions != "hidden"
         self.sessions_pane.styles.width = "1fr" if panes.sessions == "over" else panes.sessions_width
@@ -459,7 +465,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.dock.styles.width = "1fr" if panes.dock == "over" else panes.dock_width
         main.display = panes.transcript
         self.title_row.display = panes.title
-        self.screen.set_class(self.size.width >= limits.WIDE, "-wide")
+        self.screen.set_class(width >= limits.WIDE, "-wide")
         if not panes.transcript:
             (self.dock if panes.dock == "over" else self.sessions_pane).focus()
         elif self.focused is None or not self.focused.display:
@@ -467,7 +473,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
 
     def on_resize(self, event: textual_events.Resize) -> None:
         if self.is_running:
-            self.arrange()
+            self.arrange(event.size)  # the app's own size follows later
 
     # -- actions --------------------------------------------------------------------------------------------------
 
@@ -475,6 +481,13 @@ class NanohermApp(compat.QuietCrash, App[int]):
         if action == "command" and len(self.screen_stack) > 1:
             return bool(parameters) and parameters[0] in _OVER_OVERLAYS
         return True
+
+    def on_key(self, event: textual_events.Key) -> None:
+        """A letter that the focused pane has no use for begins or goes on with a message: nothing typed is lost."""
+        if event.is_printable and event.character and isinstance(self.screen, compat.TightScreen):
+            event.stop()
+            self.composer.focus()
+            self.composer.insert(event.character)
 
     def action_command(self, action_id: str) -> None:
         commands.run(self, action_id)

@@ -29,7 +29,14 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("prompt", nargs="?", help="the first message")
     p.add_argument("-p", "--print", action="store_true", dest="headless", help="no screen: one turn, text on stdout")
     p.add_argument("-c", "--continue", action="store_true", dest="latest", help="the newest session of this folder")
-    p.add_argument("-r", "--resume", metavar="ID", help="a session by id, the start of one, or title")
+    p.add_argument(
+        "-r",
+        "--resume",
+        metavar="ID",
+        nargs="?",
+        const="",
+        help="a session by id, the start of one, or title; without: choose",
+    )
     p.add_argument("-m", "--model", metavar="MODEL", help="model, or provider/model")
     p.add_argument("-C", dest="folder", metavar="DIR", help="work in DIR")
     p.add_argument("--mode", choices=names.MODES_WITHOUT_SANDBOX, help="what the agent may do (default: ask)")
@@ -64,6 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _headless(args: argparse.Namespace, cwd: Path, overrides: Mapping[str, Any]) -> int:
     from agent_core import headless
+    from agent_core.config.load import UNUSABLE
     from agent_core.errors import AgentError, ConfigError
     from agent_core.host import Host, Launch
 
@@ -71,6 +79,8 @@ def _headless(args: argparse.Namespace, cwd: Path, overrides: Mapping[str, Any])
     if not sys.stdin.isatty():
         piped = sys.stdin.read()
         prompt = f"{prompt}\n\n{piped}".strip() if piped.strip() else prompt
+    if args.resume == "":
+        return _say("-p -r needs a session: its id, the start of one, or its title.", names.EXIT_USAGE)
     if not prompt:
         return _say("-p needs a message: as the argument, or on standard input.", names.EXIT_USAGE)
     try:
@@ -78,13 +88,18 @@ def _headless(args: argparse.Namespace, cwd: Path, overrides: Mapping[str, Any])
     except AgentError as error:
         return _say(error.text, names.EXIT_CONFIG if isinstance(error, ConfigError) else names.EXIT_FAILED)
     try:
-        for warning in host.config.warnings:
-            _say(warning.text, 0)
+        for words in (*(warning.text for warning in host.config.warnings), *host.store.warnings):
+            _say(words, 0)
+        if any(warning.code in UNUSABLE for warning in host.config.warnings):
+            # Nobody is there to see that another model answers than the one that was configured.
+            return names.EXIT_CONFIG
         host.look_for_models()
         session = _chosen(host, args) or host.new()
         return headless.run(host, session, prompt, args.output_format)
     except AgentError as error:
         return _say(error.text, names.EXIT_FAILED)
+    except OSError as error:
+        return _say(f"the answer could not be written: {error.strerror}.", names.EXIT_FAILED)
     finally:
         host.close()
 
@@ -112,7 +127,7 @@ def _screen(args: argparse.Namespace, cwd: Path, overrides: Mapping[str, Any]) -
             host.close()
             raise
 
-    return run(Start(places, config, open_host, args.prompt or ""))
+    return run(Start(places, config, open_host, args.prompt or "", choose=args.resume == ""))
 
 
 def _chosen(host: Any, args: argparse.Namespace) -> Any:

@@ -33,6 +33,10 @@ key for one server would meet the address of another."""
 Owner = Literal["user", "hermes", "project"]
 
 
+UNUSABLE: Final = frozenset({"bad_yaml", "bad_encoding", "too_large", "unreadable"})
+"""Codes of warnings that say a whole file does not count."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigWarning:
     """A line that does not count, or not as it was meant. `text` names the place and the way out, never the value."""

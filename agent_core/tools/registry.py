@@ -92,7 +92,8 @@ class Toolbox:
         try:
             output = attempt.output()
         except ToolFailure as failure:
-            output = ToolOutput(failure.text, failure.outcome or "failed", ok=False, effect=attempt.effect_so_far)
+            # A tool that says why it could not has left everything as it was.
+            output = ToolOutput(failure.text, failure.outcome or "failed", ok=False)
         except Interrupted:
             output = ToolOutput("[interrupted] The user stopped the turn during this call.", "stopped", ok=False,
                                 effect=attempt.effect_so_far)  # fmt: skip

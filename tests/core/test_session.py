@@ -9,7 +9,7 @@ import pytest
 
 from agent_core import events, intents, limits
 from agent_core.errors import ConfigError, Interrupted, ProviderError
-from agent_core.messages import ToolCall, Usage, new_id
+from agent_core.messages import ImagePart, ToolCall, Usage, new_id
 from agent_core.ports import Delta, LlmReply, LlmRequest
 from agent_core.process import LocalBackend
 from agent_core.sandbox.env import child_env
@@ -398,10 +398,45 @@ def test_an_unexpected_crash_is_an_outcome_and_the_worker_lives(table):
     assert t.turn("again", count=2).text == "fine"
 
 
-def test_an_empty_answer_is_told_and_never_stored(table):
-    t = table(say(""), say("x"))
-    assert t.turn("go").error_code == "empty_reply"
-    assert [m.role for m in t.store.messages(t.session.id)] == ["user"]
+def test_an_empty_answer_is_asked_again_once_then_told_and_never_stored(table):
+    t = table(say(""), say("Now."), say(""), say(""), say("x"))
+    assert t.turn("go").text == "Now."
+    assert t.turn("and", count=2).error_code == "empty_reply"
+    assert [m.role for m in t.store.messages(t.session.id)] == ["user", "assistant", "user"]
+
+
+def test_a_call_cut_by_the_output_limit_is_not_run_and_the_model_is_told(table):
+    cut = LlmReply("I write it.", finish="length", dropped_tool_calls=1)
+    t = table(cut, say("In pieces then."), cut, cut, say("x"))
+    assert t.turn("go").text == "In pieces then."
+    told = t.model.requests[1].messages[-1]
+    assert (told.role, told.origin) == ("user", "note")
+    assert "was not run" in told.text
+    assert [e.code for e in t.of(events.Notice)] == ["call_cut"]
+    assert t.turn("again", count=2).error_code == "call_cut_again"
+
+
+def test_what_was_said_before_a_connection_was_lost_for_good_is_kept_with_a_mark(table):
+    def breaks(request, sink, cancel):
+        sink(Delta("text", "Half an ans"))
+        sink(Delta("reset"))
+        raise ProviderError("network", "The server is gone.")
+
+    t = table(breaks, say("whole"))
+    assert t.turn("go").error_code == "network"
+    kept = t.store.messages(t.session.id)[-1]
+    assert (kept.text, kept.interrupted) == ("Half an ans", True)
+
+
+def test_images_of_a_queued_message_come_along(table):
+    gate = threading.Event()
+    t = table(lambda *a: say("x") if gate.wait(5) else say("late"), say("y"))
+    t.session.send(intents.Submit("start"))
+    t.wait(events.StepStarted)
+    t.session.send(intents.Submit("look", (ImagePart("image/png", "aGk="),)))
+    gate.set()
+    t.wait(events.TurnFinished, count=2)
+    assert t.model.requests[1].messages[-1].parts == (ImagePart("image/png", "aGk="),)
 
 
 def test_the_step_cap_ends_the_turn(table):

@@ -136,6 +136,7 @@ def test_the_exit_code_tells_how_it_ended(home, workspace, name):
         (["-p", "x", "-r", "nothing"], {"OPENAI_API_KEY": "k"}, 1, "nothing"),
         (["-p", "x", "-m", "openai/gpt-5"], {}, 78, "OPENAI_API_KEY"),
         (["hello"], {}, 2, "no terminal"),
+        (["-p", "x", "-r"], {}, 2, "-p -r needs a session"),
     ],
 )
 def test_wrong_use_is_told_in_words(home, workspace, arguments, more, code, words):
@@ -173,3 +174,32 @@ def test_no_screen_library_is_loaded_on_this_path(home, workspace):
         options = {"cwd": workspace, "env": environment(home, server), "stdin": subprocess.DEVNULL, "timeout": 60}
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, **options)
     assert done.stdout == "hello\n0 []\n"
+
+
+@pytest.mark.parametrize("content", ["model:\n  default: [1,2\n", "- a list\n", "model: \xff\n"])
+def test_a_config_that_cannot_be_read_stops_a_run_nobody_watches(home, workspace, content):
+    (home / ".nanohermes").mkdir(parents=True)
+    (home / ".nanohermes" / "config.yaml").write_bytes(content.encode("latin-1"))
+    done = run(home, workspace, "-p", "hi")
+    assert done.returncode == 78
+    assert "config.yaml" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_home_that_is_a_file_is_told_in_words(home, workspace):
+    home.mkdir()
+    (home / ".nanohermes").write_text("not a folder")
+    done = run(home, workspace, "-p", "hi", OPENAI_API_KEY="k")
+    assert done.returncode == 1
+    assert ".nanohermes" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_answer_that_cannot_be_written_is_told(home, workspace):
+    with ModelServer([Reply(text="hello")]) as server, open("/dev/full", "w") as full:
+        options = {"stdin": subprocess.DEVNULL, "stdout": full, "stderr": subprocess.PIPE, "timeout": 60}
+        environ = environment(home, server)
+        done = subprocess.run(command("-p", "hi"), cwd=workspace, env=environ, text=True, check=False, **options)
+    assert done.returncode == 1
+    assert "could not be written" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -476,3 +476,62 @@ def test_it_fits_every_size_with_chinese_text(home, workspace, columns, rows):
             time.sleep(0.3)
             assert screen.alive
         screen.wait_for("ask")
+
+
+RESIZES = [
+    ((80, 24), (), ("Result", "Sessions")),
+    ((200, 60), ("Result", "Sessions"), ()),
+    ((120, 36), ("Result",), ("Sessions",)),
+    ((79, 24), (), ("Result",)),
+]
+
+
+def test_the_panes_follow_each_resize_at_once(home, workspace):
+    with ModelServer([Reply(text="x")]) as server, Screen(env=server_env(home, server), cwd=workspace) as screen:
+        screen.wait_for("test-model", "Result")
+        for size, shown, hidden in RESIZES:
+            screen.resize(*size)
+            screen.wait_for("ask", *shown, seconds=3)
+            if hidden:
+                screen.wait_for(*hidden, seconds=3, gone=True)
+
+
+def test_letters_typed_while_another_pane_has_the_keyboard_begin_a_message(home, workspace):
+    with (
+        ModelServer([Reply(text="An answer.")]) as server,
+        Screen(env=server_env(home, server), cwd=workspace) as screen,
+    ):
+        screen.wait_for("test-model")
+        submit(screen, "hello")
+        screen.wait_for("An answer.")
+        screen.send("\x1b2")  # Alt+2: the transcript
+        time.sleep(0.3)
+        screen.send("你好")
+        screen.wait_for("› 你好")
+
+
+def test_resume_without_a_name_offers_the_sessions(home, workspace):
+    with ModelServer([Reply(text="An answer.")]) as server:
+        env = server_env(home, server)
+        with Screen(env=env, cwd=workspace) as screen:
+            screen.wait_for("test-model")
+            submit(screen, "a first session")
+            screen.wait_for("An answer.")
+            submit(screen, "/exit")
+            screen.wait_exit()
+        with Screen(["-r"], env=env, cwd=workspace) as screen:
+            screen.wait_for("Session", "a first session")
+            screen.send(KEYS["enter"])
+            screen.wait_for("An answer.")
+
+
+def test_an_unused_demo_leaves_nothing_behind(home, workspace, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with Screen(["--demo"], env=home_env(home, TMPDIR=str(scratch)), cwd=workspace) as screen:
+        screen.wait_for("Scripted demo, not an AI.")
+        screen.send(KEYS["ctrl+c"])
+        time.sleep(0.3)
+        screen.send(KEYS["ctrl+d"])
+        assert screen.wait_exit() == 0
+    assert not list(scratch.glob("nanoherm-demo-*"))
