@@ -163,8 +163,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
 
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
-        self.bridge = Bridge(loop, self.deliver)
-        self.desk = Desk(loop, self.tell_error)
+        self.bridge = Bridge(loop, self.deliver, self.end_with)
+        self.desk = Desk(loop, self.tell_error, self.end_with)
         terminal.on_end_signals(loop, self.exit)
         self.set_keymap({a.id: ",".join(self.keymap.keys(a.id)) for a in ACTIONS if a.context == "everywhere"})
         self.approval.attach(self.composer)
@@ -198,7 +198,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
         else:
             self.desk.do(self.host.look_for_models, lambda state: self.desk.do(self.host.new, self._first_ready))
         self.reload_sessions()
-        # The start's many objects live as long as the program: keep the collector from walking them while it streams.
+        self.desk.do(_warm_up)
         self.call_after_refresh(_settle_gc)
 
     def _first_ready(self, session: LiveSession) -> None:
@@ -263,9 +263,10 @@ class NanohermApp(compat.QuietCrash, App[int]):
             if view is self.view:
                 self.transcript.apply(happened)
                 self._ask(happened)
-                if self._held and any(isinstance(event, events.HistoryChanged) for event in happened):
+                if any(isinstance(event, events.HistoryChanged) for event in happened):
                     held, self._held = self._held, []
                     self.transcript.apply(held)
+                    self.call_after_refresh(_settle_gc)
                 self._greet()
             else:
                 for event in happened:
@@ -297,7 +298,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
         if "plan" in changed:
             self.dock.show_plan(view.plan)
         if "diffs" in changed and not view.waiting:
-            self.dock.show_diffs(view.diffs, bring=bool(view.diffs))
+            # Not away from somebody who is reading something else there.
+            self.dock.show_diffs(view.diffs, bring=bool(view.diffs) and not self.dock.has_focus)
         if "pending" in changed:
             self.composer.set_pending(view.steers, view.queued)
         if "returned" in changed:
@@ -626,7 +628,12 @@ def _item_state(view: SessionView, *, in_view: bool) -> Any:
     return "unread" if view.unread and not in_view else "idle"
 
 
+def _warm_up() -> None:
+    """Load what the first code block or diff needs, so that it does not hold up its frame."""
+
+
 def _settle_gc() -> None:
+    """Keep the collector from walking what lives as long as the program while an answer streams."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*limits.GC_THRESHOLDS)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Deliver = Callable[[Sequence[Envelope]], None]
+Crashed = Callable[[Exception], None]
+"""Ends the program with a report; called from the handler of the exception."""
 
 
 class Bridge:
@@ -35,8 +37,9 @@ class Bridge:
     its batch at once. With nothing to drain the timer stops: an idle program does nothing.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, deliver: Deliver) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, deliver: Deliver, crashed: Crashed) -> None:
         self._loop = loop
+        self._crashed = crashed
         # Textual finds its app in a context variable: callbacks run in the context this was made in.
         self._context = contextvars.copy_context()
         self._deliver = deliver
@@ -88,7 +91,11 @@ class Bridge:
         self._last = self._loop.time()
         self.batch_times.append((self._last, urgent))
         del self.batch_times[: -limits.BATCH_TIMES]
-        self._deliver(batch)
+        try:
+            self._deliver(batch)
+        except Exception as error:  # the loop would only log it, and the screen would stand still for ever
+            self._crashed(error)
+            return
         # More is likely on its way: look again after the interval rather than wait for a wake that costs a callback.
         if self._timer is not None:
             self._timer.cancel()
@@ -98,8 +105,9 @@ class Bridge:
 class Desk:
     """One thread that does what would block the screen: store, files, network. Work is done in order."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, failed: Callable[[AgentError], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, failed: Callable[[AgentError], None], crashed: Crashed) -> None:
         self._loop = loop
+        self._crashed = crashed
         self._context = contextvars.copy_context()
         self._failed = failed
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -122,8 +130,14 @@ class Desk:
         self._work.put(job)
 
     def _back(self, call: Callable[[T], None], value: T) -> None:
+        def on_the_loop() -> None:
+            try:
+                call(value)
+            except Exception as error:  # as in Bridge._flush
+                self._crashed(error)
+
         try:
-            self._loop.call_soon_threadsafe(call, value, context=self._context)
+            self._loop.call_soon_threadsafe(on_the_loop, context=self._context)
         except RuntimeError:  # the loop has ended
             pass
 

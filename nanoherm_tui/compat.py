@@ -137,6 +137,10 @@ class QuietCrash:
         """What to say about `error` once the terminal is whole again."""
         raise NotImplementedError
 
+    def end_with(self, error: Exception) -> None:
+        """End the app as if `error` had escaped one of its own handlers; to be called where it is handled."""
+        cast("App[Any]", self)._handle_exception(error)
+
     def _fatal_error(self) -> None:
         error = sys.exc_info()[1] or RuntimeError("unknown")
         cast("App[Any]", self).panic(Text(self.crash_words(error)))

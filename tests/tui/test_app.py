@@ -8,8 +8,10 @@ import pytest
 
 from agent_core import events, intents
 from agent_core.host import Host, Launch
+from agent_core.mailbox import Mailbox
 from nanoherm_tui import interrupt, limits, symbols
 from nanoherm_tui.app import NanohermApp, Start
+from nanoherm_tui.bridge import Bridge, Desk
 from nanoherm_tui.layout import Layout, Wish, lay_out
 from tests.fakes.model_server import ModelServer, Reply
 
@@ -212,6 +214,58 @@ async def test_text_sent_before_the_first_session_is_ready_is_not_lost(tmp_path)
                 await asyncio.sleep(0.02)
             assert [m["content"] for m in server.requests[0]["messages"][1:]] == ["early"]
         host.close()
+
+
+class Letters:
+    """Stands for a session: its mailbox holds what a test puts into it."""
+
+    id = "s"
+
+    def __init__(self):
+        self.mailbox = Mailbox()
+
+    def put(self, *happened):
+        for event in happened:
+            self.mailbox.put(events.Envelope(self.id, 1, 0.0, event))
+
+
+async def test_the_bridge_joins_what_comes_within_40_ms_and_hands_urgent_things_on_at_once():
+    batches = []
+    bridge = Bridge(asyncio.get_running_loop(), lambda batch: batches.append([e.event for e in batch]), batches.append)
+    session = Letters()
+    bridge.watch(session)
+    session.put(events.TextDelta("a"), events.TextDelta("b"))
+    await asyncio.sleep(0.01)
+    assert batches == [[events.TextDelta("ab")]]
+    session.put(events.TextDelta("c"))
+    await asyncio.sleep(0.01)
+    assert len(batches) == 1
+    session.put(events.ErrorRaised("x", "y"))
+    await asyncio.sleep(0.01)
+    assert batches[1:] == [[events.TextDelta("c"), events.ErrorRaised("x", "y")]]
+    bridge.close()
+    session.put(events.TextDelta("d"))
+    await asyncio.sleep(0.1)
+    assert len(batches) == 2
+
+
+async def test_a_batch_that_cannot_be_shown_ends_the_program_rather_than_freezing_it():
+    crashes = []
+
+    def deliver(batch):
+        raise ZeroDivisionError
+
+    bridge = Bridge(asyncio.get_running_loop(), deliver, crashes.append)
+    session = Letters()
+    bridge.watch(session)
+    session.put(events.TextDelta("a"))
+    await asyncio.sleep(0.05)
+    assert [type(e) for e in crashes] == [ZeroDivisionError]
+    desk = Desk(asyncio.get_running_loop(), crashes.append, crashes.append)
+    desk.do(lambda: 1, lambda result: result / 0)
+    desk.do(lambda: 1 / 0)
+    await asyncio.sleep(0.2)
+    assert [type(e).__name__ for e in crashes[1:]] == ["ZeroDivisionError", "AgentError"]
 
 
 # -- pure rooms ---------------------------------------------------------------------------------------------------
