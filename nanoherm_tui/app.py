@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -630,6 +631,7 @@ def _item_state(view: SessionView, *, in_view: bool) -> Any:
 
 def _warm_up() -> None:
     """Load what the first code block or diff needs, so that it does not hold up its frame."""
+    importlib.import_module("pygments.lexers")
 
 
 def _settle_gc() -> None:
