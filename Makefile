@@ -4,13 +4,14 @@
 # make wheel   build the wheel into dist/
 # make docs    write docs/*.md from the tables in the code
 # make screenshots   walk through the program in tmux and keep the pictures
+# make bench   measure the program against its bars, in a real terminal, ten minutes
 # make lock    pin the dependencies anew, with hashes
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint wheel docs screenshots lock clean
+.PHONY: run test lint wheel docs screenshots bench lock clean
 
 run: $(VENV)/.run
 	@$(BIN)/python -m nanoherm_tui $(ARGS)
@@ -43,6 +44,9 @@ $(VENV)/.run: requirements.txt
 $(VENV)/.test: requirements-test.txt $(VENV)/.run
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-test.txt
 	@touch $@
+
+bench: $(VENV)/.test
+	$(BIN)/python -m tests.bench $(ARGS)
 
 lock:
 	$(BIN)/python -m pip install --quiet pip-tools

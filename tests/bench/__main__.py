@@ -1,0 +1,63 @@
+"""`python -m tests.bench [--only GLOB] [--quick]`: the evidence that the screen never lags.
+
+Every figure comes from the real program in a real pty against a model server on the loopback. Three rounds, each of
+which measures everything once, so that what else the machine does falls on all alike. Most bars are ratios inside one
+round; a bar is missed when two of three rounds miss it. Exit code 1 when any is. A whole run takes about ten minutes;
+keep the machine quiet meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from fnmatch import fnmatch
+
+from tests.bench import liveness, opening, resting, streaming
+from tests.bench.bars import Result, table
+from tests.bench.lab import open_lab
+
+BARS = (*opening.BARS, *streaming.BARS, *liveness.BARS, *resting.BARS)
+ROUNDS = 3
+
+
+def main() -> int:
+    p = argparse.ArgumentParser("python -m tests.bench", description="Measure the program against its bars.")
+    p.add_argument("--only", metavar="GLOB", default="*", help="only bars whose name fits, such as 'stream*'")
+    p.add_argument("--quick", action="store_true", help="one round instead of three")
+    args = p.parse_args()
+    results = [Result(bar) for bar in BARS if fnmatch(bar.name, args.only)]
+    if not results:
+        names = "\n  ".join(bar.name for bar in BARS)
+        print(f"No bar fits {args.only!r}. There are:\n  {names}", file=sys.stderr)
+        return 2
+    begun, load = time.monotonic(), os.getloadavg()[0]
+    with open_lab() as lab:
+        with lab.program():
+            pass  # the first start reads everything from disk: it is not measured
+        for number in range(1 if args.quick else ROUNDS):
+            lab.next_round()
+            for result in results:
+                _progress(f"round {number + 1}: {result.bar.name}")
+                try:
+                    result.values.append(result.bar.measure(lab))
+                except TimeoutError as problem:
+                    result.problems.append(str(problem))
+    _progress("")
+    print(table(results))
+    for result in results:
+        for problem in result.problems:
+            print(f"\n{result.bar.name}: {problem}")
+    seconds = time.monotonic() - begun
+    print(f"\n{seconds:.0f} s on {os.cpu_count()} cores; load before {load:.1f}, after {os.getloadavg()[0]:.1f}")
+    return int(any(result.failed for result in results))
+
+
+def _progress(words: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

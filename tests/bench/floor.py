@@ -1,0 +1,21 @@
+"""The least a full-screen Textual program can be: a header, a place to scroll, a line to type in."""
+
+from __future__ import annotations
+
+from textual.app import App, ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Header, Input
+
+
+class Floor(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Header()
+        yield VerticalScroll()
+        yield Input(placeholder="ready")
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+
+
+if __name__ == "__main__":
+    Floor().run()
