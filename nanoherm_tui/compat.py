@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from rich.color import Color
 from rich.segment import Segment, Segments
@@ -27,6 +27,7 @@ from textual.widget import Widget
 
 from nanoherm_tui import limits
 from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import pasted
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -146,40 +147,77 @@ class QuietCrash:
         cast("App[Any]", self).panic(Text(self.crash_words(error)))
 
 
-_PASTE_EDGE = re.compile("\x1b\\[20[01]~")
+_PASTE_BEGINS: Final = "\x1b[200~"
+_PASTE_ENDS: Final = "\x1b[201~"
 _UNFINISHED = re.compile("\x1b(?:\\[[0-?]*|O)?\\Z")
-_LONGEST_EDGE = len("\x1b[200~")
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# What programs print and no key sends: colours, erasing, modes, titles and links, character sets.
+_PRINTED = re.compile(
+    "\x1b(?:\\[[0-9;:]*m|\\[[0-3]?[JK]|\\[\\?[0-9;]+[hl]|\\][^\x07\x1b\n]*(?:\x07|\x1b\\\\)|[()][0AB])"
+)
 _LINE_END = re.compile("\r\n?|\n")
 
 
 def looks_pasted(data: str) -> bool:
     """Whether what came in one read is lines of text rather than keys: text after a line end, and more than a few keys.
 
-    One line with Enter at its end is typed, or sent by a script: it stays keys.
+    One line with Enter at its end is typed, or sent by a script: it stays keys. The text may hold what a program
+    printed, its colours say; a sequence that a key sends makes all of it keys.
     """
+    data = _PRINTED.sub("", data)
     if _NO_TEXT.search(data) or not _LINE_END.search(data.rstrip()):
         return False
     return len(_LINE_END.findall(data)) > 1 or len(data) >= limits.PASTE_LENGTH
 
 
 class _ReadByRead(XTermParser):
-    """Textual's parser of terminal input, which takes lines that came in one read without paste marks for a paste."""
+    """Textual's parser of terminal input, but no part of a paste is ever read as keys.
 
-    _in_paste = False
+    Lines that came in one read without paste marks are a paste. What stands between the marks is gathered here:
+    Textual takes what follows an escape sequence in it for keys.
+    """
+
+    _pasting = False
+    _pasted = ""
     _tail = ""
 
     def feed(self, data: str) -> Iterable[Message]:
-        if not self._in_paste and not _UNFINISHED.search(self._tail) and looks_pasted(data):
-            self._tail = ""
-            yield events.Paste(data)
-            return
+        if not data:
+            yield from super().feed(data)
+        while data:
+            data = yield from self._gather(data) if self._pasting else self._read(data)
+
+    def _read(self, data: str) -> Generator[Message, None, str]:
+        """Read keys up to the mark that begins a paste, the mark too. Returns what follows it."""
         seen = self._tail + data
-        edges = _PASTE_EDGE.findall(seen)
-        if edges:
-            self._in_paste = edges[-1].endswith("200~")
-        self._tail = seen[-_LONGEST_EDGE:] if "\x1b" in seen[-_LONGEST_EDGE:] else ""
-        yield from super().feed(data)
+        begins = seen.find(_PASTE_BEGINS)
+        text = data if begins < 0 else data[: max(0, begins - len(self._tail))]
+        end = len(data) if begins < 0 else begins + len(_PASTE_BEGINS) - len(self._tail)
+        start = 0
+        if not _UNFINISHED.search(self._tail) and looks_pasted(text):
+            yield events.Paste(pasted(text))
+            start = len(text)
+        last = seen[1 - len(_PASTE_BEGINS) :]
+        self._tail = last if begins < 0 and not start and "\x1b" in last else ""
+        self._pasting = begins >= 0
+        if start < end:
+            yield from super().feed(data[start:end])
+        return data[end:]
+
+    def _gather(self, data: str) -> Generator[Message, None, str]:
+        """Keep the text of a paste up to the mark that ends it. Returns what follows the mark."""
+        seen = max(0, len(self._pasted) + 1 - len(_PASTE_ENDS))
+        self._pasted += data
+        ends = self._pasted.find(_PASTE_ENDS, seen)
+        if ends < 0:
+            return ""
+        text, rest = self._pasted[:ends], self._pasted[ends + len(_PASTE_ENDS) :]
+        self._pasting, self._pasted = False, ""
+        for message in super().feed(_PASTE_ENDS):
+            if not isinstance(message, events.Paste):  # Textual's own, of nothing
+                yield message
+        yield events.Paste(pasted(text))
+        return rest
 
 
 def read_lines_as_pastes() -> None:

@@ -38,6 +38,8 @@ _HARMFUL = re.compile(
 # Joiners that join nothing: Rich lets them swallow the character after, so a width would no longer be a sum.
 _LOOSE_JOINERS = re.compile("(?:(?<=[\x00-\x7f])|^)[\u200d\ufe0f]+|\u200d+(?![^\x00-\x7f\u200d\ufe0f])", re.MULTILINE)
 _ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_PASTED_ENDS = re.compile("\r\n?")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _PLAIN = re.compile(r"[ -~\n]*\Z")
 _ODD = re.compile(r"[^ -~\n]")
@@ -63,6 +65,14 @@ def clean(text: str, tab_size: int = TAB) -> str:
     if "\u200d" in text or "\ufe0f" in text:
         text = _LOOSE_JOINERS.sub("", text)
     return text.expandtabs(tab_size) if tab_size and "\t" in text else text
+
+
+def pasted(text: str) -> str:
+    """A pasted text fit for a draft: its line ends newlines, escape sequences and control bytes taken out.
+
+    What is left is what somebody sees before sending it; the text itself is not changed for the screen's sake.
+    """
+    return _CONTROLS.sub("", _PASTED_ENDS.sub("\n", _ESCAPES.sub("", text)))
 
 
 def visible(text: str, *, tab_size: int = 0) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+from textual import events
 from textual.app import App, ComposeResult
+from textual.drivers import linux_driver
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -108,3 +111,27 @@ async def test_the_thumb_can_be_dragged_and_the_track_clicked():
             for segment in strip
         ]
         assert actions == ["scroll_up"] * 5 + ["grab"] + ["scroll_down"] * 4
+
+
+PASTES = {
+    "marks and escapes cut by reads": (
+        ["\x1b[20", "0~one\x1b", "[31m\rtwo\x1b", "]0;title\x07\r", "three\x1b[20", "1~", "x"],
+        ["paste:one\ntwo\nthree", "x"],
+    ),
+    "a lone escape": (["\x1b[200~a\x1b\rb\x1b[201~"], ["paste:a\nb"]),
+    "a begin mark within": (["\x1b[200~a\x1b[200~\rb\x1b[201~c"], ["paste:a\nb", "c"]),
+    "control bytes": (["\x1b[200~a\x00b\x07\x9b1m\tc\x1b[201~"], ["paste:ab1m\tc"]),
+    "two pastes in one read": (["\x1b[200~a\x1b[201~-\x1b[200~b\x1b[201~"], ["paste:a", "minus", "paste:b"]),
+    "lines without marks before marks": (["one\rtwo\rthree\x1b[200~x\x1b[201~"], ["paste:one\ntwo\nthree", "paste:x"]),
+    "lines a program coloured": (["one\r\x1b[1;31mtwo\x1b[0m\rthree\r"], ["paste:one\ntwo\nthree\n"]),
+    "keys with Enter among them": (["a\r\x1b[Ab\r"], ["a", "enter", "up", "b", "enter"]),
+    "one typed line": (["\x1b[A\r"], ["up", "enter"]),
+}
+
+
+@pytest.mark.parametrize(("reads", "expected"), PASTES.values(), ids=PASTES)
+def test_no_part_of_a_paste_is_read_as_keys(reads, expected):
+    compat.read_lines_as_pastes()
+    parser = linux_driver.XTermParser()
+    came = [message for read in reads for message in parser.feed(read)]
+    assert [f"paste:{m.text}" if isinstance(m, events.Paste) else m.key for m in came] == expected
