@@ -112,4 +112,5 @@ def _steer(turn: TurnTools, texts: list[str]) -> None:
 
 def _say(turn: TurnTools, message: Message) -> None:
     turn.conversation.add(message)
-    turn.emit(UserMessage(message.id, message.text, message.origin, len(message.parts)))
+    shown = turn.toolbox.redact(message.text)
+    turn.emit(UserMessage(message.id, shown, message.origin, len(message.parts)))

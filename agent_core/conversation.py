@@ -1,8 +1,14 @@
-"""A session's messages: durable first, then part of the history."""
+"""A session's messages: durable first, then part of the history.
+
+The history is exact, so that the model can go on working with what it was given. What is stored has no keys: not in
+what the user typed, not in the arguments of calls.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from agent_core.errors import StoreError
 from agent_core.messages import Message, ToolCall, Usage
@@ -13,10 +19,13 @@ from agent_core.store.sessions import Store
 class Conversation:
     """The history one agent works on. Used by one thread at a time."""
 
-    def __init__(self, store: Store, session_id: str, messages: Sequence[Message]) -> None:
+    def __init__(
+        self, store: Store, session_id: str, messages: Sequence[Message], redact: Callable[[str], str]
+    ) -> None:
         self.session_id = session_id
         self._store = store
         self._messages = list(messages)
+        self._redact = redact
         self._closed = False
 
     def close(self) -> None:
@@ -32,7 +41,7 @@ class Conversation:
     def add(self, message: Message) -> None:
         """Store `message`, then append it. Raises StoreError; the history is then unchanged."""
         self._check_open()
-        self._store.append(self.session_id, message)
+        self._store.append(self.session_id, for_the_record(message, self._redact))
         self._messages.append(message)
 
     def effect_started(self, call: ToolCall, effect: Effect) -> None:
@@ -46,3 +55,19 @@ class Conversation:
 
     def add_usage(self, model: str, usage: Usage) -> None:
         self._store.add_usage(self.session_id, model, usage)
+
+
+def for_the_record(message: Message, redact: Callable[[str], str]) -> Message:
+    """`message` as it may be stored: its text and the arguments of its calls without keys."""
+    calls = tuple(replace(call, arguments=_without_keys(call.arguments, redact)) for call in message.tool_calls)
+    return replace(message, text=redact(message.text), tool_calls=calls)
+
+
+def _without_keys(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {key: _without_keys(item, redact) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_keys(item, redact) for item in value]
+    return value

@@ -140,6 +140,10 @@ TODO_ITEMS: Final = 100  # of one plan; the dock shows it whole
 TODO_CHARS: Final = 300  # of one item
 ASK_CHOICES: Final = 9  # one digit key each
 
+KEY_CHARS: Final = 12  # no key is shorter; shorter words are not looked at while an answer streams
+KEY_HELD: Final = 1_024  # an unfinished run of visible ASCII is held back no longer than this
+KEY_CONTEXT: Final = 120  # characters before a word that may name it a key
+
 # -- words -------------------------------------------------------------------------------------------------------
 PROBLEM_CHARS: Final = 80  # of a wrong argument quoted back to the model
 SUBJECT_CHARS: Final = 200  # a tool card's subject before it is cut to the screen's width

@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent_core import events, intents, limits, prompt
@@ -341,7 +341,7 @@ class LiveSession:
 
     def _load(self) -> None:
         messages = self._services.store.recover(self.id) if self._stored else []
-        self._conversation = Conversation(self._services.store, self.id, messages)
+        self._conversation = Conversation(self._services.store, self.id, messages, self._services.redact)
         self._emit(events.HistoryChanged(tuple(messages)))
         if self._stored:
             self._todos.load(self._services.store.todos(self.id))
@@ -542,7 +542,9 @@ class _Todos:
         return self._items
 
     def write(self, items: tuple[TodoItem, ...]) -> None:
-        self._session._services.store.set_todos(self._session.id, items)
+        services = self._session._services
+        items = tuple(replace(item, text=services.redact(item.text)) for item in items)
+        services.store.set_todos(self._session.id, items)
         self._items = items
         self._session._emit(events.PlanChanged(items))
 

@@ -25,6 +25,7 @@ from agent_core.events import (
 )
 from agent_core.messages import Message, ToolCall, ToolResult, clean_surrogates, tool
 from agent_core.ports import Delta, LlmClient, LlmReply, LlmRequest
+from agent_core.safety.key_guard import KeyGuard
 from agent_core.tools.registry import Toolbox
 
 Emit = Callable[[Event], None]
@@ -66,7 +67,7 @@ def ask_model(turn: TurnTools) -> Reply:
     StoreError when the reply could not be stored.
     """
     started = time.monotonic()
-    partial = _Partial(turn.emit)
+    partial = _Partial(turn.emit, turn.toolbox.redact)
     request = replace(
         turn.request,
         messages=(Message("system", turn.system_prompt(), id="system", created=0.0), *turn.conversation),
@@ -74,6 +75,7 @@ def ask_model(turn: TurnTools) -> Reply:
     )
     try:
         reply = turn.llm.complete(request, partial.take, turn.cancel)
+        partial.rest()
     except (Interrupted, ProviderError):
         said = partial.said()
         if said is not None:
@@ -97,10 +99,12 @@ def ask_model(turn: TurnTools) -> Reply:
 
 
 class _Partial:
-    """What a reply has delivered so far, passed on to the listener as it comes."""
+    """What a reply has delivered so far, passed on to the listener as it comes, but for keys."""
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, emit: Emit, redact: Callable[[str], str]) -> None:
         self._emit = emit
+        self._redact = redact
+        self._text_guard, self._reasoning_guard = KeyGuard(redact), KeyGuard(redact)
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._first_thought = self._last_thought = 0.0  # monotonic seconds
@@ -123,22 +127,37 @@ class _Partial:
 
     def take(self, delta: Delta) -> None:
         if delta.kind == "text":
+            self._show_reasoning(self._reasoning_guard.flush())
             self._text.append(delta.text)
-            self._emit(TextDelta(delta.text))
+            self._show_text(self._text_guard.feed(delta.text))
         elif delta.kind == "reasoning":
             self._last_thought = time.monotonic()
             if not self._reasoning:
                 self._first_thought = self._last_thought
             self._reasoning.append(delta.text)
-            self._emit(ReasoningDelta(delta.text))
+            self._show_reasoning(self._reasoning_guard.feed(delta.text))
         elif delta.kind == "reset":
             self._of_an_earlier_try = self.said()
             self._text.clear()
             self._reasoning.clear()
+            self._text_guard, self._reasoning_guard = KeyGuard(self._redact), KeyGuard(self._redact)
             self._first_thought = self._last_thought = 0.0
             self._emit(PartialDropped())
         elif delta.kind == "retry":
             self._emit(Notice("retry", delta.text, "warning", dict(delta.params)))
+
+    def rest(self) -> None:
+        """The reply is complete: show what was held back."""
+        self._show_reasoning(self._reasoning_guard.flush())
+        self._show_text(self._text_guard.flush())
+
+    def _show_text(self, text: str) -> None:
+        if text:
+            self._emit(TextDelta(text))
+
+    def _show_reasoning(self, text: str) -> None:
+        if text:
+            self._emit(ReasoningDelta(text))
 
 
 def _keep(turn: TurnTools, message: Message, started: float) -> Message:

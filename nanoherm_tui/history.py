@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent_core.limits import HISTORY_ENTRIES
+from agent_core.safety.redact import redact
 from nanoherm_tui.limits import HISTORY_ENTRY, HISTORY_FILE
 
 
@@ -45,7 +46,7 @@ class History:
         """Remember `text`, unless it is blank, the same as the newest, or larger than limits.HISTORY_ENTRY."""
         if not text.strip() or (self.entries and self.entries[-1] == text):
             return
-        line = json.dumps({"text": text, "time": round(time.time(), 3)}).encode("ascii") + b"\n"
+        line = json.dumps({"text": redact(text), "time": round(time.time(), 3)}).encode("ascii") + b"\n"
         if len(line) > HISTORY_ENTRY:
             return
         self.entries.append(text)

@@ -477,6 +477,18 @@ def test_keys_in_changes_and_in_what_the_model_says_are_redacted_too(table):
     assert t.of(events.AssistantMessage)[-1].text == "I wrote [REDACTED]."
 
 
+def test_keys_the_user_types_and_the_model_passes_on_are_used_but_not_stored(table):
+    read = call(("grep", {"pattern": "sk-very-secret", "path": "."}))
+    t = table(read, say("ok"))
+    t.turn("look for sk-very-secret")
+    assert t.of(events.UserMessage)[0].text == "look for [REDACTED]"
+    assert t.of(events.TitleChanged)[0].title == "look for [REDACTED]"
+    sent = t.model.requests[1].messages
+    assert sent[1].text == "look for sk-very-secret"
+    assert sent[2].tool_calls[0].arguments["pattern"] == "sk-very-secret"
+    assert "sk-very-secret" not in str(t.store.messages(t.session.id))
+
+
 def test_undo_takes_the_last_turn_out_and_tells_the_listener(table):
     t = table(say("one"), say("two"), say("three"))
     t.turn("a")
