@@ -334,6 +334,8 @@ def _read_protection(path: str, parts: Parts, roots: _Roots, *, is_dir: bool) ->
     for below in _own_parts(path, roots):
         if protected.own_keys(below):
             return "deny", "protected: credentials", "holds this program's own keys and is never read by tools."
+        if protected.own_records(below):
+            return "deny", "protected: history", "holds what was said in other sessions and is never read by tools."
     for below in _home_parts(path, parts, roots):
         if protected.credential_place(below) and not protected.public_key(below):
             return "deny", "protected: credentials", "holds keys or passwords and is never read by tools."

@@ -145,6 +145,9 @@ def runs_later(parts: Parts) -> Parts | None:
 _OWN_KEYS: Final = _table("""
     .env* *credential* auth.json auth *oauth* *token* mcp-tokens vault
 """)
+_OWN_RECORDS: Final = _table("""
+    state.db* history logs
+""")
 _OWN_POLICY: Final = _table("""
     config.yaml config.yml grants.json hooks.json mcp.json hooks state.db*
 """)
@@ -158,6 +161,11 @@ def _own(parts: Parts) -> Parts:
 def own_keys(parts: Parts) -> bool:
     """Whether a path below our own home holds keys."""
     return _own(parts) in _OWN_KEYS
+
+
+def own_records(parts: Parts) -> bool:
+    """Whether a path below our own home holds what was said in other sessions."""
+    return _own(parts) in _OWN_RECORDS
 
 
 def own_policy(parts: Parts) -> bool:

@@ -133,7 +133,8 @@ def _secret(path: str, ctx: TrustContext) -> bool:
     if protected.public_key(tail[-2:]):
         return False
     for at, part in enumerate(tail):
-        if part in (".nanohermes", ".hermes") and protected.own_keys(tail[at + 1 :]):
+        below = tail[at + 1 :]
+        if part in (".nanohermes", ".hermes") and (protected.own_keys(below) or protected.own_records(below)):
             return True
         # Every place of these tables begins with such a name; asking about the others would only cost time.
         if part[:1] not in "._" and part != "library":

@@ -33,6 +33,12 @@ def test_every_row_of_the_path_corpus_holds(row):
 @pytest.mark.parametrize(
     ("op", "text", "verdict"),
     [
+        # what was said in other sessions
+        ("read", "~/.nanohermes/state.db", "deny"),
+        ("read", "~/.nanohermes/state.db-wal", "deny"),
+        ("read", "~/.nanohermes/history", "deny"),
+        ("read", "~/.nanohermes/logs/log.jsonl", "deny"),
+        ("read", "~/.nanohermes/config.yaml", "allow"),
         # not paths
         ("write", "", "deny"),
         ("write", " \n", "deny"),

@@ -29,6 +29,14 @@ def test_what_was_added_is_there_for_the_next_session_and_nobody_else_may_read_i
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_a_key_is_called_up_again_but_not_written_down(tmp_path):
+    key = "sk-" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY"
+    history = History(tmp_path / "history")
+    history.add(f"use {key}")
+    assert history.entries == [f"use {key}"]
+    assert entries(tmp_path / "history") == ["use [REDACTED]"]
+
+
 @pytest.mark.parametrize("text", ["", "  \n "])
 def test_blank_drafts_are_not_kept(tmp_path, text):
     history = History(tmp_path / "history")
