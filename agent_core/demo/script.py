@@ -97,7 +97,8 @@ def _go_on(words: Mapping[str, str], done: Sequence[_Done]) -> Say:
     if not edits:
         return _after_first_run(words, code, runs[0])
     if _refused(edits[0]):
-        return Say(words["edit_refused"])
+        alone = "nobody is there" in edits[0].result
+        return Say(words["edit_unattended" if alone else "edit_refused"])
     if not edits[0].result.startswith(("Edited", "Changed", "Wrote")) and "replac" not in edits[0].result.lower():
         return Say(words["edit_failed"])
     if len(runs) == 1:

@@ -424,9 +424,10 @@ def from_exception(error: Exception, who: str, url: str) -> ProviderError:
     if isinstance(error, httpx.DecodingError):
         return ProviderError("protocol", f"The reply of {who} could not be unpacked. {_WAY_OUT['server']}")
     if isinstance(error, httpx.ConnectError):
-        return ProviderError(
-            "network", f"{who} cannot be reached at {_host(url)} ({said}). Check that it runs and the network is up."
-        )
+        host = _host(url)
+        place = host if who == host else f"{who} at {host}"
+        text = f"{place} cannot be reached ({said}). Check that it runs and the network is up."
+        return ProviderError("network", text, unreached=True)
     return ProviderError("network", f"The connection to {who} broke ({said or type(error).__name__}). Try again.")
 
 
@@ -465,6 +466,6 @@ def too_long(error: ProviderError) -> ProviderError:
 
 def announcement(error: ProviderError, attempt: int, of: int, wait: float) -> str:
     """The words for a person while a retry waits: "The server failed. Trying again in 2 s, 2 of 3."."""
-    why = _RETRY_WORDS.get(error.kind, error.text)
+    why = "The server cannot be reached." if error.params.get("unreached") else _RETRY_WORDS.get(error.kind, error.text)
     when = f" in {wait:.0f} s" if wait >= 1 else ""
     return f"{why} Trying again{when}, {attempt} of {of}."

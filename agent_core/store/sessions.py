@@ -417,7 +417,7 @@ def _row(c: sqlite3.Connection, session_id: str) -> SessionRow:
 
 def _no_session(text: str) -> StoreError:
     return StoreError(
-        "no_session", f"There is no session {text.strip()!r}. The list of sessions shows those there are.", session=text
+        "no_session", f"There is no session {text.strip()!r}. -r without a name, or /resume, lists them.", session=text
     )
 
 

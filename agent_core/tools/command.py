@@ -47,6 +47,8 @@ def _folder(path: str, ctx: ToolContext) -> Path:
             outcome="invalid arguments",
         )
     if not verdict.path.is_dir():
+        if verdict.path == ctx.workspace:
+            raise ToolFailure(f"The workspace {verdict.path} is gone; no command can run there.", outcome="not found")
         raise ToolFailure(f"cwd: {verdict.shown} is not a folder.", outcome="invalid arguments")
     return verdict.path
 

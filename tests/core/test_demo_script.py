@@ -53,6 +53,10 @@ def test_the_whole_way_reads_fails_edits_and_verifies():
 
 WAYS = {
     "edit refused": ({"read_file": [FAULTY], "run_command": [FAIL], "edit_file": [REFUSED]}, "edit_refused"),
+    "nobody there": (
+        {"read_file": [FAULTY], "run_command": [FAIL], "edit_file": ["Refused (mode ask): nobody is there"]},
+        "edit_unattended",
+    ),
     "edit failed": ({"read_file": [FAULTY], "run_command": [FAIL], "edit_file": ["no match"]}, "edit_failed"),
     "second run refused": (
         {"read_file": [FAULTY], "run_command": [FAIL, REFUSED], "edit_file": ["Edited"]}, "done_unverified"),
