@@ -28,6 +28,7 @@ from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.overlays.approval_parts import ApprovalHead, ApprovalKeys, ApprovalText
 from nanoherm_tui.overlays.question import time_left, title
 from nanoherm_tui.panes.composer import Composer
+from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.draft import DraftArea, DraftBar
 
 _NARROW: Final = 60  # columns under which the answers are one word each
@@ -127,6 +128,7 @@ class ApprovalPanel(Widget, can_focus=True):
         self.keymap = keymap or Keymap()
         self.arming = Arming()
         self._composer: Composer | None = None
+        self._docks: list[Dock] = []
         self._waiting: list[_Waiting] = []
         self._held: tuple[Decision | Literal["edit"], str, float] | None = None
         self._held_timer: Timer | None = None
@@ -164,9 +166,15 @@ class ApprovalPanel(Widget, can_focus=True):
     # -- what the app calls ------------------------------------------------------------------------------------------
 
     def attach(self, composer: Composer) -> None:
-        """Stand before `composer`: its keys come here first, and the keyboard goes back to it."""
+        """Stand before `composer`: its keys come here first, and the keyboard goes back to it.
+
+        The dock shows what is to be approved, so its keys come here too.
+        """
         self._composer = composer
         composer.key_filter = self.take_key
+        self._docks = list(self.screen.query(Dock))
+        for dock in self._docks:
+            dock.key_filter = self.take_dock_key
 
     def ask(self, question: Question, deadline: float) -> None:
         """Add a question; `deadline` is in seconds since the epoch."""
@@ -222,9 +230,14 @@ class ApprovalPanel(Widget, can_focus=True):
         return self._composer is None or self._composer.is_empty
 
     @property
-    def _at_composer(self) -> bool:
-        """The keyboard is at the composer, with no overlay over it."""
-        return self._composer is None or (self._composer.holds_focus and self.app.screen is self.screen)
+    def _at_hand(self) -> bool:
+        """The keyboard is where a letter answers: at the composer or the dock, with no overlay over it."""
+        here = self._composer is None or self._composer.holds_focus or self._at_dock
+        return here and self.app.screen is self.screen
+
+    @property
+    def _at_dock(self) -> bool:
+        return any(dock.has_focus for dock in self._docks)
 
     def _show(self) -> None:
         """Bring the first waiting question into view, or hide."""
@@ -245,7 +258,13 @@ class ApprovalPanel(Widget, can_focus=True):
             self._open_field("answer", "", focus=False)
         self._tick()
         self._show_keys()
+        if question is None:
+            self._show_in_docks((), False)
         self.post_message(self.QuestionShown(question))
+
+    def _show_in_docks(self, keys: tuple[tuple[str, str], ...], armed: bool) -> None:
+        for dock in self._docks:
+            dock.show_answers(keys, armed)
 
     def _leave(self) -> None:
         """Give the keyboard back to the composer if it is here."""
@@ -257,7 +276,7 @@ class ApprovalPanel(Widget, can_focus=True):
         """Follow the clocks; repaint only what has changed."""
         if not self._waiting:
             return
-        if not self._at_composer:
+        if not self._at_hand:
             self.arming.key()  # what is typed elsewhere, in an overlay say, is typing too
         first = self._waiting[0]
         count = t("approval.count", n=1, total=len(self._waiting)) if len(self._waiting) > 1 else ""
@@ -291,6 +310,7 @@ class ApprovalPanel(Widget, can_focus=True):
             return
         armed = self.armed
         keys: list[tuple[str, str]] = []
+        offered: list[str] = []
         label = self.keymap.label
         if self._use == "refuse":
             keys = [(show("enter"), t("approval.send_refusal")), (show("escape"), t("approval.back"))]
@@ -301,10 +321,11 @@ class ApprovalPanel(Widget, can_focus=True):
             if question.choices:
                 keys.insert(1, (f"{show('up')} {show('down')}", t("approval.choose")))
         else:
-            keys = [(label(action), self._answer_words(action)) for action in self._offered(question)]
+            offered = self._offered(question)
+            keys = [(label(action), self._answer_words(action)) for action in offered]
         note = ""
         if not armed:
-            typing = self._draft_empty and self._at_composer
+            typing = self._draft_empty and self._at_hand
             note = t("approval.pause") if typing else t("approval.draft_open", key=label("next_pane"))
         below = self._text.hidden_below
         warning = ""
@@ -313,6 +334,8 @@ class ApprovalPanel(Widget, can_focus=True):
             warning = t("approval.below", n=below, key=page) if below > 1 else t("approval.below_one", key=page)
         if question.kind == "edit" and not self._use:
             keys.append((label("toggle_dock"), t("approval.see_diff")))
+        answers = tuple((label(action), self._dock_words(action)) for action in offered)
+        self._show_in_docks(answers, armed and self._at_dock)
         state = (tuple(keys), armed, note, warning)
         shown = self._keys
         if state != (shown.keys, shown.armed, shown.note, shown.warning):
@@ -339,6 +362,11 @@ class ApprovalPanel(Widget, can_focus=True):
             return t("approval.send_refusal")
         return t("approval.edit_short") if narrow else t("approval.edit")
 
+    def _dock_words(self, action: str) -> str:
+        """The same in a word or two."""
+        words = {"refuse": t("approval.send_refusal"), "edit_command": t("approval.edit_short")}
+        return words.get(action) or self._answer_words(action)
+
     # -- keys --------------------------------------------------------------------------------------------------------
 
     def take_key(self, event: events.Key) -> bool:
@@ -355,7 +383,7 @@ class ApprovalPanel(Widget, can_focus=True):
         if event.key == "tab":
             self.focus()
             return True
-        action = self.keymap.action(event.key, "approval")
+        action = self._action(event)
         if self._use or not armed or action not in self._offered(question) or not event.character:
             self._show_keys()
             return False
@@ -363,6 +391,23 @@ class ApprovalPanel(Widget, can_focus=True):
         self._held = (decision or "edit", event.character, event.time)
         self._held_timer = self.set_timer(limits.APPROVAL_ALONE, self._answer_held)
         return True
+
+    def _action(self, event: events.Key) -> str:
+        return self.keymap.action(event.key, "approval")
+
+    def take_dock_key(self, event: events.Key) -> bool:
+        """A key on its way to the dock. True: it was an answer, or a letter that could be one and begins a message."""
+        question = self.current
+        if question is None or self._use:
+            return False
+        letter = self._action(event) in self._offered(question)
+        if self._held is None and not letter:
+            return False
+        if self.take_key(event):
+            return True
+        if letter and event.character and self._composer is not None:
+            self._composer.insert(event.character)
+        return letter
 
     def _resolve_held(self, event: events.Key) -> bool:
         """Another key has come while a letter waited to be alone. True: the key is used up."""
@@ -463,7 +508,10 @@ class ApprovalPanel(Widget, can_focus=True):
         self._field.display = True
         self.fit_field()
         if focus:
-            self._field.focus()
+            if not all(node.display for node in self.ancestors_with_self if isinstance(node, Widget)):
+                # The dock stands over the whole screen: it makes room for the words.
+                self.call_later(self.app.run_action, "command('toggle_dock')")
+            self.call_later(self._field.focus)
         self._show_keys()
 
     def _close_field(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 from textual import events
@@ -24,12 +23,12 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.overlays.slash import SlashPopup
 from nanoherm_tui.panes.draft import DraftArea, DraftBar, DraftPrompt
+from nanoherm_tui.panes.keys import KeyFilter
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.text import fit, one_line
 from nanoherm_tui.text import width as cell_width
 
 How = Literal["send", "queue"]
-KeyFilter = Callable[[events.Key], bool]
 
 
 class _Draft(DraftArea):
@@ -313,6 +312,8 @@ class Composer(Widget):
             draft.redo()
         elif action == "help_empty" and self.is_empty:
             self.post_message(self.SlashEntered("/help"))
+        elif key == "tab":
+            pass  # with nothing to queue or to complete it does nothing: it never moves the keyboard away
         elif key == "ctrl+d" and not self.is_empty:
             draft.action_delete_right()
         elif key == "escape" and not self._is_running and draft.selected_text:

@@ -51,6 +51,8 @@ class Dock(RowsView):
         self._asking = False
         self._plan: tuple[TodoItem, ...] = ()
         self._tops: dict[Tab, int] = {}
+        self._answers: tuple[tuple[str, str], ...] = ()
+        self._armed = False
         self._hunk = 0  # the hunk the user has moved to, while a change waits for an answer
 
     # -- what is shown ------------------------------------------------------------------------------------------
@@ -70,6 +72,15 @@ class Dock(RowsView):
             self._changed("diff")
         if bring:
             self.show_tab("diff")
+
+    def show_answers(self, keys: tuple[tuple[str, str], ...], armed: bool) -> None:
+        """The keys that answer the question that waits, and what they do; none when nothing waits for letters.
+
+        Then they stand in the last row, and no letter of theirs does anything else here.
+        """
+        if (keys, armed) != (self._answers, self._armed):
+            self._answers, self._armed = keys, armed
+            self.stale_foot()
 
     def show_plan(self, items: Sequence[TodoItem], *, bring: bool = False) -> None:
         """Show the todo list; unlike the others it does not come to the front by itself."""
@@ -131,12 +142,19 @@ class Dock(RowsView):
         return [Row((Span(line, "muted"),)) for line in wrap(words, max(cells, 1))]
 
     def foot(self, cells: int) -> Sequence[Row]:
-        spans: list[Span] = []
+        hints: list[tuple[Span, Span]] = []
+        for key, words in self._answers:
+            hints.append(
+                (Span(key, "accent" if self._armed else "muted", bold=self._armed), Span(f" {words}", "muted"))
+            )
         if self.tab == "diff" and sum(len(diff.hunks) for diff in self._diffs) > 1:
-            spans += [Span("[ ]", bold=True), Span(f" {t('dock.hint_hunk')}   ", "muted")]
-        if self._result if self.tab == "result" else self._diffs if self.tab == "diff" else self._plan:
-            spans += [Span("y", bold=True), Span(" " + t("dock.hint_copy"), "muted")]
-        return (BLANK, Row(tuple(spans))) if spans else ()
+            words = t("dock.hint_hunk_short") if hints else t("dock.hint_hunk")
+            hints.append((Span("[ ]", bold=True), Span(f" {words}", "muted")))
+        if not self._answers and (
+            self._result if self.tab == "result" else self._diffs if self.tab == "diff" else self._plan
+        ):
+            hints.append((Span("y", bold=True), Span(f" {t('dock.hint_copy')}", "muted")))
+        return (BLANK, *_flowed(hints, cells)) if hints else ()
 
     def rebuilt(self) -> None:
         self.cursor = None
@@ -176,6 +194,9 @@ class Dock(RowsView):
             return plain_diff(self._diffs)
         return "".join(f"[{'x' if item.status == 'completed' else ' '}] {item.text}\n" for item in self._plan)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return not (action == "copy" and self._answers)
+
     def action_copy(self) -> None:
         if text := self._text():
             self.post_message(self.CopyRequested(text))
@@ -186,3 +207,18 @@ class Dock(RowsView):
             if y == 0 and at <= x < at + width(title):
                 self.show_tab(tab)
             at += width(title) + self._gap(self.cells)
+
+
+def _flowed(hints: Sequence[tuple[Span, Span]], cells: int) -> list[Row]:
+    """Hints three blanks apart, in as many rows as they need."""
+    rows: list[list[Span]] = []
+    used = 0
+    for hint in hints:
+        size = sum(width(span.text) for span in hint)
+        if not rows or used + 3 + size > cells:
+            rows.append([*hint])
+            used = size
+        else:
+            rows[-1] += [Span("   "), *hint]
+            used += 3 + size
+    return [Row(tuple(spans)) for spans in rows]

@@ -17,9 +17,9 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.widget import Widget
 
 from nanoherm_tui import limits, strips
+from nanoherm_tui.panes.keys import PaneKeys
 from nanoherm_tui.strips import look_of
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import width
@@ -103,7 +103,7 @@ def span_style(span: Span, row_bg: str, look: Look, selected: bool = False) -> S
     return look.style(span.fg, bg, bold=span.bold, italic=span.italic, underline=span.underline)
 
 
-class RowsView(Widget, can_focus=True):
+class RowsView(PaneKeys, can_focus=True):
     """Fixed rows above and below, and between them a list that scrolls.
 
     A subclass gives the rows: `head`, `body` and `foot` are asked once a width, after `stale()`. The cursor's row is
@@ -168,6 +168,13 @@ class RowsView(Widget, can_focus=True):
         """Something shown has changed: make the rows anew at the next painting."""
         self._made_for = None
         self._drop_selection()
+        self.refresh()
+
+    def stale_foot(self) -> None:
+        """The fixed rows below alone have changed."""
+        if self._made_for is not None:
+            self._foot = list(self.foot(self.cells))
+            self._clamp()
         self.refresh()
 
     def refresh_look(self) -> None:

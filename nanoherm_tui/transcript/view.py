@@ -28,6 +28,7 @@ from textual.widget import Widget
 from agent_core.events import Event, ReasoningDelta, TextDelta
 from nanoherm_tui import compat, limits
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.keys import PaneKeys
 from nanoherm_tui.strips import look_of
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.themes import Look
@@ -70,7 +71,7 @@ class _Painted:
     mark: str = ""
 
 
-class TranscriptView(ScrollView, can_focus=True):
+class TranscriptView(PaneKeys, ScrollView, can_focus=True):
     """Shows a TranscriptModel. The app's `look` gives the colours."""
 
     DEFAULT_CSS = """

@@ -1,0 +1,101 @@
+"""What a key means in the pane that has the focus: its own, an answer, or the start of a message. The whole app."""
+
+import pytest
+
+from nanoherm_tui import limits
+from tests.fakes.model_server import Reply
+from tests.tui.test_app import LONG, Stage
+from tests.tui.test_composer import type_keys
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """A letter answers soon after the last key."""
+    monkeypatch.setattr(limits, "APPROVAL_ARM", 0.05)
+    monkeypatch.setattr(limits, "APPROVAL_ALONE", 0.05)
+
+
+def asking():
+    text = "".join(f"line {n}\n" for n in range(3))
+    return [Reply(calls=[("write_file", {"path": "new.txt", "content": text})]), Reply(text="Done.")]
+
+
+def copied(app):
+    return getattr(app, "_clipboard", "")
+
+
+async def until_armed(stage):
+    await stage.until(lambda: stage.app.approval.armed)
+    await stage.pilot.pause(0.2)
+
+
+def foot(dock):
+    return " ".join(row.text for row in dock.foot(dock.cells)).split()
+
+
+@pytest.mark.parametrize("size", [(160, 40), (79, 24)], ids=["beside", "over everything"])
+@pytest.mark.parametrize(("key", "written"), [("y", True), ("a", True), ("n", False)])
+async def test_a_letter_that_answers_does_so_in_the_dock_too(tmp_path, size, key, written):
+    async with Stage(tmp_path, asking(), size=size) as stage:
+        app, pilot = stage.app, stage.pilot
+        await stage.type("write it")
+        await stage.until(lambda: stage.state == "asking")
+        if app.panes.dock == "hidden":
+            await pilot.press("f3")
+        app.dock.focus()
+        await until_armed(stage)
+        assert app.dock.has_focus
+        assert {"y", "once", "a", "n", "refuse"} <= set(foot(app.dock))
+        assert "copy" not in foot(app.dock)
+        await pilot.press(key)
+        if key == "n":
+            await stage.until(lambda: app.approval._field.has_focus)
+            assert app.panes.transcript
+            await pilot.press("t", "o", "o", "enter")
+        await stage.until(lambda: stage.state == "idle")
+        assert (tmp_path / "work" / "new.txt").exists() == written
+        assert not copied(app)
+        assert app.composer.text == ""
+        assert "copy" in foot(app.dock) or not app.dock._diffs
+
+
+async def test_in_the_dock_a_word_is_no_answer(tmp_path):
+    async with Stage(tmp_path, asking(), size=(160, 40)) as stage:
+        app, pilot = stage.app, stage.pilot
+        await stage.type("write it")
+        await stage.until(lambda: stage.state == "asking")
+        app.dock.focus()
+        await until_armed(stage)
+        await type_keys(pilot, "y", "e", "s")
+        await pilot.pause(0.3)
+        assert stage.state == "asking"
+        assert app.composer.text == "yes"
+        assert not copied(app)
+
+
+async def test_a_panes_own_key_is_not_typed_and_any_other_letter_is(tmp_path):
+    async with Stage(tmp_path, [Reply(text=LONG)], size=(160, 40)) as stage:
+        app, pilot = stage.app, stage.pilot
+        await stage.type("hi")
+        await stage.until(lambda: stage.state == "idle" and len(app.view.model.entries) > 1)
+        app.transcript.focus()
+        await pilot.press("k", "k", "y")
+        await pilot.pause()
+        assert app.composer.text == ""
+        assert app.transcript.has_focus
+        assert copied(app)
+        await pilot.press("w", "o")
+        await pilot.pause()
+        assert app.composer.text == "wo"
+        assert app.composer.holds_focus
+
+
+async def test_tab_in_an_idle_composer_does_nothing(tmp_path):
+    async with Stage(tmp_path, size=(160, 40)) as stage:
+        app, pilot = stage.app, stage.pilot
+        for draft in ("", "a draft"):
+            app.composer.text = draft
+            await pilot.press("tab")
+            await pilot.pause()
+            assert app.composer.holds_focus
+            assert app.composer.text == draft
