@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -17,6 +17,7 @@ from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._compositor import ChopsUpdate, Compositor
 from textual._xterm_parser import XTermParser
 from textual.drivers import linux_driver
+from textual.filter import LineFilter, Monochrome, NoColor
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.screen import Screen
@@ -28,6 +29,7 @@ from textual.widget import Widget
 from nanoherm_tui import limits
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import pasted
+from nanoherm_tui.themes import no_colours
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -128,7 +130,19 @@ def _thumb(size: int, virtual_size: float, window_size: float, position: float) 
     return round((size - length) * min(1.0, position / (virtual_size - window_size))), length
 
 
-class QuietCrash:
+_NO_COLOUR = NoColor()
+
+
+class NoGreys:
+    """Mixed into an App: with NO_COLOR everything is in the terminal's own two colours, not in greys of ours."""
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = cast("App[Any]", super()).get_line_filters()
+        kept = [each for each in filters if not isinstance(each, (Monochrome, NoColor))]
+        return [*kept, _NO_COLOUR] if no_colours() else kept
+
+
+class QuietCrash(NoGreys):
     """Mixed into an App: an exception that escapes a handler ends it with `crash_words`, in plain text.
 
     Textual's own report prints the local variables of every frame, and with them whatever a user or a server said.

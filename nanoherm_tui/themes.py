@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +17,7 @@ from rich.style import Style
 
 from agent_core.errors import ConfigError
 from nanoherm_tui import limits
+from nanoherm_tui.eight_bit import MIN_CONTRAST, choose, contrast, terminal_has_256
 
 if TYPE_CHECKING:
     import yaml
@@ -27,7 +28,6 @@ WORDS: Final = ("text", "seltext", "muted", "accent", "ok", "warn", "fail", "cod
 ROLES: Final = (*GROUNDS, *WORDS, "thumb", "rule")
 
 DEFAULT_THEME: Final = "nanoherm-dark"
-MIN_CONTRAST: Final = 4.5  # WCAG 2 AA for text
 
 # Which words stand on which ground; the contrast of each of these pairs has to hold.
 USED_ON: Final[Mapping[str, tuple[str, ...]]] = {
@@ -62,6 +62,8 @@ class Theme:
     dark: bool
     ansi: bool
     roles: Mapping[str, str]
+    eight_bit: bool = False
+    """Its colours are those of a terminal with 256 of them."""
 
     def colour(self, role: str) -> str:
         """The colour part of a role's value; "default" when it has only attributes or is "none"."""
@@ -80,20 +82,6 @@ class Theme:
         return self.roles["rule"] != "none"
 
 
-def contrast(a: str, b: str) -> float:
-    """The WCAG 2 contrast ratio of two #rrggbb colours, 1.0 to 21.0."""
-    lighter, darker = sorted((_luminance(a), _luminance(b)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    def linear(part: str) -> float:
-        c = int(part, 16) / 255
-        return c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-
-    return 0.2126 * linear(colour[1:3]) + 0.7152 * linear(colour[3:5]) + 0.0722 * linear(colour[5:7])
-
-
 # -- styles -------------------------------------------------------------------------------------------------------
 
 
@@ -105,7 +93,7 @@ class Look:
     """
 
     def __init__(self, theme: Theme, *, no_color: bool | None = None, behind: bool = False) -> None:
-        self.no_color = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
+        self.no_color = no_colours() if no_color is None else no_color
         self.theme = without_colours(theme) if self.no_color else theme
         self.behind = behind
         self._made: dict[tuple[object, ...], Style] = {}
@@ -149,6 +137,8 @@ class Look:
             bold, fg = bold or theme.ansi, "accent"
         if bg == "selection":
             fg = self._on_selection(fg)
+        elif theme.eight_bit and bg is not None and fg in USED_ON.get(bg, ()):
+            fg = fg if contrast(theme.colour(fg), theme.colour(bg)) >= MIN_CONTRAST else "text"
         words_are_default = theme.ansi and not mark
         colour = "default" if words_are_default else theme.colour(fg)
         made = self._made[key] = Style(
@@ -176,6 +166,16 @@ def without_colours(theme: Theme) -> Theme:
     return Theme(theme.name, theme.dark, True, roles)
 
 
+def for_256(theme: Theme) -> Theme:
+    """`theme` in colours that a terminal with 256 of them can show."""
+    return theme if theme.ansi else replace(theme, roles=choose(theme.roles, USED_ON), eight_bit=True)
+
+
+def no_colours() -> bool:
+    """NO_COLOR is set (and not empty, as its convention has it)."""
+    return bool(os.environ.get("NO_COLOR"))
+
+
 def to_textual(theme: Theme) -> TextualTheme:
     """`theme` for Textual: each role is the CSS variable of its name ($ground, $panel, $muted, ...).
 
@@ -183,6 +183,8 @@ def to_textual(theme: Theme) -> TextualTheme:
     """
     from textual.theme import Theme as TextualTheme
 
+    if no_colours():
+        theme = without_colours(theme)
     variables = {role: _css(theme.colour(role)) for role in ROLES}
     if not theme.draws_rules:
         variables["rule"] = "transparent"
@@ -244,8 +246,12 @@ def find_themes_dir() -> Path:
     return packaged if packaged.is_dir() else here.parent / "themes"
 
 
-def load_themes(user_dir: Path | None = None) -> tuple[dict[str, Theme], list[ConfigError]]:
+def load_themes(
+    user_dir: Path | None = None, *, eight_bit: bool | None = None
+) -> tuple[dict[str, Theme], list[ConfigError]]:
     """The shipped themes and the user's by name, and one error for each user file that was skipped.
+
+    With `eight_bit` (by default: the terminal is one) their colours are those of a terminal with 256.
 
     A user's theme replaces a shipped one of the same name. Raises ConfigError only when a shipped theme is broken.
     """
@@ -262,6 +268,8 @@ def load_themes(user_dir: Path | None = None) -> tuple[dict[str, Theme], list[Co
             broken.append(error)
         else:
             themes[theme.name] = theme
+    if terminal_has_256() if eight_bit is None else eight_bit:
+        themes = {name: for_256(theme) for name, theme in themes.items()}
     return themes, broken
 
 

@@ -14,6 +14,7 @@ from nanoherm_tui import i18n, symbols
 @pytest.fixture(autouse=True)
 def plain_words(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("COLORTERM", "truecolor")
     symbols.set_ascii(False)
     symbols.set_reduced_motion(False)
     i18n.set_language("en")

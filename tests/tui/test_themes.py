@@ -8,6 +8,7 @@ from textual.color import Color
 from textual.widgets import Static
 
 from agent_core.errors import ConfigError
+from nanoherm_tui.eight_bit import shown
 from nanoherm_tui.themes import (
     DEFAULT_THEME,
     MIN_CONTRAST,
@@ -200,3 +201,57 @@ def test_a_folder_that_is_not_there_is_no_error(tmp_path):
 def test_a_file_that_cannot_be_read_says_so(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read"):
         load_theme(tmp_path / "gone.yaml", {})
+
+
+# -- terminals with fewer colours ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n in SHIPPED if n != "ansi"])
+def test_with_256_colours_every_pair_can_be_read_and_tints_differ(name):
+    theme = load_themes(eight_bit=True)[0][name]
+    look = Look(theme, no_color=False)
+    for ground, words in USED_ON.items():
+        for word in words:
+            style = look.style(word, ground)
+            ratio = contrast(shown(style.color.name), shown(style.bgcolor.name))
+            assert ratio >= MIN_CONTRAST, (word, ground, ratio)
+    seen = {role: shown(theme.colour(role)) for role in ("ground", "panel", "surface", "added_bg", "removed_bg")}
+    same = {"ground", "panel"} if name == "high-contrast" else {"ground"}
+    assert len(set(seen.values())) == 6 - len(same)
+    red, green, blue = (int(seen["added_bg"][i : i + 2], 16) for i in (1, 3, 5))
+    assert green > max(red, blue)
+    red, green, blue = (int(seen["removed_bg"][i : i + 2], 16) for i in (1, 3, 5))
+    assert red > max(green, blue)
+    for word, line in (("added_word", "added_bg"), ("removed_word", "removed_bg")):
+        assert look.style("text", word) != look.style("text", line)
+
+
+@pytest.mark.parametrize(
+    ("term", "colorterm", "eight_bit"),
+    [("xterm-256color", "", True), ("screen-256color", "", True), ("xterm-256color", "truecolor", False)],
+)
+def test_the_colours_are_those_the_terminal_has(monkeypatch, term, colorterm, eight_bit):
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLORTERM", colorterm)
+    assert load_themes()[0][DEFAULT_THEME].eight_bit == eight_bit
+
+
+async def test_with_no_color_nothing_has_a_colour_and_the_selection_is_reversed(monkeypatch, tmp_path):
+    from tests.tui.test_app import Stage
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with Stage(tmp_path, size=(120, 30)) as stage:
+        stage.app.composer.text = "some words"
+        await stage.pilot.press("ctrl+a")
+        await stage.pilot.pause()
+        filters = stage.app.get_line_filters()
+        segments = []
+        for strip in stage.app.screen._compositor.render_strips():
+            done = list(strip)
+            for each in filters:
+                done = each.apply(done, Color.parse("#000000"))
+            segments += done
+    styles = [segment.style for segment in segments if segment.style]
+    assert all(s.color is None or s.color.is_default for s in styles)
+    assert all(s.bgcolor is None or s.bgcolor.is_default for s in styles)
+    assert any(s.reverse for s in styles)
