@@ -56,11 +56,10 @@ def table(results: Sequence[Result]) -> str:
                 "MISSED" if result.failed else "held",
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    rows.insert(1, (*("-" * width for width in widths), "-------"))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    rows.insert(1, tuple("-" * width for width in widths))
     return "\n".join(
-        "| " + " | ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]) + " |"
-        for row in rows
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
     )
 
 

@@ -83,7 +83,9 @@ class Lab:
 
     def environment(self, home: Path) -> dict[str, str]:
         ours = home_env(home, NANOHERMES_BASE_URL=self.base_url, NANOHERMES_MODEL="bench")
-        return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor",
+        # An installed program has its bytecode: a start that compiles is no start to measure.
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        return {**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor",
                 "LANG": "C.UTF-8", **ours}  # fmt: skip
 
     def ask(self, terminal: Terminal, kind: str, kb: int, rate: int) -> str:
