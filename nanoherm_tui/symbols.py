@@ -6,9 +6,7 @@ terminal does not speak UTF-8, on the Linux console, whose font lacks them, and 
 
 from __future__ import annotations
 
-import locale
 import os
-import sys
 
 # name: (glyph, ASCII)
 _TABLE: dict[str, tuple[str, str]] = {
@@ -48,11 +46,22 @@ def set_reduced_motion(on: bool) -> None:
     _still = on
 
 
+def is_ascii() -> bool:
+    """Whether the ASCII stand-ins are in use."""
+    if _ascii is None:
+        set_ascii(None)
+    return bool(_ascii)
+
+
 def terminal_is_ascii() -> bool:
-    """True when the glyphs cannot be relied on: no UTF-8, or the Linux console."""
+    """True when the glyphs cannot be relied on: no UTF-8, or the Linux console.
+
+    What the terminal speaks is what the locale's variables say: Python's own encodings are UTF-8 in a C locale too.
+    """
     if os.environ.get("TERM") == "linux":
         return True
-    encoding = getattr(sys.__stdout__, "encoding", None) or locale.getpreferredencoding(False)
+    locale = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := os.environ.get(name))), "")
+    encoding = locale.partition("@")[0].partition(".")[2]
     return encoding.lower().replace("-", "") != "utf8"
 
 
@@ -61,10 +70,8 @@ def sym(name: str, frame: int = 0) -> str:
 
     Raises KeyError for a name that is not in the table.
     """
-    if _ascii is None:
-        set_ascii(None)
     glyph, plain = _TABLE[name]
-    if _ascii:
+    if is_ascii():
         return plain
     if name == "running":
         return STILL if _still else SPINNER[frame % len(SPINNER)]

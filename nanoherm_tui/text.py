@@ -14,13 +14,11 @@ from typing import Final, Literal
 from rich.cells import cell_len, split_graphemes
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.symbols import sym
+from nanoherm_tui.symbols import is_ascii, sym
 
 TAB: Final = 8
 
 # Escape sequences in their 7-bit form: CSI, the strings that end with BEL or ST, character sets, and two-byte ones.
-# An unfinished string is not swallowed: only its introducer goes, so nothing can hide the text after it. The 8-bit
-# controls are dropped by themselves, for the same reason: in Unicode text they are strays, not the start of anything.
 _ESCAPES = re.compile(
     r"\x1b(?:"
     r"\[[0-?]*[ -/]*[@-~]"
@@ -29,17 +27,17 @@ _ESCAPES = re.compile(
     r"|[0-Z\\^-~]"
     r")"
 )
-# What may not reach a terminal: C0 (but tab and newline), DEL, C1, soft hyphen, zero-width and bidirectional controls,
-# invisible operators, tags.
-_HARMFUL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f]"
+# What a terminal obeys: C0 (but tab and newline), DEL, C1.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# What shows nothing and may change how the rest is read: soft hyphen, zero-width and bidirectional controls, invisible
+# operators, tags.
+_UNSEEN = re.compile(
+    "[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 # Joiners that join nothing: Rich lets them swallow the character after, so a width would no longer be a sum.
 _LOOSE_JOINERS = re.compile("(?:(?<=[\x00-\x7f])|^)[\u200d\ufe0f]+|\u200d+(?![^\x00-\x7f\u200d\ufe0f])", re.MULTILINE)
 _ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _PASTED_ENDS = re.compile("\r\n?")
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _PLAIN = re.compile(r"[ -~\n]*\Z")
 _ODD = re.compile(r"[^ -~\n]")
@@ -51,20 +49,30 @@ _NOT_LAST: Final = frozenset("（「『【《〈〔｛“‘([{")
 
 
 def clean(text: str, tab_size: int = TAB) -> str:
-    """`text` fit for a terminal: escape sequences and control, bidirectional and invisible characters taken out.
+    """`text` fit for a terminal: control bytes as pictures of themselves, bidirectional and invisible characters out.
 
-    Line ends of every kind become a newline and tabs blanks (`tab_size` 0 keeps tabs). Nothing is ever markup.
+    Line ends of every kind become a newline and tabs blanks (`tab_size` 0 keeps tabs). Nothing is ever markup. Each
+    character is looked at by itself, so a text that comes in pieces looks as it does in one.
     """
     if _PLAIN.match(text):
         return text
-    if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
     text = _ENDS.sub("\n", text)
-    text = _HARMFUL.sub("", text)
+    text = _CONTROLS.sub(lambda found: _picture(found[0]), text)
+    text = _UNSEEN.sub("", text)
     text = _SURROGATES.sub("\ufffd", text)
     if "\u200d" in text or "\ufe0f" in text:
         text = _LOOSE_JOINERS.sub("", text)
     return text.expandtabs(tab_size) if tab_size and "\t" in text else text
+
+
+def _picture(control: str) -> str:
+    """A control byte as something to see: ESC is ␛, in ASCII ^[, and CSI, which has no picture, \\x9b."""
+    code = ord(control)
+    if code >= 0x80:
+        return _escape(control)
+    if is_ascii():
+        return "^" + chr(code ^ 0x40)
+    return chr(0x2421 if code == 0x7F else 0x2400 + code)
 
 
 def pasted(text: str) -> str:

@@ -15,6 +15,8 @@ from nanoherm_tui import i18n, symbols
 def plain_words(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.delenv("LC_ALL", raising=False)
+    monkeypatch.setenv("LC_CTYPE", "C.UTF-8")
     symbols.set_ascii(False)
     symbols.set_reduced_motion(False)
     i18n.set_language("en")

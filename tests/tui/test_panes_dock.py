@@ -286,7 +286,7 @@ async def test_copy_gives_the_unwrapped_text_of_the_tab():
         await pilot.press("y")
         await pilot.pause()
         texts = [m.text for m in app.posted if type(m).__name__ == "CopyRequested"]
-    assert texts == ["long " * 40 + "end", plain_diff([NEW])]
+    assert texts == ["long " * 40 + "␛[1mend", plain_diff([NEW])]
     assert "@@ -1,0 +1,2 @@\n+def test_it():\n+    assert True\n" in texts[1]
 
 

@@ -92,7 +92,7 @@ async def test_a_row_shows_state_title_and_age():
     assert rows[5] == "  ✓ README 中文版      18m  "
     assert rows[7].rstrip() == "  atlas"
     assert rows[8] == "  ✗ Refactor db pool    1h  "
-    assert rows[9] == "    [b]bold[/b] [/] ev⋯ 2d  "
+    assert rows[9] == "    [b]bold[/b] [/] ␛[⋯ 2d  "
     assert rows[-1] == "  r rename   d delete       "
 
 

@@ -46,14 +46,14 @@ ANY = st.text(max_size=60)
     ("dirty", "harmless"),
     [
         ("plain [b + 1 [/", "plain [b + 1 [/"),
-        ("a\x1b[2J\x1b[Hb\x1b]0;t\x07\x9bc\x00d", "abcd"),
+        ("a\x1b[2J\x1b[Hb\x1b]0;t\x07\x9bc\x00d", "a␛[2J␛[Hb␛]0;t␇\\x9bc␀d"),
         ("a\rb\r\nc", "a\nb\nc"),
-        ("\x1b[38;5;12mblue\x1b[0m", "blue"),
-        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("\x1b]0;never ends, this stays", "]0;never ends, this stays"),
-        ("\x1bPq#0;2;0\x1b\\after", "after"),
-        ("lone \x1b escape", "lone  escape"),
-        ("cut \x1b[12;", "cut [12;"),
+        ("\x1b[38;5;12mblue\x1b[0m", "␛[38;5;12mblue␛[0m"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "␛]8;;http://x␛\\link␛]8;;␛\\"),
+        ("\x1b]0;never ends, this stays", "␛]0;never ends, this stays"),
+        ("\x1bPq#0;2;0\x1b\\after", "␛Pq#0;2;0␛\\after"),
+        ("lone \x1b escape", "lone ␛ escape"),
+        ("cut \x1b[12;", "cut ␛[12;"),
         ("user\u202egnp.exe", "usergnp.exe"),
         ("zero\u200bwidth\ufeff", "zerowidth"),
         ("tag\U000e0041", "tag"),
@@ -67,8 +67,40 @@ def test_text_is_made_harmless(dirty, harmless):
     assert clean(dirty) == harmless
 
 
+def test_in_ascii_control_bytes_are_written_with_a_caret():
+    symbols.set_ascii(True)
+    assert clean("a\x1b[1m\x00\x7f\x9b") == "a^[[1m^@^?\\x9b"
+
+
+@pytest.mark.parametrize(
+    ("variables", "ascii_only"),
+    [
+        ({"LANG": "en_US.UTF-8"}, False),
+        ({"LANG": "C.UTF-8"}, False),
+        ({"LANG": "de_DE.utf8@euro"}, False),
+        ({}, True),
+        ({"LANG": "C"}, True),
+        ({"LANG": "en_US.ISO-8859-1"}, True),
+        ({"LANG": "en_US.UTF-8", "LC_ALL": "POSIX"}, True),
+        ({"LANG": "C", "LC_CTYPE": "en_US.UTF-8"}, False),
+        ({"LANG": "en_US.UTF-8", "TERM": "linux"}, True),
+    ],
+)
+def test_glyphs_are_ascii_where_the_locale_is_not_utf_8(monkeypatch, variables, ascii_only):
+    for name in ("LC_ALL", "LC_CTYPE", "LANG", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert symbols.terminal_is_ascii() == ascii_only
+
+
+@given(st.text(alphabet="ab\x1b\x07\x9b[]0;m\\\u202e\u200b中", max_size=30), st.integers(0, 30))
+def test_a_text_cut_anywhere_is_cleaned_as_in_one_piece(text, at):
+    assert clean(text[:at]) + clean(text[at:]) == clean(text)
+
+
 def test_tabs_can_be_kept_for_copying():
-    assert clean("a\tb\x07", tab_size=0) == "a\tb"
+    assert clean("a\tb\x07", tab_size=0) == "a\tb␇"
 
 
 @given(ANY)
@@ -84,7 +116,7 @@ def test_cleaning_twice_changes_nothing_more(text):
 
 
 def test_one_line_joins_lines_and_blanks():
-    assert one_line(" a\n\n b\x1b[0m\t c ") == "a b c"
+    assert one_line(" a\n\n b\x1b[0m\t c ") == "a b␛[0m c"
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_a_fence_inside_a_list_that_never_ends_stays_bounded():
 
 
 def test_text_is_cleaned_but_code_keeps_its_tabs():
-    assert [b.text for b in split("a\x1b[2Jb\n\n```make\nall:\n\tcc\x07\n```")] == ["ab", "all:\n\tcc"]
+    assert [b.text for b in split("a\x1b[2Jb\n\n```make\nall:\n\tcc\x07\n```")] == ["a␛[2Jb", "all:\n\tcc␇"]
 
 
 @given(st.text(alphabet="ab \n", max_size=300).map(lambda s: s * 60))
