@@ -19,7 +19,9 @@ STARTS = 3
 IDLE = 20.0
 TURNS = 200
 FILLING = 300
-"""KB of an answer whose rows fill what is kept of drawn rows: that has a bound, so it is no growth."""
+"""KB of an answer that fills what is kept of drawn rows: that has a bound, so it is no growth."""
+FILLING_RATE = 60_000
+"""Characters a second: slow enough for every row to be drawn."""
 MB = 1_000_000
 
 
@@ -73,7 +75,7 @@ def pss_ratio(lab: Lab) -> float:
 def growth(lab: Lab) -> float:
     """MB that 200 turns have added beyond their text."""
     with lab.program(messages=SHORT) as terminal:
-        mark = lab.ask(terminal, "mixed", FILLING, 10 * FILLING * 1000)
+        mark = lab.ask(terminal, "mixed", FILLING, FILLING_RATE)
         lab.go()
         terminal.wait_for(f"{mark}-end")
         terminal.quiet(3.0)
