@@ -146,7 +146,7 @@ KEPT = [
     're.compile(r"sk-[A-Za-z0-9]{20,}")',
     're.compile(r"password=\\S+")',
     'pattern = "token:\\s*([A-Za-z0-9]+)"',
-    '"resolved": "https://registry.example/x/-/x-1.0.0.tgz#0123456789abcdef0123456789abcdef01234567"',
+    '"tarball": "https://registry.example/x/-/x-1.0.0.tgz#0123456789abcdef0123456789abcdef01234567"',
     "git@github.com:user/repo.git",
     "bearer token authentication is used",
     "Basic authentication: see docs",

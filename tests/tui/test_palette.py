@@ -21,7 +21,7 @@ ITEMS = [
     PaletteItem("mode:plan", "mode", "Mode: plan", "reads only", "Shift+Tab"),
     PaletteItem("theme:nanoherm-dark", "theme", "Theme: nanoherm-dark", "in use"),
     PaletteItem("theme:nanoherm-light", "theme", "Theme: nanoherm-light"),
-    PaletteItem("session:1", "session", "修复 parse_date 时区", "~/work/ledger"),
+    PaletteItem("session:1", "session", "修复 parse_date 时区", "~/code/ledger"),
     PaletteItem("session:2", "session", "[b]odd[/b] [/ title", "~/work"),
 ]
 

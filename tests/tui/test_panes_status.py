@@ -148,7 +148,7 @@ async def test_the_title_stands_on_the_transcripts_text_column_with_folder_and_b
         await pilot.pause()
         row = lines(title)[0]
         assert row.startswith("    修复 parse_date 时区  ")
-        assert row.endswith("  ~/work/ledger  fix/dst   ")
+        assert row.endswith("  ~/code/ledger  fix/dst   ")
         paints = title.paints
         title.update("修复 parse_date 时区", str(Path.home() / "work/ledger"), "fix/dst")
         await pilot.pause()
@@ -158,27 +158,27 @@ async def test_the_title_stands_on_the_transcripts_text_column_with_folder_and_b
 @pytest.mark.parametrize(
     ("cells", "expected"),
     [
-        (60, "A rather long title  ~/work/some/where/ledger  fix/dst"),
-        (48, "A rather long title  ~/work/some/where/ledger"),
-        (40, "A rather long title  ~/work/some⋯/ledger"),
+        (60, "A rather long title  ~/code/some/where/ledger  fix/dst"),
+        (48, "A rather long title  ~/code/some/where/ledger"),
+        (40, "A rather long title  ~/code/some⋯/ledger"),
         (20, "A rather long title"),
         (12, "A rather lo⋯"),
     ],
 )
 def test_the_branch_gives_way_first_then_the_folder_then_the_title(cells, expected):
-    row = title_row("A rather long title", "~/work/some/where/ledger", "fix/dst", cells)
+    row = title_row("A rather long title", "~/code/some/where/ledger", "fix/dst", cells)
     text = paint_row(row, cells, LOOK).text.rstrip()
     assert re.sub(" {2,}", "  ", text) == expected
 
 
 def test_a_title_longer_than_its_row_leaves_the_folder_a_third():
-    row = title_row("word " * 20, "~/work/some/where/ledger", "", 60)
-    assert paint_row(row, 60, LOOK).text == "word word word word word word word wo⋯  ~/work/some/⋯/ledger"
+    row = title_row("word " * 20, "~/code/some/where/ledger", "", 60)
+    assert paint_row(row, 60, LOOK).text == "word word word word word word word wo⋯  ~/code/some/⋯/ledger"
 
 
 @pytest.mark.parametrize(
     ("path", "expected"),
-    [("/home/u/work/x", "~/work/x"), ("/home/u", "~"), ("/home/user2/x", "/home/user2/x"), ("/srv", "/srv")],
+    [("/home/u/work/x", "~/code/x"), ("/home/u", "~"), ("/home/user2/x", "/home/user2/x"), ("/srv", "/srv")],
 )
 def test_the_home_is_written_as_a_tilde(path, expected):
     assert shorten_home(path, "/home/u") == expected
