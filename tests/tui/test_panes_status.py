@@ -144,13 +144,13 @@ async def test_the_title_stands_on_the_transcripts_text_column_with_folder_and_b
     title = TitleRow()
     app = PaneApp(title)
     async with app.run_test(size=(70, 1)) as pilot:
-        title.update("修复 parse_date\n时区", str(Path.home() / "work/ledger"), "fix/dst")
+        title.update("修复 parse_date\n时区", str(Path.home() / "code/ledger"), "fix/dst")
         await pilot.pause()
         row = lines(title)[0]
         assert row.startswith("    修复 parse_date 时区  ")
         assert row.endswith("  ~/code/ledger  fix/dst   ")
         paints = title.paints
-        title.update("修复 parse_date 时区", str(Path.home() / "work/ledger"), "fix/dst")
+        title.update("修复 parse_date 时区", str(Path.home() / "code/ledger"), "fix/dst")
         await pilot.pause()
         assert title.paints == paints
 
@@ -178,7 +178,7 @@ def test_a_title_longer_than_its_row_leaves_the_folder_a_third():
 
 @pytest.mark.parametrize(
     ("path", "expected"),
-    [("/home/u/work/x", "~/code/x"), ("/home/u", "~"), ("/home/user2/x", "/home/user2/x"), ("/srv", "/srv")],
+    [("/home/u/code/x", "~/code/x"), ("/home/u", "~"), ("/home/user2/x", "/home/user2/x"), ("/srv", "/srv")],
 )
 def test_the_home_is_written_as_a_tilde(path, expected):
     assert shorten_home(path, "/home/u") == expected
