@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -31,16 +30,17 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.layout import Layout, Wish, lay_out
 from nanoherm_tui.overlays.approval import ApprovalPanel
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath
 from nanoherm_tui.overlays.palette import PaletteScreen
 from nanoherm_tui.panes.composer import Composer
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.output import Result
-from nanoherm_tui.panes.sessions import SessionItem, SessionsPane
-from nanoherm_tui.panes.status import StatusInfo, StatusLine
+from nanoherm_tui.panes.sessions import SessionsPane
+from nanoherm_tui.panes.status import StatusLine
 from nanoherm_tui.panes.title import TitleRow
 from nanoherm_tui.panes.welcome import Welcome
 from nanoherm_tui.session_view import Part, SessionView
+from nanoherm_tui.summary import session_items, status_info
 from nanoherm_tui.text import clean
 from nanoherm_tui.themes import DEFAULT_THEME, Look, load_themes, to_textual
 from nanoherm_tui.transcript.view import TranscriptView
@@ -116,7 +116,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self._hint_timer: Timer | None = None
         self._ticker: Timer | None = None
         self._frame = 0
-        self._last_ctrl_c: tuple[float, interrupt.Step] = (float("-inf"), "nothing")
+        self.last_ctrl_c: tuple[float, interrupt.Step] = (float("-inf"), "nothing")
+        """When Ctrl+C was pressed last, and what it did."""
         self._held: list[events.Event] = []
         self.sessions_pane = SessionsPane()
         self.title_row = TitleRow()
@@ -318,36 +319,14 @@ class NanohermApp(compat.QuietCrash, App[int]):
 
     def _show_list(self) -> None:
         here = self.view.id if self.view is not None else ""
-        items = {row.id: SessionItem(row.id, row.title, row.workspace, "idle", row.updated) for row in self.rows}
-        for view in self.views.values():
-            if view.stored or view is self.view:
-                updated = max(view.updated, items[view.id].updated) if view.id in items else view.updated
-                state = _item_state(view, in_view=view is self.view)
-                items[view.id] = SessionItem(view.id, view.title, str(view.session.workspace), state, updated)
-        self.sessions_pane.update(list(items.values()), here)
+        self.sessions_pane.update(session_items(self.rows, self.views.values(), here), here)
 
     # -- status, hints, notices -----------------------------------------------------------------------------------
 
     def show_status(self) -> None:
-        view = self.view
-        label = self.host.model.label if self.ready else ""
-        info = StatusInfo(model=label, hint=self._hint)
-        if view is not None:
-            busy = view.state in ("running", "asking", "stopping")
-            info = replace(
-                info,
-                mode=view.mode,
-                model=view.model_label or label,
-                running=busy,
-                stopping=view.state == "stopping",
-                step=view.step,
-                seconds=time.monotonic() - view.turn_started if view.turn_started else 0.0,
-                waiting=sum(len(v.waiting) for v in self.views.values()),
-                tokens_in=view.usage.prompt_tokens,
-                tokens_out=view.usage.completion_tokens,
-                context_percent=view.context_percent,
-            )
-        self.status.update(info)
+        waiting = sum(len(view.waiting) for view in self.views.values())
+        model = self.host.model.label if self.ready else ""
+        self.status.update(status_info(self.view, model, self._hint, waiting))
 
     def hint(self, words: str, seconds: float = limits.AGAIN_SECONDS) -> None:
         """Show `words` in the status line for a while."""
@@ -496,56 +475,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
         commands.run(self, action_id)
 
     def action_escape(self) -> None:
-        view = self.view
-        if view is None:
-            return
-        moment = interrupt.Moment(view.state, time.monotonic(), selection=bool(self.screen.selections))
-        match interrupt.escape(moment):
-            case "stop":
-                view.session.send(intents.Interrupt())
-            case "clear_selection":
-                self.screen.clear_selection()
-            case _:
-                if not self.panes.transcript:
-                    self.wish = Wish(sessions=False if self.panes.sessions == "over" else self.wish.sessions,
-                                     dock=False if self.panes.dock == "over" else self.wish.dock)  # fmt: skip
-                    self.arrange()
-                self.composer.focus()
-
-    def press_ctrl_c(self) -> None:
-        """Ctrl+C: the table is in interrupt.py."""
-        now = time.monotonic()
-        view = self.view
-        selected = self.screen.get_selected_text() or self.composer.selected_text
-        moment = interrupt.Moment(
-            view.state if view is not None else "idle",
-            now,
-            *self._last_ctrl_c,
-            selection=bool(selected),
-            draft=not self.composer.is_empty,
-        )
-        step = interrupt.ctrl_c(moment)
-        self._last_ctrl_c = now, step
-        match step:
-            case "stop":
-                if view is not None:
-                    view.session.send(intents.Interrupt())
-            case "abandon":
-                if view is not None:
-                    view.session.send(intents.Interrupt(abandon=True))
-            case "copy":
-                commands.copy(self, selected or "")
-            case "clear_draft":
-                self.composer.clear_to_history()
-            case "hint":
-                if isinstance(self.screen, Overlay):
-                    self.screen.action_close()
-                else:
-                    self.hint(t("app.again_to_quit", key="Ctrl+C"))
-            case "quit":
-                self.exit(0)
-            case _:
-                pass
+        commands.press_escape(self)
 
     # -- messages of the panes ------------------------------------------------------------------------------------
 
@@ -617,16 +547,6 @@ class NanohermApp(compat.QuietCrash, App[int]):
         if self.panes.dock == "hidden":
             self.wish = replace(self.wish, dock=True)
             self.arrange()
-
-
-def _item_state(view: SessionView, *, in_view: bool) -> Any:
-    if view.state in ("running", "stopping"):
-        return "running"
-    if view.state == "asking":
-        return "asking"
-    if view.state == "failed":
-        return "failed"
-    return "unread" if view.unread and not in_view else "idle"
 
 
 def _warm_up() -> None:

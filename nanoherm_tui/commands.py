@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING
 from agent_core import events, intents
 from agent_core.errors import AgentError
 from agent_core.names import MODES
-from nanoherm_tui import limits, terminal
+from nanoherm_tui import interrupt, limits, terminal
 from nanoherm_tui.actions import BY_ID
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.layout import Wish
 from nanoherm_tui.overlays.confirm import ConfirmScreen
+from nanoherm_tui.overlays.frame import Overlay
 from nanoherm_tui.overlays.help import HelpScreen
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen, action_items
 from nanoherm_tui.overlays.setup import Provider, SetupScreen, SetupValues
@@ -181,7 +183,52 @@ def suspend(app: NanohermApp, argument: str) -> None:
 
 
 def press_ctrl_c(app: NanohermApp, argument: str) -> None:
-    app.press_ctrl_c()
+    """Ctrl+C: the table is in interrupt.py."""
+    now, view = time.monotonic(), app.view
+    selected = app.screen.get_selected_text() or app.composer.selected_text
+    moment = interrupt.Moment(
+        view.state if view is not None else "idle",
+        now,
+        *app.last_ctrl_c,
+        selection=bool(selected),
+        draft=not app.composer.is_empty,
+    )
+    step = interrupt.ctrl_c(moment)
+    if step in ("hint", "quit") and isinstance(app.screen, Overlay):
+        app.screen.action_close()
+        step = "nothing"
+    app.last_ctrl_c = now, step
+    if step in ("stop", "abandon") and view is not None:
+        view.session.send(intents.Interrupt(abandon=step == "abandon"))
+    elif step == "copy":
+        copy(app, selected or "")
+    elif step == "clear_draft":
+        app.composer.clear_to_history()
+    elif step == "quit":
+        app.exit(0)
+    elif step == "hint":
+        app.hint(t("app.again_to_quit", key="Ctrl+C"))
+
+
+def press_escape(app: NanohermApp) -> None:
+    """Esc outside an overlay: stop the turn, drop the selection, or back to the composer."""
+    view = app.view
+    if view is None:
+        return
+    moment = interrupt.Moment(view.state, time.monotonic(), selection=bool(app.screen.selections))
+    step = interrupt.escape(moment)
+    if step == "stop":
+        view.session.send(intents.Interrupt())
+    elif step == "clear_selection":
+        app.screen.clear_selection()
+    else:
+        if not app.panes.transcript:
+            app.wish = Wish(
+                sessions=False if app.panes.sessions == "over" else app.wish.sessions,
+                dock=False if app.panes.dock == "over" else app.wish.dock,
+            )
+            app.arrange()
+        app.composer.focus()
 
 
 def leave(app: NanohermApp, argument: str) -> None:

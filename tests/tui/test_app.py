@@ -153,6 +153,16 @@ async def test_a_preview_of_a_theme_goes_when_it_is_not_chosen(tmp_path):
         assert not stage.app.look.behind
 
 
+async def test_ctrl_c_closes_an_overlay_and_only_then_speaks_of_quitting(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        await stage.pilot.press("f1", "ctrl+c")
+        await stage.until(lambda: len(stage.app.screen_stack) == 1)
+        await stage.pilot.press("ctrl+c")
+        assert "again quits" in stage.app.status.info.hint
+        await stage.pilot.press("ctrl+c")
+        await stage.until(lambda: stage.app.return_value == 0)
+
+
 async def test_two_sessions_run_at_once_and_the_one_out_of_sight_is_marked_unread(tmp_path):
     async with Stage(tmp_path, [Reply(text="A slow one.", hang=0.8), Reply(text="A quick one.")]) as stage:
         await stage.type("first")
