@@ -219,6 +219,7 @@ class ApprovalPanel(Widget, can_focus=True):
     def refresh_look(self) -> None:
         """Theme or language have changed."""
         self._text.show(self.current)
+        self._field.refresh_look()
         self._show_keys()
         for widget in (self._bar, self._head, self._keys):
             widget.refresh()

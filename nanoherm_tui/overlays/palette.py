@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal
 
 from rich.style import Style
@@ -28,6 +29,7 @@ from nanoherm_tui.text import cut, one_line, width
 Kind = Literal["action", "mode", "model", "theme", "session", "language"]
 KINDS: Final[tuple[Kind, ...]] = ("action", "mode", "model", "theme", "session", "language")
 _PAGE: Final = 10
+_WORD: Final = re.compile(r"[^\W_]+")
 _WITH_HELP: Final = 50  # columns below which only titles are shown
 
 
@@ -132,6 +134,11 @@ def _follows(letters: str, low: str, at: int) -> bool:
     return True
 
 
+def _shortens(short: str, word: str) -> bool:
+    """ "thm" for "theme": the first letter, and others of the same word in order."""
+    return word.startswith(short[:1]) and _follows(short, word, 0)
+
+
 def _starts_word(low: str, at: int) -> bool:
     return at == 0 or not low[at - 1].isalnum()
 
@@ -146,10 +153,13 @@ def search(items: Iterable[PaletteItem], query: str) -> list[Hit]:
         if found is not None:
             hits.append(Hit(item, found[0], found[1]))
             continue
-        # Help and other names count only when they have the very words: scattered letters are in any text.
+        # Help and other names count only when they have the very words, or are words that are shortened: scattered
+        # letters are in any text.
         names, words = f"{item.title} {item.keywords}".lower(), query.lower().split()
         if all(word in f"{names} {item.help.lower()}" for word in words):
             hits.append(Hit(item, 1.0 + sum(word in names.split() for word in words)))
+        elif all(any(_shortens(word, name) for name in _WORD.findall(names)) for word in words):
+            hits.append(Hit(item, 0.5))
     hits.sort(key=lambda hit: -hit.score)
     return hits
 
@@ -270,6 +280,10 @@ class PaletteList(Painted):
         return row(cells, left, words, [(item.key, remark), (" ", words)] if item.key else ())
 
 
+def _in_use(item: PaletteItem) -> PaletteItem:
+    return replace(item, help=t("palette.in_use_with", help=item.help) if item.help else t("palette.in_use"))
+
+
 def _marked(words: str, marks: frozenset[int], plain: Style, typed: Style) -> list[Part]:
     """`words` in runs, those that were typed in their own style."""
     parts: list[Part] = []
@@ -323,9 +337,12 @@ class PaletteScreen(Overlay[str | None]):
         recent: Sequence[str] = (),
         current: str = "",
     ) -> None:
-        """`kind`: offer only this one. `recent`: ids used lately, newest first. `current`: where the cursor starts."""
+        """`kind`: offer only this one. `recent`: ids used lately, newest first.
+
+        `current`: what is in use; it says so, and the cursor starts there.
+        """
         super().__init__()
-        self._items = [item for item in items if not kind or item.kind == kind]
+        self._items = [_in_use(i) if i.id == current else i for i in items if not kind or i.kind == kind]
         self._recent = () if kind else recent
         self._kind = kind
         self._start = current

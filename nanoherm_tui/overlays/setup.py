@@ -25,6 +25,7 @@ from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, one_line, wrap
 
 _MARK: Final = 2  # cells of the bar or mark before a value
+_NARROW: Final = 56  # columns under which the buttons do not fit beside the labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +310,9 @@ class SetupScreen(Overlay[None]):
             yield self._result
             yield SetupNote("note", id="setup-note")
             yield SetupNote("foot", id="setup-foot")
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.set_class(event.size.width < _NARROW, "-narrow")
 
     def on_mount(self) -> None:
         self._why.show(self._problem, "asks", "warn")

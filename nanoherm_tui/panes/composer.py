@@ -195,6 +195,7 @@ class Composer(Widget):
     def refresh_look(self) -> None:
         """Theme or language have changed."""
         self._show_state()
+        self._draft.refresh_look()
         for widget in (self._bar, self._prompt, self._pending, self._popup):
             widget.refresh()
 

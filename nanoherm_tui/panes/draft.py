@@ -65,6 +65,11 @@ class DraftArea(TextArea, inherit_bindings=False):
         result = self.replace(value, *self.selection, maintain_selection_offset=False)
         self.move_cursor(result.end_location)
 
+    def refresh_look(self) -> None:
+        """Theme or language have changed, or an overlay came or went: behind one no caret is drawn."""
+        self.set_class(look_of(self).behind, "-behind")
+        self.refresh()
+
     def place_terminal_caret(self) -> None:
         """Keep the terminal's own caret on ours, where an input method opens its window."""
         if self.has_focus:

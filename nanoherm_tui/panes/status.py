@@ -7,7 +7,7 @@ whole fields go: those a user can do without first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.segment import Segment
 from textual.strip import Strip
@@ -57,9 +57,9 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
     mode = (Span(one_line(info.mode), "accent", bold=True),)
     fields = {
         "mode": mode,
+        "sandbox": _sandbox(info),
         "activity": _activity(info, frame),
         "waiting": _waiting(info),
-        "sandbox": _sandbox(info),
         "context": _context(info),
         "model": (Span(cut(one_line(info.model), MODEL)),) if info.model else (),
         "tokens": _tokens(info),
@@ -69,6 +69,8 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
     kept: set[str] = set()
     used = 0
     for name, spans in fields.items():  # in the order of their worth
+        if name == "activity" and info.hint:
+            spans = (replace(spans[0], text=cut(spans[0].text, max(0, cells - used - GAP))),)
         size = _size(spans)
         if size and used + size + (GAP if kept else 0) <= cells:
             used += size + (GAP if kept else 0)

@@ -158,7 +158,7 @@ async def test_ctrl_c_closes_an_overlay_and_only_then_speaks_of_quitting(tmp_pat
         await stage.pilot.press("f1", "ctrl+c")
         await stage.until(lambda: len(stage.app.screen_stack) == 1)
         await stage.pilot.press("ctrl+c")
-        assert "again quits" in stage.app.status.info.hint
+        assert "again quits" in stage.app._hint
         await stage.pilot.press("ctrl+c")
         await stage.until(lambda: stage.app.return_value == 0)
 

@@ -212,3 +212,13 @@ async def test_overlays_fit_every_size_and_survive_a_change_of_theme(make):
         await pilot.pause()
         drawn = [s.style.bgcolor for strip in app.screen._compositor.render_strips() for s in strip if s.style]
         assert app.look.style("text", "surface").bgcolor in drawn
+
+
+@pytest.mark.parametrize("problem", ["", "No key for OpenAI. Paste one, or choose another provider."])
+async def test_on_the_smallest_screen_the_buttons_of_the_setup_view_are_whole(problem):
+    app = OverlayApp()
+    async with app.run_test(size=(40, 10)) as pilot:
+        app.push_screen(SetupScreen(PROVIDERS, problem=problem))
+        await pilot.pause()
+        (line,) = [row for row in rows(app) if "Save and start" in row]
+        assert "Test" in line

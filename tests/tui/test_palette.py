@@ -202,3 +202,25 @@ async def test_an_overlay_is_never_muted_like_what_is_behind_it():
         style = next(segment.style for segment in line if "New session" in segment.text)
         front = Look(app.look.theme).style("seltext", "selection")
         assert (style.color, style.bgcolor) == (front.color, front.bgcolor)
+
+
+@pytest.mark.parametrize("query", ["thm lgt", "light theme", "th light"])
+def test_shortened_words_are_found_in_titles_and_keywords(query):
+    items = [PaletteItem(f"theme:{n}", "theme", n, keywords="theme") for n in ("nanoherm-dark", "nanoherm-light")]
+    assert [hit.item.title for hit in search([*items, *action_items(Keymap())], query)][:1] == ["nanoherm-light"]
+
+
+def test_letters_scattered_over_words_find_nothing():
+    assert not search([PaletteItem("a", "action", "Next pane", keywords="focus")], "xf pne nx")
+
+
+async def test_what_is_in_use_says_so():
+    items = [PaletteItem("theme:a", "theme", "a"), PaletteItem("mode:b", "mode", "b", "asks first")]
+    for current, words in (("theme:a", "in use"), ("mode:b", "in use, asks first")):
+        app = OverlayApp()
+        async with app.run_test(size=(100, 30)) as pilot:
+            app.push_screen(PaletteScreen(items, current=current))
+            await pilot.pause()
+            (line,) = [row for row in rows(app) if "in use" in row]
+            assert words in line
+            assert "▐" in line

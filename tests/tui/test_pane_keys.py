@@ -1,8 +1,9 @@
 """What a key means in the pane that has the focus: its own, an answer, or the start of a message. The whole app."""
 
 import pytest
+from textual.geometry import Region
 
-from nanoherm_tui import limits
+from nanoherm_tui import commands, limits
 from tests.fakes.model_server import Reply
 from tests.tui.test_app import LONG, Stage
 from tests.tui.test_composer import type_keys
@@ -99,3 +100,20 @@ async def test_tab_in_an_idle_composer_does_nothing(tmp_path):
             await pilot.pause()
             assert app.composer.holds_focus
             assert app.composer.text == draft
+
+
+async def test_behind_an_overlay_no_caret_is_drawn(tmp_path):
+    def carets(app):
+        strips = app.composer._draft.render_lines(Region(0, 0, *app.composer._draft.size))
+        return [segment.text for strip in strips for segment in strip if segment.style and segment.style.reverse]
+
+    async with Stage(tmp_path, size=(120, 30)) as stage:
+        app, pilot = stage.app, stage.pilot
+        await pilot.pause()
+        assert len(carets(app)) == 1
+        commands.run(app, "palette")
+        await pilot.pause(0.2)
+        assert not carets(app)
+        await pilot.press("escape")
+        await pilot.pause(0.2)
+        assert len(carets(app)) == 1

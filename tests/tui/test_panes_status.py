@@ -79,7 +79,7 @@ def test_figures_never_push_each_other(cells):
 
 
 def test_when_narrow_whole_fields_go_those_first_that_can_be_done_without():
-    order = {"cost": "$0.04", "tokens": "12.3k", "model": "coder", "context": "ctx", "sandbox": "workspace-write"}
+    order = {"cost": "$0.04", "tokens": "12.3k", "model": "coder", "context": "ctx", "waiting": "1 waiting"}
     gone = []
     for cells in range(130, 12, -1):
         row = status_row(FULL, 0, cells)
@@ -88,7 +88,15 @@ def test_when_narrow_whole_fields_go_those_first_that_can_be_done_without():
         assert width(plain(row.left)) + width(plain(row.right)) <= cells
         assert text.startswith("ask")
     assert gone == list(order)
-    assert "step 5" in plain(status_row(FULL, 0, 30).left)
+    assert "step 5" in plain(status_row(FULL, 0, 40).left)
+
+
+def test_whether_there_is_a_sandbox_is_said_on_the_smallest_screen_and_beside_any_hint():
+    assert "no sandbox" in plain(status_row(replace(FULL, sandbox=""), 0, 36).left)
+    assert "step 5" in plain(status_row(replace(FULL, sandbox=""), 0, 36).left)
+    row = status_row(replace(FULL, sandbox="", hint="Copied 1,234 characters to the clipboard. " * 3), 0, 75)
+    assert "no sandbox" in plain(row.left)
+    assert "Copied 1,234" in plain(row.left)
 
 
 @pytest.mark.parametrize("language", i18n.LANGUAGES)
