@@ -18,7 +18,7 @@ from tests.bench.terminal import Terminal
 STARTS = 3
 IDLE = 20.0
 TURNS = 200
-FILLING = 300
+FILLING = 500
 """KB of an answer that fills what is kept of drawn rows: that has a bound, so it is no growth."""
 FILLING_RATE = 60_000
 """Characters a second: slow enough for every row to be drawn."""
