@@ -78,7 +78,7 @@ def question_rows(question: Question, cells: int) -> list[QuestionRow]:
 def _rule(rule: str) -> str:
     """A rule in the interface's language: "mode ask", or a kind of rule, a colon and its name."""
     kind, colon, name = rule.partition(": ")
-    return phrase("questions", kind) + colon + name
+    return phrase("questions", kind) + colon + phrase("questions", name)
 
 
 def title(question: Question) -> str:

@@ -93,14 +93,16 @@ class TranscriptModel:
             case events.ToolQueued(call_id, name, subject):
                 return self._end_thought() | {self._add_card(call_id, name, subject)}
             case events.ToolStarted(call_id):
-                return self._update_card(call_id, state="running", started=self.clock(), progress="")
+                changed = self._update_card(call_id, state="running", started=self.clock(), progress="")
+                return changed | self._follow_questions()
             case events.ToolFinished():
                 return self._finish_card(event)
             case events.QuestionAsked(question):
                 self._questions[question.id] = question.call_id
-                return self._update_card(question.call_id, state="asks")
+                return self._update_card(question.call_id, state="asks") | self._follow_questions()
             case events.QuestionClosed(question_id):
-                return self._update_card(self._questions.pop(question_id, ""), only="asks", state="waiting")
+                call_id = self._questions.pop(question_id, "")
+                return self._update_card(call_id, only="asks", state="waiting") | self._follow_questions()
             case events.StepStarted():
                 return self._leave_partial()
             case events.PartialDropped():
@@ -346,6 +348,20 @@ class TranscriptModel:
         self._unfinished[entry] = None
         entry.touch()
         return {entry}
+
+    def _follow_questions(self) -> set[Entry]:
+        """Results come in the order of the calls: a call behind one that asks waits, even if it has ended long ago."""
+        changed: set[Entry] = set()
+        asks = False
+        for entry in list(self._unfinished):
+            card = entry.card
+            if card is None:
+                continue
+            asks = asks or card.state == "asks"
+            state: CardState = "waiting" if asks else "running"
+            if card.started and card.state in ("running", "waiting") and card.state != state:
+                changed |= self._update_card(entry.id, state=state)
+        return changed
 
     def _finish_card(self, event: events.ToolFinished) -> set[Entry]:
         entry = self._cards.get(event.call_id)

@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from agent_core.names import RUN_COMMAND
+from agent_core.names import RUN_COMMAND, TODO_WRITE
 from nanoherm_tui import text as cells
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.symbols import sym
@@ -486,7 +486,8 @@ def _card(block: Card, width: int, look: Look, moment: Moment) -> list[Row]:
     if subject_room < 4 and timed:  # the time gives way before the subject does
         timed = False
         subject_room += TIME_CELLS
-    subject = _subject(block.subject, max(0, subject_room))
+    said = outcomes.in_words(block.subject) if block.name == TODO_WRITE else block.subject  # "4 items"
+    subject = _subject(said, max(0, subject_room))
     progress_room = subject_room - cell_len(subject) - 3
     progress = cells.cut(block.progress, progress_room) if block.progress and progress_room >= 8 else ""
     middle = "   " + progress if progress else ""

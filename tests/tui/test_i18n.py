@@ -10,8 +10,11 @@ from rich.cells import cell_len
 import agent_core
 import nanoherm_tui
 from agent_core.errors import ProviderErrorKind
+from agent_core.ports import Question
 from nanoherm_tui import i18n, symbols
 from nanoherm_tui.i18n import from_locale, placeholders, set_language, t, tell, texts
+from nanoherm_tui.overlays.question import question_rows
+from nanoherm_tui.transcript.outcomes import in_words
 
 SOURCES = sorted(Path(nanoherm_tui.__file__).parent.rglob("*.py"))
 CORE_SECTIONS = ("errors.", "notices.", "outcomes.", "questions.")  # their English lives in the core
@@ -176,3 +179,10 @@ def test_no_text_uses_a_glyph_that_some_terminals_draw_two_cells_wide():
     for language in i18n.LANGUAGES:
         for key, text in texts(language).items():
             assert not wide & set(text), key
+
+
+def test_a_todo_lists_size_and_a_dangerous_patterns_name_are_said_in_chinese():
+    i18n.set_language("zh")
+    assert in_words("4 items") == "4 项"
+    question = Question("command", "Run", command="rm x", rule="dangerous: found-and-deleted", decisions=("once",))
+    assert any("危险: 查找并删除" in row.words for row in question_rows(question, 80))

@@ -254,3 +254,18 @@ def test_a_stored_thought_says_how_long_it_took():
     transcript = model()
     transcript.load([Message("assistant", "done", reasoning="Let me see.", reasoning_seconds=6.2)])
     assert text_of(transcript)[0].startswith("  ▸ Thought for 6 s  Let me see.")
+
+
+def test_a_call_behind_one_that_asks_waits_and_goes_on_running_afterwards():
+    session = model()
+    for name in ("a", "b"):
+        session.apply(ev.ToolQueued(name, "read_file", name))
+    session.apply(ev.ToolStarted("b"))
+    assert [e.card.state for e in session.entries] == ["waiting", "running"]
+    question = Question("edit", "Read it?", call_id="a")
+    assert {e.id for e in session.apply(ev.QuestionAsked(question, 0.0))} == {"a", "b"}
+    assert [e.card.state for e in session.entries] == ["asks", "waiting"]
+    assert not session.running
+    session.apply(ev.QuestionClosed(question.id, "once", "person"))
+    assert [e.card.state for e in session.entries] == ["waiting", "running"]
+    assert [e.id for e in session.running] == ["b"]
