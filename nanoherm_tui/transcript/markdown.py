@@ -88,7 +88,7 @@ def parse(source: str, *, bullet: str, quote: str, number: int = 0) -> list[Piec
     while index < len(tokens):
         token = tokens[index]
         kind = token.type
-        gap = _gap_above(token, lines)
+        gap = _gap_above(token, lines) or (bool(pieces) and isinstance(pieces[-1], Rule))
         if kind in ("bullet_list_open", "ordered_list_open"):
             start = int(token.attrs.get("start", 1)) if kind[0] == "o" else 0
             if number and not lists and not pieces:
@@ -121,7 +121,7 @@ def parse(source: str, *, bullet: str, quote: str, number: int = 0) -> list[Piec
                 gap = False
             pieces.append(Fence(token.content.rstrip("\n"), lang, rest, gap and bool(pieces)))
         elif kind == "hr":
-            pieces.append(Rule(gap and bool(pieces)))
+            pieces.append(Rule(bool(pieces)))  # a blank row above and below, however it was written
         elif kind == "table_open":
             first, rest = _prefix(prefixes)
             table, index = _table(tokens, index, rest, gap and bool(pieces))

@@ -269,3 +269,12 @@ def test_a_call_behind_one_that_asks_waits_and_goes_on_running_afterwards():
     session.apply(ev.QuestionClosed(question.id, "once", "person"))
     assert [e.card.state for e in session.entries] == ["waiting", "running"]
     assert [e.id for e in session.running] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("source", "rows"), [("---\ntwo", ["∙", "", "two"]), ("one\n***\ntwo", ["one", "", "∙", "", "two"])]
+)
+def test_a_thematic_break_has_a_blank_row_on_both_sides(source, rows):
+    session = model()
+    session.load([Message("assistant", source, id="a")])
+    assert [row.strip()[:3].rstrip() for row in text_of(session)] == rows
