@@ -174,6 +174,13 @@ class Exchange:
             self._put(Broken(error))
         if not self._ended:
             self._give_up(response)
+        import httpx
+
+        # Both point back here in a circle; the body of a request is the whole conversation and must not wait for the
+        # garbage collector.
+        self._request.extensions = {}
+        if response is not None:
+            response.stream = httpx.ByteStream(b"")
 
     def _give_up(self, response: httpx.Response | None) -> None:
         try:

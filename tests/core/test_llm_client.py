@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -450,3 +452,23 @@ class TestRequest:
         ]
         assert [d.kind for d in sink] == ["text"]
         assert all(b["tool_choice"] == "auto" for b in bodies)
+
+
+def test_a_finished_request_is_freed_without_the_garbage_collector() -> None:
+    """The body of a request is the whole conversation: many of them waiting for a collection fill the memory."""
+    script = (
+        "import gc, sys\n"
+        "from tests.core.test_llm_client import client_for, ask, LlmRequest, user\n"
+        "from tests.fakes.model_server import ModelServer, Reply\n"
+        "gc.disable()\n"
+        "resident = lambda: int(open('/proc/self/statm').read().split()[1]) * 4\n"
+        "with ModelServer([Reply(text='ok')]) as server:\n"
+        "    client = client_for(server.base_url)\n"
+        "    for number in range(30):\n"
+        "        ask(client, LlmRequest((user('x' * 1_000_000),)))\n"
+        "        server.requests.clear()\n"
+        "        if number == 9: before = resident()\n"
+        "    print(resident() - before)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert int(done.stdout) < 10_000  # KB; 20 requests of 1 MB
