@@ -361,7 +361,7 @@ def choose_mode(app: NanohermApp, name: str) -> None:
         return
     mode = next((m for m in MODES if m == name), None)
     if not name:
-        _choose(app, "mode", _mode_items(app))
+        _choose(app, "mode", _mode_items(app), f"mode:{app.view.mode}")
     elif mode is None:
         app.tell("unknown_mode", t("app.unknown_mode", name=name, modes=", ".join(app.view.session.modes)))
     else:
