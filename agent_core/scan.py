@@ -6,7 +6,6 @@ line numbers only; the caller reads the lines itself. So the engines differ in s
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import sys
@@ -127,11 +126,12 @@ def _run(search: Search, argv: Sequence[str], deadline: float) -> dict[str, list
             assert child.stdout is not None
             assert child.stderr is not None
             # The pipe closes when the child is killed, so that reading ends on cancel too.
-            for line in io.BufferedReader(child.stdout):  # type: ignore[type-var]
-                name, _, rest = line.partition(b"\0")
-                number = rest.partition(b":")[0]
-                if number.isdigit():
-                    found.setdefault(os.fsdecode(name).removeprefix("./"), []).append(int(number))
+            with open(child.stdout.fileno(), "rb", closefd=False) as lines:  # the pipe itself is not buffered
+                for line in lines:
+                    name, _, rest = line.partition(b"\0")
+                    number = rest.partition(b":")[0]
+                    if number.isdigit():
+                        found.setdefault(os.fsdecode(name).removeprefix("./"), []).append(int(number))
             complaint = child.stderr.read(limits.ERROR_TEXT_CHARS) or b""
             code = child.wait()
     except OSError as error:

@@ -76,7 +76,7 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("model.max_tokens", "whole", None, "Tokens of one reply; unset: the model's own bound.", "bound", least=1),
     Key("providers", "mapping", {}, "Servers by name: base_url, api_key_env, preset, model, and quirks."),
     Key("fallback_model", "model", "", "The model to go on with when the first one fails for good."),
-    Key("fallback_providers", "list", [], "Further models to try, in order."),
+    Key("fallback_providers", "list", [], "Further models to try, in order. Accepted; not used yet."),
     # The loop.
     Key(
         "agent.max_turns",
@@ -130,7 +130,7 @@ KEYS: Final[tuple[Key, ...]] = (
         "approvals.mode",
         "text",
         "manual",
-        "Who answers: a person; a model first; off is approvals.policy never.",
+        "Who answers: manual is a person; off is approvals.policy never; smart is taken as manual for now.",
         choices=("manual", "smart", "off"),
     ),
     Key(
@@ -144,7 +144,7 @@ KEYS: Final[tuple[Key, ...]] = (
     ),
     Key("approvals.deny", "texts", [], "Patterns of commands that are never run, whatever else allows them."),
     # Tools.
-    Key("terminal.backend", "text", "local", "Where commands run.", choices=("local",)),
+    Key("terminal.backend", "text", "local", "Where commands run; local is the only place.", choices=("local",)),
     Key(
         "terminal.timeout",
         "number",
@@ -154,8 +154,10 @@ KEYS: Final[tuple[Key, ...]] = (
         least=1,
         most=limits.COMMAND_TIMEOUT_MAX,
     ),
-    Key("tool_output.profile", "text", "nano", "How much of a result the model sees.", choices=("nano", "hermes")),
-    Key("mcp_servers", "mapping", {}, "MCP servers by name: command, args, env, or url, headers."),
+    Key(
+        "tool_output.profile", "text", "nano", "Sizes of results. Accepted; only nano yet.", choices=("nano", "hermes")
+    ),
+    Key("mcp_servers", "mapping", {}, "MCP servers by name. Accepted; not started yet."),
     Key("context_files.enabled", "flag", True, "Give the model AGENTS.md and its kin."),
     # The screen.
     Key("display.theme", "text", "nanoherm-dark", "A theme's name.", "harmless"),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from agent_core import limits
 
-_RUN_AT_END = re.compile(r"[\x21-\x7e]*\Z")
+_VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
 _LONG_RUN = re.compile(rf"[\x21-\x7e]{{{limits.KEY_CHARS},}}")
 
 
@@ -26,7 +26,7 @@ class KeyGuard:
 
     def feed(self, text: str) -> str:
         data = self._held + text
-        start = _RUN_AT_END.search(data).start()  # type: ignore[union-attr]  # it matches the empty end too
+        start = len(data.rstrip(_VISIBLE))
         if len(data) - start > limits.KEY_HELD:
             start = len(data)
         self._held = data[start:]
