@@ -5,11 +5,22 @@ from typing import Final
 KB: Final = 1024
 
 THEME_FILE: Final = 64 * KB  # a theme is twenty lines; anything larger is another file
+THEME_FILES: Final = 100  # of a user's folder; more could not be chosen from, and all are read at start
+THEME_LOOK: Final = 2.0  # seconds between two looks at the themes folder while it tells no change: missing, or a share
+THEME_STEP: Final = 0.2  # seconds; how soon a saved theme is seen, and how long several changes are gathered
+THEME_SETTLE: Final = 0.5  # seconds; a broken file that is younger may be half written
 
 # -- composer and approval ---------------------------------------------------------------------------------------
 COMPOSER_SHARE: Final = 3  # the draft grows to this part of the screen's height, then scrolls
 PENDING_ROWS: Final = 3  # texts that wait, shown above the draft; the rest is counted
 SLASH_ROWS: Final = 8  # commands offered at once
+CHIP_LINES: Final = 9  # a paste of so many lines, about a third of a usual screen, is one word in the draft
+CHIP_LENGTH: Final = 1_000  # characters; about as much in long lines
+CHIPS_KEPT: Final = 32 * KB * KB  # characters of pasted text kept for undoing; more than anybody sends at once
+DRAFT_PLAIN: Final = 64 * KB  # characters a draft shows as text: wrapping more would be felt
+DRAFT_REST: Final = 0.5  # seconds without a key before a draft is kept on disk
+EDITED: Final = 16 * KB * KB  # bytes read back from an editor: three times the largest paste that was tried
+PASTE_JOIN: Final = 0.2  # seconds; parts of one paste that a terminal without marks sends as several reads
 PASTE_LENGTH: Final = 8  # characters; fewer with one line end may be keys that waited while the machine was busy
 APPROVAL_ARM: Final = 0.5  # seconds without a key before a letter answers
 APPROVAL_ALONE: Final = 0.12  # seconds; a letter that another key follows within was part of a word
@@ -32,6 +43,7 @@ TABLE_PART: Final = 2 * KB  # characters; a table costs most to draw, and its co
 BLOCK_HARD: Final = 16 * KB  # a list item or a fence inside one is cut here even where the cut shows
 CODE_CHUNK_LINES: Final = 100  # lines of a long fence drawn and coloured at once
 ROW_CACHE: Final = 2_000  # drawn rows kept, some thirty screens; each costs 2 KB and more
+ESTIMATED_ENTRIES: Final = 300  # texts looked at to tell the heights of all; thousands would hold up a key
 USER_LINES: Final = 24  # a longer message of the user's is folded
 USER_LINES_FOLDED: Final = 12  # what a folded one shows
 CARD_LINES: Final = 20  # of a result on an unfolded card; the dock has all of it
@@ -55,4 +67,11 @@ GC_THRESHOLDS: Final = (
     1_000,
 )  # with the start frozen, full collections cost 75 ms and more while streaming
 RECENT_CHOICES: Final = 8  # palette items offered first
+REMEMBERED_FILE: Final = 64 * KB  # a dozen values; anything larger is another file
+DELETED_HINT: Final = 10.0  # seconds the way back from a deletion stays in the status line
 CRASH_WORDS: Final = 300  # of an error, on the terminal; the report has it all
+
+# -- the clipboard -----------------------------------------------------------------------------------------------
+CLIPBOARD_SECONDS: Final = 2.0  # for all ways together; a tool that waits longer waits for a desktop that is gone
+OSC52_BYTES: Final = 74_000  # of text; terminals take sequences up to 100,000 bytes, and base64 makes four of three
+SCREEN_STRING: Final = 240  # characters handed through GNU screen at once; older ones keep 256
