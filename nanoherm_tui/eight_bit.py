@@ -7,14 +7,11 @@ chosen together.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
 from rich.color import Color, ColorSystem
-from rich.console import Console
-from textual import constants
 
 Lab = tuple[float, float, float]
 
@@ -23,14 +20,6 @@ _GREY: Final = 0.02  # chroma under which a ground is a grey
 _SAME_HUE: Final = math.radians(35)
 _TINTS: Final = ("added_bg", "removed_bg", "added_word", "removed_word")
 _GROUNDS: Final = ("ground", "panel", "surface", "selection", *_TINTS)
-
-
-def terminal_has_256() -> bool:
-    """Whether the terminal shows 256 colours and no more, found out as Textual does."""
-    environ = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    console = Console(force_terminal=True, legacy_windows=False, _environ=environ)
-    asked = constants.COLOR_SYSTEM
-    return (console.color_system if asked in (None, "auto") else asked) == "256"
 
 
 def contrast(a: str, b: str) -> float:

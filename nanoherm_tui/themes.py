@@ -6,6 +6,7 @@ roles of it.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +18,8 @@ from rich.style import Style
 
 from agent_core.errors import ConfigError
 from nanoherm_tui import limits
-from nanoherm_tui.eight_bit import MIN_CONTRAST, choose, contrast, terminal_has_256
+from nanoherm_tui.eight_bit import MIN_CONTRAST, choose, contrast
+from nanoherm_tui.terminal_colours import Depth, depth
 
 if TYPE_CHECKING:
     import yaml
@@ -166,9 +168,16 @@ def without_colours(theme: Theme) -> Theme:
     return Theme(theme.name, theme.dark, True, roles)
 
 
-def for_256(theme: Theme) -> Theme:
-    """`theme` in colours that a terminal with 256 of them can show."""
-    return theme if theme.ansi else replace(theme, roles=choose(theme.roles, USED_ON), eight_bit=True)
+def for_terminal(theme: Theme, ansi: Theme, colours: Depth) -> Theme:
+    """`theme` in colours that the terminal can show.
+
+    Sixteen colours cannot show a theme's grounds and tints: there every theme is drawn as `ansi`, the shipped one.
+    """
+    if theme.ansi or colours == "true":
+        return theme
+    if colours == "16":
+        return replace(ansi, name=theme.name)
+    return replace(theme, roles=choose(theme.roles, USED_ON), eight_bit=True)
 
 
 def no_colours() -> bool:
@@ -247,39 +256,49 @@ def find_themes_dir() -> Path:
 
 
 def load_themes(
-    user_dir: Path | None = None, *, eight_bit: bool | None = None
+    user_dir: Path | None = None, *, colours: Depth | None = None
 ) -> tuple[dict[str, Theme], list[ConfigError]]:
     """The shipped themes and the user's by name, and one error for each user file that was skipped.
 
-    With `eight_bit` (by default: the terminal is one) their colours are those of a terminal with 256.
+    Their colours are those of a terminal with `colours` (by default: of the one we are in).
 
     A user's theme replaces a shipped one of the same name. Raises ConfigError only when a shipped theme is broken.
     """
-    themes: dict[str, Theme] = {}
-    for path in sorted(find_themes_dir().glob("*.yaml")):
-        theme = load_theme(path, {})
-        themes[theme.name] = theme
+    shipped = load_shipped()
+    users: list[Theme] = []
     broken: list[ConfigError] = []
-    shipped = dict(themes)
-    for path in _theme_files(user_dir):
+    for path in theme_files(user_dir):
         try:
-            theme = load_theme(path, shipped)
+            users.append(load_theme(path, shipped))
         except ConfigError as error:
             broken.append(error)
-        else:
-            themes[theme.name] = theme
-    if terminal_has_256() if eight_bit is None else eight_bit:
-        themes = {name: for_256(theme) for name, theme in themes.items()}
-    return themes, broken
+    return shown_themes(shipped, users, colours), broken
 
 
-def _theme_files(user_dir: Path | None) -> Iterable[Path]:
-    if user_dir is None:
-        return ()
+def load_shipped() -> dict[str, Theme]:
+    """The shipped themes by name, as they are written. Raises ConfigError when one is broken."""
+    themes = [load_theme(path, {}) for path in sorted(find_themes_dir().glob("*.yaml"))]
+    return {theme.name: theme for theme in themes}
+
+
+def shown_themes(
+    shipped: Mapping[str, Theme], users: Iterable[Theme], colours: Depth | None = None
+) -> dict[str, Theme]:
+    """All themes by name, in the colours that the terminal can show."""
+    known = depth() if colours is None else colours
+    themes = {**shipped, **{theme.name: theme for theme in users}}
+    return {name: for_terminal(theme, shipped["ansi"], known) for name, theme in themes.items()}
+
+
+def theme_files(folder: Path | None) -> list[Path]:
+    """The theme files of a user's folder, in order; none when it cannot be read. Hidden files are an editor's own."""
+    if folder is None:
+        return []
     try:
-        return sorted(p for p in user_dir.iterdir() if p.suffix in (".yaml", ".yml"))
+        found = [p for p in folder.iterdir() if p.suffix in (".yaml", ".yml") and p.name[0] != "." and p.is_file()]
     except OSError:  # no such folder is the ordinary case
-        return ()
+        return []
+    return sorted(found)[: limits.THEME_FILES]
 
 
 def load_theme(path: Path, bases: Mapping[str, Theme]) -> Theme:
@@ -306,12 +325,15 @@ def load_theme(path: Path, bases: Mapping[str, Theme]) -> Theme:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise broken(f"is not YAML ({error.problem})", line) from error
+    except RecursionError as error:
+        raise broken("is not a theme (too many brackets)") from error
     except yaml.YAMLError as error:  # a control character, say
         raise broken(f"is not YAML ({error})") from error
 
     fields = _fields(root, broken)
     name, ansi, dark, base = path.stem, False, True, None
     given: dict[str, str] = {}
+    lines: dict[str, int] = {}
     for key, node in fields.items():
         line = node.start_mark.line + 1
         if key == "name":
@@ -340,11 +362,37 @@ def load_theme(path: Path, bases: Mapping[str, Theme]) -> Theme:
             fault = _fault(role, _word(node), ansi)
             if fault:
                 raise broken(f"{role}: {fault}", line)
-            given[role] = _word(node)
+            given[role], lines[role] = _word(node), line
     missing = [role for role in ROLES if role not in given]
     if missing:
         raise broken(f"lacks {', '.join(missing)}; add them, or name a base to take them from")
-    return Theme(name, dark, ansi, given)
+    theme = Theme(name, dark, ansi, given)
+    unreadable = unreadable_pairs(theme)
+    if unreadable:
+        word, ground, ratio = min(unreadable, key=lambda pair: pair[2])
+        more = f", and {len(unreadable) - 1} more pairs are too close" if len(unreadable) > 1 else ""
+        raise broken(
+            f"{word} on {ground} has a contrast of {math.floor(ratio * 10) / 10}:1, words need {MIN_CONTRAST}:1{more}; "
+            "move one of the two colours away from the other",
+            max(lines.get(word, 1), lines.get(ground, 1)),
+        )
+    return theme
+
+
+def unreadable_pairs(theme: Theme) -> list[tuple[str, str, float]]:
+    """Word, ground and ratio of each pair in use whose contrast is too small.
+
+    An ansi theme's colours are the terminal's own. On the selection a word that cannot be read becomes `seltext`.
+    """
+    if theme.ansi:
+        return []
+    pairs = [(word, ground) for ground, words in USED_ON.items() for word in words]
+    ratios = [
+        (word, ground, contrast(theme.colour(word), theme.colour(ground)))
+        for word, ground in pairs
+        if ground != "selection" or word == "seltext"
+    ]
+    return [pair for pair in ratios if pair[2] < MIN_CONTRAST]
 
 
 def _fault(role: str, value: str, ansi: bool) -> str:

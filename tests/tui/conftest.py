@@ -5,10 +5,14 @@ Tests may be coroutines: Textual's pilot is awaited.
 
 import asyncio
 import inspect
+import os
 
 import pytest
 
 from nanoherm_tui import i18n, symbols
+
+# For the modules that load themes when they are imported, whatever terminal the tests are started in.
+os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,7 @@ SHIPPED = ("ansi", "high-contrast", "nanoherm-dark", "nanoherm-light")
 
 @pytest.fixture(scope="module")
 def themes():
-    found, broken = load_themes()
+    found, broken = load_themes(colours="true")
     assert not broken
     return found
 
@@ -156,6 +156,11 @@ BROKEN = [
     ("unknown base", "name: x\nbase: solarized\n", 2, "'solarized'"),
     ("bad flag", "base: nanoherm-dark\ndark: maybe\n", 2, "true or false"),
     ("bad name", "name: My Theme!\nbase: nanoherm-dark\n", 1, "small letters"),
+    ("too deep", "roles: " + "[" * 20_000, 1, "brackets"),
+    ("words on a ground", "base: nanoherm-dark\nroles:\n  panel: '#808080'\n", 3, "on panel has a contrast of"),
+    ("words", "base: nanoherm-light\nroles:\n  string: '#6f4a12'\n  ok: '#90ee90'\n", 4, "and 3 more pairs"),
+    ("the later of two", "base: nanoherm-dark\nroles:\n  text: '#888888'\n  ground: '#777777'\n", 4, "text on "),
+    ("words on the selection", "base: nanoherm-dark\nroles:\n  selection: '#f0f0f0'\n", 3, "seltext on selection"),
     ("control character", "base: nanoherm-dark\n\x00\n", 1, "is not YAML"),
 ]
 
@@ -164,9 +169,9 @@ BROKEN = [
 def test_a_broken_theme_is_named_with_file_and_line_and_skipped(tmp_path, text, line, words):
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    (tmp_path / "good.yaml").write_text("base: nanoherm-dark\nroles:\n  accent: '#ff0000'\n")
+    (tmp_path / "good.yaml").write_text("base: nanoherm-dark\nroles:\n  accent: '#ff9999'\n")
     found, broken = load_themes(tmp_path)
-    assert found["good"].roles["accent"] == "#ff0000"
+    assert found["good"].roles["accent"] == "#ff9999"
     assert "mine" not in found
     assert len(broken) == 1
     assert str(broken[0]).startswith(f"{path}:{line}: ")
@@ -208,7 +213,7 @@ def test_a_file_that_cannot_be_read_says_so(tmp_path):
 
 @pytest.mark.parametrize("name", [n for n in SHIPPED if n != "ansi"])
 def test_with_256_colours_every_pair_can_be_read_and_tints_differ(name):
-    theme = load_themes(eight_bit=True)[0][name]
+    theme = load_themes(colours="256")[0][name]
     look = Look(theme, no_color=False)
     for ground, words in USED_ON.items():
         for word in words:
@@ -226,14 +231,48 @@ def test_with_256_colours_every_pair_can_be_read_and_tints_differ(name):
         assert look.style("text", word) != look.style("text", line)
 
 
+def test_with_16_colours_every_theme_is_drawn_as_ansi_and_keeps_its_name(tmp_path):
+    (tmp_path / "own.yaml").write_text("base: ansi\nroles:\n  accent: magenta\n")
+    (tmp_path / "ansi.yaml").write_text("base: ansi\nroles:\n  accent: blue\n")
+    found, _ = load_themes(tmp_path, colours="16")
+    for name in SHIPPED:
+        assert (found[name].name, found[name].ansi) == (name, True)
+    assert found["nanoherm-light"].roles["accent"] == "cyan"
+    assert found["own"].roles["accent"] == "magenta"
+    assert found["ansi"].roles["accent"] == "blue"
+
+
+@pytest.mark.parametrize("no_color", [False, True])
+def test_with_16_colours_or_none_what_colours_say_can_be_told_otherwise(no_color):
+    look = Look(load_themes(colours="16")[0][DEFAULT_THEME], no_color=no_color)
+    plain = look.style("text", "panel")
+    assert look.style("text", "selection").reverse
+    assert look.style("text", "added_word").underline
+    assert look.style("text", "removed_word").underline
+    assert not plain.reverse
+    assert not plain.underline
+    if not no_color:
+        assert len({look.mark(role).color.name for role in ("accent", "ok", "warn", "fail", "thumb")}) == 5
+
+
 @pytest.mark.parametrize(
-    ("term", "colorterm", "eight_bit"),
-    [("xterm-256color", "", True), ("screen-256color", "", True), ("xterm-256color", "truecolor", False)],
+    ("term", "colorterm", "eight_bit", "ansi"),
+    [
+        ("xterm-256color", "", True, False),
+        ("screen-256color", "", True, False),
+        ("xterm-256color", "truecolor", False, False),
+        ("xterm-kitty", "", True, False),
+        ("xterm-16color", "", False, True),
+        ("linux", "", False, True),
+        ("xterm", "", False, True),
+        ("linux", "truecolor", False, False),
+    ],
 )
-def test_the_colours_are_those_the_terminal_has(monkeypatch, term, colorterm, eight_bit):
+def test_the_colours_are_those_the_terminal_has(monkeypatch, term, colorterm, eight_bit, ansi):
     monkeypatch.setenv("TERM", term)
     monkeypatch.setenv("COLORTERM", colorterm)
-    assert load_themes()[0][DEFAULT_THEME].eight_bit == eight_bit
+    theme = load_themes()[0][DEFAULT_THEME]
+    assert (theme.eight_bit, theme.ansi) == (eight_bit, ansi)
 
 
 async def test_with_no_color_nothing_has_a_colour_and_the_selection_is_reversed(monkeypatch, tmp_path):
