@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -12,7 +13,7 @@ from rich.color import Color
 from rich.segment import Segment, Segments
 from rich.style import Style
 from rich.text import Text
-from textual import events
+from textual import constants, events
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._compositor import ChopsUpdate, Compositor
 from textual._xterm_parser import XTermParser
@@ -26,7 +27,7 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
 from textual.widget import Widget
 
-from nanoherm_tui import limits
+from nanoherm_tui import limits, terminal_colours
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import pasted
 from nanoherm_tui.themes import no_colours
@@ -184,22 +185,72 @@ def looks_pasted(data: str) -> bool:
     return len(_LINE_END.findall(data)) > 1 or len(data) >= limits.PASTE_LENGTH
 
 
+class GroundTold(Message):
+    """The terminal has said what its ground is: #rrggbb. Sent to the app, at any time after `ask_ground`."""
+
+    def __init__(self, colour: str) -> None:
+        super().__init__()
+        self.colour: Final = colour
+
+
+def ask_ground(app: App[Any]) -> None:
+    """Ask the terminal for the colour of its ground. Nothing waits for the answer, and there may be none."""
+    driver = app._driver
+    if driver is not None and not app.is_headless and not app.is_web:
+        driver.write(terminal_colours.ASK_GROUND)
+        driver.flush()
+
+
 class _ReadByRead(XTermParser):
-    """Textual's parser of terminal input, but no part of a paste is ever read as keys.
+    """Textual's parser of terminal input, but no part of a paste or of a terminal's answer is ever read as keys.
 
     Lines that came in one read without paste marks are a paste. What stands between the marks is gathered here:
-    Textual takes what follows an escape sequence in it for keys.
+    Textual takes what follows an escape sequence in it for keys. An answer may come late and in pieces.
     """
 
     _pasting = False
     _pasted = ""
     _tail = ""
+    _held = ""
+    """What may be the start of an answer, until more is read or the time for it is over."""
+    _held_until = 0.0
+    _late = ""
+    """What was held until its time was over: an answer whose end comes only now is no keys either."""
 
     def feed(self, data: str) -> Iterable[Message]:
         if not data:
             yield from super().feed(data)
+        late = terminal_colours.REPLY.match(self._late + data)
+        begun = self._late if late is not None and late[3] else self._held
+        data, self._held, self._late = begun + data, "", ""
         while data:
-            data = yield from self._gather(data) if self._pasting else self._read(data)
+            if self._pasting:
+                data = yield from self._gather(data)
+            else:
+                data = yield from self._read((yield from self._take_answers(data)))
+
+    def tick(self) -> Iterable[Message]:
+        yield from super().tick()
+        if self._held and not self._pasting and time.monotonic() >= self._held_until:
+            held, self._held = self._held, ""
+            if held == "\x1b":
+                yield events.Key("escape", held)
+            elif ";" not in held:  # Alt+] and what was typed behind it
+                yield from super().feed(held)
+            self._late = held
+
+    def _take_answers(self, data: str) -> Generator[Message, None, str]:
+        """Take the terminal's answers out of `data` up to a paste; hold the start of one back. Returns the rest."""
+        data, mark, paste = data.partition(_PASTE_BEGINS)
+        if not mark and (begun := terminal_colours.REPLY_BEGUN.search(data)):
+            self._held, data = begun[0], data[: begun.start()]
+            wait = constants.ESCAPE_DELAY if self._held == "\x1b" else limits.ANSWER_PART
+            self._held_until = time.monotonic() + wait
+        for answer in terminal_colours.REPLY.finditer(data):
+            colour = terminal_colours.read_colour(answer[2])
+            if answer[1] == terminal_colours.GROUND and answer[3] and colour is not None:
+                yield GroundTold(colour)
+        return terminal_colours.REPLY.sub("", data) + mark + paste
 
     def _read(self, data: str) -> Generator[Message, None, str]:
         """Read keys up to the mark that begins a paste, the mark too. Returns what follows it."""

@@ -135,3 +135,74 @@ def test_no_part_of_a_paste_is_read_as_keys(reads, expected):
     parser = linux_driver.XTermParser()
     came = [message for read in reads for message in parser.feed(read)]
     assert [f"paste:{m.text}" if isinstance(m, events.Paste) else m.key for m in came] == expected
+
+
+WHITE = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
+
+ANSWERS = {
+    "by itself": ([WHITE], ["ground:#ffffff"]),
+    "ended by BEL": (["\x1b]11;#000000\x07"], ["ground:#000000"]),
+    "between keys": (["ab" + WHITE + "c\r"], ["ground:#ffffff", "a", "b", "c", "enter"]),
+    "before a function key": ([WHITE + "\x1b[A"], ["ground:#ffffff", "up"]),
+    "two of them": ([WHITE + "\x1b]11;rgb:00/00/00\x07"], ["ground:#ffffff", "ground:#000000"]),
+    "of another colour": (["\x1b]10;rgb:ffff/ffff/ffff\x1b\\x"], ["x"]),
+    "that makes no sense": (["\x1b]11;rgb:ffff\x07x"], ["x"]),
+    "without its end, then a key": (["\x1b]11;rgb:ffff/ff", "\x1b[A"], ["up"]),
+    "without its end, then text": (["\x1b]11;rgb:ffff/ff", "hello"], ["h", "e", "l", "l", "o"]),
+    "cut, before a paste": ([WHITE[:9], WHITE[9:] + "\x1b[200~x\x1b[201~"], ["ground:#ffffff", "paste:x"]),
+    "within a paste": (["\x1b[200~x" + WHITE + "y\x1b", "[201~z"], ["paste:xy", "z"]),
+    "lines in the same read": ([WHITE + "one\rtwo\rthree"], ["ground:#ffffff", "paste:one\ntwo\nthree"]),
+}
+
+
+def told(message):
+    if isinstance(message, compat.GroundTold):
+        return f"ground:{message.colour}"
+    return f"paste:{message.text}" if isinstance(message, events.Paste) else message.key
+
+
+@pytest.mark.parametrize(("reads", "expected"), ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_of_the_terminal_is_never_read_as_keys(reads, expected):
+    parser = compat._ReadByRead()
+    assert [told(message) for read in reads for message in parser.feed(read)] == expected
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "after a while"])
+@pytest.mark.parametrize("cut", range(1, len(WHITE)))
+def test_an_answer_may_come_in_two_parts(cut, late, monkeypatch):
+    clock = 0.0
+    monkeypatch.setattr(compat.time, "monotonic", lambda: clock)
+    parser = compat._ReadByRead()
+    came = list(parser.feed(WHITE[:cut]))
+    clock += 0.5 if late else 0.0
+    came += parser.tick()
+    came += parser.feed(WHITE[cut:])
+    assert [told(m) for m in came if told(m) != "escape"] == ["ground:#ffffff"]
+    assert ("escape" in map(told, came)) == (late and cut == 1)
+    assert parser._held == ""
+
+
+def test_an_escape_by_itself_is_the_key_after_the_usual_time_and_begins_a_longer_one_before(monkeypatch):
+    clock = 0.0
+    monkeypatch.setattr(compat.time, "monotonic", lambda: clock)
+    parser = compat._ReadByRead()
+    assert [m.key for m in parser.feed("a\x1b")] == ["a"]
+    assert list(parser.tick()) == []
+    clock += 0.11
+    assert [m.key for m in parser.tick()] == ["escape"]
+    assert [m.key for m in parser.feed("[A")] == ["left_square_bracket", "A"]
+    assert [m.key for read in ("\x1b", "[A") for m in parser.feed(read)] == ["up"]
+
+
+def test_the_rest_of_an_answer_that_comes_after_its_time_is_no_keys(monkeypatch):
+    clock = 0.0
+    monkeypatch.setattr(compat.time, "monotonic", lambda: clock)
+    parser = compat._ReadByRead()
+    assert list(parser.feed(WHITE[:15])) == []
+    clock += 5.0
+    assert list(parser.tick()) == []
+    assert [told(m) for m in parser.feed(WHITE[15:] + "x")] == ["ground:#ffffff", "x"]
+    assert list(parser.feed(WHITE[:15])) == []
+    clock += 5.0
+    assert list(parser.tick()) == []
+    assert [told(m) for m in parser.feed("add")] == ["a", "d", "d"]

@@ -3,7 +3,7 @@
 import pytest
 
 from nanoherm_tui import terminal_colours
-from nanoherm_tui.terminal_colours import REPLY, REPLY_BEGUN, guess_light, is_light, read_colour, theme_for
+from nanoherm_tui.terminal_colours import GROUND, REPLY, REPLY_BEGUN, guess_light, is_light, read_colour, theme_for
 
 COLOURS = [
     ("rgb:ffff/ffff/ffff", "#ffffff"),
@@ -63,10 +63,10 @@ def test_auto_is_the_theme_that_suits_the_terminal(colours, light, theme):
 def test_every_beginning_of_an_answer_may_become_one():
     for end in ("\x07", "\x1b\\"):
         reply = f"\x1b]11;rgb:ffff/ffff/ffff{end}"
-        assert REPLY.fullmatch(reply)
+        assert REPLY.fullmatch(reply).groups() == (GROUND, "rgb:ffff/ffff/ffff", end)
         for cut in range(1, len(reply)):
             assert REPLY_BEGUN.search("abc" + reply[:cut]), cut
-            assert not REPLY.search(reply[:cut])
+            assert cut < 5 or REPLY.search(reply[:cut])[3] is None
 
 
 @pytest.mark.parametrize("keys", ["\x1b[A", "\x1bOP", "\x1b]x", "\x1b]0;", "a", "\x1b\x1b[", "\x1b]11;rgb:ff\r"])
