@@ -1,6 +1,7 @@
 """What can be done, once: this table feeds key bindings, the palette, slash commands and help.
 
-No Textual here; line-by-line mode reads slash commands from it too. Titles and helps are keys of the interface's words.
+No Textual here; line-by-line mode reads slash commands from it too. An action's words are `actions.<id>` (its name, a
+few words) and `actions.<id>_help` (a remark) of the interface's words.
 """
 
 from __future__ import annotations
@@ -10,175 +11,154 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, Literal
 
-Context = Literal["everywhere", "composer", "running", "approval", "transcript", "sessions", "dock"]
+Context = Literal[
+    "everywhere", "composer", "running", "approval", "pane", "transcript", "sessions", "dock"
+]  # fmt: skip
 CONTEXTS: Final[tuple[Context, ...]] = (
     "composer",
     "running",
     "approval",
     "everywhere",
+    "pane",
     "transcript",
     "sessions",
     "dock",
 )
+PANES: Final[frozenset[Context]] = frozenset({"transcript", "sessions", "dock"})
+"""Where the keys of the context `pane` work too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing a user can do."""
+    """One thing a user can do. It has a name, a remark and a place in the palette, whatever else it lacks."""
 
     id: str
     """What the config's `keymap` calls it."""
-    title: str
-    """Key of its name, a few words: "New session"."""
-    help: str = ""
-    """Key of a remark for palette and help; empty when the title says it all."""
     context: Context = "everywhere"
     """Where its keys work."""
     keys: tuple[str, ...] = ()
     """Default keys, as Textual names them."""
+    run: str = ""
+    """What does it: in a pane, the pane's own action; else `room.function` of commands/, or empty where the composer or
+    the approval panel knows its id."""
     slash: str = ""
     """The slash command's name, without the slash."""
     aliases: tuple[str, ...] = ()
     argument: str = ""
     """How the argument is written: "[n]" may be left out, "<title>" may not; empty: takes none."""
-    palette: bool = False
-    run: str = ""
-    """The name the app resolves (`action_<run>`); empty when the pane itself does it."""
     fixed: bool = False
-    """The key belongs to the pane and cannot be changed."""
+    """The key cannot be changed: what it means is a promise."""
+
+    @property
+    def title(self) -> str:
+        """Key of its name: "New session"."""
+        return f"actions.{self.id}"
+
+    @property
+    def help(self) -> str:
+        """Key of the remark beside it."""
+        return f"actions.{self.id}_help"
 
     @property
     def argument_required(self) -> bool:
         return self.argument.startswith("<")
 
 
+def _pane(context: Context, id: str, run: str, *keys: str, fixed: bool = False) -> Action:
+    return Action(id, context, keys, run, fixed=fixed)
+
+
 ACTIONS: Final[tuple[Action, ...]] = (
     # -- everywhere --------------------------------------------------------------------------------------------------
-    Action("palette", "actions.palette", "actions.palette_help", keys=("ctrl+p",), run="palette"),
-    Action("next_mode", "actions.next_mode", keys=("shift+tab",), palette=True, run="next_mode"),
-    Action("help", "actions.help", keys=("f1",), slash="help", palette=True, run="help"),
-    Action("toggle_sessions", "actions.toggle_sessions", keys=("f2",), palette=True, run="toggle_sessions"),
-    Action("toggle_dock", "actions.toggle_dock", keys=("f3",), palette=True, run="toggle_dock"),
-    Action("next_pane", "actions.next_pane", "actions.next_pane_help", keys=("f6",), palette=True, run="next_pane"),
-    Action("focus_sessions", "actions.focus_sessions", keys=("alt+1",), run="focus_pane('sessions')"),
-    Action("focus_transcript", "actions.focus_transcript", keys=("alt+2",), run="focus_pane('transcript')"),
-    Action("focus_composer", "actions.focus_composer", keys=("alt+3",), run="focus_pane('composer')"),
-    Action("focus_dock", "actions.focus_dock", keys=("alt+4",), run="focus_pane('dock')"),
-    Action("new", "actions.new", "actions.new_help", keys=("ctrl+n",), slash="new", palette=True, run="new_session"),
-    Action("details", "actions.details", keys=("ctrl+o",), palette=True, run="details"),
-    Action("show_plan", "actions.show_plan", keys=("ctrl+t",), palette=True, run="show_plan"),
-    Action("redraw", "actions.redraw", keys=("ctrl+l",), palette=True, run="redraw"),
-    Action("suspend", "actions.suspend", "actions.suspend_help", keys=("ctrl+z",), palette=True, run="suspend"),
-    Action(
-        "interrupt",
-        "actions.interrupt",
-        "actions.interrupt_help",
-        keys=("ctrl+c",),
-        run="interrupt",
-    ),
-    Action(
-        "quit",
-        "actions.quit",
-        keys=("ctrl+d",),
-        slash="exit",
-        aliases=("quit",),
-        palette=True,
-        run="leave",
-    ),
-    Action("clear", "actions.clear", "actions.clear_help", slash="clear", palette=True, run="clear_session"),
-    Action(
-        "sessions",
-        "actions.sessions",
-        "actions.sessions_help",
-        slash="resume",
-        aliases=("sessions", "continue"),
-        argument="[title]",
-        palette=True,
-        run="open_session",
-    ),
-    Action(
-        "mode", "actions.mode", "actions.mode_help", slash="mode", argument="[mode]", palette=True, run="choose_mode"
-    ),
-    Action("plan_mode", "actions.plan_mode", "actions.plan_mode_help", slash="plan", run="plan_mode"),
-    Action(
-        "model",
-        "actions.model",
-        "actions.model_help",
-        slash="model",
-        aliases=("models",),
-        argument="[model]",
-        palette=True,
-        run="choose_model",
-    ),
-    Action("theme", "actions.theme", slash="theme", argument="[theme]", palette=True, run="choose_theme"),
-    Action("language", "actions.language", slash="language", argument="[en|zh|auto]", palette=True, run="language"),
-    Action("setup", "actions.setup", "actions.setup_help", slash="setup", palette=True, run="setup"),
-    Action("undo", "actions.undo", "actions.undo_help", slash="undo", argument="[n]", palette=True, run="undo_turns"),
-    Action(
-        "rename",
-        "actions.rename",
-        slash="rename",
-        aliases=("title", "name"),
-        argument="<title>",
-        run="rename_session",
-    ),
-    Action("delete", "actions.delete", "actions.delete_help", slash="delete", palette=True, run="delete_session"),
-    Action(
-        "export",
-        "actions.export",
-        "actions.export_help",
-        slash="export",
-        argument="[path]",
-        palette=True,
-        run="export_session",
-    ),
-    Action("copy", "actions.copy", slash="copy", palette=True, run="copy_answer"),
-    Action("diff", "actions.diff", slash="diff", palette=True, run="show_diff"),
+    Action("palette", keys=("ctrl+p",), run="choose.palette"),
+    Action("next_mode", keys=("shift+tab",), run="settings.next_mode"),
+    Action("help", keys=("f1",), slash="help", run="panes.show_help"),
+    Action("toggle_sessions", keys=("f2",), run="panes.toggle_sessions"),
+    Action("toggle_dock", keys=("f3",), run="panes.toggle_dock"),
+    Action("next_pane", keys=("f6",), run="panes.next_pane"),
+    Action("focus_sessions", keys=("alt+1",), run="panes.focus_sessions"),
+    Action("focus_transcript", keys=("alt+2",), run="panes.focus_transcript"),
+    Action("focus_composer", keys=("alt+3",), run="panes.focus_composer"),
+    Action("focus_dock", keys=("alt+4",), run="panes.focus_dock"),
+    Action("new", keys=("ctrl+n",), slash="new", argument="[folder]", run="sessions.new_session"),
+    Action("new_in", run="sessions.new_in_folder"),
+    Action("details", keys=("ctrl+o",), run="panes.details"),
+    Action("show_plan", keys=("ctrl+t",), run="panes.show_plan"),
+    Action("diff", slash="diff", run="panes.show_diff"),
+    Action("redraw", keys=("ctrl+l",), run="panes.redraw"),
+    Action("suspend", keys=("ctrl+z",), run="panes.suspend"),
+    Action("interrupt", keys=("ctrl+c",), run="stopping.press_ctrl_c"),
+    Action("quit", keys=("ctrl+d",), slash="exit", aliases=("quit",), run="stopping.leave"),
+    Action("clear", slash="clear", run="sessions.clear"),
+    Action("sessions", slash="resume", aliases=("sessions", "continue"), argument="[title]", run="sessions.choose"),
+    Action("fork", slash="fork", aliases=("branch",), run="sessions.fork"),
+    Action("rename", slash="rename", aliases=("title", "name"), argument="[title]", run="sessions.rename"),
+    Action("delete", slash="delete", run="sessions.delete"),
+    Action("restore", slash="restore", run="sessions.restore"),
+    Action("export", slash="export", argument="[path]", run="sessions.export"),
+    Action("undo", slash="undo", argument="[n]", run="sessions.undo_turns"),
+    Action("mode", slash="mode", argument="[mode]", run="settings.choose_mode"),
+    Action("plan_mode", slash="plan", run="settings.plan_mode"),
+    Action("model", slash="model", aliases=("models",), argument="[model]", run="settings.choose_model"),
+    Action("theme", slash="theme", argument="[theme]", run="settings.choose_theme"),
+    Action("language", slash="language", argument="[en|zh|auto]", run="settings.choose_language"),
+    Action("setup", slash="setup", run="settings.setup"),
+    Action("copy", slash="copy", run="copying.copy_answer"),
     # -- composer ----------------------------------------------------------------------------------------------------
-    Action("send", "actions.send", context="composer", keys=("enter",)),
-    Action(
-        "newline", "actions.newline", "actions.newline_help", "composer", keys=("ctrl+j", "shift+enter", "alt+enter")
-    ),
-    Action("help_empty", "actions.help_empty", context="composer", keys=("question_mark",), fixed=True),
-    Action("history_previous", "actions.history_previous", context="composer", keys=("up",)),
-    Action("history_next", "actions.history_next", context="composer", keys=("down",)),
-    Action("undo_edit", "actions.undo_edit", context="composer", keys=("ctrl+underscore",)),
-    Action("redo_edit", "actions.redo_edit", context="composer", keys=("ctrl+y",)),
+    Action("send", "composer", ("enter",)),
+    Action("newline", "composer", ("ctrl+j", "shift+enter", "alt+enter")),
+    Action("help_empty", "composer", ("question_mark",), fixed=True),
+    Action("history_previous", "composer", ("up",)),
+    Action("history_next", "composer", ("down",)),
+    Action("undo_edit", "composer", ("ctrl+underscore",)),
+    Action("redo_edit", "composer", ("ctrl+y",)),
     # -- while a turn runs -------------------------------------------------------------------------------------------
-    Action("steer", "actions.steer", context="running", keys=("enter",), fixed=True),
-    Action("queue", "actions.queue", context="running", keys=("tab",)),
-    Action("take_back", "actions.take_back", context="running", keys=("alt+up",)),
-    Action("stop", "actions.stop", context="running", keys=("escape",), fixed=True),
+    Action("steer", "running", ("enter",), "turns.steer", slash="steer", argument="<text>", fixed=True),
+    Action("queue", "running", ("tab",), "turns.queue", slash="queue", argument="<text>"),
+    Action("take_back", "running", ("alt+up",)),
+    Action("stop", "running", ("escape",), "stopping.stop", fixed=True),
     # -- approval ----------------------------------------------------------------------------------------------------
-    Action("allow_once", "actions.allow_once", context="approval", keys=("y",)),
-    Action("allow_session", "actions.allow_session", context="approval", keys=("a",)),
-    Action("refuse", "actions.refuse", context="approval", keys=("n",)),
-    Action("edit_command", "actions.edit_command", context="approval", keys=("e",)),
-    Action("run_edited", "actions.run_edited", context="approval", keys=("ctrl+y",)),
-    Action("to_composer", "actions.to_composer", context="approval", keys=("escape",), fixed=True),
-    # -- panes, whose keys are their own -----------------------------------------------------------------------------
-    Action("move", "actions.move", context="transcript", keys=("j", "k", "pageup", "pagedown"), fixed=True),
-    Action("ends", "actions.ends", context="transcript", keys=("g", "G"), fixed=True),
-    Action("fold", "actions.fold", context="transcript", keys=("space",), fixed=True),
-    Action("open_in_dock", "actions.open_in_dock", context="transcript", keys=("enter", "o"), fixed=True),
-    Action("copy_block", "actions.copy_block", context="transcript", keys=("y",), fixed=True),
-    Action("find", "actions.find", context="transcript", keys=("slash", "ctrl+f"), fixed=True),
-    Action("find_next", "actions.find_next", context="transcript", keys=("n", "N"), fixed=True),
-    Action("sessions_move", "actions.move", context="sessions", keys=("j", "k"), fixed=True),
-    Action("sessions_open", "actions.sessions_open", context="sessions", keys=("enter",), fixed=True),
-    Action("sessions_new", "actions.new", context="sessions", keys=("n",), fixed=True),
-    Action("sessions_rename", "actions.rename", context="sessions", keys=("r",), fixed=True),
-    Action("sessions_delete", "actions.delete", context="sessions", keys=("d",), fixed=True),
-    Action("dock_tabs", "actions.dock_tabs", context="dock", keys=("left", "right"), fixed=True),
-    Action("dock_move", "actions.move", context="dock", keys=("j", "k", "pageup", "pagedown"), fixed=True),
-    Action(
-        "dock_hunks",
-        "actions.dock_hunks",
-        context="dock",
-        keys=("left_square_bracket", "right_square_bracket"),
-        fixed=True,
-    ),
-    Action("dock_copy", "actions.dock_copy", context="dock", keys=("y",), fixed=True),
+    Action("allow_once", "approval", ("y",)),
+    Action("allow_session", "approval", ("a",)),
+    Action("refuse", "approval", ("n",)),
+    Action("edit_command", "approval", ("e",)),
+    Action("run_edited", "approval", ("ctrl+y",)),
+    Action("to_composer", "approval", ("escape",), fixed=True),
+    # -- transcript, sessions and dock alike -------------------------------------------------------------------------
+    _pane("pane", "next", "move(1)", "j"),
+    _pane("pane", "previous", "move(-1)", "k"),
+    _pane("pane", "row_down", "row(1)", "down"),
+    _pane("pane", "row_up", "row(-1)", "up"),
+    _pane("pane", "page_down", "page(1)", "pagedown"),
+    _pane("pane", "page_up", "page(-1)", "pageup"),
+    _pane("pane", "first", "edge(-1)", "g", "home"),
+    _pane("pane", "last", "edge(1)", "G", "shift+g", "end"),
+    # -- transcript --------------------------------------------------------------------------------------------------
+    _pane("transcript", "fold", "fold", "space"),
+    _pane("transcript", "open_in_dock", "open", "enter", "o"),
+    _pane("transcript", "copy_block", "copy_block", "y"),
+    _pane("transcript", "find", "find", "slash", "ctrl+f"),
+    _pane("transcript", "find_next", "find_next(1)", "n"),
+    _pane("transcript", "find_previous", "find_next(-1)", "N", "shift+n"),
+    _pane("transcript", "close_find", "close_find", "escape", fixed=True),
+    # -- sessions ----------------------------------------------------------------------------------------------------
+    _pane("sessions", "sessions_open", "open", "enter"),
+    _pane("sessions", "sessions_new", "new", "n"),
+    _pane("sessions", "sessions_new_in", "new_in", "o"),
+    _pane("sessions", "sessions_rename", "rename", "r"),
+    _pane("sessions", "sessions_fork", "fork", "f"),
+    _pane("sessions", "sessions_delete", "delete", "d", "delete"),
+    _pane("sessions", "sessions_restore", "restore", "u"),
+    _pane("sessions", "sessions_export", "export", "e"),
+    # -- dock --------------------------------------------------------------------------------------------------------
+    _pane("dock", "dock_next_tab", "turn(1)", "right"),
+    _pane("dock", "dock_previous_tab", "turn(-1)", "left"),
+    _pane("dock", "dock_result", "tab('result')", "1"),
+    _pane("dock", "dock_diff", "tab('diff')", "2"),
+    _pane("dock", "dock_plan", "tab('plan')", "3"),
+    _pane("dock", "dock_next_hunk", "hunk(1)", "right_square_bracket"),
+    _pane("dock", "dock_previous_hunk", "hunk(-1)", "left_square_bracket"),
+    _pane("dock", "dock_copy", "copy", "y"),
 )
 
 BY_ID: Final[dict[str, Action]] = {action.id: action for action in ACTIONS}
@@ -221,12 +201,12 @@ def parse_slash(text: str) -> Slash | SlashProblem | None:
     if action is None:
         close = get_close_matches(name, list(BY_SLASH), n=1, cutoff=0.5)
         if close:
-            return SlashProblem("actions.unknown_nearest", {"name": name, "nearest": close[0]})
-        return SlashProblem("actions.unknown", {"name": name})
+            return SlashProblem("slash.unknown_nearest", {"name": name, "nearest": close[0]})
+        return SlashProblem("slash.unknown", {"name": name})
     if argument and not action.argument:
-        return SlashProblem("actions.takes_none", {"name": name})
+        return SlashProblem("slash.takes_none", {"name": name})
     if action.argument_required and not argument:
-        return SlashProblem("actions.needs", {"name": name, "argument": action.argument})
+        return SlashProblem("slash.needs", {"name": name, "argument": action.argument})
     return Slash(action, argument)
 
 

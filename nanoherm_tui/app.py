@@ -1,4 +1,4 @@
-"""The full-screen face: theme, keymap, panes and focus. What actions do is in commands.py; no feature lives here."""
+"""The full-screen face: theme, keymap, panes and focus. What actions do is in commands/; no feature lives here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import gc
 import importlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -22,16 +22,15 @@ from textual.timer import Timer
 from agent_core import events, intents, names
 from agent_core.errors import AgentError, ConfigError
 from agent_core.events import Envelope
-from nanoherm_tui import commands, compat, i18n, interrupt, limits, symbols, terminal, welcome
-from nanoherm_tui.actions import ACTIONS, Slash, parse_slash
+from nanoherm_tui import commands, compat, i18n, limits, remembered, symbols, terminal, welcome
+from nanoherm_tui.actions import ACTIONS, PANES, Slash, parse_slash
 from nanoherm_tui.bridge import Bridge, Desk
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
-from nanoherm_tui.layout import Layout, Wish, lay_out
+from nanoherm_tui.layout import Layout, Side, Wish, hidden, lay_out, shown
 from nanoherm_tui.overlays.approval import ApprovalPanel
 from nanoherm_tui.overlays.frame import CssPath
-from nanoherm_tui.overlays.palette import PaletteScreen
 from nanoherm_tui.panes.composer import Composer
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.output import Result
@@ -51,11 +50,15 @@ if TYPE_CHECKING:
     from agent_core.host import Host, ModelState
     from agent_core.session import LiveSession
     from agent_core.store.sessions import SessionRow
+    from nanoherm_tui.interrupt import Step
+    from nanoherm_tui.overlays.palette import PaletteScreen
 
 R = TypeVar("R")
 
 # Keys that must reach the app whatever has the focus. Ctrl+D is not one: with a draft it deletes.
 _PRIORITY = frozenset(a.id for a in ACTIONS if a.context == "everywhere" and a.id != "quit")
+# Textual gives an action that is mapped to nothing its default keys back: this is a key that no terminal sends.
+_NO_KEY = "f99"
 # What may happen while an overlay is open.
 _OVER_OVERLAYS = frozenset({"interrupt", "redraw", "suspend"})
 
@@ -105,9 +108,14 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.rows: list[SessionRow] = []
         self.saved_theme: str = start.config.get("display.theme")
         """The theme to go back to when another was only looked at."""
-        self.recent: list[str] = []
+        self._remembered = remembered.recall(start.places.screen_file)
+        self.recent: list[str] = [item for item in self._recalled("recent", list) or () if isinstance(item, str)]
         """Ids of palette items chosen lately, newest first."""
-        self.wish = Wish()
+        self.deleted: list[str] = []
+        """Ids of sessions deleted in this run, the newest last."""
+        self.last_pane = "transcript"
+        """The pane beside the composer that had the keyboard last."""
+        self.wish = Wish(self._recalled("sessions", bool), self._recalled("dock", bool))
         self.panes: Layout = lay_out(limits.NARROW, limits.SHORT, self.wish)
         self.keymap, self.keymap_problems = load_keymap(start.config.get("keymap"))
         self._start = start
@@ -116,7 +124,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self._hint_timer: Timer | None = None
         self._ticker: Timer | None = None
         self._frame = 0
-        self.last_ctrl_c: tuple[float, interrupt.Step] = (float("-inf"), "nothing")
+        self.last_ctrl_c: tuple[float, Step] = (float("-inf"), "nothing")
         """When Ctrl+C was pressed last, and what it did."""
         self._held: list[events.Event] = []
         self.sessions_pane = SessionsPane()
@@ -127,6 +135,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.approval = ApprovalPanel(self.keymap, id="approval")
         self.composer = Composer(History(start.places.history_file), self.keymap, id="composer")
         self.dock = Dock()
+        for pane in (self.sessions_pane, self.transcript, self.dock):
+            pane.keymap = self.keymap
         self.status = StatusLine()
         self.bridge: Bridge
         self.desk: Desk
@@ -168,7 +178,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.bridge = Bridge(loop, self.deliver, self.end_with)
         self.desk = Desk(loop, self.tell_error, self.end_with)
         terminal.on_end_signals(loop, self.exit)
-        self.set_keymap({a.id: ",".join(self.keymap.keys(a.id)) for a in ACTIONS if a.context == "everywhere"})
+        keys = {a.id: self.keymap.keys(a.id) or (_NO_KEY,) for a in ACTIONS if a.context == "everywhere"}
+        self.set_keymap({action_id: ",".join(of_action) for action_id, of_action in keys.items()})
         self.approval.attach(self.composer)
         self.arrange()
         self.composer.focus()
@@ -310,7 +321,9 @@ class NanohermApp(compat.QuietCrash, App[int]):
             view.returned.clear()
         if "error" in changed:
             errors, view.errors = view.errors, []
-            if any(commands.needs_setup(self, error) for error in errors):
+            from nanoherm_tui.commands.settings import needs_setup
+
+            if any(needs_setup(self, error) for error in errors):
                 commands.run(self, "setup", errors[-1].text)
 
     def _show_title(self, view: SessionView) -> None:
@@ -320,6 +333,13 @@ class NanohermApp(compat.QuietCrash, App[int]):
     def _show_list(self) -> None:
         here = self.view.id if self.view is not None else ""
         self.sessions_pane.update(session_items(self.rows, self.views.values(), here), here)
+
+    def copy(self, text: str) -> None:
+        """Put text on the clipboard, and say so."""
+        if text:
+            self.copy_to_clipboard(text)
+            self.screen.clear_selection()
+            self.hint(t("app.copied", n=len(text)))
 
     # -- status, hints, notices -----------------------------------------------------------------------------------
 
@@ -436,6 +456,43 @@ class NanohermApp(compat.QuietCrash, App[int]):
             pane.refresh_look()
         self._greet()
 
+    def show_pane(self, name: Side, show: bool = True) -> None:
+        """Show the sessions or the dock, beside the transcript or over it, or hide them."""
+        if (self.panes.place(name) == "hidden") == show:
+            self.wish = (shown if show else hidden)(self.wish, name, *self.size)
+            self.arrange()
+            self.keep_look()
+
+    def remember_choice(self, item_id: str) -> None:
+        """A palette item was chosen: it is offered first from now on."""
+        self.recent = [item_id, *(i for i in self.recent if i != item_id)][: limits.RECENT_CHOICES]
+        self.keep_look()
+
+    def keep_look(self) -> None:
+        """Have what the next start should look like written, if it has changed."""
+        now = {"sessions": self.wish.sessions, "dock": self.wish.dock, "recent": self.recent}
+        if now != self._remembered:
+            self._remembered = now
+            self.desk.do(lambda: remembered.remember(self._start.places.screen_file, now))
+
+    def _recalled(self, name: str, kind: type[R]) -> R | None:
+        value = self._remembered.get(name)
+        return value if isinstance(value, kind) else None
+
+    def pane(self, name: str) -> Composer | TranscriptView | SessionsPane | Dock:
+        """The pane of this name: composer, transcript, sessions or dock."""
+        panes = {"sessions": self.sessions_pane, "transcript": self.transcript, "dock": self.dock}
+        return panes.get(name, self.composer)
+
+    @property
+    def focused_context(self) -> str:
+        """The name of the pane that has the keyboard."""
+        return next((name for name in PANES if self.pane(name).has_focus), "composer")
+
+    def on_descendant_focus(self) -> None:
+        if (name := self.focused_context) in PANES:
+            self.last_pane = name
+
     def arrange(self, size: Size | None = None) -> None:
         """Lay the panes out for `size` (else the present one) and the user's wish."""
         width, height = size or self.size
@@ -475,7 +532,9 @@ class NanohermApp(compat.QuietCrash, App[int]):
         commands.run(self, action_id)
 
     def action_escape(self) -> None:
-        commands.press_escape(self)
+        from nanoherm_tui.commands.stopping import press_escape
+
+        press_escape(self)
 
     # -- messages of the panes ------------------------------------------------------------------------------------
 
@@ -515,23 +574,37 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.open_call(message.call_id)
 
     def on_transcript_view_copy_requested(self, message: TranscriptView.CopyRequested) -> None:
-        commands.copy(self, message.text)
+        self.copy(message.text)
 
     def on_dock_copy_requested(self, message: Dock.CopyRequested) -> None:
-        commands.copy(self, message.text)
+        self.copy(message.text)
 
     def on_sessions_pane_opened(self, message: SessionsPane.Opened) -> None:
-        commands.open_by_id(self, message.session_id)
+        from nanoherm_tui.commands.sessions import open_by_id
 
-    def on_sessions_pane_new_requested(self) -> None:
-        commands.run(self, "new")
+        open_by_id(self, message.session_id)
+
+    def on_sessions_pane_new_requested(self, message: SessionsPane.NewRequested) -> None:
+        commands.run(self, "new_in" if message.choose else "new", message.folder)
+
+    def on_sessions_pane_fork_requested(self, message: SessionsPane.ForkRequested) -> None:
+        commands.run(self, "fork", message.session_id)
 
     def on_sessions_pane_rename_requested(self, message: SessionsPane.RenameRequested) -> None:
-        self.composer.text = "/rename "
-        self.composer.focus()
+        from nanoherm_tui.commands.sessions import rename_by_id
+
+        rename_by_id(self, message.session_id)
+
+    def on_sessions_pane_export_requested(self, message: SessionsPane.ExportRequested) -> None:
+        from nanoherm_tui.commands.sessions import export_by_id
+
+        export_by_id(self, message.session_id)
+
+    def on_sessions_pane_restore_requested(self) -> None:
+        commands.run(self, "restore")
 
     def on_sessions_pane_delete_requested(self, message: SessionsPane.DeleteRequested) -> None:
-        commands.delete(self, message.session_id)
+        commands.run(self, "delete", message.session_id)
 
     def open_call(self, call_id: str) -> None:
         """Show a tool call's result, or its changes, in the dock."""
@@ -544,9 +617,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
             self.dock.show_diffs(shown.diffs)
         else:
             self.dock.show_result(Result(shown.name, shown.subject, shown.text, shown.ok))
-        if self.panes.dock == "hidden":
-            self.wish = replace(self.wish, dock=True)
-            self.arrange()
+        self.show_pane("dock")
 
 
 def _warm_up() -> None:

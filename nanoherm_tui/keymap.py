@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
-from nanoherm_tui.actions import ACTIONS, BY_ID, Action, Context
+from nanoherm_tui.actions import ACTIONS, BY_ID, PANES, Action, Context
 
 _MODIFIERS: Final = ("alt", "ctrl", "hyper", "meta", "shift", "super")  # the order Textual writes them in
 _OTHER_MODIFIERS: Final = {"control": "ctrl", "c": "ctrl", "option": "alt", "opt": "alt", "m": "alt", "s": "shift"}
@@ -151,6 +151,8 @@ class Keymap:
     def action(self, key: str, context: Context) -> str:
         """The id of the action `key` has in `context`; "" when it has none there."""
         found = self._found.get((key, context))
+        if found is None and context in PANES:
+            found = self._found.get((key, "pane"))
         return found.id if found else ""
 
     def label(self, action_id: str) -> str:
@@ -169,7 +171,7 @@ def load_keymap(config: object) -> tuple[Keymap, list[KeymapProblem]]:
     if config is None:
         return Keymap(), problems
     if not isinstance(config, Mapping):
-        return Keymap(), [KeymapProblem("actions.keymap_shape", {})]
+        return Keymap(), [KeymapProblem("keymap.shape", {})]
 
     wanted: dict[str, tuple[str, ...]] = {}
     for name, value in config.items():
@@ -177,7 +179,7 @@ def load_keymap(config: object) -> tuple[Keymap, list[KeymapProblem]]:
         if action is None:
             problems.append(_unknown_action(str(name)))
         elif action.fixed:
-            problems.append(KeymapProblem("actions.keymap_fixed", {"action": action.id}))
+            problems.append(KeymapProblem("keymap.fixed", {"action": action.id}))
         else:
             keys, wrong = _read_keys(action, value)
             problems += wrong
@@ -193,7 +195,7 @@ def load_keymap(config: object) -> tuple[Keymap, list[KeymapProblem]]:
                 kept.append(key)
             else:
                 problems.append(
-                    KeymapProblem("actions.keymap_taken", {"action": action_id, "key": show(key), "holder": holder})
+                    KeymapProblem("keymap.taken", {"action": action_id, "key": show(key), "holder": holder})
                 )
         # Everything asked for is taken: the default is better than no key at all.
         result[action_id] = tuple(kept) or (() if not keys else BY_ID[action_id].keys)
@@ -203,8 +205,8 @@ def load_keymap(config: object) -> tuple[Keymap, list[KeymapProblem]]:
 def _unknown_action(name: str) -> KeymapProblem:
     close = get_close_matches(name, list(BY_ID), n=1, cutoff=0.5)
     if close:
-        return KeymapProblem("actions.keymap_unknown_nearest", {"action": name, "nearest": close[0]})
-    return KeymapProblem("actions.keymap_unknown", {"action": name})
+        return KeymapProblem("keymap.unknown_nearest", {"action": name, "nearest": close[0]})
+    return KeymapProblem("keymap.unknown", {"action": name})
 
 
 def _read_keys(action: Action, value: object) -> tuple[tuple[str, ...] | None, list[KeymapProblem]]:
@@ -213,18 +215,18 @@ def _read_keys(action: Action, value: object) -> tuple[tuple[str, ...] | None, l
     if names is None:
         names = []
     if not isinstance(names, list) or not all(isinstance(n, (str, int)) for n in names):
-        return None, [KeymapProblem("actions.keymap_shape", {})]
+        return None, [KeymapProblem("keymap.shape", {})]
     keys: list[str] = []
     problems: list[KeymapProblem] = []
     for name in names:
         key = normalise(str(name))
         params = {"action": action.id, "key": str(name)}
         if key is None:
-            problems.append(KeymapProblem("actions.keymap_no_key", params))
+            problems.append(KeymapProblem("keymap.no_key", params))
         elif key in _SAME_AS:
-            problems.append(KeymapProblem("actions.keymap_same", {**params, "same": show(_SAME_AS[key])}))
+            problems.append(KeymapProblem("keymap.same", {**params, "same": show(_SAME_AS[key])}))
         elif action.id in _APPROVES and key.split("+")[-1] == "enter":
-            problems.append(KeymapProblem("actions.keymap_enter", params))
+            problems.append(KeymapProblem("keymap.enter", params))
         elif key not in keys:
             keys.append(key)
     return (tuple(keys) if keys or not names else None), problems
@@ -247,4 +249,6 @@ def _holder(
 
 
 def _overlap(a: Context, b: Context) -> bool:
-    return a == b or "everywhere" in (a, b) or {a, b} == {"composer", "running"}
+    if a == b or "everywhere" in (a, b) or {a, b} == {"composer", "running"}:
+        return True
+    return (a == "pane" and b in PANES) or (b == "pane" and a in PANES)

@@ -52,6 +52,16 @@ class Places:
         return self.data_home / "themes"
 
     @property
+    def cache_dir(self) -> Path:
+        """What may be deleted at any time."""
+        return self.data_home / "cache"
+
+    @property
+    def screen_file(self) -> Path:
+        """What the screen remembers from run to run."""
+        return self.cache_dir / "screen.json"
+
+    @property
     def logs_dir(self) -> Path:
         return self.data_home / "logs"
 

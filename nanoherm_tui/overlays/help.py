@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.geometry import Size
 from textual.strip import Strip
 
-from nanoherm_tui.actions import ACTIONS, CONTEXTS, SLASH_ACTIONS, Action
+from nanoherm_tui.actions import ACTIONS, CONTEXTS, PANES, SLASH_ACTIONS, Action
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.overlays.frame import CssPath, Overlay
@@ -34,28 +34,35 @@ class Line:
 
 
 def sections(keymap: Keymap, focused: str, query: str = "") -> list[list[Line]]:
-    """The help's sections, the focused pane's first. A query keeps the lines that have it, without regard to case."""
+    """The help's sections, the focused pane's first.
+
+    A query keeps what has it in keys, name or remark, without regard to case.
+    """
     names = {
         "composer": t("help.composer"),
         "running": t("help.running"),
         "approval": t("help.approval"),
         "everywhere": t("help.everywhere"),
+        "pane": t("help.pane"),
         "transcript": t("help.transcript"),
         "sessions": t("help.sessions"),
         "dock": t("help.dock"),
     }
-    order = sorted(CONTEXTS, key=lambda context: context != focused)
+    order = sorted(CONTEXTS, key=lambda c: 0 if c == focused else 1 if c == "pane" and focused in PANES else 2)
     found: list[list[Line]] = []
     for context in order:
         actions = [a for a in ACTIONS if a.context == context and keymap.keys(a.id)]
         name = names[context] + (f"  {t('help.focused')}" if context == focused else "")
-        lines = [Line(_few(show(key) for key in keymap.keys(a.id)), _small(t(a.title))) for a in actions]
-        found.append([Line(words=name, heading=True), *lines])
-    found.append([Line(words=t("help.commands"), heading=True), *(_command(a) for a in SLASH_ACTIONS)])
-    if query:
-        low = query.lower()
-        found = [[s[0], *(line for line in s[1:] if low in f"{line.keys} {line.words}".lower())] for s in found]
+        keys = [(Line(_few(show(key) for key in keymap.keys(a.id)), _small(t(a.title))), a) for a in actions]
+        found.append([Line(words=name, heading=True), *_having(query, keys)])
+    commands = [(_command(a), a) for a in SLASH_ACTIONS]
+    found.append([Line(words=t("help.commands"), heading=True), *_having(query, commands)])
     return [section for section in found if len(section) > 1]
+
+
+def _having(query: str, lines: Iterable[tuple[Line, Action]]) -> Iterator[Line]:
+    low = query.lower()
+    return (line for line, action in lines if low in f"{line.keys} {line.words} {t(action.help)}".lower())
 
 
 def _wrapped(lines: Iterable[Line], cells: int) -> Iterator[Line]:

@@ -26,8 +26,8 @@ from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line, width
 
-Kind = Literal["action", "mode", "model", "theme", "session", "language"]
-KINDS: Final[tuple[Kind, ...]] = ("action", "mode", "model", "theme", "session", "language")
+Kind = Literal["action", "mode", "model", "theme", "session", "language", "pane", "folder"]
+KINDS: Final[tuple[Kind, ...]] = ("action", "mode", "model", "theme", "session", "language", "pane", "folder")
 _PAGE: Final = 10
 _WORD: Final = re.compile(r"[^\W_]+")
 _WITH_HELP: Final = 50  # columns below which only titles are shown
@@ -47,18 +47,17 @@ class PaletteItem:
 
 
 def action_items(keymap: Keymap) -> list[PaletteItem]:
-    """The table's actions that belong into the palette; their ids are the actions'."""
+    """All actions of the table; their ids are the actions'."""
     return [
         PaletteItem(
             a.id,
-            "action",
+            "action" if a.context == "everywhere" else "pane",
             t(a.title),
-            t(a.help) if a.help else "",
+            t(a.help),
             keymap.label(a.id) or (f"/{a.slash}" if a.slash else ""),
             " ".join((a.id.replace("_", " "), a.slash, *a.aliases)),
         )
         for a in ACTIONS
-        if a.palette
     ]
 
 
@@ -185,7 +184,7 @@ def grouped(hits: Sequence[Hit], recent: Sequence[str]) -> list[tuple[str, list[
 
 
 class PaletteList(Painted):
-    """The hits under their headings, with a cursor."""
+    """The hits under their headings (a kind without one has none), with a cursor."""
 
     DEFAULT_CSS = "PaletteList { height: 1fr; }"
 
@@ -213,10 +212,12 @@ class PaletteList(Painted):
             "theme": t("palette.themes"),
             "session": t("palette.sessions"),
             "language": t("palette.languages"),
+            "pane": t("palette.panes"),
         }
         self._lines = []
         for heading, hits in groups:
-            self._lines += [*([""] if self._lines else []), headings[heading], *hits]
+            self._lines += [""] if self._lines else []
+            self._lines += [headings[heading], *hits] if heading in headings else hits
         self._hits = [n for n, line in enumerate(self._lines) if isinstance(line, Hit)]
         self.at, self._top, self._empty = 0, 0, empty
         self.refresh()
@@ -335,17 +336,17 @@ class PaletteScreen(Overlay[str | None]):
         *,
         kind: str = "",
         recent: Sequence[str] = (),
-        current: str = "",
+        current: frozenset[str] = frozenset(),
     ) -> None:
         """`kind`: offer only this one. `recent`: ids used lately, newest first.
 
-        `current`: what is in use; it says so, and the cursor starts there.
+        `current`: what is in use says so; in a list of one kind the cursor starts there.
         """
         super().__init__()
-        self._items = [_in_use(i) if i.id == current else i for i in items if not kind or i.kind == kind]
+        self._items = [_in_use(i) if i.id in current else i for i in items if not kind or i.kind == kind]
         self._recent = () if kind else recent
         self._kind = kind
-        self._start = current
+        self._start = next((i.id for i in self._items if i.id in current), "") if kind else ""
         self._previewed: str | None = None
         self._field = LineField(id="palette-field")
         self._list = PaletteList()

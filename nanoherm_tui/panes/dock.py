@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Literal
+from typing import Final, Literal
 
-from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from agent_core.messages import FileDiff
@@ -25,16 +24,7 @@ class Dock(RowsView):
     """Each tab keeps its place. Nothing is painted when what is shown has not changed."""
 
     ALLOW_SELECT = True
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "turn(-1)", show=False),
-        Binding("right", "turn(1)", show=False),
-        Binding("1", "tab('result')", show=False),
-        Binding("2", "tab('diff')", show=False),
-        Binding("3", "tab('plan')", show=False),
-        Binding("left_square_bracket", "hunk(-1)", show=False),
-        Binding("right_square_bracket", "hunk(1)", show=False),
-        Binding("y", "copy", show=False),
-    ]
+    CONTEXT = "dock"
 
     class CopyRequested(Message):
         """What the tab shows, unwrapped, is wanted on the clipboard."""

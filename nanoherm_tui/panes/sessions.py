@@ -6,9 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import ClassVar, Literal
+from typing import Literal
 
-from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from nanoherm_tui import limits
@@ -71,12 +70,7 @@ class SessionsPane(RowsView):
 
     CURSOR = True
     RULE = "right"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", show=False),
-        Binding("n", "new", show=False),
-        Binding("r", "rename", show=False),
-        Binding("d,delete", "delete", show=False),
-    ]
+    CONTEXT = "sessions"
 
     class Opened(Message):
         def __init__(self, session_id: str) -> None:
@@ -89,8 +83,22 @@ class SessionsPane(RowsView):
     class DeleteRequested(Opened):
         pass
 
-    class NewRequested(Message):
+    class ForkRequested(Opened):
         pass
+
+    class ExportRequested(Opened):
+        pass
+
+    class RestoreRequested(Message):
+        pass
+
+    class NewRequested(Message):
+        """A new session is wanted: in this folder, or in one that is still to be chosen."""
+
+        def __init__(self, folder: str, *, choose: bool = False) -> None:
+            super().__init__()
+            self.folder = folder
+            self.choose = choose
 
     def __init__(self, id: str | None = "sessions") -> None:
         super().__init__(id=id)
@@ -183,7 +191,25 @@ class SessionsPane(RowsView):
             self.chosen(key)
 
     def action_new(self) -> None:
-        self.post_message(self.NewRequested())
+        self.post_message(self.NewRequested(self._folder()))
+
+    def action_new_in(self) -> None:
+        self.post_message(self.NewRequested(self._folder(), choose=True))
+
+    def _folder(self) -> str:
+        """The folder of the session under the cursor."""
+        return next((item.workspace for item in self._items if item.id == self.cursor_key), "")
+
+    def action_fork(self) -> None:
+        if key := self.cursor_key:
+            self.post_message(self.ForkRequested(key))
+
+    def action_export(self) -> None:
+        if key := self.cursor_key:
+            self.post_message(self.ExportRequested(key))
+
+    def action_restore(self) -> None:
+        self.post_message(self.RestoreRequested())
 
     def action_rename(self) -> None:
         if key := self.cursor_key:

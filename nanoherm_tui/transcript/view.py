@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from typing import cast
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.actions import SkipAction
-from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -85,23 +84,7 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "move(1)", show=False, id="transcript.next"),
-        Binding("k", "move(-1)", show=False, id="transcript.previous"),
-        Binding("down", "scroll_rows(1)", show=False, id="transcript.down"),
-        Binding("up", "scroll_rows(-1)", show=False, id="transcript.up"),
-        Binding("pagedown", "scroll_pages(1)", show=False, id="transcript.page_down"),
-        Binding("pageup", "scroll_pages(-1)", show=False, id="transcript.page_up"),
-        Binding("g,home", "home", show=False, id="transcript.home"),
-        Binding("G,shift+g,end", "end", show=False, id="transcript.end"),
-        Binding("space", "fold", show=False, id="transcript.fold"),
-        Binding("enter,o", "open", show=False, id="transcript.open"),
-        Binding("y", "copy_block", show=False, id="transcript.copy"),
-        Binding("slash,ctrl+f", "find", show=False, id="transcript.find"),
-        Binding("n", "find_next(1)", show=False, id="transcript.find_next"),
-        Binding("N,shift+n", "find_next(-1)", show=False, id="transcript.find_previous"),
-        Binding("escape", "close_find", show=False, id="transcript.close_find"),
-    ]
+    CONTEXT = "transcript"
 
     class OpenRequested(Message):
         """A tool card's result is wanted in the dock."""
@@ -413,16 +396,19 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         self._held = False
         self._sync(everything=True)
 
-    def action_scroll_rows(self, rows: int) -> None:
+    def action_row(self, rows: int) -> None:
         layout = self._layout()
         if layout is not None:
             layout.scroll(rows)
             self._held = False
             self._sync()
 
-    def action_scroll_pages(self, pages: int) -> None:
+    def action_page(self, pages: int) -> None:
         """A page is the window less one row, so that the eye keeps its line."""
-        self.action_scroll_rows(pages * max(1, self.size.height - 1))
+        self.action_row(pages * max(1, self.size.height - 1))
+
+    def action_edge(self, by: int) -> None:
+        (self.action_home if by < 0 else self.action_end)()
 
     def action_home(self) -> None:
         layout = self._layout()
@@ -465,22 +451,22 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
     def on_scroll_up(self, message: ScrollUp) -> None:
         message.stop()
         message.prevent_default()
-        self.action_scroll_pages(-1)
+        self.action_page(-1)
 
     def on_scroll_down(self, message: ScrollDown) -> None:
         message.stop()
         message.prevent_default()
-        self.action_scroll_pages(1)
+        self.action_page(1)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
         event.prevent_default()
-        self.action_scroll_rows(limits.WHEEL_ROWS)
+        self.action_row(limits.WHEEL_ROWS)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
         event.prevent_default()
-        self.action_scroll_rows(-limits.WHEEL_ROWS)
+        self.action_row(-limits.WHEEL_ROWS)
 
     # -- find -----------------------------------------------------------------------------------------------------
 

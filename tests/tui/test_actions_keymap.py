@@ -8,7 +8,7 @@ from textual.keys import _character_to_key
 
 from nanoherm_tui import actions
 from nanoherm_tui.actions import ACTIONS, BY_ID, BY_SLASH, Slash, SlashProblem, complete_slash, parse_slash
-from nanoherm_tui.i18n import LANGUAGES, set_language, t
+from nanoherm_tui.i18n import LANGUAGES, set_language, t, texts
 from nanoherm_tui.keymap import Keymap, load_keymap, normalise, show
 
 
@@ -24,7 +24,7 @@ def test_no_two_defaults_are_heard_at_once():
     """Laying the defaults over themselves finds no key that is taken."""
     config = {a.id: list(a.keys) for a in ACTIONS if not a.fixed}
     keymap, problems = load_keymap(config)
-    taken = [p.params for p in problems if p.key == "actions.keymap_taken"]
+    taken = [p.params for p in problems if p.key == "keymap.taken"]
     # Ctrl+Y redoes in the composer and runs an edited command in the panel: different places.
     assert taken == []
     assert all(keymap.keys(a.id) == a.keys for a in ACTIONS)
@@ -35,7 +35,12 @@ def test_every_action_has_words_in_both_languages():
         set_language(language)
         for action in ACTIONS:
             assert t(action.title)
-            assert not action.help or t(action.help)
+            assert t(action.help)
+
+
+def test_the_words_of_actions_are_those_of_the_table():
+    words = {key for key in texts("en") if key.startswith("actions.")}
+    assert words == {key for a in ACTIONS for key in (a.title, a.help)}
 
 
 def test_no_key_depends_on_what_terminals_and_multiplexers_keep():
@@ -83,11 +88,11 @@ def test_what_is_no_command_is_sent_as_it_stands(text):
 @pytest.mark.parametrize(
     ("text", "key", "named"),
     [
-        ("/hlep", "actions.unknown_nearest", "/help"),
-        ("/themes now", "actions.unknown_nearest", "/theme"),
-        ("/xyzzy", "actions.unknown", "/xyzzy"),
-        ("/new fix it", "actions.takes_none", "/new"),
-        ("/rename", "actions.needs", "<title>"),
+        ("/hlep", "slash.unknown_nearest", "/help"),
+        ("/themes now", "slash.unknown_nearest", "/theme"),
+        ("/xyzzy", "slash.unknown", "/xyzzy"),
+        ("/setup now", "slash.takes_none", "/setup"),
+        ("/steer", "slash.needs", "<text>"),
     ],
 )
 def test_a_command_that_cannot_be_followed_says_why(text, key, named):
@@ -160,17 +165,17 @@ def test_two_actions_may_swap_their_keys():
 @pytest.mark.parametrize(
     ("config", "key", "named"),
     [
-        ({"nwe": "f9"}, "actions.keymap_unknown_nearest", "new"),
-        ({"warp": "f9"}, "actions.keymap_unknown", "warp"),
-        ({"steer": "f9"}, "actions.keymap_fixed", "steer"),
-        ({"new": "ctrl+foo"}, "actions.keymap_no_key", "ctrl+foo"),
-        ({"new": "ctrl+m"}, "actions.keymap_same", "Enter"),
-        ({"new": "ctrl+p"}, "actions.keymap_taken", "palette"),
-        ({"send": "tab"}, "actions.keymap_taken", "queue"),
-        ({"allow_once": "enter"}, "actions.keymap_enter", "Enter"),
-        ({"run_edited": "ctrl+enter"}, "actions.keymap_enter", "Enter"),
-        ({"new": 5.5}, "actions.keymap_shape", "keymap"),
-        (["new"], "actions.keymap_shape", "keymap"),
+        ({"nwe": "f9"}, "keymap.unknown_nearest", "new"),
+        ({"warp": "f9"}, "keymap.unknown", "warp"),
+        ({"steer": "f9"}, "keymap.fixed", "steer"),
+        ({"new": "ctrl+foo"}, "keymap.no_key", "ctrl+foo"),
+        ({"new": "ctrl+m"}, "keymap.same", "Enter"),
+        ({"new": "ctrl+p"}, "keymap.taken", "palette"),
+        ({"send": "tab"}, "keymap.taken", "queue"),
+        ({"allow_once": "enter"}, "keymap.enter", "Enter"),
+        ({"run_edited": "ctrl+enter"}, "keymap.enter", "Enter"),
+        ({"new": 5.5}, "keymap.shape", "keymap"),
+        (["new"], "keymap.shape", "keymap"),
     ],
 )
 def test_an_entry_that_cannot_be_followed_is_named_and_the_default_stays(config, key, named):

@@ -12,7 +12,8 @@ from agent_core.mailbox import Mailbox
 from nanoherm_tui import interrupt, limits, symbols
 from nanoherm_tui.app import NanohermApp, Start
 from nanoherm_tui.bridge import Bridge, Desk
-from nanoherm_tui.layout import Layout, Wish, lay_out
+from nanoherm_tui.layout import Layout, Wish, hidden, lay_out, shown
+from nanoherm_tui.remembered import recall, remember
 from tests.fakes.model_server import ModelServer, Reply
 
 LONG = "".join(f"Paragraph {n}: 一二三 four five six seven eight nine ten.\n\n" for n in range(240))
@@ -312,15 +313,51 @@ def test_what_ctrl_c_does(state, more, step):
         (120, 36, Wish(sessions=True), Layout("side", 24, "side", 54, True)),
         (120, 36, Wish(dock=False), Layout("hidden", 24, "hidden", 54, True)),
         (100, 30, Wish(), Layout("hidden", 24, "hidden", 45, True)),
-        (100, 30, Wish(dock=True), Layout("hidden", 24, "over", 45, True)),
-        (79, 24, Wish(sessions=True), Layout("over", 24, "hidden", 36, False)),
-        (79, 24, Wish(dock=True), Layout("hidden", 24, "over", 36, False)),
+        (100, 30, Wish(over="dock"), Layout("hidden", 24, "over", 45, True)),
+        (79, 24, Wish(over="sessions"), Layout("over", 24, "hidden", 36, False)),
+        (79, 24, Wish(over="dock"), Layout("hidden", 24, "over", 36, False)),
+        (79, 24, Wish(sessions=True, dock=True), Layout("hidden", 24, "hidden", 36, False)),
+        (120, 36, Wish(dock=False, over="dock"), Layout("hidden", 24, "side", 54, True)),
         (40, 10, Wish(), Layout("hidden", 24, "hidden", 18, False)),
         (1, 1, Wish(), Layout("hidden", 24, "hidden", 0, False)),
     ],
 )
 def test_panes_follow_the_size_and_the_wish(width, height, wish, expected):
     assert lay_out(width, height, wish) == expected
+
+
+@pytest.mark.parametrize("size", [(200, 60), (120, 36), (100, 30), (79, 24), (40, 10)])
+@pytest.mark.parametrize("pane", ["sessions", "dock"])
+def test_a_pane_is_shown_and_hidden_at_every_size_and_covers_nothing_at_another(size, pane):
+    wish = shown(Wish(), pane, *size)
+    assert lay_out(*size, wish).place(pane) != "hidden"
+    wish = hidden(wish, pane, *size)
+    assert lay_out(*size, wish).place(pane) == "hidden"
+    wide = shown(Wish(), pane, 200, 60)
+    assert lay_out(79, 24, wide).transcript
+
+
+def test_what_the_screen_remembers_is_read_back_and_a_broken_file_costs_nothing(tmp_path):
+    path = tmp_path / "cache" / "screen.json"
+    assert recall(path) == {}
+    remember(path, {"dock": False, "recent": ["theme:纸"]})
+    assert recall(path) == {"dock": False, "recent": ["theme:纸"]}
+    for broken in (b"{", b"[1]", b"\xff"):
+        path.write_bytes(broken)
+        assert recall(path) == {}
+    (tmp_path / "file").write_text("")
+    remember(tmp_path / "file" / "screen.json", {})
+
+
+async def test_the_layout_and_the_latest_choices_survive_a_restart(tmp_path):
+    async with Stage(tmp_path, size=(160, 40)) as stage:
+        assert stage.app.panes.dock == "side"
+        await stage.pilot.press("f3")
+        stage.app.remember_choice("details")
+        await stage.until(lambda: recall(stage.app._start.places.screen_file).get("recent") == ["details"])
+    async with Stage(tmp_path, size=(160, 40)) as stage:
+        assert stage.app.panes.dock == "hidden"
+        assert stage.app.recent == ["details"]
 
 
 def test_urgent_events_are_those_a_person_waits_for():

@@ -45,7 +45,12 @@ def test_help_shows_the_keys_of_the_config():
 
 def test_a_filter_keeps_what_has_it_and_drops_empty_sections():
     found = sections(KEYMAP, "composer", "queue")
-    assert [[line.words for line in section[1:]] for section in found] == [["queue for after the turn"]]
+    assert [[line.words for line in section[1:]] for section in found] == [
+        ["queue for after the turn"],
+        ["queue for after the turn"],
+    ]
+    (by_remark,) = sections(KEYMAP, "composer", "fg in the shell")
+    assert [line.words for line in by_remark[1:]] == ["suspend"]
     assert sections(KEYMAP, "composer", "no such thing") == []
 
 
@@ -54,7 +59,7 @@ async def test_help_opens_filters_and_closes():
     async with app.run_test(size=(120, 40)) as pilot:
         app.push_screen(HelpScreen(KEYMAP, "composer"))
         await pilot.pause()
-        for words in ("Help", "Composer  (focused)", "Everywhere", "Ctrl+P", "Commands"):
+        for words in ("Help", "Composer  (focused)", "Everywhere", "Ctrl+P"):
             assert words in shown(app)
         await pilot.press(*"queue")
         assert "queue for after the turn" in shown(app)

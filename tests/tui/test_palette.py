@@ -3,6 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
+from nanoherm_tui.actions import BY_ID
 from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.overlays.palette import (
     PaletteItem,
@@ -87,7 +88,8 @@ def test_the_actions_table_gives_the_palette_its_actions_with_key_or_command():
     items = {item.id: item for item in action_items(Keymap())}
     assert items["new"].key == "Ctrl+N"
     assert items["undo"].key == "/undo"
-    assert "send" not in items
+    assert set(items) == set(BY_ID)
+    assert all(item.title and item.help for item in items.values())
 
 
 async def test_typing_filters_arrows_move_and_enter_gives_the_id():
@@ -219,8 +221,18 @@ async def test_what_is_in_use_says_so():
     for current, words in (("theme:a", "in use"), ("mode:b", "in use, asks first")):
         app = OverlayApp()
         async with app.run_test(size=(100, 30)) as pilot:
-            app.push_screen(PaletteScreen(items, current=current))
+            app.push_screen(PaletteScreen(items, current=frozenset({current})))
             await pilot.pause()
             (line,) = [row for row in rows(app) if "in use" in row]
             assert words in line
-            assert "▐" in line
+
+
+async def test_in_a_list_of_one_kind_the_cursor_starts_at_what_is_in_use():
+    items = [PaletteItem(f"mode:{name}", "mode", name) for name in ("ask", "plan", "debug")]
+    app = OverlayApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.push_screen(PaletteScreen(items, kind="mode", current=frozenset({"mode:debug"})))
+        await pilot.pause()
+        (line,) = [row for row in rows(app) if "in use" in row]
+        assert "debug" in line
+        assert "▐" in line

@@ -1,0 +1,93 @@
+"""The palette, and lists of one kind of thing: what is offered, and what choosing one does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from agent_core.names import MODES
+from nanoherm_tui import limits
+from nanoherm_tui.actions import BY_ID
+from nanoherm_tui.commands import run
+from nanoherm_tui.commands.sessions import open_by_id
+from nanoherm_tui.commands.settings import choose_language, choose_mode, choose_model, choose_theme
+from nanoherm_tui.i18n import LANGUAGES, t
+from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen, action_items
+
+if TYPE_CHECKING:
+    from nanoherm_tui.app import NanohermApp
+
+
+def palette(app: NanohermApp, argument: str) -> None:
+    items = [
+        *action_items(app.keymap),
+        *mode_items(app),
+        *theme_items(app),
+        *session_items(app),
+        *language_items(),
+    ]
+    choose(app, "", items, in_use(app))
+
+
+def in_use(app: NanohermApp) -> frozenset[str]:
+    """Ids of the items that stand for what is chosen now."""
+    here = {f"theme:{app.look.theme.name}"}
+    if app.view is not None:
+        here |= {f"mode:{app.view.mode}", f"session:{app.view.id}"}
+    return frozenset(here)
+
+
+def mode_items(app: NanohermApp) -> list[PaletteItem]:
+    modes = app.view.session.modes if app.view is not None else MODES
+    return [PaletteItem(f"mode:{mode}", "mode", mode, t(f"modes.{mode}"), keywords="mode") for mode in modes]
+
+
+def theme_items(app: NanohermApp) -> list[PaletteItem]:
+    return [PaletteItem(f"theme:{name}", "theme", name, keywords="theme") for name in app.themes]
+
+
+def language_items() -> list[PaletteItem]:
+    return [
+        PaletteItem(f"language:{code}", "language", t(f"languages.{code}"), keywords=f"language {code}")
+        for code in LANGUAGES
+    ]
+
+
+def session_items(app: NanohermApp) -> list[PaletteItem]:
+    return [
+        PaletteItem(f"session:{row.id}", "session", row.title or t("sessions.untitled"), row.workspace)
+        for row in app.rows
+    ]
+
+
+def choose(app: NanohermApp, kind: str, items: list[PaletteItem], current: frozenset[str] = frozenset()) -> None:
+    """Offer `items`, or those of one kind; do what the chosen one stands for."""
+    before = app.look.theme.name
+
+    def chosen(item_id: str | None) -> None:
+        if app.look.theme.name != before and item_id != f"theme:{app.look.theme.name}":
+            app.use_theme(before)  # what was previewed goes when it was not chosen
+        if item_id is None:
+            app.composer.focus()
+            return
+        app.remember_choice(item_id)
+        name, colon, value = item_id.partition(":")
+        if colon:
+            _TAKERS[name](app, value)
+        elif BY_ID[item_id].argument_required:
+            app.composer.begin_command(BY_ID[item_id].slash)
+        else:
+            run(app, item_id)
+
+    recent = app.recent[: limits.RECENT_CHOICES]
+    app.open_overlay(PaletteScreen(items, kind=kind, recent=recent, current=current), chosen)
+
+
+# What a palette item's id stands for, by what is before its colon; an action's id has none.
+_TAKERS: dict[str, Callable[[NanohermApp, str], None]] = {
+    "mode": choose_mode,
+    "theme": choose_theme,
+    "language": choose_language,
+    "session": open_by_id,
+    "model": choose_model,
+}

@@ -1,0 +1,134 @@
+"""Settings of the session (mode, model) and of the program (theme, language, the connection)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_core import events, intents
+from agent_core.names import MODES
+from nanoherm_tui.i18n import LANGUAGES, t
+
+if TYPE_CHECKING:
+    from nanoherm_tui.app import NanohermApp
+
+SETUP_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "network"})
+"""Errors that the setup view can mend: with these a turn leads there instead of ending in words alone."""
+
+
+def needs_setup(app: NanohermApp, error: events.ErrorRaised) -> bool:
+    """True when this error is better met by the setup view: nothing has ever been answered with this set-up."""
+    if error.code not in SETUP_CODES:
+        return False
+    never_answered = all(view.usage.total_tokens is None for view in app.views.values())
+    return error.code != "network" or never_answered
+
+
+# -- the session --------------------------------------------------------------------------------------------------
+
+
+def next_mode(app: NanohermApp, argument: str) -> None:
+    if app.view is not None:
+        modes = app.view.session.modes
+        app.view.session.send(intents.SetMode(modes[(modes.index(app.view.mode) + 1) % len(modes)]))
+
+
+def choose_mode(app: NanohermApp, name: str) -> None:
+    if app.view is None:
+        return
+    mode = next((m for m in MODES if m == name), None)
+    if not name:
+        _choose(app, "mode")
+    elif mode is None:
+        app.tell("unknown_mode", t("app.unknown_mode", name=name, modes=", ".join(app.view.session.modes)))
+    else:
+        app.view.session.send(intents.SetMode(mode))
+
+
+def _choose(app: NanohermApp, kind: str) -> None:
+    from nanoherm_tui.commands import choose
+
+    items = {"mode": choose.mode_items, "theme": choose.theme_items}.get(kind)
+    choose.choose(app, kind, items(app) if items else choose.language_items(), choose.in_use(app))
+
+
+def plan_mode(app: NanohermApp, argument: str) -> None:
+    choose_mode(app, "plan")
+
+
+def choose_model(app: NanohermApp, name: str) -> None:
+    if app.view is None:
+        return
+    if name:
+        app.view.session.send(intents.SetModel(name))
+        return
+    endpoint = app.host.model.endpoint
+    if endpoint is None:
+        setup(app, "")
+        return
+
+    def models_known(names: tuple[str, ...]) -> None:
+        from nanoherm_tui.commands import choose
+        from nanoherm_tui.overlays.palette import PaletteItem
+
+        if not names:
+            app.tell("no_model_list", t("app.no_model_list", label=endpoint.label))
+            return
+        items = [PaletteItem(f"model:{n}", "model", n) for n in names]
+        choose.choose(app, "model", items, frozenset({f"model:{endpoint.model}"}))
+
+    app.desk.do(lambda: app.host.model_health().models, models_known)
+
+
+# -- the program --------------------------------------------------------------------------------------------------
+
+
+def choose_theme(app: NanohermApp, name: str) -> None:
+    if not name:
+        _choose(app, "theme")
+    elif name not in app.themes:
+        app.tell("unknown_theme", t("app.unknown_theme", name=name, themes=", ".join(app.themes)))
+    else:
+        app.use_theme(name)
+        app.saved_theme = name
+        app.desk.do(lambda: app.host.save_settings({"display.theme": name}))
+
+
+def choose_language(app: NanohermApp, choice: str) -> None:
+    if choice not in (*LANGUAGES, "auto"):
+        _choose(app, "language")
+        return
+    app.use_language(choice)
+    app.desk.do(lambda: app.host.save_settings({"display.language": choice}))
+
+
+def setup(app: NanohermApp, problem: str) -> None:
+    """Open the setup view. `problem`: why it opens by itself."""
+    from agent_core.llm.providers import PRESETS
+    from nanoherm_tui.commands.sessions import new_session
+    from nanoherm_tui.overlays.setup import Provider, SetupScreen, SetupValues
+
+    if any(isinstance(screen, SetupScreen) for screen in app.screen_stack):
+        return
+    providers = [
+        Provider(p.name, p.label, p.base_url, p.key_env[0] if p.key_env else "", p.needs_key, p.default_model)
+        for p in PRESETS.values()
+    ]
+    endpoint = app.host.model.endpoint
+    start = SetupValues(endpoint.provider, endpoint.base_url, "", endpoint.model) if endpoint is not None else None
+    screen = SetupScreen(providers, problem=problem, start=start)
+
+    def test(values: SetupValues) -> None:
+        app.desk.do(
+            lambda: app.host.test_setup(values.provider, values.key, values.model, values.base_url),
+            lambda health: screen.show_result(health.ok, health.text),
+        )
+
+    def save(values: SetupValues) -> None:
+        def saved(_: object) -> None:
+            screen.dismiss()
+            new_session(app, "")
+
+        app.desk.do(lambda: app.host.save_setup(values.provider, values.key, values.model, values.base_url), saved)
+
+    screen.on_test, screen.on_save = test, save
+    app.open_overlay(screen)

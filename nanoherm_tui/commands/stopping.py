@@ -1,0 +1,66 @@
+"""Stopping and leaving: Ctrl+C, Esc, /exit. The table of what they mean is in interrupt.py."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from agent_core import intents
+from nanoherm_tui import interrupt
+from nanoherm_tui.commands.panes import focus_pane
+from nanoherm_tui.i18n import t
+from nanoherm_tui.overlays.frame import Overlay
+
+if TYPE_CHECKING:
+    from nanoherm_tui.app import NanohermApp
+
+
+def press_ctrl_c(app: NanohermApp, argument: str) -> None:
+    now, view = time.monotonic(), app.view
+    selected = app.screen.get_selected_text() or app.composer.selected_text
+    moment = interrupt.Moment(
+        view.state if view is not None else "idle",
+        now,
+        *app.last_ctrl_c,
+        selection=bool(selected),
+        draft=not app.composer.is_empty,
+    )
+    step = interrupt.ctrl_c(moment)
+    if step in ("hint", "quit") and isinstance(app.screen, Overlay):
+        app.screen.action_close()
+        step = "nothing"
+    app.last_ctrl_c = now, step
+    if step in ("stop", "abandon") and view is not None:
+        view.session.send(intents.Interrupt(abandon=step == "abandon"))
+    elif step == "copy":
+        app.copy(selected or "")
+    elif step == "clear_draft":
+        app.composer.clear_to_history()
+    elif step == "quit":
+        app.exit(0)
+    elif step == "hint":
+        app.hint(t("app.again_to_quit", key="Ctrl+C"))
+
+
+def press_escape(app: NanohermApp) -> None:
+    """Esc outside an overlay: stop the turn, drop the selection, or back to the composer."""
+    view = app.view
+    if view is None:
+        return
+    moment = interrupt.Moment(view.state, time.monotonic(), selection=bool(app.screen.selections))
+    step = interrupt.escape(moment)
+    if step == "stop":
+        view.session.send(intents.Interrupt())
+    elif step == "clear_selection":
+        app.screen.clear_selection()
+    else:
+        focus_pane(app, "composer")
+
+
+def stop(app: NanohermApp, argument: str) -> None:
+    if app.view is not None:
+        app.view.session.send(intents.Interrupt())
+
+
+def leave(app: NanohermApp, argument: str) -> None:
+    app.exit(0)

@@ -1,0 +1,61 @@
+"""One line to write a name in, what is there already to change."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.strip import Strip
+
+from nanoherm_tui.i18n import t
+from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.strips import Painted, flow, hints, look_of, row
+
+
+class _Words(Painted):
+    def __init__(self, title: str) -> None:
+        super().__init__(id="name-title")
+        self._title = title
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        return [row(width, [(self._title, look.style("text", "surface", bold=True))], look.style("text", "surface"))]
+
+
+class _Foot(Painted):
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        keys = hints(look, [("Enter", t("name.keep")), ("Esc", t("name.cancel"))])
+        return flow(width, keys, look.style("text", "surface"))
+
+
+class NameScreen(Overlay[str | None]):
+    """Gives the name that was written, without blanks around it; None when it was left, or left empty."""
+
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/name.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "keep", show=False)]
+
+    def __init__(self, title: str, name: str) -> None:
+        super().__init__()
+        self._title, self._name = title, name
+        self._field = LineField(id="name-field")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+            yield _Words(self._title)
+            with Horizontal(id="name-line"):
+                prompt = DraftPrompt()
+                prompt.lit = True
+                yield prompt
+                yield self._field
+            yield _Foot(id="name-foot")
+
+    def on_mount(self) -> None:
+        self._field.put(self._name)
+        self._field.focus()
+
+    def action_keep(self) -> None:
+        self.dismiss(" ".join(self._field.text.split()) or None)
