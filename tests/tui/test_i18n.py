@@ -1,6 +1,7 @@
 """Words and glyphs: two languages with the same keys, none missing, none unused; every glyph one cell."""
 
 import ast
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -31,12 +32,56 @@ def test_both_languages_have_the_same_keys_with_the_same_parameters():
     assert set(texts("en")) == set(en)
 
 
+HAN = "[\u3400-\u9fff]"
+
+# What no text of a language has, by the house style.
+FAULTS = {
+    "en": {
+        "begs, or speaks of us": re.compile(r"\b(please|sorry|oops|we|us|our)\b", re.IGNORECASE),
+        "shouts": re.compile("!(?!shell)"),
+        "blanks at an end, or two": re.compile(r"\A\s|\s\Z|  "),
+        "three dots": re.compile(r"\.\.\."),
+        "capitals inside": re.compile(r"\A[A-Z][a-z]+ [A-Z][a-z]+\Z"),
+    },
+    "zh": {
+        "begs, or speaks of us": re.compile("请(?!求)|抱歉|对不起|不好意思|您|我们|咱们"),
+        "shouts": re.compile("！|!(?!shell)"),
+        "half-width punctuation beside Chinese": re.compile(rf'{HAN}[,.;:!?()"]|[,;:!?()"]{HAN}'),
+        "no blank between Chinese and Latin": re.compile(rf"{HAN}[A-Za-z0-9{{/]|[A-Za-z0-9}}%]{HAN}"),
+        "a blank between Chinese": re.compile(rf"{HAN} {HAN}"),
+        "a blank beside full-width punctuation": re.compile(r"\s[，。、；：！？（）“”]|[，。、；：！？（）“”]\s"),
+        "the wrong quotes or dots": re.compile("[「」『』‘’…]|\\.\\.\\."),
+    },
+}
+NARROW = {"text.minutes", "text.hours", "text.days"}  # an age has four cells
+
+
 @pytest.mark.parametrize("language", i18n.LANGUAGES)
-def test_no_text_is_empty_or_shouts_or_begs(language):
+def test_every_text_follows_the_house_style(language):
     for key, text in texts(language).items():
         assert text.strip(), key
-        assert "!" not in text.replace("!shell", ""), key
-        assert not {"please", "sorry", "oops"} & set(text.lower().split()), key
+        for fault, pattern in FAULTS[language].items():
+            if key not in NARROW or "between" not in fault:
+                assert not pattern.search(text), (key, fault, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("请稍等", "begs, or speaks of us"),
+        ("完成！", "shouts"),
+        ("还没有,先等等", "half-width punctuation beside Chinese"),
+        ("共3项", "no blank between Chinese and Latin"),
+        ("共 {n}项", "no blank between Chinese and Latin"),
+        ("没有 结果", "a blank between Chinese"),
+        ("没有。 再试", "a blank beside full-width punctuation"),
+        ("叫「它」", "the wrong quotes or dots"),
+        ("请求没有成功，{n} 秒后重试（{a}/{b}）。", ""),
+        ("{path} 的第 3 行：写 true 或 false。", ""),
+    ],
+)
+def test_the_house_style_finds_what_it_is_about(text, fault):
+    assert [name for name, pattern in FAULTS["zh"].items() if pattern.search(text)] == [fault] * bool(fault)
 
 
 def strings_of(tree):
@@ -119,17 +164,33 @@ def test_an_error_of_the_core_is_translated_by_code_and_falls_back_to_its_englis
     assert tell("full", {"free": 3}, "Disk full.") == "Disk full."
 
 
-def codes_of_the_core():
-    """Every code that the core raises or tells, as written in its sources, but those that are for the model."""
-    codes = set(get_args(ProviderErrorKind)) | {"interrupted"}
+def tellings():
+    """What the core raises or tells, as written in its sources: code, and the parameters' names if they are written."""
     for path in sorted(Path(agent_core.__file__).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
                 continue
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-            if name in ("AgentError", "ConfigError", "StoreError", "ErrorRaised", "Notice"):
-                codes.add(node.args[0].value)
-    return codes
+            if name in ("AgentError", "ConfigError", "StoreError"):
+                yield node.args[0].value, [keyword.arg for keyword in node.keywords]
+            elif name in ("ErrorRaised", "Notice"):
+                given = [*node.args[2:], *(k.value for k in node.keywords if k.arg == "params")]
+                tables = [each for each in given if isinstance(each, ast.Dict)]
+                known = all(isinstance(each, (ast.Dict, ast.Constant)) for each in given)
+                yield node.args[0].value, [k.value for each in tables for k in each.keys] if known else [None]
+
+
+def codes_of_the_core():
+    """Every code that the core raises or tells, but those that are for the model."""
+    return {*get_args(ProviderErrorKind), "interrupted", *(code for code, _ in tellings())}
+
+
+def test_a_translation_asks_only_for_parameters_that_its_error_has():
+    table = texts("zh")
+    for code, names in tellings():
+        text = table.get(f"errors.{code}") or table.get(f"notices.{code}", "")
+        if None not in names:  # None: they are in a variable
+            assert placeholders(text) <= {"english", *names}, (code, names)
 
 
 def test_whatever_the_core_can_tell_has_a_translation_under_one_code():
