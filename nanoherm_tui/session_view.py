@@ -161,13 +161,20 @@ class SessionView:
     def _load(self, messages: Iterable[Message]) -> None:
         self.calls.clear()
         self.diffs.clear()
+        asked: dict[str, ToolCall] = {}
         for message in messages:
             self.stored = True
             for call in message.tool_calls:
-                self.calls[call.id] = Call(call.name, call)
+                asked[call.id] = call
             result = message.result
             if result is not None:
-                self._finish(result.call_id, result.name, result.text, result.ok, result.diffs)
+                self.calls[result.call_id] = Call(
+                    result.name, asked.pop(result.call_id, ""), result.text, result.ok, result.diffs
+                )
+                if result.diffs and result.ok:
+                    self.diffs.extendleft(reversed(result.diffs))
+        for call in asked.values():
+            self.calls[call.id] = Call(call.name, call)
 
     def _finish(self, call_id: str, name: str, text: str, ok: bool, diffs: tuple[FileDiff, ...]) -> bool:
         """A call has its result; True when it has changed files."""

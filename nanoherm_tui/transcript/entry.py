@@ -19,12 +19,13 @@ class Entry:
 
     __slots__ = (
         "_blocks",
+        "_card",
         "_live",
         "_pieces",
+        "_stored",
         "_tail",
         "_text",
         "base",
-        "card",
         "created",
         "id",
         "images",
@@ -34,7 +35,6 @@ class Entry:
         "open",
         "seconds",
         "started",
-        "subject",
         "summary",
         "version",
     )
@@ -49,13 +49,12 @@ class Entry:
         self.open = False
         self.created = 0.0
         self.images = 0
-        self.card: Card | None = None
         self.note: Note | None = None
-        self.subject: Callable[[], str] | None = None
-        """Gives a stored card's subject, when it is first seen."""
         self.seconds = 0.0
         self.started = 0.0
         self.summary = False
+        self._card: Card | None = None
+        self._stored: Callable[[], Card] | None = None  # makes a card of a stored call, when it is first seen
         self._text = text
         self._pieces: list[str] | None = None  # of a text that is still arriving
         self._live: Splitter | None = None
@@ -70,6 +69,17 @@ class Entry:
                 self._pieces = ["".join(self._pieces)]
             return self._pieces[0] if self._pieces else ""
         return self._text
+
+    @property
+    def card(self) -> Card | None:
+        """The tool call as its row shows it."""
+        if self._stored is not None:
+            self._card, self._stored = self._stored(), None
+        return self._card
+
+    @card.setter
+    def card(self, card: Card) -> None:
+        self._card, self._stored = card, None
 
     @property
     def is_live(self) -> bool:
@@ -111,6 +121,10 @@ class Entry:
         if self._live is None:
             self._blocks = None
 
+    def store(self, card: Callable[[], Card], text: str) -> None:
+        """It is a call of a stored conversation: `card` makes its row, `text` is its result."""
+        self._stored, self._text = card, text
+
     def begin(self) -> None:
         """The text starts to arrive."""
         self._pieces = []
@@ -149,9 +163,6 @@ def _make_blocks(entry: Entry) -> list[Block]:
     if entry.kind == "thought":
         return list(_thought_blocks(entry))
     if entry.kind == "card" and entry.card is not None:
-        if entry.subject is not None:
-            entry.card = replace(entry.card, subject=entry.subject())
-            entry.subject = None
         return [_with_rows(entry.card, entry)]
     return [entry.note] if entry.note is not None else []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
 
 
 class Heights:
@@ -13,12 +14,9 @@ class Heights:
     def __init__(self, values: Iterable[int] = ()) -> None:
         self._values = list(values)
         size = len(self._values)
-        tree = self._tree = [0, *self._values]
-        for i in range(1, size + 1):
-            above = i + (i & -i)
-            if above <= size:
-                tree[above] += tree[i]
-        self.total = sum(self._values)
+        sums = list(accumulate(self._values, initial=0))
+        self._tree = [sums[i] - sums[i & (i - 1)] for i in range(size + 1)]
+        self.total = sums[-1]
         self._top = 1 << (size.bit_length() - 1) if size else 0
 
     def __len__(self) -> int:

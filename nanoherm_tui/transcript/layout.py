@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from nanoherm_tui import limits
 from nanoherm_tui.themes import Look
 from nanoherm_tui.transcript.blocks import Block, Card, Code
-from nanoherm_tui.transcript.entry import Entry, can_open
+from nanoherm_tui.transcript.entry import Entry
 from nanoherm_tui.transcript.heights import Heights
 from nanoherm_tui.transcript.model import TranscriptModel
 from nanoherm_tui.transcript.render import (
@@ -27,6 +28,9 @@ from nanoherm_tui.transcript.render import (
     render,
     wants_moment,
 )
+
+_ROW = 60
+"""Characters on a row of folded text, to guess how much of it shows."""
 
 
 class Place(NamedTuple):
@@ -84,6 +88,8 @@ class Layout:
         self._cached_rows = 0
         self._measured: list[_Measured | None] = []
         self._versions: list[int] = []
+        self._lengths: list[int] = []
+        self._density = 0.0  # rows a character of an entry nobody has seen yet will probably take
         self._heights = Heights()
         self._structure = -1
         self._left: tuple[int, int] = (-1, 0)  # the last entry, and its height, when the end was left
@@ -127,8 +133,7 @@ class Layout:
         self._cache.clear()
         self._cached_rows = 0
         if not same_heights:
-            self._measured = [None] * len(self._measured)
-            self._heights = Heights(self._estimates())
+            self._guess_heights()
         self._seek_characters(offset)
         if nothing_new:
             self._remember_end()
@@ -151,12 +156,14 @@ class Layout:
         for index in range(len(self._heights), len(entries)):
             self._measured.append(None)
             self._versions.append(entries[index].version)
-            self._heights.append(self._estimate(index))
+            self._lengths.append(_length(entries[index], entries[index - 1] if index else None))
+            self._heights.append(self._guess(index))
         last = self.lines[-1].place if self.lines else Place(0, 0, 0)
         first = self.lines[0].place if self.lines else last
         for entry in changed:
             index = entry.index
             self._versions[index] = entry.version
+            self._lengths[index] = _length(entry, entries[index - 1] if index else None)
             self._remeasure(index)
             inside = first.entry <= index < last.entry
             affected = affected or inside or (index == last.entry and (self._end_is_open or not entry.is_live))
@@ -419,9 +426,9 @@ class Layout:
         anchor_entry = self.lines[0].entry if self.lines else None
         entries = self.model.entries
         self._structure = self.model.structure
-        self._measured = [None] * len(entries)
         self._versions = [entry.version for entry in entries]
-        self._heights = Heights(self._estimates())
+        self._lengths = list(map(_length, entries, chain((None,), entries)))
+        self._guess_heights()
         if self._cache:
             alive = set(entries)
             for key in [key for key in self._cache if key[0] not in alive]:
@@ -435,21 +442,20 @@ class Layout:
         elif not self.stick and self._anchor.entry >= len(entries):
             self.stick = True
 
-    def _estimates(self) -> list[int]:
-        return [self._estimate(index) for index in range(len(self.model.entries))]
+    def _guess_heights(self) -> None:
+        """Forget the heights of all entries for what their lengths suggest: nothing here reads thousands of texts."""
+        entries = self.model.entries
+        self._measured = [None] * len(entries)
+        texts = [entry.text for entry in entries[:: len(entries) // limits.ESTIMATED_ENTRIES + 1] if _has_length(entry)]
+        characters = sum(map(len, texts))
+        rows = sum(_text_rows(text, self.width) - 1 for text in texts)
+        self._density = rows / characters if characters else 1 / _room(self.width)
+        density = self._density
+        self._heights = Heights(1 if n < 0 else 2 + int(n * density) for n in self._lengths)
 
-    def _estimate(self, index: int) -> int:
-        """Rows an entry will probably have, blank row included."""
-        entry = self.model.entries[index]
-        gap = int(self._gap_above(index))
-        if entry.kind == "card":
-            return gap + 1 + (len(entry.card.rows) if entry.card else 0)
-        if entry.kind == "thought" and not entry.open:
-            return gap + 1
-        rows = _text_rows(entry.text, self.width)
-        if entry.kind == "user" and not entry.open and can_open(entry):
-            rows = min(rows, limits.USER_LINES_FOLDED + 1)
-        return gap + rows
+    def _guess(self, index: int) -> int:
+        n = self._lengths[index]
+        return 1 if n < 0 else 2 + int(n * self._density)
 
     def _measure(self, index: int) -> _Measured:
         """Heights of the blocks of an entry, estimated where they have not been drawn. Makes the blocks."""
@@ -469,7 +475,7 @@ class Layout:
             if entry.is_live:
                 self._measure(index)
             else:
-                self._heights.set(index, self._estimate(index))
+                self._heights.set(index, self._guess(index))
             return
         blocks = entry.blocks
         keep = min(measured.closed, len(blocks)) if entry.kind == "answer" else 0
@@ -520,9 +526,32 @@ class Layout:
         self._anchor = Place(entry, block, row)
 
 
+def _has_length(entry: Entry) -> bool:
+    """Whether the rows of an entry come from the length of its text."""
+    return entry.kind != "card" and (entry.kind != "thought" or entry.open)
+
+
+def _length(entry: Entry, above: Entry | None) -> int:
+    """Characters an entry shows beyond its first row and the blank one above; -1 for a card that has none above."""
+    kind = entry.kind
+    if kind == "card":
+        if entry.open:
+            return min(len(entry.text), limits.CARD_LINES * _ROW)
+        return -1 if above is not None and above.kind == "card" else 0
+    if kind == "thought" and not entry.open:
+        return 0
+    if kind == "user" and not entry.open:
+        return min(len(entry.text), limits.USER_LINES_FOLDED * _ROW)
+    return len(entry.text)
+
+
+def _room(width: int) -> int:
+    return max(2, width - TEXT_AT - RIGHT_MARGIN)
+
+
 def _text_rows(text: str, width: int) -> int:
     """Rows a text will probably take: its lines, and one more for each width's worth of cells."""
-    room = max(2, width - TEXT_AT - RIGHT_MARGIN)
+    room = _room(width)
     cells = len(text) if text.isascii() else len(text.encode("utf-8", "replace")) * 2 // 3
     lines = text.count("\n") + 1
     return lines + max(0, cells - lines * room // 2) // room

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from agent_core import events
 from agent_core.events import Event
 from agent_core.limits import PREVIEW_LINES, SUBJECT_CHARS
-from agent_core.messages import Message, ToolCall
+from agent_core.messages import Message, ToolCall, ToolResult
 from agent_core.ports import Tool
 from agent_core.safety.redact import redact
 from nanoherm_tui.text import clean, one_line
@@ -25,6 +25,8 @@ from nanoherm_tui.transcript.entry import Entry, Kind, can_open
 # keeps free.
 _SLACK = 64
 _GROWING = 1 << 20
+
+_STOPPED = Note(0, "", word="transcript.stopped")
 
 
 @lru_cache(maxsize=1)
@@ -129,6 +131,7 @@ class TranscriptModel:
         self._questions.clear()
         self._answer = self._thought = None
         self.structure += 1
+        waiting: dict[str, ToolCall] = {}
         for message in messages:
             if message.role == "user":
                 if message.origin == "summary":
@@ -136,25 +139,27 @@ class TranscriptModel:
                 else:
                     self._add_user(message.id, message.text, message.created, len(message.parts))
             elif message.role == "assistant":
-                self._assistant(
-                    message.id, message.text, message.reasoning, message.interrupted, message.reasoning_seconds
-                )
+                if message.reasoning.strip():
+                    self._add("thought", f"{message.id}-thought", message.reasoning).seconds = message.reasoning_seconds
+                if message.text.strip():
+                    self._add("answer", message.id, message.text)
+                if message.interrupted:
+                    self._add_note(_STOPPED)
                 for call in message.tool_calls:
-                    self._add_card(call.id, call.name, "").subject = partial(self._subject, call)
+                    if call.id not in waiting:
+                        waiting[call.id] = call
+                        self._cards[call.id] = self._add("card", call.id)
             elif message.role == "tool" and message.result is not None:
                 result = message.result
-                self._finish_card(
-                    events.ToolFinished(
-                        result.call_id,
-                        result.name,
-                        result.ok,
-                        result.outcome,
-                        result.text,
-                        result.preview,
-                        result.diffs,
-                        result.seconds,
-                    )
-                )
+                entry = self._cards.get(result.call_id)
+                if entry is None:
+                    entry = self._cards[result.call_id] = self._add("card", result.call_id)
+                call = waiting.pop(result.call_id, None)
+                entry.store(partial(self._stored_card, call, result), result.text)
+        for call in waiting.values():
+            entry = self._cards[call.id]
+            entry.card = Card(0, one_line(call.name), self._subject(call))
+            self._unfinished[entry] = None
         if not running:
             self._end_turn()
 
@@ -286,9 +291,7 @@ class TranscriptModel:
         self._answer = self._thought = None
         return changed
 
-    def _assistant(
-        self, id: str, text: str, reasoning: str, interrupted: bool, reasoning_seconds: float = 0.0
-    ) -> set[Entry]:
+    def _assistant(self, id: str, text: str, reasoning: str, interrupted: bool) -> set[Entry]:
         changed = self._end_thought()
         for kind, final, live in (("thought", reasoning, self._thought), ("answer", text, self._answer)):
             if not final.strip():
@@ -298,14 +301,13 @@ class TranscriptModel:
             entry_id = f"{id}-{kind}" if kind == "thought" else id
             if live is None:
                 live = self._add("thought" if kind == "thought" else "answer", entry_id, final)
-                live.seconds = reasoning_seconds if kind == "thought" else 0.0
             else:
                 live.id = entry_id
                 live.finish(final)
             changed.add(live)
         self._answer = self._thought = None
         if interrupted:
-            changed.add(self._add_note(Note(0, "", word="transcript.stopped")))
+            changed.add(self._add_note(_STOPPED))
         return {entry for entry in changed if entry.index < len(self.entries) and self.entries[entry.index] is entry}
 
     # -- cards ----------------------------------------------------------------------------------------------------
@@ -368,20 +370,16 @@ class TranscriptModel:
         if entry is None or entry.card is None:
             entry = self._add_card(event.call_id, event.name, "")
             assert entry.card is not None
-        preview = () if event.ok else tuple(clean(line).replace("\n", " ") for line in event.preview[:PREVIEW_LINES])
-        entry.card = replace(
-            entry.card,
-            state="done" if event.ok else "failed",
-            outcome=one_line(event.outcome),
-            seconds=event.seconds,
-            progress="",
-            started=0.0,
-            rows=preview,
-        )
+        entry.card = _finished(entry.card, event)
         entry.finish(event.text)
         self.running.pop(entry, None)
         self._unfinished.pop(entry, None)
         return {entry}
+
+    def _stored_card(self, call: ToolCall | None, result: ToolResult) -> Card:
+        if call is None:
+            return _finished(Card(0, one_line(result.name), ""), result)
+        return _finished(Card(0, one_line(call.name), self._subject(call)), result)
 
     def _end_turn(self) -> set[Entry]:
         """Calls that still have no result will never get one; a late result would still be shown."""
@@ -395,6 +393,20 @@ class TranscriptModel:
         changed |= self._leave_partial()
         self.running.clear()
         return changed
+
+
+def _finished(card: Card, result: events.ToolFinished | ToolResult) -> Card:
+    """The card of a call that has come to its result."""
+    preview = () if result.ok else tuple(clean(line).replace("\n", " ") for line in result.preview[:PREVIEW_LINES])
+    return replace(
+        card,
+        state="done" if result.ok else "failed",
+        outcome=one_line(result.outcome),
+        seconds=result.seconds,
+        progress="",
+        started=0.0,
+        rows=preview,
+    )
 
 
 def _source(block: Block) -> str:
