@@ -15,10 +15,11 @@ from typing import Final
 from agent_core import files, limits
 from agent_core.config.paths import Places
 from agent_core.errors import ToolFailure
-from agent_core.safety.paths import PathRules, classify, printable
+from agent_core.safety.paths import PathRules, classify
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
 from agent_core.text.encoding import decode
+from agent_core.text.printable import printable
 
 NAMES: Final = (".hermes.md", "AGENTS.md", "CLAUDE.md", ".cursorrules")
 

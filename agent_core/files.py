@@ -12,17 +12,17 @@ import errno
 import hashlib
 import os
 import posixpath
-import secrets
 import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from agent_core import limits
 from agent_core.errors import ToolFailure
-from agent_core.safety.paths import PathRules, PathVerdict, open_beneath, printable
+from agent_core.plain_files import sibling
+from agent_core.safety.paths import PathRules, PathVerdict, open_beneath
+from agent_core.text.printable import printable
 
 _WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _PERMISSIONS = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO  # set-id bits are not carried over to new content
@@ -120,39 +120,6 @@ def delete(verdict: PathVerdict, rules: PathRules, expect: str) -> None:
         raise _failed("deleted", verdict.shown, error) from error
 
 
-def read_regular(path: Path | str, limit: int, *, follow: bool = True) -> bytes | None:
-    """The first `limit` + 1 bytes of a regular file; None when there is none. Never waits, as a pipe would make it.
-
-    Raises OSError when the file is there and cannot be read.
-    """
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
-    try:
-        fd = os.open(path, flags)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        return None
-    with open(fd, "rb") as file:
-        return file.read(limit + 1)
-
-
-def atomic_write(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Write a file of our own home in one step, by default readable by its owner only; folders are made as needed.
-
-    A link at `path` is kept and what it leads to is replaced. Raises OSError.
-    """
-    target = os.path.realpath(path)
-    os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-    folder = os.open(os.path.dirname(target), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with _sibling(folder, data, mode) as temporary:
-            os.rename(temporary, os.path.basename(target), src_dir_fd=folder, dst_dir_fd=folder)
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 # -- the parts ----------------------------------------------------------------------------------------------------
 
 
@@ -237,7 +204,7 @@ def _replace(folder: int, name: str, data: bytes, expect: str | None, shown: str
         raise ToolFailure(f"{shown} is {kind} and is not written.", code=code)
     if old is not None and not old.st_mode & _WRITE_BITS:
         raise ToolFailure(f"{shown} is marked read-only; ask the person before changing that.", code="read_only")
-    with _sibling(folder, data, None if old is None else old.st_mode & _PERMISSIONS, old) as temporary, _replacing:
+    with sibling(folder, data, None if old is None else old.st_mode & _PERMISSIONS, old) as temporary, _replacing:
         if expect is None:
             _put_new(folder, temporary, name, shown)
         elif _read_at(folder, name, shown, limits.READ_FILE).digest != expect:
@@ -260,38 +227,6 @@ def _put_new(folder: int, temporary: str, name: str, shown: str) -> None:
         if _status(folder, name) is not None:
             raise _stale(shown, "there is a file already") from None
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-
-
-@contextmanager
-def _sibling(folder: int, data: bytes, mode: int | None, old: os.stat_result | None = None) -> Iterator[str]:
-    """A new file in `folder` with `data`, on disk, under a name nobody can guess; removed at the end if still there.
-
-    `mode` None: what the umask leaves of 0666.
-    """
-    name = f".{secrets.token_hex(12)}.tmp"
-    # With a mode to keep, private until it is set: the content must not be readable by more people than before.
-    creation = 0o666 if mode is None else 0o600
-    descriptor = os.open(
-        name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, creation, dir_fd=folder
-    )
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            if old is not None and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
-                try:
-                    os.fchown(file.fileno(), old.st_uid, old.st_gid)
-                except PermissionError:
-                    pass  # only root may give files away; the content matters more than the owner
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        yield name
-    finally:
-        try:
-            os.unlink(name, dir_fd=folder)
-        except FileNotFoundError:
-            pass  # renamed into place
 
 
 def _status(folder: int, name: str) -> os.stat_result | None:

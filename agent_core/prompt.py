@@ -16,9 +16,9 @@ from importlib import resources
 from pathlib import Path
 
 from agent_core import limits
-from agent_core.files import read_regular
 from agent_core.names import Mode
-from agent_core.safety.paths import printable
+from agent_core.plain_files import read_regular
+from agent_core.text.printable import printable
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from agent_core import files, limits
+from agent_core import limits, plain_files
 from agent_core.cancel import CancelScope
 from agent_core.text import globs
 
@@ -69,7 +69,7 @@ def _pattern(line: str) -> tuple[bool, bool, str] | None:
 def _read_rules(path: str) -> tuple[_Rule, ...]:
     """The rules of an ignore file; none when it is missing, no regular file, or cannot be read."""
     try:
-        data = files.read_regular(path, limits.IGNORE_FILE, follow=False)
+        data = plain_files.read_regular(path, limits.IGNORE_FILE, follow=False)
     except OSError:
         return ()
     return _rules(data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")) if data else ()
@@ -152,26 +152,47 @@ class Walk:
 
     def _entries(self, root: str, relative: str, ignore: Ignore) -> list[tuple[str, bool, Ignore]]:
         self.cancel.check()
-        room = limits.WALK_FILES - self.seen
-        try:
-            with os.scandir(f"{root}/{relative}") as scan:
-                found = list(islice(scan, room + 1))
-        except OSError:  # closed to us, or gone meanwhile: as if it were empty
-            return []
-        if len(found) > room:
-            self.cut = True
-            del found[room:]
-        self.seen += len(found)
-        entries = []
-        for entry in sorted(found, key=lambda e: e.name):
-            kind = _kind(entry)
-            is_folder = kind == "folder"
-            if not kind or (kind == "link" and not self.links) or (is_folder and entry.name in NEVER):
-                continue
-            path = relative + entry.name
-            if self.ignored or not ignore.ignores(f"{root}/{path}", is_folder):
-                entries.append((path, is_folder, ignore))
-        return entries
+        ignores = None if self.ignored else ignore
+        inside = look_into(root, relative, ignores, limits.WALK_FILES - self.seen, links=self.links)
+        self.seen += inside.seen
+        self.cut |= inside.cut
+        return [(path, is_folder, ignore) for path, is_folder in inside.entries]
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What stands in a folder."""
+
+    entries: list[tuple[str, bool]]
+    """Path relative to the root, and whether it is a folder; sorted by name."""
+    seen: int
+    """With those that are left out."""
+    cut: bool
+
+
+def look_into(root: str, relative: str, ignore: Ignore | None, room: int, *, links: bool) -> Inside:
+    """The files and folders, with `links` also the links, in the folder `relative` ("" or with a slash) of `root`.
+
+    Version stores are left out, and what `ignore`, the rules that hold there, names. At most `room` are looked at. A
+    folder that is closed to us, or gone, is as if it were empty.
+    """
+    try:
+        with os.scandir(f"{root}/{relative}") as scan:
+            found = list(islice(scan, room + 1))
+    except OSError:
+        return Inside([], 0, False)
+    cut = len(found) > room
+    del found[room:]
+    entries = []
+    for entry in sorted(found, key=lambda e: e.name):
+        kind = _kind(entry)
+        is_folder = kind == "folder"
+        if not kind or (kind == "link" and not links) or (is_folder and entry.name in NEVER):
+            continue
+        path = relative + entry.name
+        if ignore is None or not ignore.ignores(f"{root}/{path}", is_folder):
+            entries.append((path, is_folder))
+    return Inside(entries, len(found), cut)
 
 
 def _kind(entry: os.DirEntry[str]) -> str:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from agent_core.errors import ConfigError
-from agent_core.files import atomic_write
+from agent_core.plain_files import atomic_write
 
 _LINE = re.compile(r"(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(.*)\Z", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}

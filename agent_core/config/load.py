@@ -20,8 +20,7 @@ from agent_core.config.dotenv import parse_env
 from agent_core.config.paths import Places
 from agent_core.config.schema import Key
 from agent_core.errors import ConfigError
-from agent_core.llm.providers import goes_elsewhere
-from agent_core.safety.paths import printable
+from agent_core.text.printable import printable
 
 ENVIRONMENT: Final = {"NANOHERMES_MODEL": "model.default", "NANOHERMES_BASE_URL": "model.base_url"}
 """Variables that set a key. Secrets are no settings: they stay in the environment."""
@@ -258,6 +257,8 @@ class _Layers:
         """Whether a project that is not trusted may set `key` to `value`; says so if not. Source: CFG-04."""
         get = self.values.__getitem__
         if key.name == "model.default":
+            from agent_core.llm.providers import goes_elsewhere
+
             if not goes_elsewhere(value, get("model.provider"), get("model.base_url"), get("providers")):
                 return True
             reason = "a project may choose the model, not whose server is asked"

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 from agent_core import limits
 from agent_core.errors import ConfigError
-from agent_core.files import read_regular
+from agent_core.plain_files import read_regular
 
 
 class Mark(Protocol):

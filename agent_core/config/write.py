@@ -14,7 +14,7 @@ from agent_core.config import reading, schema
 from agent_core.config.load import check_setting
 from agent_core.config.reading import Node
 from agent_core.errors import ConfigError
-from agent_core.files import atomic_write
+from agent_core.plain_files import atomic_write
 
 
 def set_key(file: Path, key: str, value: Any) -> None:

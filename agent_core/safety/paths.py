@@ -26,6 +26,7 @@ from typing import Final, Literal
 from agent_core import limits
 from agent_core.safety import protected
 from agent_core.safety.protected import Parts, fold_parts
+from agent_core.text.printable import printable
 
 Op = Literal["read", "write", "delete", "glob"]
 """A rename is the delete of one path and the write of another."""
@@ -107,19 +108,6 @@ def may_read_found(path: str, rules: PathRules) -> bool:
     `path` is absolute and no component of it is a link, because the walk does not follow any.
     """
     return not _protection("read", path, _roots(rules), is_dir=False)
-
-
-def printable(text: str) -> str:
-    """`text` with control, invisible and undecodable code points written as escapes, for showing a path."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        c if c.isprintable() and unicodedata.category(c) not in ("Cf", "Zl", "Zp") else _escape(c) for c in text
-    )
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 # -- the text -----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core import files, limits
+from agent_core import files, limits, plain_files
 from agent_core.errors import ToolFailure
 from agent_core.safety.paths import PathRules, classify
 
@@ -215,11 +215,11 @@ def test_delete_removes_the_file_or_the_link_itself(rules, outside):
 
 def test_a_private_file_is_replaced_whole_and_for_its_owner_only(tmp_path):
     path = tmp_path / "home/sub/config.yaml"
-    files.atomic_write(path, b"one")
+    plain_files.atomic_write(path, b"one")
     real = tmp_path / "dotfiles.yaml"
     path.rename(real)
     path.symlink_to(real)
-    files.atomic_write(path, b"two")
+    plain_files.atomic_write(path, b"two")
     assert path.is_symlink()
     assert real.read_bytes() == b"two"
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
