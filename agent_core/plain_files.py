@@ -70,6 +70,8 @@ def sibling(folder: int, data: bytes, mode: int | None, old: os.stat_result | No
     """
     import secrets
 
+    import secrets  # brings hashlib, and reading settings needs neither
+
     name = f".{secrets.token_hex(12)}.tmp"
     # With a mode to keep, private until it is set: the content must not be readable by more people than before.
     creation = 0o666 if mode is None else 0o600
