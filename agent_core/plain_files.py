@@ -68,8 +68,6 @@ def sibling(folder: int, data: bytes, mode: int | None, old: os.stat_result | No
 
     `mode` None: what the umask leaves of 0666.
     """
-    import secrets
-
     import secrets  # brings hashlib, and reading settings needs neither
 
     name = f".{secrets.token_hex(12)}.tmp"
