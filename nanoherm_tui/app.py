@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -22,9 +23,10 @@ from textual.timer import Timer
 from agent_core import events, intents, names
 from agent_core.errors import AgentError, ConfigError
 from agent_core.events import Envelope
-from nanoherm_tui import commands, compat, i18n, limits, remembered, symbols, terminal, welcome
+from nanoherm_tui import clipboard, commands, compat, i18n, limits, remembered, symbols, terminal, welcome
 from nanoherm_tui.actions import ACTIONS, PANES, Slash, parse_slash
 from nanoherm_tui.bridge import Bridge, Desk
+from nanoherm_tui.clipboard import Copied
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
@@ -40,8 +42,11 @@ from nanoherm_tui.panes.title import TitleRow
 from nanoherm_tui.panes.welcome import Welcome
 from nanoherm_tui.session_view import Part, SessionView
 from nanoherm_tui.summary import session_items, status_info
+from nanoherm_tui.terminal_colours import AUTO
 from nanoherm_tui.text import clean
-from nanoherm_tui.themes import DEFAULT_THEME, Look, load_themes, to_textual
+from nanoherm_tui.theme_choice import ThemeChoice
+from nanoherm_tui.theme_watch import ThemeChange, Watching, watch_themes
+from nanoherm_tui.themes import Look, Theme, to_textual
 from nanoherm_tui.transcript.view import TranscriptView
 
 if TYPE_CHECKING:
@@ -97,8 +102,9 @@ class NanohermApp(compat.QuietCrash, App[int]):
     INLINE_PADDING = 0
 
     def __init__(self, start: Start) -> None:
-        self.themes, self.broken_themes = load_themes(start.places.themes_dir)
-        self.look = Look(self.themes[DEFAULT_THEME])  # before super: Textual asks for styles while it starts
+        i18n.set_language(start.config.get("display.language"))
+        self.themes = ThemeChoice(start.places.themes_dir, start.config.get("display.theme"))
+        self.look = Look(self.themes.theme_or_auto())  # before super: Textual asks for styles while it starts
         super().__init__()
         self.host: Host
         """The core, from the moment it is open: `ready` tells."""
@@ -106,8 +112,6 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.views: dict[str, SessionView] = {}
         self.view: SessionView | None = None
         self.rows: list[SessionRow] = []
-        self.saved_theme: str = start.config.get("display.theme")
-        """The theme to go back to when another was only looked at."""
         self._remembered = remembered.recall(start.places.screen_file)
         self.recent: list[str] = [item for item in self._recalled("recent", list) or () if isinstance(item, str)]
         """Ids of palette items chosen lately, newest first."""
@@ -127,6 +131,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.last_ctrl_c: tuple[float, Step] = (float("-inf"), "nothing")
         """When Ctrl+C was pressed last, and what it did."""
         self._held: list[events.Event] = []
+        self._watching: Watching | None = None
         self.sessions_pane = SessionsPane()
         self.title_row = TitleRow()
         self.welcome = Welcome()
@@ -165,11 +170,10 @@ class NanohermApp(compat.QuietCrash, App[int]):
 
     def on_load(self) -> None:
         compat.teach_alt_keys()
-        for theme in self.themes.values():
+        for theme in self.themes.all.values():
             self.register_theme(to_textual(theme))
+        self._draw_with(self.look.theme)
         get = self._start.config.get
-        self.use_language(get("display.language"))
-        self.use_theme(get("display.theme"))
         symbols.set_ascii(True if get("display.ascii") else None)
         symbols.set_reduced_motion(get("display.reduced_motion"))
 
@@ -178,6 +182,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.bridge = Bridge(loop, self.deliver, self.end_with)
         self.desk = Desk(loop, self.tell_error, self.end_with)
         terminal.on_end_signals(loop, self.exit)
+        if self.themes.asks_terminal:
+            compat.ask_ground(self)
         keys = {a.id: self.keymap.keys(a.id) or (_NO_KEY,) for a in ACTIONS if a.context == "everywhere"}
         self.set_keymap({action_id: ",".join(of_action) for action_id, of_action in keys.items()})
         self.approval.attach(self.composer)
@@ -186,6 +192,15 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self._greet()
         # Only now the core: its modules, the store and the model are not what a first frame waits for.
         self.call_after_refresh(self.desk.do, self._open, self._opened)
+
+    def on_unmount(self) -> None:
+        if self._watching is not None:
+            self._watching.stop()
+
+    def wait_for_threads(self) -> None:
+        """After the end, when the terminal is whole again: wait for what must not outlive the screen."""
+        if self._watching is not None:
+            self._watching.wait()
 
     def _open(self) -> AgentError | LiveSession | None:
         """On the desk's thread: open the core. Gives the session that was asked for, or why there is no core."""
@@ -212,6 +227,12 @@ class NanohermApp(compat.QuietCrash, App[int]):
             self.desk.do(self.host.look_for_models, lambda state: self.desk.do(self.host.new, self._first_ready))
         self.reload_sessions()
         self.desk.do(_warm_up)
+        self._watching = watch_themes(
+            self._start.places.themes_dir,
+            lambda change: self.call_later(self.themes_changed, change),
+            known=self.themes.all,
+            told=self.themes.broken,
+        )
         self.call_after_refresh(_settle_gc)
 
     def _first_ready(self, session: LiveSession) -> None:
@@ -230,7 +251,9 @@ class NanohermApp(compat.QuietCrash, App[int]):
     def _start_problems(self) -> Iterable[str]:
         yield from (warning.text for warning in self.host.config.warnings)
         yield from (t(p.key, **p.params) for p in self.keymap_problems)
-        yield from (error.text for error in self.broken_themes)
+        yield from (error.text for error in self.themes.broken)
+        if self.themes.theme() is None:
+            yield t("app.unknown_theme", name=self.themes.chosen, themes=", ".join(self.themes.all))
         yield from self.host.store.warnings
 
     # -- sessions -------------------------------------------------------------------------------------------------
@@ -334,12 +357,20 @@ class NanohermApp(compat.QuietCrash, App[int]):
         here = self.view.id if self.view is not None else ""
         self.sessions_pane.update(session_items(self.rows, self.views.values(), here), here)
 
-    def copy(self, text: str) -> None:
-        """Put text on the clipboard, and say so."""
-        if text:
-            self.copy_to_clipboard(text)
-            self.screen.clear_selection()
-            self.hint(t("app.copied", n=len(text)))
+    def copy(self, text: str, missing: str = "") -> None:
+        """Put text on the clipboard and say where it went; `missing` is what to say when there is none."""
+        if not text:
+            self.hint(missing or t("app.nothing_to_copy"))
+            return
+        self.screen.clear_selection()
+        folder = self._start.places.cache_dir
+        self.desk.do(lambda: clipboard.copy(text, os.environ, folder), self._copied)
+
+    def _copied(self, copied: Copied) -> None:
+        if copied.sequence:
+            compat.write_terminal(self, copied.sequence)
+        key = f"app.copied_{copied.how}" + ("_terminal" if copied.how == "tmux" and copied.detail else "")
+        self.hint(t(key, n=copied.characters, tool=copied.detail, path=copied.detail), limits.COPIED_HINT)
 
     # -- status, hints, notices -----------------------------------------------------------------------------------
 
@@ -415,13 +446,31 @@ class NanohermApp(compat.QuietCrash, App[int]):
     # -- look -----------------------------------------------------------------------------------------------------
 
     def use_theme(self, name: str) -> None:
-        """Draw with the theme called `name`; an unknown one leaves all as it is."""
-        theme = self.themes.get(name)
-        if theme is None:
-            return
+        """Draw with the theme called `name`, or that `auto` stands for; an unknown one leaves all as it is."""
+        theme = self.themes.theme(name)
+        if theme is not None and theme != self.look.theme:
+            self._draw_with(theme)
+
+    def _draw_with(self, theme: Theme) -> None:
         self.look = Look(theme, behind=len(self.screen_stack) > 1)
         self.theme = theme.name
         self.refresh_look()
+
+    def on_ground_told(self, message: compat.GroundTold) -> None:
+        self.themes.ground_is(message.colour)
+        if self.themes.chosen == AUTO:
+            self.use_theme(AUTO)
+
+    def themes_changed(self, change: ThemeChange) -> None:
+        """A user's theme was saved, renamed or deleted."""
+        draw_with = self.themes.now_there_are(change.themes, self.look.theme)
+        for theme in self.themes.all.values():
+            self.register_theme(to_textual(theme))
+        if draw_with != self.look.theme:
+            self._draw_with(draw_with)
+            self.mutate_reactive(App.theme)  # for Textual the name alone is the theme
+        for fault in change.broken:
+            self.tell(fault.code, fault.text)
 
     def open_overlay(self, overlay: Screen[R], then: Callable[[R | None], None] = lambda result: None) -> None:
         """Show an overlay and call `then` with what it gives; everything behind it is muted meanwhile."""
@@ -443,7 +492,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.refresh_look()
 
     def use_language(self, choice: str) -> None:
-        i18n.set_language("en" if choice == "en" else "zh" if choice == "zh" else "auto")
+        i18n.set_language(choice)
         self.refresh_look()
 
     def refresh_look(self) -> None:
@@ -567,14 +616,14 @@ class NanohermApp(compat.QuietCrash, App[int]):
             self.dock.show_diffs(self.view.diffs, bring=False)
 
     def on_palette_screen_previewed(self, message: PaletteScreen.Previewed) -> None:
-        name = message.item.id.partition(":")[2] if message.item is not None else self.saved_theme
+        name = message.item.id.partition(":")[2] if message.item is not None else self.themes.chosen
         self.use_theme(name)
 
     def on_transcript_view_open_requested(self, message: TranscriptView.OpenRequested) -> None:
         self.open_call(message.call_id)
 
     def on_transcript_view_copy_requested(self, message: TranscriptView.CopyRequested) -> None:
-        self.copy(message.text)
+        self.copy(message.text, message.missing)
 
     def on_dock_copy_requested(self, message: Dock.CopyRequested) -> None:
         self.copy(message.text)
@@ -645,6 +694,7 @@ def run(start: Start) -> int:
     finally:
         if app.ready:
             app.host.close()
+        app.wait_for_threads()
     if app.view is not None and app.view.stored:
         terminal.say_how_to_resume(app.view.id)
     return code if code is not None else app.return_code or 0

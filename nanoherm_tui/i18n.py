@@ -28,10 +28,10 @@ _texts: dict[Language, dict[str, str]] = {}
 _strict = False
 
 
-def set_language(choice: Literal["en", "zh", "auto"] = "auto") -> Language:
-    """Choose the language; "auto" follows the locale. Returns the one now in use."""
+def set_language(choice: str = "auto") -> Language:
+    """Choose the language; what is none, "auto" above all, follows the locale. Returns the one now in use."""
     global _language
-    _language = from_locale(os.environ) if choice == "auto" else choice
+    _language = "en" if choice == "en" else "zh" if choice == "zh" else from_locale(os.environ)
     return _language
 
 

@@ -15,7 +15,8 @@ from typing import Final
 
 from agent_core.errors import ConfigError
 from nanoherm_tui import limits
-from nanoherm_tui.themes import Theme, load_shipped, load_theme, shown_themes, theme_files
+from nanoherm_tui.theme_files import load_shipped, load_theme, shown_themes, theme_files
+from nanoherm_tui.themes import Theme
 
 Stamp = tuple[int, int, int]
 """What of a file changes when it is saved: its time in nanoseconds, its size, its inode."""
@@ -31,28 +32,41 @@ class ThemeChange:
     """What is wrong with files that were saved since the last change: each save is told once."""
 
 
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """A thread that watches."""
+
+    _stop: threading.Event
+    _thread: threading.Thread
+
+    def stop(self) -> None:
+        """End it; does not block."""
+        self._stop.set()
+
+    def wait(self) -> None:
+        """Wait for its end, a fraction of a second after `stop`.
+
+        Left alone it might come out of its sleep while the interpreter is being taken down.
+        """
+        self._thread.join(limits.THEME_LOOK)
+
+
 def watch_themes(
     folder: Path,
-    on_change: Callable[[ThemeChange], None],
+    on_change: Callable[[ThemeChange], object],
     *,
     known: Mapping[str, Theme],
     told: Collection[ConfigError] = (),
-) -> Callable[[], None]:
+) -> Watching:
     """Call `on_change` when `folder` no longer holds the themes `known` and the faults `told`.
 
-    It is called in the watching thread. Returns a function that ends the watching, within a fraction of a second.
+    It is called in the watching thread.
     """
     stop = threading.Event()
     shelf = _Shelf(folder, known, told)
     thread = threading.Thread(target=_watch, args=(shelf, on_change, stop), name="themes", daemon=True)
     thread.start()
-
-    def end() -> None:
-        stop.set()
-        # Left alone it might come out of its wait while the interpreter is being taken down.
-        thread.join(limits.THEME_LOOK)
-
-    return end
+    return Watching(stop, thread)
 
 
 class _Shelf:
@@ -102,7 +116,7 @@ class _Shelf:
         return None
 
 
-def _watch(shelf: _Shelf, on_change: Callable[[ThemeChange], None], stop: threading.Event) -> None:
+def _watch(shelf: _Shelf, on_change: Callable[[ThemeChange], object], stop: threading.Event) -> None:
     for _ in _wakes(shelf.folder, stop):
         while True:
             change = shelf.look()

@@ -160,7 +160,13 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("mcp_servers", "mapping", {}, "MCP servers by name. Accepted; not started yet."),
     Key("context_files.enabled", "flag", True, "Give the model AGENTS.md and its kin."),
     # The screen.
-    Key("display.theme", "text", "nanoherm-dark", "A theme's name.", "harmless"),
+    Key(
+        "display.theme",
+        "text",
+        "auto",
+        "A theme's name; auto: dark or light as the terminal's ground is, ansi where it has 16 colours.",
+        "harmless",
+    ),
     Key(
         "display.language",
         "text",

@@ -13,6 +13,7 @@ from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.commands.settings import choose_language, choose_mode, choose_model, choose_theme
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen, action_items
+from nanoherm_tui.terminal_colours import AUTO
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
@@ -31,7 +32,7 @@ def palette(app: NanohermApp, argument: str) -> None:
 
 def in_use(app: NanohermApp) -> frozenset[str]:
     """Ids of the items that stand for what is chosen now."""
-    here = {f"theme:{app.look.theme.name}"}
+    here = {f"theme:{app.themes.chosen}"}
     if app.view is not None:
         here |= {f"mode:{app.view.mode}", f"session:{app.view.id}"}
     return frozenset(here)
@@ -43,7 +44,8 @@ def mode_items(app: NanohermApp) -> list[PaletteItem]:
 
 
 def theme_items(app: NanohermApp) -> list[PaletteItem]:
-    return [PaletteItem(f"theme:{name}", "theme", name, keywords="theme") for name in app.themes]
+    auto = PaletteItem(f"theme:{AUTO}", "theme", AUTO, t("themes.auto"), keywords="theme")
+    return [auto, *(PaletteItem(f"theme:{name}", "theme", name, keywords="theme") for name in app.themes.all)]
 
 
 def language_items() -> list[PaletteItem]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from agent_core import events, intents
 from agent_core.names import MODES
 from nanoherm_tui.i18n import LANGUAGES, t
+from nanoherm_tui.terminal_colours import AUTO
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
@@ -85,11 +86,11 @@ def choose_model(app: NanohermApp, name: str) -> None:
 def choose_theme(app: NanohermApp, name: str) -> None:
     if not name:
         _choose(app, "theme")
-    elif name not in app.themes:
-        app.tell("unknown_theme", t("app.unknown_theme", name=name, themes=", ".join(app.themes)))
+    elif app.themes.theme(name) is None:
+        app.tell("unknown_theme", t("app.unknown_theme", name=name, themes=", ".join([AUTO, *app.themes.all])))
     else:
         app.use_theme(name)
-        app.saved_theme = name
+        app.themes.choose(name)
         app.desk.do(lambda: app.host.save_settings({"display.theme": name}))
 
 

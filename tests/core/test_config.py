@@ -209,7 +209,7 @@ VALUES = {
     "a flag": ("stream: {enabled: no}", "stream.enabled", False),
     "a fallback as a mapping": ("fallback_model: {provider: openai, model: m}", "fallback_model", "openai/m"),
     "a fallback as a name": ("fallback_model: m", "fallback_model", "m"),
-    "nothing after the key": ("display:\n  theme:\n", "display.theme", "nanoherm-dark"),
+    "nothing after the key": ("display:\n  theme:\n", "display.theme", "auto"),
     "an empty section": ("mcp_servers:\n# none yet\n", "mcp_servers", {}),
     "clock times stay texts": ("mcp_servers: {a: {ports: [22:22]}}", "mcp_servers", {"a": {"ports": ["22:22"]}}),
     "merge keys": (

@@ -13,7 +13,8 @@ from agent_core.ports import Question
 from nanoherm_tui.history import History
 from nanoherm_tui.overlays.approval import ApprovalPanel
 from nanoherm_tui.panes.composer import Composer
-from nanoherm_tui.themes import Look, load_themes, to_textual
+from nanoherm_tui.theme_files import load_themes
+from nanoherm_tui.themes import Look, to_textual
 
 CSS = Path(nanoherm_tui.__file__).parent / "css"
 
@@ -31,6 +32,7 @@ class ComposerApp(App):
         self.composer = Composer(history, keymap)
         self.panel = ApprovalPanel(keymap)
         self.posted = []
+        self.kept = []
         self.ask_after = ask_after
 
     def compose(self):
@@ -54,6 +56,12 @@ class ComposerApp(App):
 
     def on_composer_slash_entered(self, message):
         self.posted.append(("slash", message.text))
+
+    def on_composer_shell_entered(self, message):
+        self.posted.append(("private shell" if message.private else "shell", message.command))
+
+    def on_composer_draft_changed(self, message):
+        self.kept.append((message.key, message.text))
 
     def on_composer_take_back_requested(self, message):
         self.posted.append(("take_back", ""))

@@ -5,12 +5,14 @@ from hypothesis import strategies as st
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from agent_core.ports import TodoItem
-from nanoherm_tui.panes.diff import code_rows, diff_rows
+from nanoherm_tui.panes.diff import diff_rows
 from nanoherm_tui.panes.output import Result, result_rows
 from nanoherm_tui.panes.plan import plan_rows
 from nanoherm_tui.panes.rows import Row, Span, paint_row
+from nanoherm_tui.panes.wrapped import code_rows
 from nanoherm_tui.text import clean, visible, width
-from nanoherm_tui.themes import Look, load_themes
+from nanoherm_tui.theme_files import load_themes
+from nanoherm_tui.themes import Look
 
 LOOKS = [Look(theme, no_color=False) for theme in load_themes()[0].values()]
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from nanoherm_tui.theme_files import load_themes
 from nanoherm_tui.theme_watch import watch_themes
-from nanoherm_tui.themes import load_themes
 
 GOOD = 'base: nanoherm-dark\nroles:\n  accent: "#b0ffb0"\n'
 OTHER = 'base: nanoherm-dark\nroles:\n  accent: "#ffb0ff"\n'
@@ -24,7 +24,7 @@ class Watched:
         self.threads = set()
 
     def __enter__(self):
-        self._end = watch_themes(self.folder, self._changed, known=self.known, told=self.told)
+        self._watching = watch_themes(self.folder, self._changed, known=self.known, told=self.told)
         return self
 
     def _changed(self, change):
@@ -33,7 +33,8 @@ class Watched:
 
     def __exit__(self, *exc):
         begun = time.monotonic()
-        self._end()
+        self._watching.stop()
+        self._watching.wait()
         assert time.monotonic() - begun < 2
         assert "themes" not in {thread.name for thread in threading.enumerate()}
 

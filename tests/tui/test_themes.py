@@ -9,18 +9,8 @@ from textual.widgets import Static
 
 from agent_core.errors import ConfigError
 from nanoherm_tui.eight_bit import shown
-from nanoherm_tui.themes import (
-    DEFAULT_THEME,
-    MIN_CONTRAST,
-    ROLES,
-    USED_ON,
-    Look,
-    contrast,
-    find_themes_dir,
-    load_theme,
-    load_themes,
-    to_textual,
-)
+from nanoherm_tui.theme_files import find_themes_dir, load_theme, load_themes
+from nanoherm_tui.themes import DEFAULT_THEME, MIN_CONTRAST, ROLES, USED_ON, Look, contrast, to_textual
 
 SHIPPED = ("ansi", "high-contrast", "nanoherm-dark", "nanoherm-light")
 
@@ -148,7 +138,7 @@ BROKEN = [
     ("empty", "", 1, "expected"),
     ("unknown key", "name: x\nbase: nanoherm-dark\ncolours: {}\n", 3, "'colours' is not known"),
     ("unknown role", "base: nanoherm-dark\nroles:\n  ground: '#000000'\n  txt: '#ffffff'\n", 4, "'txt'"),
-    ("not a colour", "base: nanoherm-dark\nroles:\n  text: blueish\n", 3, "#rrggbb"),
+    ("not a colour", "base: nanoherm-dark\nroles:\n  text: blueish\n", 3, "write the colour in quotes"),
     ("unquoted hash", "base: nanoherm-dark\nroles:\n  text: #ffffff\n", 3, "one colour"),
     ("two colours", "base: nanoherm-dark\nroles:\n  text: '#ffffff #000000'\n", 3, "one colour"),
     ("hex in ansi", "base: ansi\nroles:\n  accent: '#ffffff'\n", 3, "ansi theme"),
