@@ -28,10 +28,11 @@ class TurnEnd:
     error: AgentError | None = None
 
 
-def run_turn(turn: TurnTools, prompt: Message, take_steers: Callable[[], list[str]], max_steps: int) -> TurnEnd:
+def run_turn(turn: TurnTools, prompt: Message, take_steers: Callable[[], list[Message]], max_steps: int) -> TurnEnd:
     """Run the turn that `prompt` begins. Never raises: every failure is an outcome, told to the listener.
 
-    `take_steers` gives the texts that arrived since the last step boundary; `max_steps` 0 = no cap.
+    `take_steers` is called at each step boundary and gives the messages that arrived since the last one.
+    `max_steps` 0 = no cap.
     """
     started = time.monotonic()
     step, answer, unusable = 0, "", 0
@@ -105,9 +106,9 @@ def _useless(reply: Reply) -> AgentError:
     return AgentError("empty_reply", "The model sent an empty answer, twice. Send the message again, or /model.")
 
 
-def _steer(turn: TurnTools, texts: list[str]) -> None:
-    for text in texts:
-        _say(turn, user(text, origin="steer"))
+def _steer(turn: TurnTools, steers: list[Message]) -> None:
+    for message in steers:
+        _say(turn, message)
 
 
 def _say(turn: TurnTools, message: Message) -> None:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from agent_core.errors import StoreError
-from agent_core.messages import Message, ToolCall, Usage
+from agent_core.messages import Message, ShellRun, ToolCall, Usage
+from agent_core.names import SHELL_HEAD
 from agent_core.ports import Effect
 from agent_core.store.sessions import Store
 
@@ -44,6 +45,24 @@ class Conversation:
         self._store.append(self.session_id, for_the_record(message, self._redact))
         self._messages.append(message)
 
+    def place(self, message: Message) -> None:
+        """Append a message that the store holds aside. Raises StoreError; the history is then unchanged."""
+        self._check_open()
+        self._store.place(self.session_id, message.id)
+        if not self.has(message.id):
+            self._messages.append(message)
+
+    def has(self, message_id: str) -> bool:
+        return any(message.id == message_id for message in reversed(self._messages))
+
+    def for_model(self) -> Iterator[Message]:
+        """The history as a model is told it: a command of the person's own as text, a private one not at all."""
+        for message in self._messages:
+            if message.shell is None:
+                yield message
+            elif not message.shell.private:
+                yield replace(message, text=shell_text(message.shell), shell=None)
+
     def effect_started(self, call: ToolCall, effect: Effect) -> None:
         """Note durably that `call` is about to act. Raises StoreError; the call must then not run."""
         self._check_open()
@@ -55,6 +74,11 @@ class Conversation:
 
     def add_usage(self, model: str, usage: Usage) -> None:
         self._store.add_usage(self.session_id, model, usage)
+
+
+def shell_text(run: ShellRun) -> str:
+    """What the model is told of a command that the person ran."""
+    return f"{SHELL_HEAD}\n$ {run.command}\n{run.result.text}"
 
 
 def for_the_record(message: Message, redact: Callable[[str], str]) -> Message:

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from agent_core import messages
 from agent_core.intents import Decision
-from agent_core.messages import FileDiff, Message, Usage
+from agent_core.messages import FileDiff, Message, ToolResult, Usage
 from agent_core.names import Mode
 from agent_core.ports import Question, TodoItem
 
@@ -76,11 +76,13 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolQueued:
-    """The reply asks for this call; it waits for its turn or for consent."""
+    """The reply asks for this call; it waits for its turn or for consent. Or the person runs a command ("shell")."""
 
     call_id: str
     name: str
     subject: str
+    private: bool = False
+    """The person's own command, of which the model is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,20 @@ class ToolFinished:
     preview: tuple[str, ...] = ()
     diffs: tuple[FileDiff, ...] = ()
     seconds: float = 0.0
+
+
+def finished(result: ToolResult) -> ToolFinished:
+    """The event that tells of a result."""
+    return ToolFinished(
+        result.call_id,
+        result.name,
+        result.ok,
+        result.outcome,
+        result.text,
+        result.preview,
+        result.diffs,
+        result.seconds,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +190,7 @@ class PendingChanged:
 
 @dataclass(frozen=True, slots=True)
 class TextReturned:
-    """A pending text was taken back; it belongs in the composer again."""
+    """A pending text was taken back, or outlived the program; it belongs in the composer again."""
 
     text: str
 

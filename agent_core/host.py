@@ -7,12 +7,13 @@ and write files unless they say otherwise; a face calls them off its screen thre
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import islice
 from pathlib import Path
@@ -26,6 +27,7 @@ from agent_core.config.dotenv import set_variable
 from agent_core.config.load import Config
 from agent_core.config.paths import Places, find_places
 from agent_core.errors import AgentError, ConfigError, StoreError
+from agent_core.events import Notice
 from agent_core.intents import Interrupt, SetMode, Submit
 from agent_core.llm import discover, providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
@@ -36,10 +38,12 @@ from agent_core.names import APPROVAL_POLICIES, ApprovalPolicy, Mode
 from agent_core.ports import LlmRequest
 from agent_core.process import LocalBackend
 from agent_core.safety.paths import PathRules, classify
-from agent_core.safety.redact import redact
+from agent_core.safety.redact import Redactor, redact
 from agent_core.sandbox.env import child_env
+from agent_core.scribe import Scribe
 from agent_core.session import Connection, LiveSession, SessionServices
 from agent_core.store import exchange
+from agent_core.store.notes import Draft, Note, Seen, Waiting
 from agent_core.store.sessions import SessionRow, Store
 from agent_core.text.encoding import decode
 from agent_core.tools.builtin import builtin_tools
@@ -90,8 +94,10 @@ class Host:
         self._samples: list[Path] = []
         """Scratch folders made in this run; those of sessions that were never stored go with it."""
         self._lock = threading.RLock()
+        self._scribe: Scribe[Note] = Scribe(self._write_notes, self._notes_failed)
         self._listeners: list[Callable[[ModelState], None]] = []
         self._model = self._resolve()
+        threading.Thread(target=self._throw_away, name="purge", daemon=True).start()
 
     # -- the model ----------------------------------------------------------------------------------------------
 
@@ -224,10 +230,14 @@ class Host:
     def new(self, folder: Path | None = None) -> LiveSession:
         """A fresh session in `folder` (else where the program was started; in the demo, a scratch copy of the sample).
 
-        It is stored with its first message.
+        It is stored with its first message. Raises AgentError "not_a_folder".
         """
         if folder is None:
             folder = self._sample_folder() if self._model.demo else self.places.workspace
+        elif not folder.is_dir():
+            raise AgentError(
+                "not_a_folder", f"{folder} is no folder, or is closed to you. Choose another one.", path=str(folder)
+            )
         now = time.time()
         row = SessionRow(
             id=new_id(),
@@ -286,6 +296,7 @@ class Host:
             redact=self.redact,
             context=self._context,
             identity=lambda: context_files.identity(self.places),
+            keep=self._keep,
             unattended=self.launch.unattended,
             policy=policy,
             deny=tuple(get("approvals.deny")),
@@ -333,15 +344,100 @@ class Host:
         return self.open(session_id)
 
     def delete(self, session_id: str) -> None:
-        """Delete a session. Raises StoreError."""
-        self._forget(session_id)
+        """Close a session and hide it; `restore` brings it back for limits.DELETED_KEPT. Raises StoreError."""
+        live = self._forget(session_id)
+        if live is not None:
+            live.join(limits.TURN_STOP)  # what it still has to store belongs to it
+            if not live.stored:
+                return
         self.store.delete(session_id)
 
-    def _forget(self, session_id: str) -> None:
+    def restore(self, session_id: str) -> SessionRow:
+        """Bring a deleted session back. Raises StoreError "no_session" when it is gone for good."""
+        return self.store.restore(session_id)
+
+    def fork(self, session_id: str, through: str = "") -> LiveSession:
+        """A copy of a session that goes its own way, up to its last whole step.
+
+        With `through`, the uid of a message, only up to the end of that message's turn. Usage is not copied, files
+        are shared. Raises StoreError "no_session" or "no_message".
+        """
+        return self._open(self.store.fork(session_id, through), stored=True)
+
+    def rename(self, session_id: str, title: str) -> None:
+        """Give a stored session another title. One that is open is told by an intent instead."""
+        self.store.rename(session_id, title)
+
+    def _forget(self, session_id: str) -> LiveSession | None:
         with self._lock:
             live = self._sessions.pop(session_id, None)
         if live is not None:
             live.close()
+        return live
+
+    # -- notes: drafts, what waits, what was seen ---------------------------------------------------------------
+
+    def keep_draft(self, session_id: str, text: str) -> None:
+        """Have a session's unsent text written down; "" forgets it. Does not block.
+
+        Until the session is stored its draft belongs to the workspace: the next start there finds it.
+        """
+        live = self._sessions.get(session_id)
+        workspace = str(live.workspace) if live is not None else ""
+        self._keep(Draft(session_id, workspace, text[: limits.DRAFT_CHARS]))
+
+    def draft(self, session_id: str) -> str:
+        """The unsent text of a session; of a new one, what was left unsent in its workspace. Raises StoreError."""
+        live = self._sessions.get(session_id)
+        return self.store.notes.draft(session_id, str(live.workspace) if live is not None else "")
+
+    def mark_seen(self, session_id: str, message_uid: str) -> None:
+        """Have it written down that the person has seen a session up to this message. Does not block."""
+        self._keep(Seen(session_id, message_uid))
+
+    def flush_notes(self, seconds: float) -> bool:
+        """Wait until every note is on disk; False when it is not within `seconds`."""
+        return self._scribe.flush(seconds)
+
+    def _keep(self, note: Note) -> None:
+        self._scribe.put((type(note), note.session_id), note)
+
+    def _write_notes(self, notes: Sequence[Note]) -> None:
+        self.store.notes.keep([self._without_keys(note) for note in notes])
+
+    def _without_keys(self, note: Note) -> Note:
+        if isinstance(note, Draft):
+            return replace(note, text=self._redact_long(note.text))
+        if isinstance(note, Waiting):
+            return replace(note, texts=tuple((uid, self._redact_long(text)) for uid, text in note.texts))
+        return note
+
+    def _redact_long(self, text: str) -> str:
+        """`redact` piece by piece: one search through megabytes would let no other thread run meanwhile."""
+        if len(text) <= limits.DRAFT_PIECE:
+            return self.redact(text)
+        redactor = Redactor(self._keys())
+        starts = range(0, len(text), limits.DRAFT_PIECE)
+        pieces = [redactor.feed(text[start : start + limits.DRAFT_PIECE]) for start in starts]
+        return "".join(pieces) + redactor.flush()
+
+    def _notes_failed(self, error: AgentError) -> None:
+        """Tell it where somebody reads: in the session opened last."""
+        with self._lock:
+            live = next(reversed(self._sessions.values()), None)
+        if live is not None:
+            text = f"Drafts and waiting texts cannot be kept on disk now: {error.text}"
+            live.tell(Notice("notes_not_kept", text, "warning", {"error": error.text}))
+
+    def _throw_away(self) -> None:
+        """On a thread of its own: what was deleted long ago goes for good, with its spill files."""
+        now = time.time()
+        try:
+            names = self.store.purge(now - limits.DELETED_KEPT, now - limits.ORPHAN_DRAFTS_KEPT)
+            for name in names:
+                (self.places.data_home / "spill" / name).unlink(missing_ok=True)
+        except (StoreError, OSError) as error:  # a later start tries again
+            log.warning("old sessions could not be removed: %s", error)
 
     # -- files, for a face --------------------------------------------------------------------------------------
 
@@ -367,11 +463,17 @@ class Host:
         return exchange.export_json(row, messages) if form == "json" else exchange.export_markdown(row, messages)
 
     def list_dirs(self, path: Path) -> list[Path]:
-        """The folders in `path`, sorted, for a folder chooser; unreadable ones are left out."""
+        """The folders in `path`, sorted, at most limits.FOLDERS_LISTED, for a folder chooser; hidden ones are left out.
+
+        A folder that cannot be read is as if it were empty.
+        """
         try:
-            return sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))[: limits.LIST_ENTRIES]
+            with os.scandir(path) as entries:
+                some = islice(entries, limits.FOLDERS_SCANNED)
+                names = sorted(entry.name for entry in some if not entry.name.startswith(".") and entry.is_dir())
         except OSError:
             return []
+        return [path / name for name in names[: limits.FOLDERS_LISTED]]
 
     # -- the end ------------------------------------------------------------------------------------------------
 
@@ -407,6 +509,7 @@ class Host:
         for session in sessions:
             session.join(max(0.0, deadline - time.monotonic()))
         process.kill_all()
+        self._scribe.close()
         used = {session.workspace for session in sessions if session.stored}
         for folder in self._samples:
             if folder.resolve() not in used:

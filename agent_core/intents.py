@@ -37,8 +37,33 @@ class TakeBack:
 
 
 @dataclass(frozen=True, slots=True)
+class TextTaken:
+    """A text that had returned (TextReturned) is in the draft, and that draft was given to Host.keep_draft.
+
+    Until then the text stays on disk and would return again, so that a crash in between cannot lose it.
+    """
+
+    text: str
+    """As it had come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Run a command of the person's own in the workspace, now; a running turn goes on beside it.
+
+    It starts no turn. The model is told of it with its next request, unless `private`.
+    """
+
+    command: str
+    private: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupt:
-    """Stop the running turn. `abandon` gives a stuck worker up and frees the session at once."""
+    """Stop the running turn and the person's own commands.
+
+    `abandon` gives a stuck worker up and frees the session at once.
+    """
 
     abandon: bool = False
 
@@ -92,4 +117,19 @@ class Close:
     """End the session's worker; a running turn is stopped first."""
 
 
-Intent = Submit | Steer | Queue | TakeBack | Interrupt | Answer | SetMode | SetPolicy | SetModel | Undo | Rename | Close
+Intent = (
+    Submit
+    | Steer
+    | Queue
+    | TakeBack
+    | TextTaken
+    | Shell
+    | Interrupt
+    | Answer
+    | SetMode
+    | SetPolicy
+    | SetModel
+    | Undo
+    | Rename
+    | Close
+)

@@ -13,6 +13,9 @@ EffectState = Literal["none", "started", "done", "unknown"]
 """What a tool call has done to the world: nothing (a read, a refusal, never started), begun, finished, or not known."""
 
 
+Origin = Literal["", "steer", "queue", "note", "summary", "shell"]
+
+
 def new_id() -> str:
     """A fresh id for a message, turn or question: 32 hex digits."""
     return uuid.uuid4().hex
@@ -79,6 +82,8 @@ class DiffLine:
     """Without its line end."""
     old_line: int | None = None
     new_line: int | None = None
+    end: str = "\n"
+    """Its line end; empty: the file ends without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,8 @@ class FileDiff:
     """Lines left out of `hunks` by limits.DIFF_LINES; `added` and `removed` count them all."""
     lines_after: int = 0
     """Lines the file has then; 0 in records of older versions too."""
+    versions: tuple[str, str] = ("", "")
+    """Names of the file's text before and after (`text.diff.version`); empty where there is no file, or no record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +131,17 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ShellRun:
+    """A command that the person ran themself, and what came of it."""
+
+    command: str
+    result: ToolResult
+    """Its name is names.SHELL; `text` is the exit code and the output, as on the card."""
+    private: bool = False
+    """The model is never told of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     role: Role
     text: str = ""
@@ -140,8 +158,10 @@ class Message:
     """How long the reasoning took to arrive."""
     interrupted: bool = False
     """The text was cut short by a stop."""
-    origin: Literal["", "steer", "queue", "note", "summary"] = ""
+    origin: Origin = ""
     """What brought a user message about; a "note" is the program's own remark to the model."""
+    shell: ShellRun | None = None
+    """Set on origin "shell" only; `text` is empty then, and what the model is told follows from this."""
     finish: str = ""
     model: str = ""
     usage: Usage | None = None
@@ -151,11 +171,20 @@ class Message:
     @property
     def is_empty(self) -> bool:
         """True when there is nothing a server could be given: such a message is never stored."""
-        return not (self.text or self.tool_calls or self.parts or self.result)
+        return not (self.text or self.tool_calls or self.parts or self.result or self.shell)
+
+    @property
+    def starts_turn(self) -> bool:
+        """True for what the person asked; a steer belongs to the turn it came in."""
+        return self.role == "user" and self.origin in ("", "queue")
 
 
-def user(text: str, parts: tuple[ImagePart, ...] = (), origin: Literal["", "steer", "queue", "note"] = "") -> Message:
+def user(text: str, parts: tuple[ImagePart, ...] = (), origin: Origin = "") -> Message:
     return Message("user", text, parts=parts, origin=origin)
+
+
+def shell(run: ShellRun) -> Message:
+    return Message("user", origin="shell", shell=run)
 
 
 def tool(result: ToolResult) -> Message:
@@ -194,6 +223,17 @@ def result_from_json(j: Mapping[str, Any]) -> ToolResult:
     )
 
 
+def shell_to_json(s: ShellRun) -> dict[str, Any]:
+    out: dict[str, Any] = {"command": s.command, "result": result_to_json(s.result)}
+    if s.private:
+        out["private"] = True
+    return out
+
+
+def shell_from_json(j: Mapping[str, Any]) -> ShellRun:
+    return ShellRun(j["command"], result_from_json(j["result"]), j.get("private", False))
+
+
 def diff_to_json(d: FileDiff) -> dict[str, Any]:
     return {
         "path": d.path,
@@ -202,16 +242,22 @@ def diff_to_json(d: FileDiff) -> dict[str, Any]:
         "removed": d.removed,
         "omitted_lines": d.omitted_lines,
         "lines_after": d.lines_after,
+        **({"versions": list(d.versions)} if any(d.versions) else {}),
         "hunks": [
             {
                 "old_start": h.old_start,
                 "new_start": h.new_start,
                 "heading": h.heading,
-                "lines": [[line.kind, line.text, line.old_line, line.new_line] for line in h.lines],
+                "lines": [_line_to_json(line) for line in h.lines],
             }
             for h in d.hunks
         ],
     }
+
+
+def _line_to_json(line: DiffLine) -> list[str | int | None]:
+    usual: list[str | int | None] = [line.kind, line.text, line.old_line, line.new_line]
+    return usual if line.end == "\n" else [*usual, line.end]
 
 
 def diff_from_json(j: Mapping[str, Any]) -> FileDiff:
@@ -222,6 +268,7 @@ def diff_from_json(j: Mapping[str, Any]) -> FileDiff:
         removed=j.get("removed", 0),
         omitted_lines=j.get("omitted_lines", 0),
         lines_after=j.get("lines_after", 0),
+        versions=(j["versions"][0], j["versions"][1]) if "versions" in j else ("", ""),
         hunks=tuple(
             Hunk(h["old_start"], h["new_start"], tuple(DiffLine(*line) for line in h["lines"]), h.get("heading", ""))
             for h in j.get("hunks", ())
@@ -267,6 +314,8 @@ def to_json(m: Message) -> dict[str, Any]:
         out["tool_calls"] = [call_to_json(c) for c in m.tool_calls]
     if m.result is not None:
         out["result"] = result_to_json(m.result)
+    if m.shell is not None:
+        out["shell"] = shell_to_json(m.shell)
     if m.usage is not None:
         out["usage"] = usage_to_json(m.usage)
     if m.extra:
@@ -288,6 +337,7 @@ def from_json(j: Mapping[str, Any]) -> Message:
         reasoning_seconds=j.get("reasoning_seconds", 0.0),
         interrupted=j.get("interrupted", False),
         origin=j.get("origin", ""),
+        shell=shell_from_json(j["shell"]) if "shell" in j else None,
         finish=j.get("finish", ""),
         model=j.get("model", ""),
         usage=usage_from_json(j["usage"]) if "usage" in j else None,

@@ -28,6 +28,9 @@ TODO_READ: Final = "todo_read"
 ASK_USER: Final = "ask_user"
 EXIT_PLAN: Final = "exit_plan"
 
+SHELL: Final = "shell"  # the name on the card of a command that the person ran themself
+SHELL_HEAD: Final = "[The user ran a command themself. This is what it gave; it asks for nothing.]"
+
 # Hermes names accepted at dispatch and in matchers (TOOL-05). An alias with several targets is resolved by the
 # arguments it comes with: see tools/registry.py.
 TOOL_ALIASES: Final[dict[str, tuple[str, ...]]] = {

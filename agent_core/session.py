@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agent_core import events, intents, limits, prompt
+from agent_core import events, intents, limits, messages, prompt, shell
 from agent_core.agent import run_turn
 from agent_core.cancel import CancelScope
 from agent_core.conversation import Conversation
@@ -18,8 +18,8 @@ from agent_core.errors import AgentError, Interrupted, crash
 from agent_core.events import Envelope, Event, SessionState
 from agent_core.grants import Grants
 from agent_core.mailbox import Mailbox
-from agent_core.messages import ToolCall, new_id, user
-from agent_core.names import MODES, MODES_WITHOUT_SANDBOX, ApprovalPolicy, Mode
+from agent_core.messages import Message, ToolCall, new_id, user
+from agent_core.names import MODES, MODES_WITHOUT_SANDBOX, SHELL, ApprovalPolicy, Mode
 from agent_core.ports import (
     DeltaSink,
     LlmClient,
@@ -34,7 +34,9 @@ from agent_core.ports import (
 )
 from agent_core.safety.policy import Situation
 from agent_core.safety.shell_trust import TrustContext, git_config_names_helpers
+from agent_core.store.notes import Note, Waiting
 from agent_core.store.sessions import SessionRow, Store
+from agent_core.text.title import cut_title, title_of
 from agent_core.tools.registry import Toolbox, toolbox_of
 from agent_core.turn import TurnTools
 
@@ -68,6 +70,8 @@ class SessionServices:
     context: Callable[[Path], tuple[str, tuple[str, ...]]]
     """The fenced text of a workspace's context files, and notices about them."""
     identity: Callable[[], str] = lambda: ""
+    keep: Callable[[Note], None] = lambda note: None
+    """Have a note written down soon. Never blocks."""
     sandboxed: bool = False
     unattended: bool = False
     policy: ApprovalPolicy = "untrusted"
@@ -94,9 +98,23 @@ class LiveSession:
         self._stored = stored
         self._lock = threading.RLock()
         self._seq = 0
-        self._inbox: queue.SimpleQueue[intents.Intent] = queue.SimpleQueue()
-        self._steers: list[str] = []
-        self._queued: list[intents.Submit] = []
+        self._row_lock = threading.Lock()
+        self._inbox: queue.SimpleQueue[intents.Intent | Message | None] = queue.SimpleQueue()
+        """Intents, messages to begin a turn with, and None: a command of the person's own has ended."""
+        self._steers: list[Message] = []
+        self._queued: list[Message] = []
+        self._handed: list[Message] = []
+        """Given to the turn and not known to be stored."""
+        self._returned: list[tuple[str, list[Message]]] = []
+        """Texts that went back to the composer and are in no kept draft yet, with the messages they were to be."""
+        self._noted: tuple[tuple[str, str], ...] = ()
+        """What of these was written down last."""
+        self._has_turn = False
+        self._failed = False
+        self._shells: dict[str, _Shell] = {}
+        """The person's own commands that run, by call id."""
+        self._shells_done: list[Message] = []
+        """Those that have ended and wait for a step boundary; the store has them."""
         self._scope: CancelScope | None = None
         self._conversation: Conversation | None = None
         self._connection: Connection | None = None
@@ -155,8 +173,17 @@ class LiveSession:
         self.send(intents.Close())
 
     def join(self, seconds: float) -> None:
-        if self._worker is not None:
-            self._worker.join(seconds)
+        """Wait at most `seconds` for the worker and for the person's own commands."""
+        deadline = time.monotonic() + seconds
+        with self._lock:
+            threads = [self._worker, *(running.thread for running in self._shells.values())]
+        for thread in threads:
+            if thread is not None:
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+    def tell(self, event: Event) -> None:
+        """Tell the session's listener something that did not come about in it."""
+        self._emit(event)
 
     def send(self, intent: intents.Intent) -> None:
         self.start()
@@ -170,6 +197,10 @@ class LiveSession:
             self._policy = intent.policy
         elif isinstance(intent, intents.TakeBack):
             self._take_back()
+        elif isinstance(intent, intents.TextTaken):
+            self._text_taken(intent.text)
+        elif isinstance(intent, intents.Shell):
+            self._start_shell(intent)
         elif isinstance(intent, intents.Steer | intents.Queue | intents.Submit):
             self._text(intent)
         else:
@@ -177,47 +208,94 @@ class LiveSession:
                 self._interrupt(abandon=False)
             self._inbox.put(intent)
 
+    # -- texts that wait ----------------------------------------------------------------------------------------
+
     def _text(self, intent: intents.Steer | intents.Queue | intents.Submit) -> None:
-        submit = intent if isinstance(intent, intents.Submit) else intents.Submit(intent.text)
+        message = user(intent.text, intent.images if isinstance(intent, intents.Submit) else ())
         with self._lock:
             if not self.busy:
                 # Busy from here on, so that a second text sent before the worker wakes is not taken for a new turn.
-                self._set_state("running")
-                self._inbox.put(submit)
+                self._begin(message)
                 return
             if isinstance(intent, intents.Steer):
-                self._steers.append(intent.text)
+                self._steers.append(replace(message, origin="steer"))
             else:
-                self._queued.append(submit)
+                self._queued.append(message)
             self._tell_pending()
+
+    def _begin(self, message: Message) -> None:
+        self._has_turn, self._failed = True, False
+        self._handed.append(message)
+        self._note_waiting()
+        self._set_state("running")
+        self._inbox.put(message)
 
     def _take_back(self) -> None:
         with self._lock:
             if self._queued:
-                text = self._queued.pop().text
+                self._give_back([self._queued.pop()])
             elif self._steers:
-                text = self._steers.pop()
-            else:
-                return
-            self._tell_pending()
-            self._emit(events.TextReturned(text))
+                self._give_back([self._steers.pop()])
 
-    def _take_steers(self) -> list[str]:
+    def _return_pending(self) -> None:
+        """After a stop, what was pending goes back to the composer: nothing runs unasked, nothing is lost."""
         with self._lock:
-            steers, self._steers = self._steers, []
-            if steers:
-                self._tell_pending()
-            return steers
+            self._forget_stored()
+            waiting = [*self._handed, *self._steers, *self._queued]
+            self._handed, self._steers, self._queued = [], [], []
+            if waiting:
+                self._give_back(waiting)
+
+    def _give_back(self, waiting: list[Message]) -> None:
+        text = "\n".join(message.text for message in waiting)
+        self._returned.append((text, waiting))
+        self._tell_pending()
+        self._emit(events.TextReturned(text))
+
+    def _text_taken(self, text: str) -> None:
+        with self._lock:
+            at = next((i for i, (returned, _) in enumerate(self._returned) if returned == text), None)
+            if at is not None:
+                del self._returned[at]
+                self._note_waiting()
+
+    def _bring_back(self) -> None:
+        """What waited when the program was killed goes to the composer: nothing runs unasked."""
+        texts = self._services.store.notes.waiting(self.id) if self._stored else ()
+        if texts:
+            with self._lock:
+                self._noted = texts
+                self._give_back([Message("user", text, id=uid) for uid, text in texts])
+
+    def _forget_stored(self) -> None:
+        if self._conversation is not None:
+            self._handed = [message for message in self._handed if not self._conversation.has(message.id)]
 
     def _tell_pending(self) -> None:
-        self._emit(events.PendingChanged(tuple(self._steers), tuple(submit.text for submit in self._queued)))
+        steers, queued = ([message.text for message in waiting] for waiting in (self._steers, self._queued))
+        self._emit(events.PendingChanged(tuple(steers), tuple(queued)))
+        self._note_waiting()
+
+    def _note_waiting(self) -> None:
+        """Have everything written down that a crash would lose. A message that was stored meanwhile does not count."""
+        returned = [message for _, messages in self._returned for message in messages]
+        waiting = [*returned, *self._handed, *self._steers, *self._queued]
+        texts = tuple((message.id, message.text) for message in waiting)
+        if texts != self._noted:
+            self._noted = texts
+            self._services.keep(Waiting(self.id, str(self.workspace), texts))
+
+    # -- stopping -----------------------------------------------------------------------------------------------
 
     def _interrupt(self, abandon: bool) -> None:
         with self._lock:
-            scope, busy = self._scope, self.busy
+            busy = self.busy
+            scopes = [running.scope for running in self._shells.values()]
+            if self._scope is not None:
+                scopes.append(self._scope)
             if busy:
                 self._set_state("stopping")
-        if scope is not None:
+        for scope in scopes:
             scope.cancel()
         if abandon and busy:
             self._abandon()
@@ -228,9 +306,11 @@ class LiveSession:
             if self._conversation is not None:
                 self._conversation.close()
             self._scope = None
+            self._has_turn = False
+            self._shells.clear()
             self._connection = None
-            self._new_worker()
             self._return_pending()
+            self._replace_worker()
             self._emit(events.Notice("abandoned", "The stuck step was given up.", "warning"))
             self._set_state("idle")
 
@@ -310,24 +390,35 @@ class LiveSession:
     def _new_worker(self) -> None:
         self._generation += 1
         self._worker = threading.Thread(
-            target=self._work, args=(self._generation,), name=f"session-{self.id[:8]}", daemon=True
+            target=self._work, args=(self._generation, self._inbox), name=f"session-{self.id[:8]}", daemon=True
         )
         self._worker.start()
 
-    def _work(self, generation: int) -> None:
+    def _replace_worker(self) -> None:
+        """Leave the old worker, which may be stuck or asleep, an inbox in which nothing but its end will come."""
+        old, self._inbox = self._inbox, queue.SimpleQueue()
+        while not old.empty():
+            self._inbox.put(old.get())
+        self._new_worker()
+        old.put(intents.Close())
+
+    def _work(self, generation: int, inbox: queue.SimpleQueue[intents.Intent | Message | None]) -> None:
         try:
             self._load()
+            if generation == 1:
+                self._bring_back()
         except Exception as error:  # without its history the session can still be looked at and closed
             self._tell_failure(error)
         while generation == self._generation:
-            intent = self._inbox.get()
+            intent = inbox.get()
             if isinstance(intent, intents.Close):
                 break
             try:
                 self._do(intent, generation)
             except Exception as error:  # the worker outlives whatever goes wrong with one intent
                 self._tell_failure(error)
-                self._finish(generation, failed=True)
+                if isinstance(intent, Message):
+                    self._finish(generation, failed=True)
         if generation == self._generation and self._connection is not None:
             self._connection.client.close()
 
@@ -340,14 +431,22 @@ class LiveSession:
         return failure.code
 
     def _load(self) -> None:
-        messages = self._services.store.recover(self.id) if self._stored else []
-        self._conversation = Conversation(self._services.store, self.id, messages, self._services.redact)
-        self._emit(events.HistoryChanged(tuple(messages)))
+        with self._lock:
+            running = dict(self._shells)
+            self._shells_done.clear()  # the store has them
+        history = self._services.store.recover(self.id, running) if self._stored else []
+        self._conversation = Conversation(self._services.store, self.id, history, self._services.redact)
+        self._emit(events.HistoryChanged(tuple(history)))
+        for call_id, command in running.items():
+            self._emit(events.ToolQueued(call_id, SHELL, command.subject, command.private))
+            self._emit(events.ToolStarted(call_id))
         if self._stored:
             self._todos.load(self._services.store.todos(self.id))
 
-    def _do(self, intent: intents.Intent, generation: int) -> None:
-        if isinstance(intent, intents.Submit):
+    def _do(self, intent: intents.Intent | Message | None, generation: int) -> None:
+        if intent is None:
+            self._place_shells()
+        elif isinstance(intent, Message):
             self._turn(intent, generation)
         elif isinstance(intent, intents.SetModel):
             self._connection = self._services.connect(intent.model)
@@ -363,7 +462,7 @@ class LiveSession:
         elif isinstance(intent, intents.Rename):
             self._rename(intent.title)
 
-    def _turn(self, submit: intents.Submit, generation: int) -> None:
+    def _turn(self, message: Message, generation: int) -> None:
         emit = self._emitter(generation)
         turn_id = new_id()
         scope = CancelScope()
@@ -373,8 +472,9 @@ class LiveSession:
             self._scope = scope
         emit(events.TurnStarted(turn_id))
         try:
-            self._create_row(submit.text)
+            self._make_row(message.text)
             assert self._conversation is not None
+            self._place_shells()
             connection = self._connected()
             turn = TurnTools(
                 connection.client,
@@ -386,57 +486,151 @@ class LiveSession:
                 self._services.request,
                 connection.context_window,
             )
-            end = run_turn(turn, user(submit.text, submit.images), self._take_steers, self._services.max_steps)
+            asked = replace(message, created=time.time())
+            end = run_turn(turn, asked, self._at_boundary, self._services.max_steps)
         except Exception as error:  # whatever went wrong before the turn began; the turn itself never raises
             code = self._tell_failure(error)
             emit(events.TurnFinished(turn_id, "failed", 0, 0.0, error_code=code))
-            failed = True
+            outcome: events.Outcome = "failed"
         else:
             code = end.error.code if end.error is not None else ""
             emit(events.TurnFinished(turn_id, end.outcome, end.steps, end.seconds, end.text, code))
-            failed = end.outcome == "failed"
-            if end.outcome in ("interrupted", "failed") and generation == self._generation:
-                self._return_pending()
-        self._finish(generation, failed)
+            outcome = end.outcome
+        if outcome in ("interrupted", "failed") and generation == self._generation:
+            self._return_pending()
+        self._finish(generation, outcome == "failed")
+
+    def _at_boundary(self) -> list[Message]:
+        """Between two steps: the commands the person ran join the history; gives the steers that came."""
+        self._place_shells()
+        with self._lock:
+            self._forget_stored()
+            now = time.time()
+            steers, self._steers = [replace(message, created=now) for message in self._steers], []
+            self._handed += steers
+            if steers:
+                self._tell_pending()
+            else:
+                self._note_waiting()
+            return steers
 
     def _finish(self, generation: int, failed: bool = False) -> None:
-        """The turn is over: idle again, or straight on with what was queued meanwhile."""
+        """The turn is over."""
         with self._lock:
-            if generation != self._generation:
-                return
-            self._scope = None
-            # A steer that came after the last boundary was meant for this work: it goes first.
-            self._queued = [*map(intents.Submit, self._steers), *self._queued]
-            self._steers = []
-            if not self._queued:
-                self._set_state("failed" if failed else "idle")
-                return
-            submit = self._queued.pop(0)
+            if generation == self._generation:
+                self._scope = None
+                self._has_turn, self._failed = False, failed
+                self._forget_stored()
+                self._settle()
+
+    def _settle(self) -> None:
+        """Without a turn: straight on with what was queued meanwhile, or idle again.
+
+        The person's own commands are waited for, so that what is asked after one sees what it gave.
+        """
+        if self._has_turn:
+            return
+        if self._shells:
+            self._set_state("stopping" if self._state == "stopping" else "running")
+            return
+        # A steer that came after the last boundary was meant for this work: it goes first.
+        self._queued = [*(replace(message, origin="") for message in self._steers), *self._queued]
+        self._steers = []
+        if self._queued:
+            message = self._queued.pop(0)
+            self._begin(message)
             self._tell_pending()
-            self._set_state("running")
-            self._inbox.put(submit)
+        else:
+            self._note_waiting()
+            self._set_state("failed" if self._failed else "idle")
 
-    def _return_pending(self) -> None:
-        """After a stop, what was pending goes back to the composer: nothing runs unasked, nothing is lost."""
+    # -- the person's own commands ------------------------------------------------------------------------------
+
+    def _start_shell(self, intent: intents.Shell) -> None:
+        subject = shell.subject(intent.command, self._services.redact)
+        if not subject:
+            return
+        call_id, scope = new_id(), CancelScope()
         with self._lock:
-            texts = [*self._steers, *(submit.text for submit in self._queued)]
-            self._steers, self._queued = [], []
-            if texts:
-                self._tell_pending()
-                self._emit(events.TextReturned("\n".join(texts)))
+            thread = threading.Thread(
+                target=self._run_shell, args=(call_id, intent, scope, self._generation), name="shell", daemon=True
+            )
+            self._shells[call_id] = _Shell(subject, intent.private, scope, thread)
+            if not self.busy:
+                self._failed = False
+                self._set_state("running")
+            self._emit(events.ToolQueued(call_id, SHELL, subject, intent.private))
+        thread.start()
 
-    def _create_row(self, text: str) -> None:
-        if not self._title:
-            self._title = title_from(self._services.redact(text))
-            self._emit(events.TitleChanged(self._title))
-            if self._stored:
-                self._services.store.rename(self.id, self._title)
-        if not self._stored:
-            self._services.store.create(str(self.workspace), session_id=self.id, mode=self._mode, title=self._title)
-            self._stored = True
+    def _run_shell(self, call_id: str, intent: intents.Shell, scope: CancelScope, generation: int) -> None:
+        emit, command = self._emitter(generation), self._services.redact(intent.command)
+        try:
+            self._make_row()
+            self._services.store.shell_started(self.id, call_id, command, intent.private)
+            emit(events.ToolStarted(call_id))
+            run = shell.run(
+                self._shell_place(), call_id, intent.command, intent.private, scope,
+                lambda line: emit(events.ToolProgress(call_id, line)),
+            )  # fmt: skip
+            if generation == self._generation:
+                message = messages.shell(run)
+                self._services.store.put_aside(self.id, message)
+                with self._lock:
+                    self._shells_done.append(message)
+                self._inbox.put(None)
+            result = run.result
+        except Exception as error:  # the thread's own end: the card must come to one too
+            failure = error if isinstance(error, AgentError) else crash(error)
+            log.warning("shell command: %s", failure.text, exc_info=failure is not error)
+            result = messages.ToolResult(call_id, SHELL, failure.text, ok=False, outcome="failed")
+        emit(events.finished(result))
+        with self._lock:
+            if self._shells.pop(call_id, None) is not None and generation == self._generation:
+                if scope.cancelled and not self._has_turn:
+                    self._return_pending()
+                self._settle()
+
+    def _shell_place(self) -> shell.ShellPlace:
+        services = self._services
+        return shell.ShellPlace(
+            self.workspace,
+            services.backend,
+            services.command_env,
+            services.command_timeout,
+            services.data_home / "spill",
+            services.redact,
+        )
+
+    def _place_shells(self) -> None:
+        """Give those that have ended their place in the history. On the worker's thread, at a step boundary."""
+        if self._conversation is None:
+            return
+        while True:
+            with self._lock:
+                if not self._shells_done:
+                    return
+                message = self._shells_done[0]
+            self._conversation.place(message)
+            with self._lock:
+                self._shells_done.remove(message)
+
+    # -- the row ------------------------------------------------------------------------------------------------
+
+    def _make_row(self, first_words: str = "") -> None:
+        """See that the session is in the store, and has a title once there are words for one."""
+        store = self._services.store
+        with self._row_lock:
+            if not self._title and (title := title_of(self._services.redact(first_words))):
+                self._title = title
+                self._emit(events.TitleChanged(title))
+                if self._stored:
+                    store.rename(self.id, title)
+            if not self._stored:
+                store.create(str(self.workspace), session_id=self.id, mode=self._mode, title=self._title)
+                self._stored = True
 
     def _rename(self, title: str) -> None:
-        self._title = title_from(self._services.redact(title))
+        self._title = cut_title(self._services.redact(title))
         if self._stored:
             self._services.store.rename(self.id, self._title)
         self._emit(events.TitleChanged(self._title))
@@ -516,6 +710,16 @@ class LiveSession:
                 self._set_mode(known)
 
 
+@dataclass(frozen=True, slots=True)
+class _Shell:
+    """A command of the person's own that runs."""
+
+    subject: str
+    private: bool
+    scope: CancelScope
+    thread: threading.Thread
+
+
 class _Waiting:
     """A question that waits; `wake` ends the waiting whether or not there is a reply."""
 
@@ -576,9 +780,3 @@ class _Unconnected:
 
     def close(self) -> None:
         pass
-
-
-def title_from(text: str) -> str:
-    """A session's title from its first message: the first line with words in it, at most limits.TITLE_CHARS long."""
-    line = next((stripped for raw in text.splitlines() if (stripped := raw.strip())), "")
-    return line if len(line) <= limits.TITLE_CHARS else line[: limits.TITLE_CHARS - 1].rstrip() + "⋯"

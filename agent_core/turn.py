@@ -19,9 +19,9 @@ from agent_core.events import (
     PartialDropped,
     ReasoningDelta,
     TextDelta,
-    ToolFinished,
     ToolQueued,
     UsageReported,
+    finished,
 )
 from agent_core.messages import Message, ToolCall, ToolResult, clean_surrogates, tool
 from agent_core.ports import Delta, LlmClient, LlmReply, LlmRequest
@@ -70,7 +70,7 @@ def ask_model(turn: TurnTools) -> Reply:
     partial = _Partial(turn.emit, turn.toolbox.redact)
     request = replace(
         turn.request,
-        messages=(Message("system", turn.system_prompt(), id="system", created=0.0), *turn.conversation),
+        messages=(Message("system", turn.system_prompt(), id="system", created=0.0), *turn.conversation.for_model()),
         tools=turn.toolbox.schemas(),
     )
     try:
@@ -195,11 +195,7 @@ def run_tools(turn: TurnTools, calls: Sequence[ToolCall]) -> None:
         while stored in results:
             done = results[stored]
             turn.conversation.add(tool(done))
-            turn.emit(
-                ToolFinished(
-                    done.call_id, done.name, done.ok, done.outcome, done.text, done.preview, done.diffs, done.seconds
-                )
-            )
+            turn.emit(finished(done))
             stored += 1
 
     for run in schedule.groups([turn.toolbox.effect(call) for call in calls]):

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Literal
 from agent_core import events
 from agent_core.events import Event, SessionState
 from agent_core.messages import FileDiff, Message, ToolCall, Usage
-from agent_core.names import Mode
+from agent_core.names import SHELL, Mode
 from agent_core.ports import Question, TodoItem
+from nanoherm_tui.text import one_line
 from nanoherm_tui.transcript.model import TranscriptModel, default_subject
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ class SessionView:
                 changed.add("error")
             case events.ToolQueued(call_id, name, subject):
                 self.calls[call_id] = Call(name, subject)
+                self.stored = True
             case events.ToolFinished(call_id, name, ok, diffs=diffs):
                 if self._finish(call_id, name, event.text, ok, diffs):
                     changed.add("diffs")
@@ -164,6 +166,9 @@ class SessionView:
         asked: dict[str, ToolCall] = {}
         for message in messages:
             self.stored = True
+            if message.shell is not None:
+                run = message.shell
+                self.calls[run.result.call_id] = Call(SHELL, one_line(run.command), run.result.text, run.result.ok)
             for call in message.tool_calls:
                 asked[call.id] = call
             result = message.result

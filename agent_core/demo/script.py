@@ -15,6 +15,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from agent_core.names import SHELL_HEAD
+
 CART = "shop/cart.py"
 TEST_COMMAND = "python3 -m unittest -v"
 
@@ -63,7 +65,7 @@ class _Done:
 
 def next_reply(messages: Sequence[Mapping[str, Any]]) -> Say:
     """The script's next reply to `messages` (OpenAI's wire form, arguments already decoded)."""
-    start = max((i for i, m in enumerate(messages) if m.get("role") == "user"), default=0)
+    start = max((i for i, m in enumerate(messages) if _is_prompt(m)), default=0)
     prompt = _text(messages[start]) if messages else ""
     words = words_in("zh" if re.search(r"[\u4e00-\u9fff]", prompt) else "en")
     done = _calls_since(messages[start:])
@@ -72,6 +74,11 @@ def next_reply(messages: Sequence[Mapping[str, Any]]) -> Say:
             return Say(words["about"])
         return _look(words)
     return _go_on(words, done)
+
+
+def _is_prompt(message: Mapping[str, Any]) -> bool:
+    """What a person asked, rather than what a command of theirs gave."""
+    return message.get("role") == "user" and not _text(message).startswith(SHELL_HEAD)
 
 
 def _look(words: Mapping[str, str]) -> Say:

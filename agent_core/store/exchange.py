@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from agent_core import messages
-from agent_core.messages import FileDiff, Message, ToolCall, ToolResult
+from agent_core.messages import FileDiff, Message, ShellRun, ToolCall, ToolResult
 from agent_core.names import APP
 from agent_core.store.sessions import SessionRow
 
@@ -66,6 +66,8 @@ def _message(message: Message, calls: Mapping[str, ToolCall]) -> list[str]:
     """The paragraphs of one message."""
     if message.result is not None:
         return _result(message.result, calls.get(message.result.call_id))
+    if message.shell is not None:
+        return _shell(message.shell)
     if message.role == "system":
         return []
     heading = "Assistant" if message.role == "assistant" else "You"
@@ -95,6 +97,12 @@ def _result(result: ToolResult, call: ToolCall | None) -> list[str]:
     if result.text.strip():
         out.append(_fence(result.text.strip("\n"), "text"))
     return out
+
+
+def _shell(run: ShellRun) -> list[str]:
+    """A command of the person's own, and what it gave."""
+    note = " (not told to the model)" if run.private else ""
+    return [f"## You ran a command{note}", _fence(run.command, "sh"), *_result(run.result, None)]
 
 
 def _diff(diff: FileDiff) -> str:

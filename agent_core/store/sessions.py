@@ -9,16 +9,20 @@ import json
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from agent_core import limits, messages
 from agent_core.errors import StoreError
-from agent_core.messages import Message, ToolResult, Usage
+from agent_core.messages import Message, ShellRun, ToolResult, Usage
+from agent_core.names import SHELL
 from agent_core.ports import TodoItem
 from agent_core.store.db import Database
+from agent_core.store.fork import fork_title, forked
+from agent_core.store.notes import Notes
+from agent_core.store.trash import purge
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +58,10 @@ class SessionRow:
     turns: int
     prompt_tokens: int
     completion_tokens: int
+    seen: str = ""
+    """The uid of the newest message the person has seen; empty: never noted."""
+    unread: bool = False
+    """A turn has ended behind that message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +76,24 @@ class ModelUsage:
 # `list` is a method below, so the annotations of the class need other names for the type.
 Rows: TypeAlias = list[SessionRow]
 Messages: TypeAlias = list[Message]
+Names: TypeAlias = list[str]
 
 _SELECT = """
     SELECT s.id, s.title, s.workspace, s.model, s.provider, s.mode, s.created, s.updated, s.message_count, s.turn_count,
         (SELECT coalesce(sum(prompt_tokens), 0) FROM model_usage u WHERE u.session_id = s.id),
-        (SELECT coalesce(sum(completion_tokens), 0) FROM model_usage u WHERE u.session_id = s.id)
+        (SELECT coalesce(sum(completion_tokens), 0) FROM model_usage u WHERE u.session_id = s.id),
+        s.seen,
+        EXISTS (
+            SELECT 1 FROM messages m
+            WHERE m.session_id = s.id AND m.role = 'assistant'
+            AND m.position > (SELECT position FROM messages WHERE session_id = s.id AND uid = s.seen)
+            AND CASE WHEN json_valid(m.body) THEN json_type(m.body, '$.tool_calls') IS NULL END
+        )
     FROM sessions s
+    WHERE s.deleted_at IS NULL
 """
-_TURN_START = "role = 'user' AND origin IN ('', 'queue')"
+_TURN_START = "role = 'user' AND origin IN ('', 'queue')"  # the same test as Message.starts_turn
+_PRIVATE = "private"  # kind of the effect of a shell command that the model is not told of
 
 
 class Store:
@@ -86,6 +104,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._db = database
+        self.notes = Notes(database)
 
     @classmethod
     def open(cls, path: Path) -> Store:
@@ -134,7 +153,7 @@ class Store:
         with self._db.read() as c:
             return _rows(
                 c,
-                "WHERE ?1 IS NULL OR s.workspace = ?1 ORDER BY s.updated DESC, s.rowid DESC LIMIT ?2",
+                "AND (?1 IS NULL OR s.workspace = ?1) ORDER BY s.updated DESC, s.rowid DESC LIMIT ?2",
                 (None if workspace is None else _clean(workspace), limit),
             )
 
@@ -143,7 +162,7 @@ class Store:
         with self._db.read() as c:
             found = _rows(
                 c,
-                "WHERE s.workspace = ? AND s.message_count > 0 ORDER BY s.updated DESC, s.rowid DESC LIMIT 1",
+                "AND s.workspace = ? AND s.message_count > 0 ORDER BY s.updated DESC, s.rowid DESC LIMIT 1",
                 (_clean(workspace),),
             )
         return found[0] if found else None
@@ -197,14 +216,53 @@ class Store:
         self._db.write(work)
 
     def delete(self, session_id: str) -> None:
-        self._db.write(lambda c: _touched(session_id, c.execute("DELETE FROM sessions WHERE id = ?", (session_id,))))
+        """Hide a session: it is neither listed nor found nor opened until it is restored or purged."""
+
+        def work(c: sqlite3.Connection) -> None:
+            _row(c, session_id)
+            c.execute("UPDATE sessions SET deleted_at = ? WHERE id = ?", (time.time(), session_id))
+
+        self._db.write(work)
+
+    def restore(self, session_id: str) -> SessionRow:
+        """Bring a deleted session back. Raises StoreError "no_session" when it was purged meanwhile."""
+
+        def work(c: sqlite3.Connection) -> SessionRow:
+            c.execute("UPDATE sessions SET deleted_at = NULL WHERE id = ?", (session_id,))
+            return _row(c, session_id)
+
+        return self._db.write(work)
+
+    def purge(self, deleted_before: float, left_before: float) -> Names:
+        """Remove for good what was deleted long ago; see `trash.purge`."""
+        return purge(self._db, deleted_before, left_before)
+
+    def fork(self, session_id: str, through: str = "") -> SessionRow:
+        """A new session with a copy of the conversation and the plan; see `fork.forked` for what it takes along."""
+
+        def work(c: sqlite3.Connection) -> SessionRow:
+            source = _row(c, session_id)
+            copies = forked(_load(c, session_id), through)
+            titles = {title for (title,) in c.execute("SELECT title FROM sessions WHERE deleted_at IS NULL")}
+            new, now = messages.new_id(), time.time()
+            c.execute(
+                "INSERT INTO sessions (id, title, workspace, model, provider, mode, created, updated, seen, todos) "
+                "SELECT ?, ?, workspace, model, provider, mode, ?, ?, ?, todos FROM sessions WHERE id = ?",
+                (new, fork_title(source.title, titles), now, now, copies[-1].id if copies else "", session_id),
+            )
+            for position, message in enumerate(copies, 1):
+                _insert(c, new, message, _body(message), position)
+            _recount(c, new)
+            return _row(c, new)
+
+        return self._db.write(work)
 
     # -- the conversation -----------------------------------------------------------------------------------------
 
     def append(self, session_id: str, message: Message) -> None:
         """Store `message` at the end. A message that is stored already (same id) or empty is not stored again.
 
-        A tool result also closes its call's open effect.
+        A result also closes its call's open effect.
         """
         if message.is_empty:
             return
@@ -222,20 +280,54 @@ class Store:
             c.execute(
                 "UPDATE sessions SET updated = ?, message_count = message_count + 1, turn_count = turn_count + ? "
                 "WHERE id = ?",
-                (time.time(), int(_starts_turn(message)), session_id),
+                (time.time(), int(message.starts_turn), session_id),
             )
 
         self._db.write(work)
 
     def effect_started(self, session_id: str, call_id: str, name: str, kind: str) -> None:
         """Note that a call begins now. Until its result is stored, a crash leaves its effect unknown."""
+        self._begin(session_id, call_id, name, kind, "")
 
+    def shell_started(self, session_id: str, call_id: str, command: str, private: bool) -> None:
+        """Note that a command of the person's own begins now; after a crash `recover` tells of it."""
+        self._begin(session_id, call_id, SHELL, _PRIVATE if private else "command", command)
+
+    def _begin(self, session_id: str, call_id: str, name: str, kind: str, subject: str) -> None:
         def work(c: sqlite3.Connection) -> None:
             _row(c, session_id)
             c.execute(
-                "INSERT OR REPLACE INTO open_effects (session_id, call_id, name, kind, started) VALUES (?, ?, ?, ?, ?)",
-                (session_id, messages.clean_surrogates(call_id), _clean(name), kind, time.time()),
+                "INSERT OR REPLACE INTO open_effects (session_id, call_id, name, kind, started, subject) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (session_id, messages.clean_surrogates(call_id), _clean(name), kind, time.time(), _clean(subject)),
             )
+
+        self._db.write(work)
+
+    def put_aside(self, session_id: str, message: Message) -> None:
+        """Store the message of a finished shell command where it disturbs no step; `place` gives it its position."""
+        run = message.shell
+        assert run is not None
+        body = _body(message)
+
+        def work(c: sqlite3.Connection) -> None:
+            _row(c, session_id)
+            _insert(c, session_id, message, body, None)
+            c.execute("DELETE FROM open_effects WHERE session_id = ? AND call_id = ?", (session_id, run.result.call_id))
+
+        self._db.write(work)
+
+    def place(self, session_id: str, uid: str) -> None:
+        """Make a message that was put aside the conversation's last. One that has its place keeps it."""
+
+        def work(c: sqlite3.Connection) -> None:
+            _row(c, session_id)
+            placed = c.execute(
+                "UPDATE messages SET position = ? WHERE session_id = ? AND uid = ? AND position IS NULL",
+                (_next_position(c, session_id), session_id, uid),
+            )
+            if placed.rowcount:
+                _recount(c, session_id)
 
         self._db.write(work)
 
@@ -245,24 +337,35 @@ class Store:
             _row(c, session_id)
             return _load(c, session_id)
 
-    def recover(self, session_id: str) -> Messages:
+    def recover(self, session_id: str, running: Collection[str] = ()) -> Messages:
         """The conversation made fit for the next request; what had to be mended is stored too. Source: INT-09.
 
         Only for a session without a running turn: a call under way would be taken for one that a crash cut off.
+        `running` are the call ids of the person's own commands that still run.
         """
 
         def work(c: sqlite3.Connection) -> Messages:
             _row(c, session_id)
             stored = _load(c, session_id)
-            effects = dict(
-                c.execute("SELECT call_id, kind FROM open_effects WHERE session_id = ?", (session_id,)).fetchall()
-            )
-            mended = mend(stored, effects)
+            begun = [
+                effect
+                for effect in c.execute(
+                    "SELECT call_id, name, kind, subject, started FROM open_effects WHERE session_id = ? "
+                    "ORDER BY started",
+                    (session_id,),
+                ).fetchall()
+                if effect[0] not in running
+            ]
+            mended = mend(stored, {call_id: kind for call_id, name, kind, _, _ in begun if name != SHELL})
+            mended += _load_aside(c, session_id)
+            mended += [_cut_off(*effect) for effect in begun if effect[1] == SHELL]
             if mended != stored:
                 _rearrange(c, session_id, stored, mended)
                 _recount(c, session_id)
-            if effects:
-                c.execute("DELETE FROM open_effects WHERE session_id = ?", (session_id,))
+            c.executemany(
+                "DELETE FROM open_effects WHERE session_id = ? AND call_id = ?",
+                [(session_id, effect[0]) for effect in begun],
+            )
             return mended
 
         return self._db.write(work)
@@ -401,15 +504,23 @@ def _interrupted(call_id: str, name: str, kind: str | None) -> Message:
     return messages.tool(result)
 
 
+def _cut_off(call_id: str, name: str, kind: str, command: str, started: float) -> Message:
+    """What is known of a command of the person's own that ran when the program ended."""
+    result = ToolResult(call_id, name, UNKNOWN, ok=False, effect="unknown", outcome="interrupted")
+    return replace(messages.shell(ShellRun(command, result, kind == _PRIVATE)), created=started)
+
+
 # -- rows ---------------------------------------------------------------------------------------------------------
 
 
-def _rows(c: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> list[SessionRow]:
-    return [SessionRow(*row) for row in c.execute(_SELECT + where, values).fetchall()]
+def _rows(c: sqlite3.Connection, condition: str, values: tuple[Any, ...]) -> list[SessionRow]:
+    """Rows of sessions that are not deleted; `condition` begins with AND or ORDER BY."""
+    found = (SessionRow(*row) for row in c.execute(_SELECT + condition, values).fetchall())
+    return [replace(row, unread=bool(row.unread)) for row in found]
 
 
 def _row(c: sqlite3.Connection, session_id: str) -> SessionRow:
-    found = _rows(c, "WHERE s.id = ?", (session_id,))
+    found = _rows(c, "AND s.id = ?", (session_id,))
     if not found:
         raise _no_session(session_id)
     return found[0]
@@ -427,9 +538,27 @@ def _touched(session_id: str, cursor: sqlite3.Cursor) -> None:
 
 
 def _load(c: sqlite3.Connection, session_id: str) -> list[Message]:
-    rows = c.execute(
-        "SELECT uid, body FROM messages WHERE session_id = ? AND position IS NOT NULL ORDER BY position", (session_id,)
-    ).fetchall()
+    return _parsed(
+        session_id,
+        c.execute(
+            "SELECT uid, body FROM messages WHERE session_id = ? AND position IS NOT NULL ORDER BY position",
+            (session_id,),
+        ).fetchall(),
+    )
+
+
+def _load_aside(c: sqlite3.Connection, session_id: str) -> list[Message]:
+    """Shell commands that were put aside and have no place yet."""
+    return _parsed(
+        session_id,
+        c.execute(
+            "SELECT uid, body FROM messages WHERE session_id = ? AND position IS NULL AND origin = 'shell' ORDER BY id",
+            (session_id,),
+        ).fetchall(),
+    )
+
+
+def _parsed(session_id: str, rows: Sequence[tuple[str, str]]) -> list[Message]:
     out: list[Message] = []
     for uid, body in rows:
         try:
@@ -440,7 +569,7 @@ def _load(c: sqlite3.Connection, session_id: str) -> list[Message]:
     return out
 
 
-def _insert(c: sqlite3.Connection, session_id: str, message: Message, body: str, position: int) -> bool:
+def _insert(c: sqlite3.Connection, session_id: str, message: Message, body: str, position: int | None) -> bool:
     cursor = c.execute(
         "INSERT INTO messages (session_id, uid, position, role, origin, created, body) VALUES (?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (session_id, uid) DO NOTHING",
@@ -476,11 +605,6 @@ def _recount(c: sqlite3.Connection, session_id: str) -> None:
         "WHERE session_id = ?1 AND position IS NOT NULL) WHERE id = ?1",
         (session_id, time.time()),
     )
-
-
-def _starts_turn(message: Message) -> bool:
-    """The same test as _TURN_START."""
-    return message.role == "user" and message.origin in ("", "queue")
 
 
 def _body(message: Message) -> str:

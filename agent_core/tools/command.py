@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agent_core import limits
+from agent_core.cancel import CancelScope
 from agent_core.errors import ToolFailure
 from agent_core.names import RUN_COMMAND
-from agent_core.ports import Args, CommandAction, Effect, ExecResult, Prepared, Tool, ToolContext, ToolOutput
+from agent_core.ports import (
+    Args,
+    CommandAction,
+    Effect,
+    ExecResult,
+    Prepared,
+    TerminalBackend,
+    Tool,
+    ToolContext,
+    ToolOutput,
+)
 from agent_core.spill import Spill
 from agent_core.text import command_outcome
 from agent_core.text.ansi import clean
@@ -19,7 +30,27 @@ from . import base
 
 
 def _prepare(args: Args, ctx: ToolContext) -> Prepared:
-    command = base.text(args, "command")
+    command = checked(base.text(args, "command"))
+    folder = _folder(base.text(args, "cwd", ".") or ".", ctx)
+    timeout = float(base.number(args, "timeout", round(ctx.command_timeout), 1, int(limits.COMMAND_TIMEOUT_MAX)))
+
+    def run() -> ToolOutput:
+        return execute(
+            command,
+            folder,
+            timeout,
+            backend=ctx.backend,
+            env=ctx.env,
+            cancel=ctx.cancel,
+            spill=Spill(ctx.data_home / "spill"),
+            progress=ctx.progress,
+        )
+
+    return Prepared(CommandAction(command, str(folder)), run)
+
+
+def checked(command: str) -> str:
+    """`command`, when a shell can be given it. Raises ToolFailure."""
     if not command.strip():
         raise ToolFailure("The command is empty.", outcome="invalid arguments")
     try:
@@ -34,9 +65,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
             "Write a script with write_file and run that.",
             outcome="invalid arguments",
         )
-    folder = _folder(base.text(args, "cwd", ".") or ".", ctx)
-    timeout = base.number(args, "timeout", round(ctx.command_timeout), 1, int(limits.COMMAND_TIMEOUT_MAX))
-    return Prepared(CommandAction(command, str(folder)), lambda: _run(command, folder, float(timeout), ctx))
+    return command
 
 
 def _folder(path: str, ctx: ToolContext) -> Path:
@@ -53,18 +82,29 @@ def _folder(path: str, ctx: ToolContext) -> Path:
     return verdict.path
 
 
-def _run(command: str, folder: Path, timeout: float, ctx: ToolContext) -> ToolOutput:
-    spill = Spill(ctx.data_home / "spill")
-    progress = _progress(ctx.progress)
+def execute(
+    command: str,
+    folder: Path,
+    timeout: float,
+    *,
+    backend: TerminalBackend,
+    env: Mapping[str, str],
+    cancel: CancelScope,
+    spill: Spill,
+    progress: Callable[[str], None],
+) -> ToolOutput:
+    """Run `command` in `folder` for at most `timeout` seconds. Raises ToolFailure when it cannot be started.
+
+    `progress` is called with the newest line of its output, now and then; `spill` is closed at the end.
+    """
+    newest_line = _progress(progress)
 
     def on_output(text: str) -> None:
         spill.add(text)
-        progress(text)
+        newest_line(text)
 
     try:
-        result = ctx.backend.execute(
-            command, folder, timeout=timeout, env=ctx.env, cancel=ctx.cancel, on_output=on_output
-        )
+        result = backend.execute(command, folder, timeout=timeout, env=env, cancel=cancel, on_output=on_output)
     except OSError as error:
         raise ToolFailure(
             f"The command could not be started: {error.strerror or error}.", code="not_started"

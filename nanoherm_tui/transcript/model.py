@@ -14,7 +14,8 @@ from functools import lru_cache, partial
 from agent_core import events
 from agent_core.events import Event
 from agent_core.limits import PREVIEW_LINES, SUBJECT_CHARS
-from agent_core.messages import Message, ToolCall, ToolResult
+from agent_core.messages import Message, ShellRun, ToolCall, ToolResult
+from agent_core.names import SHELL
 from agent_core.ports import Tool
 from agent_core.safety.redact import redact
 from nanoherm_tui.text import clean, one_line
@@ -134,7 +135,11 @@ class TranscriptModel:
         waiting: dict[str, ToolCall] = {}
         for message in messages:
             if message.role == "user":
-                if message.origin == "summary":
+                if message.shell is not None:
+                    own = message.shell.result
+                    card = self._cards[own.call_id] = self._add("card", own.call_id)
+                    card.store(partial(_shell_card, message.shell), own.text)
+                elif message.origin == "summary":
                     self._add("thought", message.id, message.text).summary = True
                 else:
                     self._add_user(message.id, message.text, message.created, len(message.parts))
@@ -357,7 +362,7 @@ class TranscriptModel:
         asks = False
         for entry in list(self._unfinished):
             card = entry.card
-            if card is None:
+            if card is None or card.name == SHELL:
                 continue
             asks = asks or card.state == "asks"
             state: CardState = "waiting" if asks else "running"
@@ -382,17 +387,25 @@ class TranscriptModel:
         return _finished(Card(0, one_line(call.name), self._subject(call)), result)
 
     def _end_turn(self) -> set[Entry]:
-        """Calls that still have no result will never get one; a late result would still be shown."""
+        """Calls that still have no result will never get one; a late result would still be shown.
+
+        The person's own commands go on: they belong to no turn.
+        """
         changed: set[Entry] = set()
-        for entry in self._unfinished:
+        for entry in list(self._unfinished):
+            if entry.card is not None and entry.card.name == SHELL:
+                continue
+            del self._unfinished[entry]
+            self.running.pop(entry, None)
             if entry.card is not None:
                 entry.card = replace(entry.card, state="lost", progress="")
                 entry.touch()
                 changed.add(entry)
-        self._unfinished.clear()
-        changed |= self._leave_partial()
-        self.running.clear()
-        return changed
+        return changed | self._leave_partial()
+
+
+def _shell_card(run: ShellRun) -> Card:
+    return _finished(Card(0, SHELL, one_line(run.command)[:SUBJECT_CHARS]), run.result)
 
 
 def _finished(card: Card, result: events.ToolFinished | ToolResult) -> Card:

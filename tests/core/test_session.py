@@ -3,115 +3,12 @@
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from agent_core import events, intents, limits
 from agent_core.errors import ConfigError, Interrupted, ProviderError
 from agent_core.messages import ImagePart, ToolCall, Usage, new_id
-from agent_core.ports import Delta, LlmReply, LlmRequest
-from agent_core.process import LocalBackend
-from agent_core.sandbox.env import child_env
-from agent_core.session import Connection, LiveSession, SessionServices, title_from
-from agent_core.store.sessions import SessionRow, Store
-from agent_core.tools.builtin import builtin_tools
-
-
-class PlayedModel:
-    """Answers with `replies` in turn; a callable decides from the request, an exception is raised."""
-
-    def __init__(self, *replies):
-        self.replies = list(replies)
-        self.requests: list[LlmRequest] = []
-
-    def complete(self, request, sink, cancel):
-        self.requests.append(request)
-        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        if callable(reply):
-            reply = reply(request, sink, cancel)
-        if isinstance(reply, Exception):
-            raise reply
-        if reply.text:
-            sink(Delta("text", reply.text))
-        return reply
-
-    def close(self):
-        pass
-
-
-def say(text, usage=None):
-    return LlmReply(text, usage=usage, model="m")
-
-
-def call(*calls):
-    return LlmReply(
-        tool_calls=tuple(ToolCall(f"c{new_id()[:6]}", n, a) for n, a in calls), finish="tool_calls", model="m"
-    )
-
-
-class Table:
-    """One session with everything around it."""
-
-    def __init__(self, tmp_path: Path, *replies, **services):
-        self.workspace = tmp_path / "ws"
-        self.workspace.mkdir(exist_ok=True)
-        self.store = Store.open(tmp_path / "state.db")
-        self.model = PlayedModel(*replies)
-        self.services = SessionServices(
-            store=self.store,
-            connect=lambda name: Connection(self.model, "test", name or "m", "M"),
-            tools=builtin_tools(),
-            backend=LocalBackend(),
-            home=tmp_path / "home",
-            data_home=tmp_path / "home" / ".nanohermes",
-            command_env=child_env({"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}),
-            redact=lambda text: text.replace("sk-very-secret", "[REDACTED]"),
-            context=lambda workspace: ("", ()),
-            **services,
-        )
-        self.session = self.open(new_id(), stored=False)
-        self.seen: list[events.Event] = []
-
-    def open(self, session_id, *, stored):
-        row = SessionRow(session_id, "", str(self.workspace), "", "", "ask", 0.0, 0.0, 0, 0, 0, 0)
-        return LiveSession(self.services, self.store.get(session_id) if stored else row, stored=stored)
-
-    def drain(self):
-        self.seen += [e.event for e in self.session.mailbox.drain()]
-        return self.seen
-
-    def wait(self, kind, seconds=10.0, count=1):
-        """Wait for the `count`-th event of a kind."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            found = [e for e in self.drain() if isinstance(e, kind)]
-            if len(found) >= count:
-                return found[count - 1]
-            time.sleep(0.01)
-        raise AssertionError(f"no {kind.__name__} in {[type(e).__name__ for e in self.seen]}")
-
-    def turn(self, text, count=1):
-        self.session.send(intents.Submit(text))
-        return self.wait(events.TurnFinished, count=count)
-
-    def of(self, kind):
-        return [e for e in self.drain() if isinstance(e, kind)]
-
-
-@pytest.fixture
-def table(tmp_path):
-    made = []
-
-    def make(*replies, **services):
-        made.append(Table(tmp_path, *replies, **services))
-        return made[-1]
-
-    yield make
-    for t in made:
-        t.session.close()
-        t.session.join(2.0)
-        t.store.close()
+from agent_core.ports import Delta, LlmReply
+from tests.core.session_support import call, say
 
 
 def test_a_turn_answers_and_everything_is_stored(table):
@@ -510,11 +407,3 @@ def test_a_stored_session_goes_on_where_it_ended(table):
     assert [m.text for m in history.messages] == ["a", "one"]
     t.turn("b", count=2)
     assert [m.text for m in t.model.requests[1].messages[1:]] == ["a", "one", "b"]
-
-
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [("fix it", "fix it"), ("\n\n  first line \nsecond", "first line"), ("x" * 100, "x" * 59 + "⋯"), ("  ", "")],
-)
-def test_a_title_is_the_first_line_with_words(text, title):
-    assert title_from(text) == title

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import stat
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -330,7 +331,7 @@ def test_undo_of_a_cut_off_turn_forgets_its_effects(store):
     assert "was not run" in store.recover(session)[-1].text
 
 
-def test_reset_empties_and_delete_removes(path, store):
+def test_reset_empties_and_purge_removes(path, store):
     session = store.create("/w", title="T").id
     store.append(session, user("x"))
     store.set_todos(session, (TodoItem("a"),))
@@ -343,6 +344,7 @@ def test_reset_empties_and_delete_removes(path, store):
     store.append(session, user("y"))
     store.effect_started(session, "1", "n", "write")
     store.delete(session)
+    store.purge(time.time() + 1, 0.0)
     with sqlite3.connect(path) as c:
         for table in ("sessions", "messages", "open_effects", "model_usage"):
             assert c.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table

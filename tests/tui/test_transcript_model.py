@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_core import events as ev
-from agent_core.messages import Message, ToolCall, ToolResult, tool
+from agent_core.messages import Message, ShellRun, ToolCall, ToolResult, shell, tool
 from agent_core.ports import Question
 from nanoherm_tui import limits
 from tests.tui.transcript_helpers import NOON, call_events, conversation, model, rows_of, text_of
@@ -35,6 +35,7 @@ MESSAGES = [
     tool(ToolResult("c1", "read_file", "x\n" * 50, outcome="50 lines", seconds=0.5)),
     tool(ToolResult("c2", "run_command", "boom", ok=False, outcome="1 failed", preview=("E  one", "two", "3", "4"))),
     Message("assistant", "```py\nx = 1\n```\nIt is\x1b[2J broken.", id="a2"),
+    shell(ShellRun("git log\n-1", ToolResult("s1", "shell", "exit code 0\na\nb", outcome="exit 0", seconds=0.1))),
     Message("user", "stop now", id="u2", origin="steer", created=NOON),
     Message("assistant", "half an ans", id="a3", interrupted=True),
 ]
@@ -48,7 +49,12 @@ def as_events(pieces: int):
         return [text[at : at + size] for at in range(0, len(text), size)]
 
     for message in MESSAGES:
-        if message.role == "user":
+        if message.shell is not None:
+            run = message.shell
+            yield ev.ToolQueued(run.result.call_id, "shell", "git log -1")
+            yield ev.ToolStarted(run.result.call_id)
+            yield ev.finished(run.result)
+        elif message.role == "user":
             yield ev.TurnStarted("t")
             yield ev.UserMessage(message.id, message.text, message.origin)
         elif message.role == "assistant":
@@ -73,7 +79,7 @@ def test_a_session_looks_the_same_live_and_reopened(pieces, width):
 
 
 def test_ids_are_those_of_the_messages_and_calls():
-    ids = ["u1", "a1-thought", "a1", "c1", "c2", "a2", "u2", "a3", "note-1"]
+    ids = ["u1", "a1-thought", "a1", "c1", "c2", "a2", "s1", "u2", "a3", "note-1"]
     assert [e.id for e in stored(MESSAGES).entries] == ids
     assert [e.id for e in live(as_events(2)).entries if e.kind != "note"] == ids[:-1]
 
@@ -278,3 +284,23 @@ def test_a_thematic_break_has_a_blank_row_on_both_sides(source, rows):
     session = model()
     session.load([Message("assistant", source, id="a")])
     assert [row.strip()[:3].rstrip() for row in text_of(session)] == rows
+
+
+def test_the_persons_own_command_goes_on_when_the_turn_ends_and_while_another_call_asks():
+    shown = live(
+        [
+            ev.TurnStarted("t"),
+            ev.ToolQueued("c1", "write_file", "a.txt"),
+            ev.ToolQueued("s1", "shell", "sleep 9"),
+            ev.ToolStarted("s1"),
+            ev.QuestionAsked(Question("edit", "Change a.txt", call_id="c1"), 0.0),
+        ]
+    )
+    cards = {entry.id: entry for entry in shown.entries if entry.kind == "card"}
+    assert (cards["c1"].card.state, cards["s1"].card.state) == ("asks", "running")
+    shown.apply(ev.TurnFinished("t", "interrupted", 1, 1.0))
+    assert (cards["c1"].card.state, cards["s1"].card.state) == ("lost", "running")
+    assert list(shown.running) == [cards["s1"]]
+    shown.apply(ev.finished(ToolResult("s1", "shell", "exit code 0", outcome="exit 0")))
+    assert cards["s1"].card.state == "done"
+    assert list(shown.running) == []

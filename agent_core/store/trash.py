@@ -1,0 +1,53 @@
+"""What is thrown away for good, long after it was deleted."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from typing import Final
+
+from agent_core.store.db import Database
+
+_SPILL_NAME: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}\.txt")  # as spill.py names its files
+_NOTES: Final = ("drafts", "pending")
+_LEFT: Final = (
+    "SELECT session_id FROM {0} WHERE updated < ? AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = {0}.session_id)"
+)
+
+
+def purge(database: Database, deleted_before: float, left_before: float) -> list[str]:
+    """Remove sessions deleted before a time, and notes that no session took over before another (since the epoch).
+
+    Returns the names of the spill files that only the removed sessions spoke of. Raises StoreError.
+    """
+    with database.read() as c:
+        old = [id_ for (id_,) in c.execute("SELECT id FROM sessions WHERE deleted_at < ?", (deleted_before,))]
+        left = [c.execute(_LEFT.format(table), (left_before,)).fetchone() for table in _NOTES]
+        if not old and not any(left):
+            return []
+        named: dict[str, set[str]] = {}
+        for session_id in old:
+            for (body,) in c.execute("SELECT body FROM messages WHERE session_id = ?", (session_id,)):
+                for name in _SPILL_NAME.findall(body):
+                    named.setdefault(name, set()).add(session_id)
+        # A fork speaks of the same files.
+        names = {name: owners for name, owners in named.items() if not _named_elsewhere(c, name, owners)}
+
+    def work(c: sqlite3.Connection) -> set[str]:
+        gone = {
+            session_id
+            for session_id in old
+            if c.execute("DELETE FROM sessions WHERE id = ? AND deleted_at < ?", (session_id, deleted_before)).rowcount
+        }
+        for table in _NOTES:
+            c.executemany(f"DELETE FROM {table} WHERE session_id = ?", [(session_id,) for session_id in gone])
+            c.execute(f"DELETE FROM {table} WHERE session_id IN ({_LEFT.format(table)})", (left_before,))
+        return gone
+
+    gone = database.write(work)
+    return sorted(name for name, owners in names.items() if owners <= gone)
+
+
+def _named_elsewhere(c: sqlite3.Connection, name: str, owners: set[str]) -> bool:
+    rows = c.execute("SELECT DISTINCT session_id FROM messages WHERE instr(body, ?)", (name,)).fetchall()
+    return any(session_id not in owners for (session_id,) in rows)
