@@ -1,0 +1,74 @@
+"""Mentions of files: where one is being written, how a path is written, which lines are meant."""
+
+import pytest
+
+from agent_core.text.refs import Lines, Mention, mention_before, parse_lines, write
+
+
+@pytest.mark.parametrize(
+    ("before", "start", "path", "lines"),
+    [
+        ("@", 0, "", None),
+        ("@da", 0, "da", None),
+        ("look at @src/date.py", 8, "src/date.py", None),
+        ("(@a", 1, "a", None),
+        ("看看@源/日", 2, "源/日", None),
+        ("@src/date.py#", 0, "src/date.py", ""),
+        ("@src/date.py#20", 0, "src/date.py", "20"),
+        ("@src/date.py#20-45", 0, "src/date.py", "20-45"),
+        ("@C#/main.cs", 0, "C#/main.cs", None),
+        ('@"my ', 0, "my ", None),
+        ('@"my notes.md"#3-', 0, "my notes.md", "3-"),
+    ],
+)
+def test_a_mention_is_being_written(before, start, path, lines):
+    assert mention_before(before + " behind", len(before)) == Mention(start, path, lines, closed='"#' in before)
+
+
+def test_behind_closed_quotes_only_lines_can_follow():
+    assert mention_before('@"my notes.md"', 14) == Mention(0, "my notes.md", None, closed=True)
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["", "a", "me@example", "me.you@example", "pkg@1", "@a b", "@a，", "@src 的", '@"a" b', "@@", "@a#x#1 "],
+)
+def test_no_mention_is_being_written(before):
+    assert mention_before(before, len(before)) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [
+        ("src/date.py", "@src/date.py"),
+        ("源/日期.py", "@源/日期.py"),
+        ("my notes.md", '@"my notes.md"'),
+        ("a#b", '@"a#b"'),
+        ("会议（一）.md", '@"会议（一）.md"'),
+        ("src/", "@src/"),
+    ],
+)
+def test_a_written_path_is_read_as_it_was(path, written):
+    assert write(path) == written
+    read = mention_before(written, len(written))
+    assert read is not None
+    assert read.path == path
+    opened = write(path, open_end=True)
+    assert mention_before(opened + "x", len(opened) + 1).path == path + "x"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("20-45", Lines(20, 45)),
+        ("20", Lines(20, 20)),
+        ("20-", Lines(20, None)),
+        ("45-20", Lines(45, 20)),
+        ("", None),
+        ("-5", None),
+        ("1-2-3", None),
+        ("x", None),
+    ],
+)
+def test_lines_are_read(text, lines):
+    assert parse_lines(text) == lines
