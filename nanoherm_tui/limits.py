@@ -53,6 +53,9 @@ ESTIMATED_ENTRIES: Final = 300  # texts looked at to tell the heights of all; th
 USER_LINES: Final = 24  # a longer message of the user's is folded
 USER_LINES_FOLDED: Final = 12  # what a folded one shows
 CARD_LINES: Final = 20  # of a result on an unfolded card; the dock has all of it
+WALKED_WINDOWS: Final = 4  # the window goes row by row as far as this; further it jumps, and draws nothing between
+DRAG_SECONDS: Final = 0.06  # between two rows while text is dragged over the edge: sixteen a second can be followed
+COPY_DRAWN: Final = 64 * KB  # characters of a selection drawn to be copied, in a quarter of a second
 
 # -- layout and time ---------------------------------------------------------------------------------------------
 WIDE: Final = 140  # columns from which three panes stand side by side
@@ -67,11 +70,10 @@ BATCH_SECONDS: Final = 0.04  # between two batches of events; 25 frames a second
 BATCH_TIMES: Final = 1_000  # kept for tests and diagnostics
 AGAIN_SECONDS: Final = 2.0  # "press again" counts within this time
 TICK_SECONDS: Final = 0.25  # running marks step four times a second
-GC_THRESHOLDS: Final = (
-    100_000,
-    50,
-    1_000,
-)  # with the start frozen, full collections cost 75 ms and more while streaming
+# With the start frozen, full collections, which cost 75 ms and more, hardly ever come. The first number bounds what
+# cycles in Textual's caches hold until they are found: 20,000 objects are 5 MB and take 4 ms to look at.
+GC_THRESHOLDS: Final = (20_000, 50, 1_000)
+GC_AFTER: Final = 0.3  # seconds; a new history is on the screen before the collector looks at it, which takes a frame
 RECENT_CHOICES: Final = 8  # palette items offered first
 REMEMBERED_FILE: Final = 64 * KB  # a dozen values; anything larger is another file
 DELETED_HINT: Final = 10.0  # seconds the way back from a deletion stays in the status line
@@ -80,4 +82,5 @@ CRASH_WORDS: Final = 300  # of an error, on the terminal; the report has it all
 # -- the clipboard -----------------------------------------------------------------------------------------------
 CLIPBOARD_SECONDS: Final = 2.0  # for all ways together; a tool that waits longer waits for a desktop that is gone
 OSC52_BYTES: Final = 74_000  # of text; terminals take sequences up to 100,000 bytes, and base64 makes four of three
+COPIED_HINT: Final = 4.0  # seconds; where a text has gone takes longer to read than "press again"
 SCREEN_STRING: Final = 240  # characters handed through GNU screen at once; older ones keep 256

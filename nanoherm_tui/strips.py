@@ -27,6 +27,17 @@ class _HasLook(Protocol):
     look: Look
 
 
+class LoneStrip(Strip):
+    """A strip that does not refer to itself: painted once, it is gone without the garbage collector's help.
+
+    Textual keeps what a strip was divided into with the strip, and a whole row is divided into itself.
+    """
+
+    def divide(self, cuts: Iterable[int]) -> Sequence[Strip]:
+        within = [cut for cut in cuts if cut <= self.cell_length]
+        return [self] if within == [self.cell_length] else super().divide(within)
+
+
 def look_of(widget: Widget) -> Look:
     """The look of the app the widget lives in. An overlay never has the muted look of what is behind it."""
     look = cast(_HasLook, widget.app).look
@@ -66,7 +77,7 @@ def row(width: int, left: Sequence[Part], fill: Style, right: Sequence[Part] = (
     if width > used + right_width:
         segments.append(Segment(" " * (width - used - right_width), fill))
     segments += [Segment(words, style) for words, style in right if words]
-    return Strip(segments, width)
+    return LoneStrip(segments, width)
 
 
 def flow(width: int, items: Iterable[Sequence[Part]], fill: Style, *, indent: int = 0) -> list[Strip]:

@@ -19,6 +19,7 @@ from textual.strip import Strip
 from agent_core.names import RUN_COMMAND, TODO_WRITE
 from nanoherm_tui import text as cells
 from nanoherm_tui.i18n import t, tell
+from nanoherm_tui.strips import LoneStrip
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.themes import Look
 from nanoherm_tui.transcript import highlight, markdown, outcomes
@@ -34,31 +35,29 @@ TABLE_GAP = 3
 
 
 class Row:
-    """One row of the screen. Its strip is made when it is first painted: most rows of a growing tail never are."""
+    """One row of the screen. Its strip is made when it is painted: most rows of a growing tail never are."""
 
-    __slots__ = ("_strip", "indent", "join", "segments", "text", "width")
+    __slots__ = ("indent", "join", "segments", "text", "whole", "width")
 
     def __init__(
         self, segments: list[Segment], width: int, text: str = "", indent: int = 0, join: str = "\n", *, used: int = -1
     ) -> None:
-        self.segments = segments
-        """They take `width` cells, or more (`used`) on a pane too narrow for its margins: then the strip is cut."""
+        self.segments = segments if used <= width else list(Strip(segments, used).crop(0, width))
+        """They take `width` cells: what is more (`used`) on a pane too narrow for its margins is cut off."""
         self.width = width
         self.text = text
         """What copying gives: without bars, marks and padding."""
         self.indent = indent
         """Characters of the row before `text`; 0 only in the row between two blocks."""
         self.join = join
-        """What copying puts before it: "" or " " when the row goes on with the line above."""
-        self._strip: Strip | None = None
-        if used > width:
-            self._strip = Strip(segments, used).crop(0, width)
+        """What copying puts before it: "" or blanks when the row goes on with the line above."""
+        self.whole: str | None = None
+        """What copying gives instead when rows do not read on one after the other: a table's row with wrapped cells has
+        all of it on its first row and "" on the others."""
 
     @property
     def strip(self) -> Strip:
-        if self._strip is None:
-            self._strip = Strip(self.segments, self.width)
-        return self._strip
+        return LoneStrip(self.segments, self.width)
 
 
 class Moment(NamedTuple):
@@ -94,6 +93,19 @@ def render(block: Block, width: int, look: Look, moment: Moment) -> list[Row]:
 def blank_row(width: int, look: Look) -> Row:
     """The row between two blocks."""
     return Row([Segment(" " * width, look.style())], width)
+
+
+def new_row(width: int, look: Look) -> Row:
+    """The row above the first block that has not been seen."""
+    room = max(0, width - MARK_AT)
+    words = cells.cut(f" {t('transcript.new')}", room - 1) if room else ""
+    segments = [
+        Segment(" " * min(width, MARK_AT), look.style()),
+        Segment(sym("newlines") if room else "", look.mark("accent", bold=True)),
+        Segment(words, look.style("accent", bold=True)),
+        Segment(" " * (room - 1 - cell_len(words)), look.style()),
+    ]
+    return Row(segments, width)
 
 
 def wants_moment(block: Block) -> bool:
@@ -172,7 +184,7 @@ def _wrapped(
         end_before = 0
         for (start, end), body in zip(spans, _slices(line, spans), strict=True):
             if start:
-                join = " " if plain[end_before:start] else ""
+                join = plain[end_before:start]
             rows.append(_row(width, look, rest if rows else first, body, join))
             end_before = end
     return rows
@@ -318,7 +330,8 @@ def _table_row(
         spans = cells.wrap_spans(_plain(cell), room)
         blocks.append(_slices([(text, inks[bits]) for text, bits in cell], spans))
     rows: list[Row] = []
-    for number in range(max(map(len, blocks))):
+    height = max(map(len, blocks))
+    for number in range(height):
         body: list[Ink] = []
         for column, room in enumerate(widths):
             part = blocks[column][number] if number < len(blocks[column]) else []
@@ -327,8 +340,10 @@ def _table_row(
             left = pad if align == "right" else pad // 2 if align == "center" else 0
             between = TABLE_GAP if column < len(widths) - 1 else 0
             body += [(" " * left, inks[0]), *part, (" " * (pad - left + between), inks[0])]
-        made = _row(width, look, lead, body)
+        made = _row(width, look, lead, body, " " if number else "\n")
         made.text = made.text.rstrip()
+        if height > 1:
+            made.whole = "" if number else (" " * TABLE_GAP).join(_plain(cell).strip() for cell in row)
         rows.append(made)
     return rows
 
@@ -528,8 +543,12 @@ def _subject(subject: str, room: int) -> str:
     return cells.cut_path(subject, room) if looks_like_path else cells.cut(subject, room)
 
 
+def note_words(block: Note) -> str:
+    """What a note says, in the interface's language."""
+    return cells.clean(t(block.word) if block.word else tell(block.code, block.params, block.text))
+
+
 def _note(block: Note, width: int, look: Look) -> list[Row]:
-    words = t(block.word) if block.word else tell(block.code, block.params, block.text)
     role = {"info": "muted", "warning": "warn", "error": "fail"}[block.level]
     mark = {"info": " ", "warning": "!", "error": sym("failed")}[block.level]
     ground = look.style()
@@ -538,4 +557,4 @@ def _note(block: Note, width: int, look: Look) -> list[Row]:
         (mark, look.mark(role, bold=True)),
         (" " * (TEXT_AT - MARK_AT - 1), ground),
     ]
-    return _wrapped([(cells.clean(words), look.style(role))], width, look, first=lead)
+    return _wrapped([(note_words(block), look.style(role))], width, look, first=lead)
