@@ -1,7 +1,8 @@
 """The program with a watch on its loop: `python -m tests.bench.probe REPORT [arguments of the program]`.
 
 Notes how late the loop wakes a task that sleeps, and when each batch of events was delivered and how many rows of the
-transcript it had repainted. SIGUSR1 writes all that to the file REPORT as JSON; times are monotonic seconds.
+transcript it had repainted. SIGUSR1 writes all that, and how many widgets there are, to the file REPORT as JSON; times
+are monotonic seconds.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ async def _nap_and_look() -> None:
         lags.append((now, now - began - NAP))
 
 
-def _write(report: Path) -> None:
+def _write(report: Path, app: NanohermApp) -> None:
     half = report.with_suffix(".half")
-    half.write_text(json.dumps({"lags": lags, "batches": batches}))
+    widgets = sum(len(screen.query("*")) for screen in app.screen_stack)
+    half.write_text(json.dumps({"lags": lags, "batches": batches, "widgets": widgets}))
     os.replace(half, report)
 
 
@@ -50,7 +52,7 @@ def main() -> int:
         mounted(app)
         loop = asyncio.get_running_loop()
         tasks.append(loop.create_task(_nap_and_look()))
-        loop.add_signal_handler(signal.SIGUSR1, _write, report)
+        loop.add_signal_handler(signal.SIGUSR1, _write, report, app)
 
     def watched(app: NanohermApp, batch: Sequence[Envelope]) -> None:
         rows, began = app.transcript.counters.rows, time.monotonic()

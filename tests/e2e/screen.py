@@ -20,28 +20,101 @@ import pyte
 ROOT = Path(__file__).parents[2]
 
 # Sequences the emulator does not know and would print: kitty keys, private modes with '>' or '=' or '<'.
-_UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;:]*[a-zA-Z]|\x1b\[\?[0-9;]*\$[a-z]")
+UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;:]*[a-zA-Z]|\x1b\[\?[0-9;]*\$[a-z]")
 
 
-class Screen:
-    """`with Screen([...args], env, size) as screen:` then `send`, `wait_for`, `text`. Ends the program at the end."""
+_CAN_HOLD_FRAMES = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
+_ASKS_GROUND = re.compile(rb"\x1b\]11;\?(?:\x07|\x1b\\)")
 
-    def __init__(self, args=(), *, env=None, cwd=None, columns=120, rows=36, command=None):
+SLACK = 3
+"""A bound in seconds is for a quiet machine; tests give it this much more."""
+
+
+class Watched:
+    """What can be asked of any program in a terminal. A subclass has `lines`, `alive` and `send`."""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    def squeezed(self) -> str:
+        """The text without blanks and line ends, for words that may be wrapped anywhere."""
+        return re.sub(r"\s+", "", self.text)
+
+    def wait_for(self, *words: str, seconds: float = 15.0, gone: bool = False) -> float:
+        """Wait until all `words` are on the screen (or none, with `gone`); returns the seconds it took."""
+        begun = time.monotonic()
+        while time.monotonic() - begun < seconds:
+            alive = self.alive  # asked first: what it wrote last is then on the screen
+            text = self.text
+            if all((word in text) != gone for word in words):
+                return time.monotonic() - begun
+            if not alive and not gone:
+                break
+            time.sleep(0.02)
+        raise AssertionError(f"{'still' if gone else 'no'} {words} after {seconds} s on:\n{self.text}")
+
+    def until(self, condition, seconds: float = 15.0) -> float:
+        """Wait until `condition()` holds; returns the seconds it took."""
+        begun = time.monotonic()
+        while not condition():
+            assert time.monotonic() - begun < seconds, f"not after {seconds} s; on the screen:\n{self.text}"
+            time.sleep(0.02)
+        return time.monotonic() - begun
+
+    def still(self, quiet: float = 0.3, seconds: float = 15.0) -> list[str]:
+        """Wait until the screen has not changed for `quiet` seconds; returns its lines."""
+        end = time.monotonic() + seconds
+        lines, since = self.lines, time.monotonic()
+        while time.monotonic() - since < quiet:
+            assert time.monotonic() < end, f"never still in {seconds} s:\n{self.text}"
+            time.sleep(0.03)
+            if (now := self.lines) != lines:
+                lines, since = now, time.monotonic()
+        return lines
+
+    def type(self, text: str, gap: float = 0.02) -> None:
+        """Type like a hand: one key at a time."""
+        for character in text:
+            self.send(character)
+            time.sleep(gap)
+
+    def submit(self, text: str) -> None:
+        """Send a message: its text, and Enter a moment later, as a hand does."""
+        self.send(text)
+        time.sleep(0.2)
+        self.send(KEYS["enter"])
+
+
+class Screen(Watched):
+    """`with Screen([...args], env, size) as screen:` then `send`, `wait_for`, `text`. Ends the program at the end.
+
+    `holds_frames`: the terminal answers that it can hold frames back (mode 2026), so each one is bracketed.
+    `ground`: its answer when asked for the colour of its ground, as "ffff/ffff/ffff"; None: it says nothing.
+    """
+
+    def __init__(
+        self, args=(), *, env=None, cwd=None, columns=120, rows=36, command=None, holds_frames=False, ground=None
+    ):
         self.columns, self.rows = columns, rows
+        self._holds_frames, self._ground = holds_frames, ground
+        self.started = time.monotonic()
         self._emulator = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._emulator)
         self._lock = threading.Lock()
         self.raw = bytearray()
+        self.arrivals: list[tuple[int, float]] = []
+        """(bytes so far, when), for each read."""
         self._tail = b""
         self._status: int | None = None
         command = list(command or [sys.executable, "-m", "nanoherm_tui", *args])
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
             os.chdir(cwd or ROOT)
             full = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor",
                     "LANG": "C.UTF-8", **(env or {})}  # fmt: skip
             os.execvpe(command[0], command, full)
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -56,14 +129,23 @@ class Screen:
                 return
             if not data:
                 return
+            self._answer(data)
             with self._lock:
                 self.raw += data
+                self.arrivals.append((len(self.raw), time.monotonic()))
                 data = self._tail + data
                 # An escape sequence may be cut at the end of a read: keep its start for the next one.
                 cut = data.rfind(b"\x1b", max(0, len(data) - 32))
                 whole = cut < 0 or re.search(rb"[a-zA-Z~\\\x07]", data[cut + 2 :])
                 self._tail, data = (b"", data) if whole else (data[cut:], data[:cut])
-                self._stream.feed(_UNKNOWN.sub(b"", data))
+                self._stream.feed(UNKNOWN.sub(b"", data))
+
+    def _answer(self, data: bytes) -> None:
+        """What a terminal says by itself to a program that asks."""
+        if self._holds_frames and _CAN_HOLD_FRAMES[0] in data:
+            os.write(self._fd, _CAN_HOLD_FRAMES[1])
+        if self._ground is not None and _ASKS_GROUND.search(data):
+            os.write(self._fd, b"\x1b]11;rgb:" + self._ground.encode() + b"\x1b\\")
 
     # -- looking --
 
@@ -73,24 +155,25 @@ class Screen:
             return [line.rstrip() for line in self._emulator.display]
 
     @property
-    def text(self) -> str:
-        return "\n".join(self.lines)
+    def cursor(self) -> tuple[int, int]:
+        """(column, row) of the terminal's own caret, from 0."""
+        with self._lock:
+            return min(self._emulator.cursor.x, self.columns - 1), self._emulator.cursor.y
 
-    def squeezed(self) -> str:
-        """The text without blanks and line ends, for words that may be wrapped anywhere."""
-        return re.sub(r"\s+", "", self.text)
+    @property
+    def title(self) -> str:
+        with self._lock:
+            return self._emulator.title
 
-    def wait_for(self, *words: str, seconds: float = 15.0, gone: bool = False) -> float:
-        """Wait until all `words` are on the screen (or none, with `gone`); returns the seconds it took."""
-        begun = time.monotonic()
-        while time.monotonic() - begun < seconds:
-            text = self.text
-            if all((word in text) != gone for word in words):
-                return time.monotonic() - begun
-            if not self.alive and not gone:
-                break
-            time.sleep(0.02)
-        raise AssertionError(f"{'still' if gone else 'no'} {words} after {seconds} s on:\n{self.text}")
+    @property
+    def program(self) -> int:
+        """The program's process id."""
+        return self.pid
+
+    @property
+    def user(self) -> Screen:
+        """The terminal in front of the user: its `raw` is what reaches it."""
+        return self
 
     # -- doing --
 
@@ -99,14 +182,13 @@ class Screen:
         if settle:
             time.sleep(settle)
 
-    def type(self, text: str, gap: float = 0.02) -> None:
-        """Type like a hand: one key at a time."""
-        for character in text:
-            self.send(character)
-            time.sleep(gap)
+    def inject(self, data: bytes) -> None:
+        """To the program, byte for byte, in one piece."""
+        self.send(data)
 
     def resize(self, columns: int, rows: int) -> None:
         with self._lock:
+            self.columns, self.rows = columns, rows
             self._emulator.resize(rows, columns)
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.kill(self.pid, signal.SIGWINCH)
@@ -146,10 +228,11 @@ class Screen:
 
 
 KEYS = {
-    "enter": "\r", "esc": "\x1b", "tab": "\t", "ctrl+c": "\x03", "ctrl+d": "\x04", "ctrl+p": "\x10", "ctrl+n": "\x0e",
-    "ctrl+o": "\x0f", "ctrl+j": "\n", "up": "\x1b[A", "down": "\x1b[B", "pageup": "\x1b[5~", "pagedown": "\x1b[6~",
-    "end": "\x1b[F", "home": "\x1b[H", "f1": "\x1bOP", "f2": "\x1bOQ", "f3": "\x1bOR", "f6": "\x1b[17~",
-    "shift+tab": "\x1b[Z", "alt+up": "\x1b[1;3A",
+    "enter": "\r", "esc": "\x1b", "tab": "\t", "ctrl+c": "\x03", "ctrl+d": "\x04", "ctrl+g": "\x07", "ctrl+j": "\n",
+    "ctrl+n": "\x0e", "ctrl+o": "\x0f", "ctrl+p": "\x10", "ctrl+z": "\x1a", "up": "\x1b[A", "down": "\x1b[B",
+    "left": "\x1b[D", "right": "\x1b[C", "pageup": "\x1b[5~", "pagedown": "\x1b[6~", "end": "\x1b[F",
+    "home": "\x1b[H", "f1": "\x1bOP", "f2": "\x1bOQ", "f3": "\x1bOR", "f6": "\x1b[17~", "shift+tab": "\x1b[Z",
+    "alt+up": "\x1b[1;3A",
 }  # fmt: skip
 
 

@@ -30,6 +30,8 @@ class Reply:
     """Seconds of silence before the first byte."""
     stall: float = 0.0
     """Seconds of silence after the text, before the end."""
+    escaped: bool = False
+    """Every character beyond ASCII as \\u…: the only way to say half of a surrogate pair."""
     status: int = 200
     body: str = ""
     """For a status other than 200."""
@@ -141,23 +143,26 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         for key, text in (("reasoning_content", reply.reasoning), ("content", reply.text)):
             for start in range(0, len(text), reply.piece):
-                self._event({"choices": [{"index": 0, "delta": {key: text[start : start + reply.piece]}}]})
+                delta = {key: text[start : start + reply.piece]}
+                self._event({"choices": [{"index": 0, "delta": delta}]}, reply.escaped)
                 if reply.gap:
                     time.sleep(reply.gap)
         if reply.stall:
             self.server.stopping.wait(reply.stall)
         for index, (name, arguments) in enumerate(reply.calls):
-            function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
+            function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=reply.escaped)}
             call = {"index": index, "id": f"call_{len(self.server.requests)}_{index}", "type": "function"}
-            self._event({"choices": [{"index": 0, "delta": {"tool_calls": [{**call, "function": function}]}}]})
+            self._event(
+                {"choices": [{"index": 0, "delta": {"tool_calls": [{**call, "function": function}]}}]}, reply.escaped
+            )
         finish = "tool_calls" if reply.calls else "stop"
         self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
         self._event({"choices": [], "usage": reply.usage})
         self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")
 
-    def _event(self, data: dict) -> None:
-        self._chunk(f"data: {json.dumps({'model': 'test-model', **data}, ensure_ascii=False)}\n\n".encode())
+    def _event(self, data: dict, escaped: bool = False) -> None:
+        self._chunk(f"data: {json.dumps({'model': 'test-model', **data}, ensure_ascii=escaped)}\n\n".encode())
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))

@@ -1,0 +1,515 @@
+"""What users of such programs run into, in a bare pty and inside tmux.
+
+Bounds in seconds are those of a quiet machine; `SLACK` is for a busy one.
+"""
+
+import json
+import re
+import signal
+import statistics
+import sys
+import threading
+import time
+
+import pyte
+import pytest
+
+from agent_core.store.sessions import Store
+from tests.bench.content import history
+from tests.e2e.conftest import KINDS, kind_of
+from tests.e2e.screen import KEYS, SLACK, UNKNOWN, Screen, home_env
+from tests.fakes.model_server import ModelServer, Reply
+
+ERASE_ALL = re.compile(rb"\x1b\[[23]J|\x1bc")
+TO_TRANSCRIPT = "\x1b2"  # Alt+2
+FRAME_BEGINS, FRAME_ENDS = b"\x1b[?2026h", b"\x1b[?2026l"
+CONTROL = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|[\x00-\x1f]")
+
+
+def printed(data: bytes) -> bytes:
+    """What was written without moves, colours and modes."""
+    return CONTROL.sub(b"", data)
+
+
+def echo(screen, key, shown):
+    """Send a key; seconds until the user's terminal got `shown`."""
+    user = screen.user
+    since = len(user.raw)
+    began = time.monotonic()
+    screen.send(key)
+    while shown.encode() not in printed(bytes(user.raw[since:])):
+        assert time.monotonic() < began + 5, f"{shown!r} was never drawn"
+        time.sleep(0.001)
+    return time.monotonic() - began
+
+
+# -- streaming and drawing ----------------------------------------------------------------------------------------
+
+LINES = 400
+TOKENS_A_SECOND = 200
+
+
+def test_a_long_answer_is_drawn_without_erasing_the_screen(terminal, workspace, server_env):
+    text = "".join(f"- {n:03} it\n" for n in range(LINES))  # ten characters: two tokens
+    replies = [Reply(text=text, piece=5, gap=1 / TOKENS_A_SECOND)]
+    more = {"holds_frames": True} if terminal is Screen else {}
+    with (
+        ModelServer(replies) as server,
+        terminal(env=server_env(server), cwd=workspace, columns=80, rows=24, **more) as screen,
+    ):
+        screen.wait_for("test-model")
+        screen.still()
+        before, user_before = len(screen.raw), len(screen.user.raw)
+        screen.submit("go")
+        screen.wait_for(f"{LINES - 1:03} it", seconds=10 * SLACK)
+        drawn = bytes(screen.raw[before:])
+        assert not ERASE_ALL.search(drawn)
+        assert not ERASE_ALL.search(bytes(screen.user.raw[user_before:]))
+        if terminal is Screen:  # this tmux does not say that it can hold frames back, so there they have no marks
+            outside = re.sub(re.escape(FRAME_BEGINS) + b".*?" + re.escape(FRAME_ENDS), b"", drawn, flags=re.DOTALL)
+            assert drawn.count(FRAME_BEGINS) > 20
+            assert printed(outside) == b""
+
+
+MESSAGES = 2_000
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def long_session(request, tmp_path_factory):
+    """The program in a session of 2,000 messages with 500 tool blocks, started once for the tests that look at it."""
+    kind = kind_of(request)
+    folder = tmp_path_factory.mktemp("long")
+    (folder / "work").mkdir()
+    store = Store.open(folder / "home" / ".nanohermes" / "state.db")
+    session = store.create(str(folder / "work"), title="the long one", model="test-model").id
+    for message in history(MESSAGES):
+        store.append(session, message)
+    store.close()
+    report = folder / "report.json"
+    with ModelServer([Reply(text="x")]) as server:
+        env = home_env(folder / "home", NANOHERMES_BASE_URL=server.base_url, NANOHERMES_MODEL="test-model")
+        command = [sys.executable, "-m", "tests.bench.probe", str(report), "-r", session]
+        with kind(command=command, env=env, cwd=folder / "work") as screen:
+            screen.wait_for("end of history")
+            screen.still(1.0)
+            yield screen, report
+
+
+def test_keys_are_answered_at_once_in_a_long_session(long_session):
+    screen, _ = long_session
+    waits = []
+    for letter in "bcdfghjklmnpqrstvwxz" * 2:
+        waits.append(echo(screen, letter, letter))
+        time.sleep(0.03)
+    screen.send(KEYS["ctrl+c"])
+    screen.still()
+    assert statistics.quantiles(waits, n=20)[-1] < 0.05 * SLACK, sorted(waits)[-5:]
+
+
+def test_a_long_session_costs_few_widgets_and_no_cpu_at_rest(long_session):
+    screen, report = long_session
+    screen.still(1.0)
+    clock = (~screen.program << 3) | 2  # the CPU clock of another process, as clock_getcpuclockid(3) makes it
+    before, began = time.clock_gettime(clock), time.monotonic()
+    time.sleep(3.0)
+    used = (time.clock_gettime(clock) - before) / (time.monotonic() - began)
+    report.unlink(missing_ok=True)
+    screen.signal(signal.SIGUSR1)
+    screen.until(report.exists)
+    seen = json.loads(report.read_text())
+    assert seen["widgets"] < 300
+    # The probe itself looks at its clock 200 times a second, which costs about 2 %.
+    assert used < 0.02 * SLACK, f"{used:.1%} of a core"
+
+
+def test_gaining_and_losing_the_window_s_focus_costs_nothing(long_session):
+    screen, _ = long_session
+    waits = []
+    for letter in "bcdfghjklm":
+        waits.append(echo(screen, "\x1b[O\x1b[I" + letter, letter))
+        time.sleep(0.05)
+    screen.send(KEYS["ctrl+c"])
+    assert max(waits) < 0.05 * SLACK, sorted(waits)
+
+
+CHUNKS = 1_000
+
+
+def words(screen, first, last):
+    """Rows of the transcript without the scrollbar, which moves."""
+    return [line.removesuffix("▐").rstrip() for line in screen.lines[first:last]]
+
+
+def test_who_reads_further_up_is_left_in_peace(terminal, workspace, server_env):
+    old = "".join(f"- old line {n:03}, with words enough to be wrapped on a narrow screen\n" for n in range(80))
+    gate = threading.Event()
+
+    def reply(body, number):
+        if number == 0:
+            return Reply(text=old)
+        gate.wait(20)
+        return Reply(text="".join(f"- {n:04}\n" for n in range(CHUNKS)), piece=7, gap=0.002)
+
+    with ModelServer(reply) as server, terminal(env=server_env(server), cwd=workspace, columns=100, rows=30) as screen:
+        screen.wait_for("test-model")
+        screen.submit("first")
+        screen.wait_for("old line 079")
+        screen.submit("second")
+        screen.wait_for("step 1")
+        screen.send(TO_TRANSCRIPT, 0.2)
+        screen.send(KEYS["home"], 0.3)
+        screen.wait_for("old line 000")
+        top = words(screen, 2, 18)
+        gate.set()
+        screen.wait_for("new lines")
+        marks = set()
+        for _ in range(15):
+            assert words(screen, 2, 18) == top
+            marks.update(re.findall(r"(\d[\d,]*) new lines", screen.text))
+            time.sleep(0.1)
+        assert len(marks) > 3
+        screen.send(KEYS["end"])
+        screen.wait_for(f"{CHUNKS - 1:04}", seconds=20)
+        screen.wait_for("new lines", gone=True)
+        # Somewhere in the middle: the line at the top stays there whatever the size.
+        for _ in range(3):
+            screen.send(KEYS["pageup"], 0.15)
+        screen.still()
+        first = re.search(r"\b(\d{4})\b", screen.text)[1]
+        for size in ((60, 20), (120, 40), (100, 30)):
+            screen.resize(*size)
+            screen.still()
+            assert re.search(r"\b(\d{4})\b", screen.text)[1] == first, size
+
+
+# -- what others print ----------------------------------------------------------------------------------------------
+
+NASTY = b"a\x1b[2J\x1b[Hb\x1b]0;t\x07\x9bc\x00\rd"
+
+
+def test_what_a_command_prints_moves_no_caret_and_sets_no_title(terminal, workspace, server_env):
+    octal = "".join(f"\\{byte:03o}" for byte in NASTY)
+    replies = [Reply(calls=[("run_command", {"command": f"printf '{octal}'"})]), Reply(text="All done.")]
+    with ModelServer(replies) as server, terminal(env=server_env(server), cwd=workspace, columns=150) as screen:
+        screen.wait_for("test-model", "Result")
+        title, since = screen.title, len(screen.raw)
+        screen.submit("print it")
+        screen.wait_for("y once")
+        time.sleep(ARMED)
+        screen.send("y")
+        screen.wait_for("All done.")
+        screen.send(TO_TRANSCRIPT, 0.2)
+        screen.send("k", 0.1)
+        screen.send("k", 0.1)  # from the answer to the card
+        screen.send(KEYS["enter"])
+        screen.wait_for("exit 0")
+        # Sequences are gone, what is no character is a mark, a carriage return begins a row.
+        screen.until(lambda: re.search(r"\bab.?c\s*\n[^\n]*\bd$", screen.text, re.MULTILINE))
+        screen.still()
+        assert "test-model" in screen.lines[-1]
+        assert screen.title == title
+        drawn = bytes(screen.raw[since:])
+        assert not ERASE_ALL.search(drawn)
+        for sequence in (b"\x1b]0;t", b"\x1b[H", b"\x07", b"\x00", b"\x9bc", "\x9b".encode()):
+            assert sequence not in drawn, sequence
+
+
+MARKUP = ("[/", "[0]", "[b + 1", "[r", "[data: /x?y=z-]")
+
+
+def test_square_brackets_are_literal_everywhere(terminal, workspace, server_env):
+    together = " ".join(MARKUP)
+    (workspace / "brackets.txt").write_text("\n".join(MARKUP))
+    question = {"question": f"Which? {together}", "options": [f"one {together}", "two"]}
+    replies = [
+        Reply(
+            text=f"model {together}",
+            reasoning=together,
+            calls=[("read_file", {"path": "brackets.txt"}), ("read_file", {"path": f"gone {together}"})],
+        ),
+        Reply(calls=[("ask_user", question)]),
+        Reply(status=400, body=json.dumps({"error": {"message": f"refused {together}"}})),
+    ]
+    with (
+        ModelServer(replies) as server,
+        terminal(env=server_env(server, NANOHERMES_MODEL="[b + 1"), cwd=workspace, columns=100, rows=50) as screen,
+    ):
+        screen.wait_for("[b + 1")
+        screen.submit(f"user {together}")
+        screen.wait_for(f"Which? {together}", f"one {together}", f"user {together}", f"model {together}")
+        time.sleep(ARMED)
+        screen.send("1", 0.2)
+        screen.send(KEYS["enter"])
+        screen.until(lambda: f"refused{together}".replace(" ", "") in screen.squeezed())
+        screen.submit(f"/rename title {together}")
+        screen.until(lambda: f"title {together}" in screen.lines[0])
+        screen.send(TO_TRANSCRIPT, 0.2)
+        screen.send("kkk", 0.2)
+        screen.send(KEYS["f2"], 0.2)
+        screen.wait_for("title [/")
+        screen.send(KEYS["ctrl+p"], 0.2)
+        screen.send(f"{together}")
+        screen.wait_for(together)
+        assert screen.alive
+
+
+@pytest.mark.parametrize("ground", ["ffff/ffff/ffff", "1111/1111/1111", None])
+def test_the_theme_follows_the_ground_of_the_terminal(home, workspace, ground):
+    """Bare only: tmux answers the question itself, with what its own client told it, or not at all."""
+    with (
+        ModelServer([Reply(text="x")]) as server,
+        Screen(
+            env=home_env(home, NANOHERMES_BASE_URL=server.base_url, NANOHERMES_MODEL="test-model"),
+            cwd=workspace,
+            ground=ground,
+        ) as screen,
+    ):
+        screen.wait_for("test-model")
+        screen.still()
+        light = b"48;2;252;252;250"  # the light theme's ground
+        assert (light in screen.raw) == (ground == "ffff/ffff/ffff")
+        assert "rgb" not in screen.text
+        if ground is not None:
+            assert re.search(rb"\x1b\]11;\?", screen.raw)
+
+
+# -- Chinese ----------------------------------------------------------------------------------------------------------
+
+
+def draft_of(screen):
+    """The rows of the draft, from its prompt on, as (row, text)."""
+    lines = screen.lines
+    first = max((row for row, line in enumerate(lines) if "▐ › " in line), default=len(lines))
+    rows = []
+    for row in range(first, len(lines)):
+        _, bar, text = lines[row].partition("▐")
+        if not bar or not text.strip():
+            break
+        rows.append((row, text[3:].rstrip(" ▐")))  # behind the bar stands the prompt, on the first row alone
+    return rows
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def started(request, tmp_path_factory):
+    """The program with an empty draft, started once for the tests that type into it and send nothing."""
+    kind = kind_of(request)
+    folder = tmp_path_factory.mktemp("typing")
+    (folder / "work").mkdir()
+    with ModelServer([Reply(text="x")]) as server:
+        env = home_env(folder / "home", NANOHERMES_BASE_URL=server.base_url, NANOHERMES_MODEL="test-model")
+        with kind(env=env, cwd=folder / "work", columns=100, rows=30) as screen:
+            screen.wait_for("test-model")
+            screen.server = server
+            yield screen
+
+
+@pytest.fixture
+def typing(started):
+    """`started`, left as it was found: its size, and an empty draft."""
+    yield started
+    started.resize(100, 30)
+    emptied(started)
+    started.still(0.15)
+
+
+def emptied(screen):
+    screen.still(0.15)
+    if "Message, /command" not in screen.text:
+        screen.send(KEYS["ctrl+c"])
+        screen.wait_for("Message, /command")
+
+
+def test_an_input_method_s_commit_is_text(typing):
+    typing.inject(b"\x1b[49;;20320:22909u")
+    typing.wait_for("› 你好")
+    assert "20320" not in typing.text
+
+
+def test_the_terminal_s_caret_stands_where_the_draft_s_does(typing):
+    """An input method opens its box there. Cells from the first of the draft, rows from its first."""
+    home = typing.cursor
+    for keys, place in (
+        ("你好", (4, 0)), (KEYS["left"], (2, 0)), ("a", (3, 0)), (KEYS["end"], (5, 0)),
+        (KEYS["ctrl+j"], (0, 1)), ("世", (2, 1)), (KEYS["home"], (0, 1)),
+    ):  # fmt: skip
+        typing.send(keys)
+        wanted = (home[0] + place[0], home[1] + place[1])
+        # The composer grows upwards: its first row moves.
+        typing.until(lambda wanted=wanted: typing.cursor[0] == wanted[0], seconds=3)
+        typing.still(0.15)
+        rows = draft_of(typing)
+        assert typing.cursor == (wanted[0], rows[0][0] + place[1]), keys
+
+
+def wrap_at(screen, cells):
+    """Make the screen so narrow that the draft is `cells` wide."""
+    screen.resize(60, 30)
+    screen.still()
+    screen.send("x" * 100)
+    screen.still()
+    width = len(draft_of(screen)[0][1])
+    emptied(screen)
+    screen.resize(60 - width + cells, 30)
+    screen.still()
+
+
+def test_wide_text_wraps_at_the_edge_without_ghosts(typing):
+    wrap_at(typing, 20)
+    empty, home = typing.still(), typing.cursor
+    typing.type("你" * 10)
+    typing.type("，")
+    typing.still()
+    rows = draft_of(typing)
+    assert [text for _, text in rows] == ["你" * 10, "，"]
+    assert typing.cursor == (home[0] + 2, rows[1][0])
+    for _ in range(11):
+        typing.send("\x7f", 0.02)
+    typing.wait_for("Message, /command")
+    assert typing.still() == empty
+    assert typing.cursor == home
+    # The last column: the caret of a full row stands on the next one, or on the row's last cell, never off the screen.
+    typing.type("x" * 19)
+    typing.still()
+    assert typing.cursor == (home[0] + 19, home[1])
+
+
+def test_the_caret_stays_in_the_draft_while_an_answer_streams(terminal, workspace, server_env):
+    text = "".join(f"- line {n}, 一行中文\n" for n in range(150))
+    more = {"holds_frames": True} if terminal is Screen else {}
+    with (
+        ModelServer([Reply(text=text, piece=6, gap=0.005)]) as server,
+        terminal(env=server_env(server), cwd=workspace, columns=100, rows=30, **more) as screen,
+    ):
+        screen.wait_for("test-model")
+        screen.submit("go")
+        screen.wait_for("line 5")
+        screen.type("你好")
+        screen.wait_for("› 你好")
+        row = draft_of(screen)[0][0]
+        column = screen.lines[row].index("你好") + 4
+        time.sleep(0.3)
+        if terminal is Screen:
+            since = len(screen.raw)
+            time.sleep(1.0)
+            places = frame_ends(bytes(screen.raw[:since]), bytes(screen.raw[since:]), screen)
+            assert len(places) > 10
+            assert set(places) == {(column, row)}
+        else:  # tmux is asked in the midst of a frame now and then: nearly always must do
+            places = [screen.cursor for _ in range(40) if time.sleep(0.02) is None]
+            assert places.count((column, row)) > 30, places
+        screen.wait_for("line 149", seconds=20)
+        screen.still()
+        assert screen.cursor == (column, row)
+
+
+def frame_ends(before, after, screen):
+    """Where the caret stands after each frame in `after`, and after what follows the frame."""
+    emulator = pyte.Screen(screen.columns, screen.rows)
+    stream = pyte.ByteStream(emulator)
+    stream.feed(UNKNOWN.sub(b"", before))
+    places = []
+    for frame in after.split(FRAME_BEGINS)[1:-1]:
+        stream.feed(UNKNOWN.sub(b"", FRAME_BEGINS + frame))
+        places.append((emulator.cursor.x, emulator.cursor.y))
+    return places
+
+
+ODD = "a\ud83db\u2028c\x01d"
+
+
+def test_odd_characters_are_stored_and_come_back_as_they_were_shown(terminal, home, workspace, server_env):
+    replies = [
+        Reply(text=f"odd {ODD} end", calls=[("read_file", {"path": f"no{ODD}"})], escaped=True),
+        Reply(text="Second answer."),
+    ]
+    with ModelServer(replies) as server:
+        env = server_env(server)
+        with terminal(env=env, cwd=workspace) as screen:
+            screen.wait_for("test-model")
+            screen.inject(b"\x1b[200~" + "one\u2028two\x01".encode() + b"\x1b[201~")
+            time.sleep(0.3)
+            screen.send(KEYS["enter"])
+            screen.wait_for("Second answer.")
+            shown = [line for line in screen.still() if "odd" in line]
+            assert shown
+            screen.submit("/exit")
+            assert screen.wait_exit() == 0
+        with terminal(["-c"], env=env, cwd=workspace) as screen:
+            screen.wait_for("Second answer.")
+            assert [line for line in screen.still() if "odd" in line] == shown
+            screen.submit("third")
+            screen.until(lambda: len(server.requests) == 3)
+        assert server.violations == []
+    first = server.requests[0]["messages"][-1]["content"]
+    sent = next(m for m in server.requests[2]["messages"] if m["role"] == "assistant")
+    assert re.fullmatch("one[\n\u2028]two", first)  # a paste is lines of text, however they were parted
+    assert sent["content"] == f"odd {ODD} end".replace("\ud83d", "\ufffd")
+    for path in (home / ".nanohermes").rglob("history*"):
+        lines = path.read_bytes().rstrip(b"\n").split(b"\n")
+        assert [json.loads(line) for line in lines]
+
+
+# -- paste, keys --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("marks", [False, True])
+def test_lines_pasted_are_one_draft_and_nothing_is_sent(typing, marks):
+    data = b"a\nb\nc\n"
+    if marks:
+        typing.send(b"\x1b[200~" + data + b"\x1b[201~")
+    else:
+        typing.inject(data)
+    typing.until(lambda: [text for _, text in draft_of(typing)][:3] == ["a", "b", "c"])
+    time.sleep(0.3)
+    assert typing.server.requests == []
+
+
+NEW_LINES = {
+    "kitty's Shift+Enter": "\x1b[13;2u", "xterm's Shift+Enter": "\x1b[27;2;13~", "Alt+Enter": "\x1b\r",
+    "Ctrl+J": "\n", "backslash and Enter": "\\\r",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["through the terminal", "byte for byte"])
+@pytest.mark.parametrize("name", NEW_LINES)
+def test_every_way_to_make_a_new_line_makes_one(typing, name, way):
+    typing.send("one")
+    time.sleep(0.1)
+    keys = NEW_LINES[name]
+    for part in ("\\", "\r") if name.startswith("backslash") else (keys,):
+        typing.send(part) if way == "through the terminal" else typing.inject(part.encode())
+        time.sleep(0.1)
+    typing.send("two")
+    typing.until(lambda: [text for _, text in draft_of(typing)] == ["one", "two"], seconds=4)
+    assert typing.server.requests == []
+
+
+# -- a question and the hand that types ---------------------------------------------------------------------------
+
+ARMED = 0.9
+"""Seconds of silence after which a question takes a letter, with slack for a loaded machine."""
+KEYS_A_SECOND = 20
+
+
+def test_a_question_that_comes_while_somebody_types_takes_none_of_it(terminal, workspace, server_env):
+    replies = [Reply(hang=1.0, calls=[("run_command", {"command": "touch approved"})]), Reply(text="over")]
+    typed = ("yes and no\r" * 5)[:50]
+    with ModelServer(replies) as server, terminal(env=server_env(server), cwd=workspace) as screen:
+        screen.wait_for("test-model")
+        screen.submit("go")
+        for key in typed:  # 2.5 seconds; the question comes after one
+            screen.send(key)
+            time.sleep(1 / KEYS_A_SECOND)
+        screen.wait_for("y once")
+        assert not (workspace / "approved").exists()
+        # Enter sends while a turn runs: what was typed waits above the draft or is in it, and nothing is lost.
+        kept = screen.squeezed()
+        assert kept.count("yesandno") + kept.count("yesand") >= 5, screen.text
+        # Armed by silence alone, and then only a letter answers.
+        time.sleep(ARMED)
+        screen.send(KEYS["enter"], 0.3)
+        assert not (workspace / "approved").exists()
+        assert "y once" in screen.text
+        screen.send(KEYS["ctrl+c"])
+        screen.wait_for("stopped")
+        assert not (workspace / "approved").exists()

@@ -1,0 +1,160 @@
+"""The program in a real tmux, asked for and driven as tests.e2e.screen.Screen is.
+
+A private server, without the user's configuration; its client is in a pty of its own, so keys travel through tmux as a
+user's do. What the screen holds is what tmux says it holds.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.e2e.screen import ROOT, Screen, Watched
+
+HAS_TMUX = shutil.which("tmux") is not None
+
+_MODES = ("mouse_any_flag", "mouse_sgr_flag", "mouse_all_flag", "mouse_standard_flag", "mouse_button_flag",
+          "alternate_on", "keypad_flag", "keypad_cursor_flag", "insert_flag")  # fmt: skip
+_SERIAL = iter(range(1_000_000))
+
+
+class Tmux(Watched):
+    """`with Tmux([...args], env=..., cwd=...) as screen`: the program in a pane that fills its window.
+
+    `command` is run in place of the program. The pane stays after its end, so its last screen can be looked at.
+    """
+
+    def __init__(self, args=(), *, env=None, cwd=None, columns=120, rows=36, command=None):
+        self._socket = f"nanoherm-test-{os.getpid()}-{next(_SERIAL)}"
+        self._folder = Path(tempfile.mkdtemp(prefix="nanoherm-tmux-"))
+        self._written = self._folder / "written"
+        command = list(command or [sys.executable, "-m", "nanoherm_tui", *args])
+        words = {"PYTHONPATH": str(ROOT), "COLORTERM": "truecolor", "LANG": "C.UTF-8", **(env or {})}
+        # The pane's bytes are kept from the first one on: the program waits until somebody listens.
+        wait = f"while [ ! -e {self._folder}/go ]; do sleep 0.01; done; exec {shlex.join(command)}"
+        start = ["set", "-g", "status", "off", ";", "set", "-g", "remain-on-exit", "on", ";",
+                 "set", "-g", "default-terminal", "tmux-256color", ";", "set", "-s", "escape-time", "20", ";",
+                 "set", "-s", "extended-keys", "on", ";", "set", "-g", "focus-events", "on", ";",
+                 "set", "-g", "set-titles", "off", ";", "set", "-g", "remain-on-exit-format", "", ";",
+                 "new-session", "-c", str(cwd or ROOT), *(w for k, v in words.items() for w in ("-e", f"{k}={v}")),
+                 "sh", "-c", wait]  # fmt: skip
+        self.outer = Screen(
+            command=["tmux", "-L", self._socket, "-f", os.devnull, "start-server", ";", *start],
+            columns=columns,
+            rows=rows,
+            env={"TMUX": ""},
+        )
+        try:
+            self.until(lambda: self._run("list-panes", check=False).strip())
+            self._run("pipe-pane", "-O", f"cat > {self._written}")
+            self.until(self._written.exists)
+            (self._folder / "go").touch()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _run(self, *arguments: str, check: bool = True) -> str:
+        command = ["tmux", "-L", self._socket, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=check, timeout=20)
+        return done.stdout
+
+    def _ask(self, name: str) -> str:
+        return self._run("display-message", "-p", f"#{{{name}}}").rstrip("\n")
+
+    # -- looking --
+
+    @property
+    def lines(self) -> list[str]:
+        rows = self._run("capture-pane", "-p").split("\n")[:-1]
+        return [row.rstrip() for row in rows]
+
+    @property
+    def raw(self) -> bytes:
+        """What the program wrote, from its first byte on."""
+        return self._written.read_bytes()
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        x, y = self._run("display-message", "-p", "#{cursor_x} #{cursor_y}").split()
+        return int(x), int(y)
+
+    @property
+    def title(self) -> str:
+        return self._ask("pane_title")
+
+    @property
+    def program(self) -> int:
+        return int(self._ask("pane_pid"))
+
+    @property
+    def user(self) -> Screen:
+        """The terminal in front of the user: its `raw` is what tmux sends it."""
+        return self.outer
+
+    def modes(self) -> dict[str, str]:
+        """What tmux says of the pane's terminal modes."""
+        values = self._run("display-message", "-p", " ".join(f"#{{{name}}}" for name in _MODES)).split(" ")
+        return dict(zip(_MODES, (value.strip() for value in values), strict=True))
+
+    # -- doing --
+
+    def send(self, keys: str | bytes, settle: float = 0.0) -> None:
+        """To tmux, as the user's terminal sends it; tmux translates for the pane."""
+        self.outer.send(keys, settle)
+
+    def inject(self, data: bytes) -> None:
+        """To the program itself, byte for byte, in one piece: what tmux would not let through unchanged."""
+        path = self._folder / "injected"
+        path.write_bytes(data)
+        self._run("load-buffer", str(path), ";", "paste-buffer", "-r", "-d")
+
+    def resize(self, columns: int, rows: int) -> None:
+        self.outer.resize(columns, rows)
+
+    def signal(self, number: int) -> None:
+        os.kill(self.program, number)
+
+    # -- the end --
+
+    @property
+    def alive(self) -> bool:
+        return self._run("list-panes", "-F", "#{pane_dead}", check=False).strip() == "0"
+
+    def wait_exit(self, seconds: float = 10.0) -> int | None:
+        """The exit code, or None when it still runs after `seconds`."""
+        end = time.monotonic() + seconds
+        while self.alive:
+            if time.monotonic() >= end:
+                return None
+            time.sleep(0.02)
+        status = self._ask("pane_dead_status")
+        return int(status) if status else -1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        # The end of the server hangs up the pane; what does not end by that is killed.
+        pid = int(self._run("display-message", "-p", "#{pane_pid}", check=False).strip() or 0)
+        subprocess.run(["tmux", "-L", self._socket, "kill-server"], check=False, capture_output=True, timeout=20)
+        self.outer.__exit__(*exc)
+        end = time.monotonic() + 3.0
+        while pid and _runs(pid) and time.monotonic() < end:
+            time.sleep(0.02)
+        if pid and _runs(pid):
+            os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
