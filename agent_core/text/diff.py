@@ -6,6 +6,7 @@ program rather than its braces; only the gaps between are compared line by line,
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -46,7 +47,13 @@ def build(path: str, old: str | None, new: str | None) -> FileDiff:
         change="create" if old is None else "delete" if new is None else "edit",
         omitted_lines=omitted,
         lines_after=len(b),
+        versions=("" if old is None else version(old), "" if new is None else version(new)),
     )
+
+
+def version(text: str) -> str:
+    """A name for a file's text: 16 hex digits of its SHA-256."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def stat(diff: FileDiff) -> str:
@@ -146,8 +153,8 @@ def _hunks(a: Sequence[str], b: Sequence[str], blocks: Sequence[_Block]) -> Iter
             context = min(CONTEXT, i)  # at the start both sides begin together, later the block before is long enough
             old_start, new_start = i - context, j - context
             lines = [_same(a, i - n, j - n) for n in range(context, 0, -1)]
-        lines += [DiffLine("remove", _bare(a[n]), n + 1, None) for n in range(i, block_a)]
-        lines += [DiffLine("add", _bare(b[n]), None, n + 1) for n in range(j, block_b)]
+        lines += [DiffLine("remove", _bare(a[n]), n + 1, None, _end(a[n])) for n in range(i, block_a)]
+        lines += [DiffLine("add", _bare(b[n]), None, n + 1, _end(b[n])) for n in range(j, block_b)]
         last = block_a + size == len(a) and block_b + size == len(b)
         if lines and (size > 2 * CONTEXT or last):
             lines += [_same(a, block_a + n, block_b + n) for n in range(min(CONTEXT, size))]
@@ -168,8 +175,12 @@ def _hunk(lines: Sequence[DiffLine], old_start: int, new_start: int) -> Hunk:
 
 
 def _same(a: Sequence[str], i: int, j: int) -> DiffLine:
-    return DiffLine("same", _bare(a[i]), i + 1, j + 1)
+    return DiffLine("same", _bare(a[i]), i + 1, j + 1, _end(a[i]))
 
 
 def _bare(line: str) -> str:
     return line.removesuffix("\n").removesuffix("\r")
+
+
+def _end(line: str) -> str:
+    return line[len(_bare(line)) :]

@@ -111,14 +111,7 @@ def execute(
         ) from error
     finally:
         spill.close()
-    return shown(command, result, timeout, _spilled(spill))
-
-
-def _spilled(spill: Spill) -> str:
-    if spill.path is None:
-        return ""
-    what = f"the first {limits.SPILL_FILE // limits.MB} MB of the output" if spill.cut else "the whole output"
-    return f"[{what} is in {spill.path}; read_file and grep can look at it]"
+    return shown(command, result, timeout, spill.note)
 
 
 def _progress(show: Callable[[str], None]) -> Callable[[str], None]:
