@@ -77,8 +77,9 @@ def question_rows(question: Question, cells: int) -> list[QuestionRow]:
 
 def _rule(rule: str) -> str:
     """A rule in the interface's language: "mode ask", or a kind of rule, a colon and its name."""
-    kind, colon, name = rule.partition(": ")
-    return phrase("questions", kind) + colon + phrase("questions", name)
+    kind, _, name = rule.partition(": ")
+    said = phrase("questions", kind)
+    return t("approval.rule_named", kind=said, name=phrase("questions", name)) if name else said
 
 
 def title(question: Question) -> str:

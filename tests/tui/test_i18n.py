@@ -246,4 +246,4 @@ def test_a_todo_lists_size_and_a_dangerous_patterns_name_are_said_in_chinese():
     i18n.set_language("zh")
     assert in_words("4 items") == "4 项"
     question = Question("command", "Run", command="rm x", rule="dangerous: found-and-deleted", decisions=("once",))
-    assert any("危险: 查找并删除" in row.words for row in question_rows(question, 80))
+    assert any("危险：查找并删除" in row.words for row in question_rows(question, 80))
