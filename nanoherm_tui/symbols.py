@@ -31,19 +31,31 @@ STILL = "⠶"  # the running mark of reduced motion
 NAMES: tuple[str, ...] = tuple(_TABLE)
 
 _ascii: bool | None = None
+_forced = False
 _still = False
 
 
 def set_ascii(on: bool | None) -> None:
     """Force ASCII on or off; None goes back to what the terminal says."""
-    global _ascii
+    global _ascii, _forced
     _ascii = terminal_is_ascii() if on is None else on
+    _forced = on is True
 
 
 def set_reduced_motion(on: bool) -> None:
     """With reduced motion the running mark stands still."""
     global _still
     _still = on
+
+
+def ascii_is_forced() -> bool:
+    """Whether somebody asked for ASCII, whatever the terminal can show."""
+    return _forced
+
+
+def motion_is_reduced() -> bool:
+    """Whether the running mark stands still."""
+    return _still
 
 
 def is_ascii() -> bool:

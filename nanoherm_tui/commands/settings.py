@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_core import events, intents
 from agent_core.names import MODES
+from nanoherm_tui import symbols
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.terminal_colours import AUTO
 
@@ -74,6 +75,7 @@ def choose_model(app: NanohermApp, name: str) -> None:
         if not names:
             app.tell("no_model_list", t("app.no_model_list", label=endpoint.label))
             return
+        app.models_seen = names
         items = [PaletteItem(f"model:{n}", "model", n) for n in names]
         choose.choose(app, "model", items, frozenset({f"model:{endpoint.model}"}))
 
@@ -100,6 +102,20 @@ def choose_language(app: NanohermApp, choice: str) -> None:
         return
     app.use_language(choice)
     app.desk.do(lambda: app.host.save_settings({"display.language": choice}))
+
+
+def toggle_ascii(app: NanohermApp, argument: str) -> None:
+    on = not symbols.ascii_is_forced()
+    symbols.set_ascii(True if on else None)
+    app.refresh_look()
+    app.desk.do(lambda: app.host.save_settings({"display.ascii": on}))
+
+
+def toggle_motion(app: NanohermApp, argument: str) -> None:
+    on = not symbols.motion_is_reduced()
+    symbols.set_reduced_motion(on)
+    app.refresh_look()
+    app.desk.do(lambda: app.host.save_settings({"display.reduced_motion": on}))
 
 
 def setup(app: NanohermApp, problem: str) -> None:
