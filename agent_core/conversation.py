@@ -12,7 +12,7 @@ from typing import Any
 
 from agent_core.errors import StoreError
 from agent_core.messages import Message, ShellRun, ToolCall, Usage
-from agent_core.names import SHELL_HEAD
+from agent_core.names import SHELL_END, SHELL_HEAD
 from agent_core.ports import Effect
 from agent_core.store.sessions import Store
 
@@ -77,8 +77,13 @@ class Conversation:
 
 
 def shell_text(run: ShellRun) -> str:
-    """What the model is told of a command that the person ran."""
-    return f"{SHELL_HEAD}\n$ {run.command}\n{run.result.text}"
+    """What the model is told of a command that the person ran.
+
+    On the wire it may become one message with what the person says next, so its end is marked, and what the command
+    gave cannot put that mark itself.
+    """
+    given = f"$ {run.command}\n{run.result.text}".replace(SHELL_END, SHELL_END.replace("[", "(").replace("]", ")"))
+    return f"{SHELL_HEAD}\n{given}\n{SHELL_END}"
 
 
 def for_the_record(message: Message, redact: Callable[[str], str]) -> Message:

@@ -12,14 +12,14 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import resources
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from agent_core import context_files, files, limits, process
+from agent_core import context_files, limits, preview, process, spill
 from agent_core.cancel import CancelScope
 from agent_core.config import load as config_load
 from agent_core.config import write as config_write
@@ -35,17 +35,18 @@ from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
 from agent_core.messages import FileDiff, new_id
 from agent_core.names import APPROVAL_POLICIES, ApprovalPolicy, Mode
+from agent_core.notebook import Notebook
 from agent_core.ports import LlmRequest
+from agent_core.preview import FileLines, FilePreview
 from agent_core.process import LocalBackend
-from agent_core.safety.paths import PathRules, classify
-from agent_core.safety.redact import Redactor, redact
+from agent_core.safety.paths import PathRules
+from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
-from agent_core.scribe import Scribe
 from agent_core.session import Connection, LiveSession, SessionServices
+from agent_core.spill import SpillPage
 from agent_core.store import exchange
-from agent_core.store.notes import Draft, Note, Seen, Waiting
+from agent_core.store.notes import Draft, Seen
 from agent_core.store.sessions import SessionRow, Store
-from agent_core.text.encoding import decode
 from agent_core.tools.builtin import builtin_tools
 from agent_core.workspace import Walk
 
@@ -94,7 +95,7 @@ class Host:
         self._samples: list[Path] = []
         """Scratch folders made in this run; those of sessions that were never stored go with it."""
         self._lock = threading.RLock()
-        self._scribe: Scribe[Note] = Scribe(self._write_notes, self._notes_failed)
+        self._notebook = Notebook(self.store.notes, self._keys, self._notes_failed)
         self._listeners: list[Callable[[ModelState], None]] = []
         self._model = self._resolve()
         threading.Thread(target=self._throw_away, name="purge", daemon=True).start()
@@ -296,7 +297,7 @@ class Host:
             redact=self.redact,
             context=self._context,
             identity=lambda: context_files.identity(self.places),
-            keep=self._keep,
+            keep=self._notebook.keep,
             unattended=self.launch.unattended,
             policy=policy,
             deny=tuple(get("approvals.deny")),
@@ -384,7 +385,7 @@ class Host:
         """
         live = self._sessions.get(session_id)
         workspace = str(live.workspace) if live is not None else ""
-        self._keep(Draft(session_id, workspace, text[: limits.DRAFT_CHARS]))
+        self._notebook.keep(Draft(session_id, workspace, text))
 
     def draft(self, session_id: str) -> str:
         """The unsent text of a session; of a new one, what was left unsent in its workspace. Raises StoreError."""
@@ -393,33 +394,11 @@ class Host:
 
     def mark_seen(self, session_id: str, message_uid: str) -> None:
         """Have it written down that the person has seen a session up to this message. Does not block."""
-        self._keep(Seen(session_id, message_uid))
+        self._notebook.keep(Seen(session_id, message_uid))
 
     def flush_notes(self, seconds: float) -> bool:
         """Wait until every note is on disk; False when it is not within `seconds`."""
-        return self._scribe.flush(seconds)
-
-    def _keep(self, note: Note) -> None:
-        self._scribe.put((type(note), note.session_id), note)
-
-    def _write_notes(self, notes: Sequence[Note]) -> None:
-        self.store.notes.keep([self._without_keys(note) for note in notes])
-
-    def _without_keys(self, note: Note) -> Note:
-        if isinstance(note, Draft):
-            return replace(note, text=self._redact_long(note.text))
-        if isinstance(note, Waiting):
-            return replace(note, texts=tuple((uid, self._redact_long(text)) for uid, text in note.texts))
-        return note
-
-    def _redact_long(self, text: str) -> str:
-        """`redact` piece by piece: one search through megabytes would let no other thread run meanwhile."""
-        if len(text) <= limits.DRAFT_PIECE:
-            return self.redact(text)
-        redactor = Redactor(self._keys())
-        starts = range(0, len(text), limits.DRAFT_PIECE)
-        pieces = [redactor.feed(text[start : start + limits.DRAFT_PIECE]) for start in starts]
-        return "".join(pieces) + redactor.flush()
+        return self._notebook.flush(seconds)
 
     def _notes_failed(self, error: AgentError) -> None:
         """Tell it where somebody reads: in the session opened last."""
@@ -445,13 +424,24 @@ class Host:
         """The files of a session's workspace, relative and sorted, without what .gitignore names; at most `limit`."""
         return list(islice(Walk(str(self._sessions[session_id].workspace), CancelScope()), limit))
 
-    def preview(self, session_id: str, path: str) -> str:
-        """The beginning of a file as text, at most limits.PREVIEW bytes. Raises AgentError with words for a person."""
-        rules = PathRules(self._sessions[session_id].workspace, self.places.home, self.places.data_home)
-        verdict = classify("read", path, rules)
-        if verdict.verdict != "allow":
-            raise AgentError("path_refused", verdict.text)
-        return self.redact(decode(files.read(verdict, rules).data[: limits.PREVIEW], cut=True).text)
+    def preview(self, session_id: str, path: str, line: int = 1) -> FilePreview:
+        """A part of a file of a session's workspace around a line. Raises AgentError with words for a person."""
+        return preview.preview(path, line, self._path_rules(session_id), self.redact)
+
+    def unchanged_lines(self, session_id: str, path: str, versions: tuple[str, str]) -> FileLines:
+        """The lines of a file that is still one of a change's versions. Raises AgentError as `preview` does."""
+        return preview.unchanged_lines(path, versions, self._path_rules(session_id), self.redact)
+
+    def spill_page(self, name: str, page: int) -> SpillPage:
+        """A page of a long output that was kept in a file. Raises AgentError when it is gone."""
+        return spill.read_page(self.places.data_home / "spill", name, page)
+
+    def spill_text(self, name: str) -> str:
+        """All of such an output. Raises AgentError when it is gone."""
+        return spill.read_all(self.places.data_home / "spill", name)
+
+    def _path_rules(self, session_id: str) -> PathRules:
+        return PathRules(self._sessions[session_id].workspace, self.places.home, self.places.data_home)
 
     def diff(self, session_id: str) -> tuple[FileDiff, ...]:
         """What the session's tools changed, in order (file_diff)."""
@@ -509,7 +499,7 @@ class Host:
         for session in sessions:
             session.join(max(0.0, deadline - time.monotonic()))
         process.kill_all()
-        self._scribe.close()
+        self._notebook.close()
         used = {session.workspace for session in sessions if session.stored}
         for folder in self._samples:
             if folder.resolve() not in used:

@@ -439,7 +439,8 @@ class LiveSession:
         self._emit(events.HistoryChanged(tuple(history)))
         for call_id, command in running.items():
             self._emit(events.ToolQueued(call_id, SHELL, command.subject, command.private))
-            self._emit(events.ToolStarted(call_id))
+            if command.started:
+                self._emit(events.ToolStarted(call_id))
         if self._stored:
             self._todos.load(self._services.store.todos(self.id))
 
@@ -567,7 +568,10 @@ class LiveSession:
         try:
             self._make_row()
             self._services.store.shell_started(self.id, call_id, command, intent.private)
-            emit(events.ToolStarted(call_id))
+            with self._lock:
+                if call_id in self._shells:
+                    self._shells[call_id] = replace(self._shells[call_id], started=True)
+                emit(events.ToolStarted(call_id))
             run = shell.run(
                 self._shell_place(), call_id, intent.command, intent.private, scope,
                 lambda line: emit(events.ToolProgress(call_id, line)),
@@ -718,6 +722,7 @@ class _Shell:
     private: bool
     scope: CancelScope
     thread: threading.Thread
+    started: bool = False
 
 
 class _Waiting:

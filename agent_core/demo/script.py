@@ -15,7 +15,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from agent_core.names import SHELL_HEAD
+from agent_core.names import SHELL_END, SHELL_HEAD
 
 CART = "shop/cart.py"
 TEST_COMMAND = "python3 -m unittest -v"
@@ -35,6 +35,8 @@ REPAIR = """\
     return round(price, 2)"""
 
 _WORK = re.compile(r"fix|repair|test|bug|discount|cart|demo|修|测试|折扣|购物车|演示|失败", re.IGNORECASE)
+
+_SHELL = re.compile(f"{re.escape(SHELL_HEAD)}.*?{re.escape(SHELL_END)}", re.DOTALL)
 
 
 @cache
@@ -66,7 +68,7 @@ class _Done:
 def next_reply(messages: Sequence[Mapping[str, Any]]) -> Say:
     """The script's next reply to `messages` (OpenAI's wire form, arguments already decoded)."""
     start = max((i for i, m in enumerate(messages) if _is_prompt(m)), default=0)
-    prompt = _text(messages[start]) if messages else ""
+    prompt = _asked(messages[start]) if messages else ""
     words = words_in("zh" if re.search(r"[\u4e00-\u9fff]", prompt) else "en")
     done = _calls_since(messages[start:])
     if not done:
@@ -77,8 +79,13 @@ def next_reply(messages: Sequence[Mapping[str, Any]]) -> Say:
 
 
 def _is_prompt(message: Mapping[str, Any]) -> bool:
-    """What a person asked, rather than what a command of theirs gave."""
-    return message.get("role") == "user" and not _text(message).startswith(SHELL_HEAD)
+    """A person asked something, rather than only ran a command."""
+    return message.get("role") == "user" and bool(_asked(message))
+
+
+def _asked(message: Mapping[str, Any]) -> str:
+    """A user message without what commands of the person's own gave."""
+    return _SHELL.sub("", _text(message)).strip()
 
 
 def _look(words: Mapping[str, str]) -> Say:

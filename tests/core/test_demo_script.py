@@ -3,6 +3,7 @@
 import pytest
 
 from agent_core.demo.script import CART, FAULT, REPAIR, TEST_COMMAND, next_reply, words_in
+from agent_core.names import SHELL_END, SHELL_HEAD
 
 EN = words_in("en")
 FAULTY = "   1\tdef total(cart):\n" + FAULT
@@ -12,8 +13,11 @@ OK = "exit code 0\nRan 6 tests\n\nOK"
 REFUSED = "The user refused this call. It was not run."
 
 
-def play(answers, prompt="fix the failing test"):
-    """Let the script run against `answers`: tool name → list of results, used in turn. Returns (replies, calls)."""
+def play(answers, prompt="fix the failing test", beside=""):
+    """Let the script run against `answers`: tool name → list of results, used in turn. Returns (replies, calls).
+
+    `beside` is what the person sends after every step.
+    """
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": prompt}]
     left = {name: list(results) for name, results in answers.items()}
     replies, calls = [], []
@@ -30,6 +34,8 @@ def play(answers, prompt="fix the failing test"):
             results = left.get(call["name"], ["ok"])
             result = results.pop(0) if len(results) > 1 else results[0]
             messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
+        if beside:
+            messages.append({"role": "user", "content": beside})
     raise AssertionError("the script does not end")
 
 
@@ -49,6 +55,15 @@ def test_the_whole_way_reads_fails_edits_and_verifies():
     plans = [[i["status"] for i in a["items"]] for n, a in calls if n == "todo_write"]
     assert plans[0][0] == "in_progress"
     assert plans[-1] == ["completed"] * 4
+
+
+def test_what_a_command_of_the_person_gave_is_no_new_prompt():
+    answers = {"read_file": [FAULTY, "tests"], "run_command": [FAIL, OK], "edit_file": ["Edited shop/cart.py"]}
+    command = f"{SHELL_HEAD}\n$ ls\nexit code 0\nREADME.md\n{SHELL_END}"
+    alone, _ = play(answers)
+    assert play(answers, beside=command)[0] == alone
+    assert play(answers, prompt=f"{command}\n\nfix the failing test")[0] == alone
+    assert play(answers, prompt=command, beside=command)[0][0].text == EN["about"]
 
 
 WAYS = {

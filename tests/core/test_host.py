@@ -8,7 +8,8 @@ import pytest
 from agent_core import events
 from agent_core.errors import AgentError, StoreError
 from agent_core.host import Host, Launch
-from agent_core.intents import Submit
+from agent_core.intents import Shell, Submit
+from agent_core.messages import user
 from tests.fakes.model_server import ModelServer, Reply
 
 
@@ -120,8 +121,8 @@ def test_files_are_listed_and_previewed_within_bounds(start, server, tmp_path):
     session = host.new()
     assert [f for f in host.list_files(session.id) if not f.startswith(".")] == ["big.txt", "src/日期.py"]
     assert len(host.list_files(session.id, 1)) == 1
-    assert host.preview(session.id, "src/日期.py") == "x = 1\n"
-    assert set(host.preview(session.id, "big.txt")) == {"猫"}
+    assert host.preview(session.id, "src/日期.py").lines == ("x = 1",)
+    assert set(host.preview(session.id, "big.txt").lines[0]) == {"猫"}
     for path in (".env", "../../../etc/shadow", "no such"):
         with pytest.raises(AgentError):
             host.preview(session.id, path)
@@ -166,3 +167,143 @@ def test_closing_ends_a_hanging_turn_within_a_second(start):
         begun = time.monotonic()
         host.close()
         assert time.monotonic() - begun < 1.0
+
+
+def test_a_deleted_session_can_be_brought_back(start, server):
+    host = start(provider(server))
+    session = host.new()
+    turn(session, "hi")
+    host.delete(session.id)
+    assert (host.sessions(), host.latest(), host.live(session.id)) == ([], None, None)
+    with pytest.raises(StoreError):
+        host.find("hi")
+    assert host.restore(session.id).title == "hi"
+    again = host.open(session.id)
+    assert again is not session
+    assert [row.id for row in host.sessions()] == [session.id]
+    host.delete(host.new().id)
+    assert len(host.sessions()) == 1, "a session without a message is only closed"
+
+
+def test_what_was_deleted_long_ago_is_gone_at_a_later_start(start, server, monkeypatch):
+    host = start(provider(server))
+    session = host.new()
+    turn(session, "hi")
+    spill = host.places.data_home / "spill"
+    spill.mkdir()
+    kept, named = spill / "20260101-120000-aaaaaaaa.txt", spill / "20260101-120000-bbbbbbbb.txt"
+    for file in (kept, named):
+        file.write_text("long output")
+    host.store.append(session.id, user(f"[the whole output is in {named}; read_file and grep can look at it]"))
+    host.delete(session.id)
+    host.close()
+    start(provider(server))
+    time.sleep(0.2)
+    assert named.exists(), "it can still be brought back"
+    monkeypatch.setattr("agent_core.limits.DELETED_KEPT", 0.0)
+    host = start(provider(server))
+    end = time.monotonic() + 10
+    while named.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert (named.exists(), kept.exists()) == (False, True)
+    with pytest.raises(StoreError):
+        host.restore(session.id)
+
+
+def test_a_fork_goes_its_own_way_while_the_first_session_works(start, tmp_path):
+    def reply(body, number):
+        waits = body["messages"][-1]["content"].endswith("wait")
+        return Reply(text=f"No. {number}.", hang=30.0 if waits else 0.0)
+
+    with ModelServer(reply) as server:
+        host = start(provider(server))
+        session = host.new()
+        turn(session, "one")
+        turn(session, "two")
+        first = host.store.messages(session.id)[1].id
+        session.send(Submit("wait"))
+        end = time.monotonic() + 10
+        while len(server.requests) < 3 and time.monotonic() < end:
+            time.sleep(0.01)
+        fork = host.fork(session.id)
+        assert (fork.title, fork.workspace, fork.mode) == ("one (fork)", session.workspace, session.mode)
+        turn(fork, "three")
+        sent = [m["content"] for m in server.requests[-1]["messages"][1:]]
+        assert sent == ["one", "No. 0.", "two", "No. 1.", "wait\n\nthree"]
+        assert [m.text for m in host.store.messages(session.id)] == ["one", "No. 0.", "two", "No. 1.", "wait"]
+        early = host.fork(session.id, first)
+        assert [m.text for m in host.store.messages(early.id)] == ["one", "No. 0."]
+        assert session.state == "running"
+
+
+def test_a_session_in_another_folder_has_that_folders_prompt(start, server, tmp_path):
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    (other / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
+    (other / "AGENTS.md").write_text("Use tabs here.")
+    host = start(provider(server))
+    session = host.new(other)
+    turn(session, "hi")
+    prompt = server.requests[0]["messages"][0]["content"]
+    assert f"Workspace (the root of everything you may change): {other}" in prompt
+    assert "branch topic" in prompt
+    assert "Use tabs here." in prompt
+    assert host.store.get(session.id).workspace == str(other)
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path / "file", tmp_path / "none"):
+        with pytest.raises(AgentError) as caught:
+            host.new(path)
+        assert caught.value.code == "not_a_folder"
+
+
+def test_folders_are_listed_within_bounds(start, server, tmp_path, monkeypatch):
+    host = start(provider(server))
+    many = tmp_path / "many"
+    for name in ("b", "a", "c", ".hidden"):
+        (many / name).mkdir(parents=True)
+    (many / "file").write_text("x")
+    (many / "link").symlink_to(many / "a")
+    (many / "broken").symlink_to(many / "none")
+    assert host.list_dirs(many) == [many / "a", many / "b", many / "c", many / "link"]
+    monkeypatch.setattr("agent_core.limits.FOLDERS_LISTED", 2)
+    assert host.list_dirs(many) == [many / "a", many / "b"]
+    assert host.list_dirs(many / "file") == []
+
+
+def test_notes_that_cannot_be_kept_are_told_once_and_kept_later(start, server, monkeypatch):
+    monkeypatch.setattr("agent_core.limits.SCRIBE_RETRY", (0.01, 0.02))
+    host = start(provider(server))
+    session = host.new()
+    turn(session, "hi")
+    keep = host.store.notes.keep
+    tries = []
+
+    def full(notes):
+        tries.append(notes)
+        raise StoreError("store_full", "The disk is full.")
+
+    monkeypatch.setattr(host.store.notes, "keep", full)
+    host.keep_draft(session.id, "typed")
+    end = time.monotonic() + 10
+    while len(tries) < 3 and time.monotonic() < end:
+        time.sleep(0.01)
+    told = [e.event for e in session.mailbox.drain() if isinstance(e.event, events.Notice)]
+    assert [(notice.code, "disk is full" in notice.text) for notice in told] == [("notes_not_kept", True)]
+    monkeypatch.setattr(host.store.notes, "keep", keep)
+    assert host.flush_notes(10)
+    assert host.draft(session.id) == "typed"
+
+
+def test_the_demo_takes_no_command_of_the_person_for_a_prompt(start):
+    host = start(demo=True)
+    session = host.new()
+    session.send(Shell("cat shop/cart.py"))
+    end = time.monotonic() + 10
+    while session.busy and time.monotonic() < end:
+        time.sleep(0.01)
+    seen = turn(session, "what are you?")
+    told = next(e.text for e in seen if isinstance(e, events.TurnFinished))
+    assert "script" in told
+    stored = host.store.messages(session.id)
+    assert [m.origin for m in stored] == ["shell", "", ""]
+    assert "def total" in stored[0].shell.result.text

@@ -1,0 +1,50 @@
+"""Drafts, waiting texts and what was seen, written down without keys and without anybody waiting for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from agent_core import limits
+from agent_core.errors import AgentError
+from agent_core.safety.redact import Redactor
+from agent_core.scribe import Scribe
+from agent_core.store.notes import Draft, Note, Notes, Waiting
+
+
+class Notebook:
+    """The scribe of one program over the notes in its store.
+
+    `keys` gives the secrets that must not reach the disk; `failed` is told, on the scribe's thread, when notes cannot
+    be written.
+    """
+
+    def __init__(self, notes: Notes, keys: Callable[[], Iterable[str]], failed: Callable[[AgentError], None]) -> None:
+        self._notes = notes
+        self._keys = keys
+        self._scribe: Scribe[Note] = Scribe(self._write, failed)
+        self.flush = self._scribe.flush
+        self.close = self._scribe.close
+
+    def keep(self, note: Note) -> None:
+        """Have `note` written down soon. Never blocks; a draft is kept up to limits.DRAFT_CHARS."""
+        if isinstance(note, Draft) and len(note.text) > limits.DRAFT_CHARS:
+            note = replace(note, text=note.text[: limits.DRAFT_CHARS])
+        self._scribe.put((type(note), note.session_id), note)
+
+    def _write(self, notes: Sequence[Note]) -> None:
+        self._notes.keep([self._without_keys(note) for note in notes])
+
+    def _without_keys(self, note: Note) -> Note:
+        if isinstance(note, Draft):
+            return replace(note, text=self._redact(note.text))
+        if isinstance(note, Waiting):
+            return replace(note, texts=tuple((uid, self._redact(text)) for uid, text in note.texts))
+        return note
+
+    def _redact(self, text: str) -> str:
+        """`text` without keys, looked through piece by piece: all at once, megabytes would stop every other thread."""
+        redactor = Redactor(self._keys())
+        starts = range(0, len(text), limits.DRAFT_PIECE)
+        pieces = [redactor.feed(text[start : start + limits.DRAFT_PIECE]) for start in starts]
+        return "".join(pieces) + redactor.flush()
