@@ -526,7 +526,7 @@ def test_the_rule_and_the_grant_are_told_in_the_interfaces_language():
         "this exact command, in this folder",
     ]
     set_language("zh")
-    assert [r.words for r in question_rows(question, 70)][2:] == ["危险: recursive removal", "这条命令，限此文件夹"]
+    assert [r.words for r in question_rows(question, 70)][2:] == ["危险：recursive removal", "这条命令，限此文件夹"]
     assert [r.words for r in question_rows(command_question(rule="mode ask"), 70)][2] == "ask 模式"
     assert [r.words for r in question_rows(command_question(rule="a new one"), 70)][2] == "a new one"
 
