@@ -30,9 +30,16 @@ class FindBar(Horizontal):
     ]
 
     def __init__(
-        self, find: Callable[[str], bool], go: Callable[[int], bool], left: Callable[[bool], None], query: str = ""
+        self,
+        find: Callable[[str], bool | None],
+        go: Callable[[int], bool | None],
+        left: Callable[[bool], None],
+        query: str = "",
     ) -> None:
-        """`find` looks for a query and `go` for the next hit, each telling whether there is one; `left` is the end."""
+        """`find` looks for a query and `go` for the next hit, each telling whether there is one; `left` is the end.
+
+        None means that it is not known yet: `tell` is called when it is.
+        """
         super().__init__()
         self._find, self._go, self._left = find, go, left
         self._query = query
@@ -47,18 +54,20 @@ class FindBar(Horizontal):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._tell(self._find(event.value))
+        self.tell(self._find(event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self._left(bool(event.value))
 
     def action_go(self, step: int) -> None:
-        self._tell(self._go(step))
+        self.tell(self._go(step))
 
     def action_leave(self, keep: bool) -> None:
         self._left(keep)
 
-    def _tell(self, found: bool) -> None:
+    def tell(self, found: bool | None) -> None:
+        """Show whether there is a hit; None while it is being looked for."""
         empty = not self.query_one(Input).value
-        self.query_one("#found", Static).update("" if found or empty else t("transcript.no_hits"))
+        words = t("transcript.finding") if found is None else "" if found or empty else t("transcript.no_hits")
+        self.query_one("#found", Static).update(words)

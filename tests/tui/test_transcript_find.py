@@ -8,11 +8,19 @@ from textual.widgets import Input
 
 from agent_core import events as ev
 from agent_core.messages import Message
-from nanoherm_tui.transcript.find import Find
+from nanoherm_tui import limits
+from nanoherm_tui.transcript.find import Find, _Source
 from nanoherm_tui.transcript.find_bar import FindBar
 from tests.tui.test_transcript_layout import feed, opened, texts
 from tests.tui.test_transcript_view import run, staged
 from tests.tui.transcript_helpers import conversation, shown
+
+
+def known(find, answer):
+    """Whether there is a hit, however many moments it takes to know."""
+    while answer is None:
+        answer = find.go_on()
+    return answer
 
 
 def hits(find, layout, step=1, most=50):
@@ -22,7 +30,7 @@ def hits(find, layout, step=1, most=50):
         entry, block, row = find.at
         out.append((entry.index, block, row))
         assert any(find.is_at(line) for line in layout.window(20)), "the hit is on the screen"
-        assert find.next(step)
+        assert known(find, find.next(step))
         if (find.at[0].index, *find.at[1:]) == out[0]:
             return out
     raise AssertionError("it never came back")
@@ -33,7 +41,7 @@ def found(messages, query, width=80):
     layout.go_home()
     layout.window(20)
     find = Find(layout)
-    assert find.look_for(query)
+    assert known(find, find.look_for(query))
     return layout, find
 
 
@@ -68,13 +76,15 @@ def test_what_is_shown_can_be_found(source, query):
 def test_what_has_all_the_words_but_not_together_is_not_drawn_to_find_out():
     layout = opened([Message("assistant", f"offset {n} of the day ends at midnight") for n in range(200)])
     before = layout.renders.total()
-    assert not Find(layout).look_for("offset midnight")
+    find = Find(layout)
+    assert not known(find, find.look_for("offset midnight"))
     assert layout.renders.total() == before
 
 
 def test_marks_that_could_be_read_in_many_ways_take_no_time():
     layout = opened([Message("assistant", "a" + "]()" * 2_000 + " " + "a&#;](" * 2_000)])
-    assert not Find(layout).look_for("a b")
+    find = Find(layout)
+    assert not known(find, find.look_for("a b"))
 
 
 def test_a_hit_across_a_wrap_is_marked_on_both_rows():
@@ -103,8 +113,8 @@ def test_nothing_found_moves_nothing():
     layout = opened(conversation(10))
     before = texts(layout)
     find = Find(layout)
-    assert not find.look_for("no such words")
-    assert not find.next(1)
+    assert not known(find, find.look_for("no such words"))
+    assert not known(find, find.next(1))
     layout.window(20)
     assert texts(layout) == before
     assert layout.stick
@@ -112,12 +122,12 @@ def test_nothing_found_moves_nothing():
 
 def test_the_only_hit_stays_found():
     _layout, find = found([Message("assistant", "one needle")], "needle")
-    assert find.next(1)
-    assert find.next(-1)
+    assert known(find, find.next(1))
+    assert known(find, find.next(-1))
 
 
 def test_an_empty_session_holds_nothing():
-    assert not Find(opened([])).look_for("x")
+    assert Find(opened([])).look_for("x") is False
 
 
 def test_hits_in_text_that_is_still_arriving_are_found_and_marked():
@@ -125,11 +135,112 @@ def test_hits_in_text_that_is_still_arriving_are_found_and_marked():
     find = Find(layout)
     feed(layout, ev.TextDelta("a need"))
     layout.window(20)
-    assert not find.look_for("needle")
+    assert not known(find, find.look_for("needle"))
     feed(layout, ev.TextDelta("le in the hay"))
     layout.window(20)
-    assert find.next(1)
+    assert known(find, find.next(1))
     assert find.at[0].is_live
+
+
+# -- a moment at a time -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shortest_moments(monkeypatch):
+    """A search that stops after each piece of work."""
+    monkeypatch.setattr(limits, "FIND_SLICE", -1.0)
+
+
+def moments(find, answer):
+    """How many moments it takes to know, and what is known then."""
+    count = 1
+    while answer is None:
+        count += 1
+        answer = find.go_on()
+    return count, answer
+
+
+@pytest.mark.usefixtures("shortest_moments")
+def test_a_search_that_stops_after_every_message_visits_every_hit_in_order():
+    layout = opened(conversation(20))
+    layout.go_home()
+    layout.window(20)
+    find = Find(layout)
+    assert find.look_for("done") is None
+    assert known(find, None)
+    forth = hits(find, layout)
+    assert len(forth) == 20
+    assert forth == sorted(forth)
+    assert hits(find, layout, step=-1) == [forth[0], *forth[:0:-1]]
+
+
+@pytest.mark.usefixtures("shortest_moments")
+def test_until_it_is_known_nothing_moves_and_turning_round_finds_the_hit_behind():
+    layout, find = found(conversation(20), "question 9:")
+    at, before = find.at, texts(layout)
+    known(find, find.look_for("question"))
+    assert find.at == at
+    assert find.next(1) is None
+    assert find.at == at
+    assert texts(layout) == before
+    assert find.is_searching
+    assert known(find, find.next(-1))
+    assert find.at[0].text.startswith("Question 8:")
+
+
+@pytest.mark.usefixtures("shortest_moments")
+def test_a_key_that_comes_while_it_searches_takes_the_search_further():
+    layout = opened(conversation(20))
+    layout.go_home()
+    layout.window(20)
+    find = Find(layout)
+    answer = find.look_for("question 15:")
+    while answer is None:
+        answer = find.next(1)
+    assert answer
+    assert find.at[0].text.startswith("Question 15:")
+
+
+@pytest.mark.usefixtures("shortest_moments")
+def test_messages_that_come_and_go_while_it_searches_do_no_harm():
+    layout = opened(conversation(20))
+    layout.go_home()
+    layout.window(20)
+    find = Find(layout)
+    assert find.look_for("needle") is None
+    feed(layout, ev.ReasoningDelta("hm"), ev.TextDelta("a straw and a needle"))
+    assert find.go_on() is None
+    feed(layout, ev.PartialDropped())
+    layout.model.load([*conversation(3), Message("assistant", "the needle")])
+    layout.update(())
+    layout.window(20)
+    assert known(find, find.go_on())
+    assert find.at[0].text == "the needle"
+    assert find.at[0] is layout.model.entries[-1]
+
+
+def test_a_longer_word_is_only_looked_for_where_the_shorter_one_was(monkeypatch):
+    layout = opened([Message("user", f"number {n}") for n in range(400)])
+    layout.go_home()
+    layout.window(20)
+    find = Find(layout)
+    assert known(find, find.look_for("number 39"))
+    assert known(find, find.next(1))
+    looked = []
+    may_be_in = _Source.may_be_in
+    monkeypatch.setattr(_Source, "may_be_in", lambda self, text: looked.append(text) or may_be_in(self, text))
+    assert known(find, find.look_for("number 399"))
+    assert len(looked) < 20
+
+
+def test_a_search_through_thousands_of_messages_leaves_time_for_keys(monkeypatch):
+    monkeypatch.setattr(limits, "FIND_SLICE", 0.001)
+    words = "the offset is read 然后被丢掉 and more of it " * 20
+    layout = opened([Message("assistant", f"{words} {n}") for n in range(4_000)])
+    find = Find(layout)
+    count, answer = moments(find, find.look_for("nowhere to be found"))
+    assert answer is False
+    assert count > 2
 
 
 # -- on the screen ------------------------------------------------------------------------------------------------
