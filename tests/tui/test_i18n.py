@@ -11,9 +11,11 @@ from rich.cells import cell_len
 import agent_core
 import nanoherm_tui
 from agent_core.errors import ProviderErrorKind
+from agent_core.names import MODES
 from agent_core.ports import Question
+from agent_core.safety import danger, paths
 from nanoherm_tui import i18n, symbols
-from nanoherm_tui.i18n import from_locale, placeholders, set_language, t, tell, texts
+from nanoherm_tui.i18n import from_locale, phrase_key, placeholders, set_language, t, tell, texts
 from nanoherm_tui.overlays.question import question_rows
 from nanoherm_tui.transcript.outcomes import in_words
 
@@ -247,3 +249,26 @@ def test_a_todo_lists_size_and_a_dangerous_patterns_name_are_said_in_chinese():
     assert in_words("4 items") == "4 项"
     question = Question("command", "Run", command="rm x", rule="dangerous: found-and-deleted", decisions=("once",))
     assert any("危险：查找并删除" in row.words for row in question_rows(question, 80))
+
+
+def rules_that_ask():
+    """Every rule that may be shown beside a question, as the core writes it."""
+    rules = {f"mode {mode}" for mode in MODES} | {"no sandbox", "policy always"}
+    dangers = {rule.__name__.strip("_").replace("_", "-") for rule in danger._RULES}
+    rules |= {f"dangerous: {name}" for name in (*dangers, "hidden-characters", "database", "together", "not-judged")}
+    for node in ast.walk(ast.parse(Path(paths.__file__).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 3:
+            verdict, rule, _ = node.value.elts
+            if any(isinstance(part, ast.Constant) and part.value == "ask" for part in ast.walk(verdict)):
+                rules.add(rule.value)
+    for path in (Path(agent_core.__file__).parent / "tools").glob("*.py"):
+        rules |= set(re.findall(r'path_rule"?[:=] ?"([^"]+)"', path.read_text(encoding="utf-8")))
+    return rules
+
+
+def test_every_rule_that_asks_is_said_in_chinese():
+    rules = rules_that_ask()
+    assert "protected: secrets" in rules
+    for rule in rules:
+        for words in rule.split(": "):
+            assert f"questions.{phrase_key(words)}" in texts("zh"), rule
