@@ -30,6 +30,7 @@ from nanoherm_tui.overlays.question import time_left, title
 from nanoherm_tui.panes.composer import Composer
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.draft import DraftArea, DraftBar
+from nanoherm_tui.panes.keys import PaneKeys
 
 _NARROW: Final = 60  # columns under which the answers are one word each
 _TICK: Final = 0.1  # seconds between two looks at the clocks
@@ -129,6 +130,7 @@ class ApprovalPanel(Widget, can_focus=True):
         self.arming = Arming()
         self._composer: Composer | None = None
         self._docks: list[Dock] = []
+        self._panes: list[PaneKeys] = []
         self._waiting: list[_Waiting] = []
         self._held: tuple[Decision | Literal["edit"], str, float] | None = None
         self._held_timer: Timer | None = None
@@ -168,13 +170,14 @@ class ApprovalPanel(Widget, can_focus=True):
     def attach(self, composer: Composer) -> None:
         """Stand before `composer`: its keys come here first, and the keyboard goes back to it.
 
-        The dock shows what is to be approved, so its keys come here too.
+        While a question waits each letter has one meaning, so those of the panes come here too.
         """
         self._composer = composer
         composer.key_filter = self.take_key
         self._docks = list(self.screen.query(Dock))
-        for dock in self._docks:
-            dock.key_filter = self.take_dock_key
+        self._panes = list(self.screen.query(PaneKeys))
+        for pane in self._panes:
+            pane.key_filter = self.take_pane_key
 
     def ask(self, question: Question, deadline: float) -> None:
         """Add a question; `deadline` is in seconds since the epoch."""
@@ -232,9 +235,13 @@ class ApprovalPanel(Widget, can_focus=True):
 
     @property
     def _at_hand(self) -> bool:
-        """The keyboard is where a letter answers: at the composer or the dock, with no overlay over it."""
-        here = self._composer is None or self._composer.holds_focus or self._at_dock
+        """The keyboard is where a letter answers: at the composer or a pane, with no overlay over it."""
+        here = self._composer is None or self._composer.holds_focus or self._at_pane
         return here and self.app.screen is self.screen
+
+    @property
+    def _at_pane(self) -> bool:
+        return any(pane.has_focus and not pane.uses_letters for pane in self._panes)
 
     @property
     def _at_dock(self) -> bool:
@@ -396,10 +403,10 @@ class ApprovalPanel(Widget, can_focus=True):
     def _action(self, event: events.Key) -> str:
         return self.keymap.action(event.key, "approval")
 
-    def take_dock_key(self, event: events.Key) -> bool:
-        """A key on its way to the dock. True: it was an answer, or a letter that could be one and begins a message."""
+    def take_pane_key(self, event: events.Key) -> bool:
+        """A key on its way to a pane. True: it was an answer, or a letter that could be one and begins a message."""
         question = self.current
-        if question is None or self._use:
+        if question is None or self._use or not self._at_pane:
             return False
         letter = self._action(event) in self._offered(question)
         if self._held is None and not letter:

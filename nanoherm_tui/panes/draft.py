@@ -10,6 +10,7 @@ from textual.binding import Binding
 from textual.strip import Strip
 from textual.widgets import TextArea
 
+from nanoherm_tui.panes.keys import FocusAtOnce
 from nanoherm_tui.strips import Painted, look_of, row
 from nanoherm_tui.symbols import sym
 
@@ -30,7 +31,7 @@ def editing_keys(without: frozenset[str] = frozenset()) -> dict[str, str]:
     }
 
 
-class DraftArea(TextArea, inherit_bindings=False):
+class DraftArea(TextArea, FocusAtOnce, inherit_bindings=False):
     """A text area without Textual's keys that the app needs, and with a caret that does not blink."""
 
     EDITING: ClassVar[dict[str, str]] = editing_keys()
@@ -73,6 +74,7 @@ class DraftArea(TextArea, inherit_bindings=False):
     def place_terminal_caret(self) -> None:
         """Keep the terminal's own caret on ours, where an input method opens its window."""
         if self.has_focus:
+            self.scroll_cursor_visible()  # looks for the caret anew: the text may have been wrapped to another width
             self.app.cursor_position = self.cursor_screen_offset
 
     def render_line(self, y: int) -> Strip:
@@ -114,9 +116,13 @@ class DraftBar(Painted):
 
 
 class DraftPrompt(Painted):
+    """The sign before a draft: that of messages, or `sign` while Enter does something else."""
+
     lit = False
+    sign = ""
+    role = "accent"
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
-        style = look.mark("accent" if self.lit else "muted", "surface")
-        return [row(width, [(sym("prompt"), style)], look.style("text", "surface"))]
+        style = look.mark(self.role if self.lit else "muted", "surface")
+        return [row(width, [(self.sign or sym("prompt"), style)], look.style("text", "surface"))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from textual import events
 from textual.widget import Widget
@@ -14,7 +14,19 @@ from nanoherm_tui.keymap import Keymap
 KeyFilter = Callable[[events.Key], bool]
 
 
-class PaneKeys(Widget):
+class FocusAtOnce(Widget):
+    """Mixed into what takes the keyboard: a key that came in the same read as the one that gave it goes there too.
+
+    Textual's own `focus` waits for its turn in the queue, behind such a key.
+    """
+
+    def focus(self, scroll_visible: bool = True) -> Self:
+        if self.is_attached:
+            self.screen.set_focus(self, scroll_visible)
+        return self
+
+
+class PaneKeys(FocusAtOnce):
     """Mixed into a pane whose keys are those of the keymap's context CONTEXT, and of "pane".
 
     They come before a letter goes on to the app, which would begin a message with it.
@@ -24,6 +36,11 @@ class PaneKeys(Widget):
     keymap: Keymap = Keymap()
     key_filter: KeyFilter | None = None
     """Is given each key before the pane; True means it took it."""
+
+    @property
+    def uses_letters(self) -> bool:
+        """It is in a mode of its own, in which letters answer nothing that waits."""
+        return False
 
     async def _on_key(self, event: events.Key) -> None:
         if self.key_filter is None or not self.key_filter(event):

@@ -38,6 +38,11 @@ class Cursor:
     def select(self, line: Line) -> None:
         self._put(line.place.entry, line.place.block)
 
+    def group(self, line: Line) -> list[int]:
+        """The numbers of the blocks that belong together with a line's."""
+        key = self._key(line.place.entry, line.place.block)
+        return [n for n in range(len(line.entry.blocks)) if self._key(line.place.entry, n) == key]
+
     def move(self, step: int) -> None:
         """Select the next block (`step` 1) or the one before (-1), and scroll as little as that needs.
 

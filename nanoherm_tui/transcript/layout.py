@@ -11,7 +11,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from nanoherm_tui import limits
 from nanoherm_tui.themes import Look
@@ -25,6 +25,7 @@ from nanoherm_tui.transcript.render import (
     Moment,
     Row,
     blank_row,
+    new_row,
     render,
     wants_moment,
 )
@@ -65,7 +66,7 @@ class _Measured:
 @dataclass(slots=True)
 class _Drawn:
     block: Block
-    gap: bool
+    gap: bool | Literal["marked"]
     rows: list[Row]
 
 
@@ -83,6 +84,8 @@ class Layout:
         self.lines: list[Line] = []
         self.renders: Counter[tuple[str, int]] = Counter()
         """How often each kept block was drawn, by entry id and block key: for tests and measurements."""
+        self.marked: tuple[Entry, int] | None = None
+        """The first block that has not been seen, by its key: the row above it says so."""
         self._anchor = Place(0, 0, 0)
         self._cache: OrderedDict[tuple[Entry, int], _Drawn] = OrderedDict()
         self._cached_rows = 0
@@ -121,6 +124,33 @@ class Layout:
             return 0
         grown = self._heights[entry] - height if entry >= 0 else 0
         return max(0, grown + self.total - self._heights.before(entry + 1))
+
+    @property
+    def seen_entries(self) -> int:
+        """How many entries have been in the window: those before the end was left, and what was read since."""
+        read = self.lines[-1].place.entry + 1 if self.lines else 0
+        return max(read, min(self._left[0] + 1, len(self._heights)))
+
+    @property
+    def first_new(self) -> Place | None:
+        """The first row that has not been seen, by the mark, or has come since the end was left; None without any."""
+        if self.marked is not None:
+            entry, key = self.marked
+            number = next((n for n, block in enumerate(entry.blocks) if block.key == key), 0)
+            return Place(entry.index, number, 0)
+        if not self.new_rows:
+            return None
+        index, height = self._left
+        if index >= 0 and self._heights[index] > height:
+            for block, rows in enumerate(self._measure(index).rows):
+                if height < rows:
+                    return Place(index, block, height)
+                height -= rows
+        return Place(*unit, 0) if (unit := self.unit_after(index, self._count(index) if index >= 0 else 0)) else None
+
+    def is_marked(self, line: Line) -> bool:
+        """Whether it is the row that says that what follows has not been seen."""
+        return line.place.row == 0 and self.marked == (line.entry, line.block.key)
 
     def configure(self, look: Look, width: int, *, anew: bool = False) -> None:
         """Take on another look or width; the top row stays where it is. `anew` also forgets what has been drawn."""
@@ -257,6 +287,30 @@ class Layout:
             self.scroll(at - self.height // 3)
             self.window(self.height)
 
+    def top_at(self, place: Place) -> None:
+        """Put a row at the window's top, as far as there is text below."""
+        self.hold()
+        self._anchor = place
+
+    def show_from(self, entry: int, block: int) -> None:
+        """Put a block at the window's top: what stands above has been seen, it and what follows is new."""
+        self.stick = False
+        above = sum(self._measure(entry).rows[:block])
+        self._left = (entry, above) if block else (entry - 1, self._heights[entry - 1] if entry else 0)
+        self._anchor = Place(entry, block, 0)
+
+    def reveal(self, place: Place) -> None:
+        """Scroll as little as brings a row into the window, which has to be worked out afterwards."""
+        if any(line.place == place for line in self.lines):
+            return
+        row, top = self.row_number(place.entry, place.block) + place.row, self.top
+        by = row - top if row < top else row - top - self.height + 1
+        if abs(by) <= limits.WALKED_WINDOWS * self.height:
+            self.scroll(by)
+            self.window(self.height)
+        if not any(line.place == place for line in self.lines):
+            self.go_to(place)
+
     def go_home(self) -> None:
         self.hold()
         first = self.unit_after(-1, 0)
@@ -283,31 +337,6 @@ class Layout:
         last = len(self._heights) - 1
         self._left = (last, self._heights[last] if last >= 0 else 0)
 
-    # -- text -----------------------------------------------------------------------------------------------------
-
-    def rows_between(self, low: int, high: int) -> Iterable[tuple[int, Row]]:
-        """The rows whose selection keys lie in [low, high], with their keys."""
-        entries = self.model.entries
-        start, end = 0, len(entries)
-        while start < end:
-            middle = (start + end) // 2
-            if entries[middle].base <= low:
-                start = middle + 1
-            else:
-                end = middle
-        for index in range(max(0, start - 1), len(entries)):
-            base = entries[index].base
-            blocks = entries[index].blocks
-            for number, block in enumerate(blocks):
-                first = base + block.key
-                if first > high:
-                    return
-                if number + 1 < len(blocks) and base + blocks[number + 1].key <= low:
-                    continue
-                for offset, row in enumerate(self.rows_of(index, number)):
-                    if low <= first + offset <= high:
-                        yield first + offset, row
-
     # -- drawing --------------------------------------------------------------------------------------------------
 
     def rows_of(self, index: int, number: int) -> list[Row]:
@@ -315,7 +344,8 @@ class Layout:
         entry = self.model.entries[index]
         closed = entry.closed
         block = closed[number] if number < len(closed) else entry.tail[number - len(closed)]
-        gap = block.gap if number else self._gap_above(index)
+        marked = self.marked is not None and self.marked == (entry, block.key)
+        gap: bool | Literal["marked"] = "marked" if marked else block.gap if number else self._gap_above(index)
         key = (entry, number)
         drawn = self._cache.get(key)
         timed = wants_moment(block)
@@ -324,7 +354,7 @@ class Layout:
             return drawn.rows
         rows = render(block, self.width, self.look, self.moment)
         if gap and rows:
-            rows = [blank_row(self.width, self.look), *rows]
+            rows = [(new_row if marked else blank_row)(self.width, self.look), *rows]
         elif rows and block.join == "":
             rows[0].join = ""
         self.renders[entry.id, block.key] += 1

@@ -1,13 +1,13 @@
 """The transcript's widget: one line-API ScrollView, whatever the number of messages.
 
 What is painted comes from `Layout`; this room turns events, keys and the mouse into calls of it and repaints the rows
-that changed. The compositor paints through `render_lines` and asks `render_line` only what lies under the mouse, so
-only the latter carries selection offsets.
+that changed. The compositor paints through `render_lines`. What is selected is kept in `Selected`; the screen is only
+told that something is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -20,11 +20,12 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollDown, ScrollTo, ScrollUp
-from textual.selection import Selection
+from textual.selection import SELECT_ALL, Selection
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 
-from agent_core.events import Event, ReasoningDelta, TextDelta
+from agent_core.events import Event, ReasoningDelta, TextDelta, UserMessage
 from nanoherm_tui import compat, limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.keys import PaneKeys
@@ -36,9 +37,12 @@ from nanoherm_tui.transcript.cursor import Cursor
 from nanoherm_tui.transcript.entry import Entry
 from nanoherm_tui.transcript.find import Find
 from nanoherm_tui.transcript.find_bar import FindBar
-from nanoherm_tui.transcript.layout import Layout, Line
+from nanoherm_tui.transcript.layout import Layout, Line, Place
 from nanoherm_tui.transcript.model import TranscriptModel
 from nanoherm_tui.transcript.render import RIGHT_MARGIN, TEXT_AT, Moment, Row
+from nanoherm_tui.transcript.select import Selected, code_near, source_of
+from nanoherm_tui.transcript.spots import Motion, Point, chars_at, path_in, rows_from, size_of, word_at
+from nanoherm_tui.transcript.unread import Seen, first_unseen, last_message, left_at, message_after
 
 
 @dataclass(slots=True)
@@ -60,6 +64,9 @@ class _Page:
     layout: Layout
     cursor: Cursor
     find: Find
+    selected: Selected
+    left: Seen | None = None
+    """What had been shown when the session was left, at its end."""
 
 
 @dataclass(slots=True)
@@ -85,6 +92,7 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
     """
 
     CONTEXT = "transcript"
+    ALLOW_SELECT = False  # Textual's own selection is kept by the rows of a width
 
     class OpenRequested(Message):
         """A tool card's result is wanted in the dock."""
@@ -94,11 +102,20 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
             self.call_id = call_id
 
     class CopyRequested(Message):
-        """This text is wanted on the clipboard."""
+        """This text is wanted on the clipboard; `missing` says what there is not, when it is empty."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, missing: str = "") -> None:
             super().__init__()
             self.text = text
+            self.missing = missing
+
+    class PathRequested(Message):
+        """A file that is named in the conversation is wanted, at a line when that is not 0."""
+
+        def __init__(self, path: str, line: int) -> None:
+            super().__init__()
+            self.path = path
+            self.line = line
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -108,23 +125,42 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         self._painted = _Painted()
         self._frame = 0
         self._bar: FindBar | None = None
+        self._slice: Timer | None = None  # to go on finding
         self._held = False  # the end is left only while a selection or a hit is in the window
+        self._wanted = ""  # the message after which a session is to be shown once it is loaded
+        self._drag: _Drag | None = None
 
     # -- what the app calls ---------------------------------------------------------------------------------------
 
-    def show(self, model: TranscriptModel) -> None:
-        """Show a session's model, at the place where it was last read (at first, its end)."""
+    def show(self, model: TranscriptModel, *, seen: str = "") -> None:
+        """Show a session's model at the place where it was last read.
+
+        When its end was, what has come since begins with a row that says so, and stands at the top if it is more than
+        the window holds. `seen` is the id of the last message somebody has seen, for a session shown for the first
+        time.
+        """
         self._drop_bar()
+        self._leave()
         self._model = model
         self._page = None
         self._held = False
+        self._wanted = "" if isinstance(model.place, _Page) else seen
         if self.is_mounted:
-            self.screen.clear_selection()
+            self._unselect()
         self._sync()
 
     @property
     def model(self) -> TranscriptModel:
         return self._model
+
+    @property
+    def last_seen(self) -> str:
+        """The id of the last message that has been in the window, for `show` when the program runs again."""
+        layout = self._layout()
+        if layout is None:
+            return ""
+        until = len(self._model.entries) if layout.stick else layout.seen_entries
+        return last_message(self._model, until)
 
     def apply(self, batch: Sequence[Event]) -> None:
         """Take a batch of the shown session's events in: at most one repaint, and of nothing but this widget."""
@@ -135,6 +171,8 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         layout = self._layout()
         if layout is None or not (changed or structure != self._model.structure):
             return
+        if layout.marked is not None and any(isinstance(event, UserMessage) for event in batch):
+            layout.marked = None  # who writes has read
         if layout.stick and self._reads_here(layout):
             layout.hold()
             self._held = True
@@ -239,11 +277,29 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         if isinstance(page, _Page):
             page.layout.catch_up()
             page.layout.configure(self._look, width)
+            if page.left is not None:
+                self._show_unseen(page.layout, first_unseen(self._model, page.left))
+                page.left = None
         else:
             layout = Layout(self._model, self._look, width)
-            page = self._model.place = _Page(layout, Cursor(layout), Find(layout))
+            page = self._model.place = _Page(layout, Cursor(layout), Find(layout), Selected(layout))
         self._page = page
         return page.layout
+
+    def _show_unseen(self, layout: Layout, first: tuple[int, int] | None) -> None:
+        """Mark the first (entry, block) that has not been seen, and begin with it if all that follows does not fit."""
+        if first is None:
+            return
+        entry, block = first
+        layout.marked = (self._model.entries[entry], self._model.entries[entry].blocks[block].key)
+        if layout.total - layout.row_number(entry, block) > self.size.height:
+            layout.show_from(entry, block)
+
+    def _leave(self) -> None:
+        """Another session is about to be shown: remember what of this one has been seen."""
+        if self._page is not None and self._page.layout.stick:
+            self._page.layout.marked = None
+            self._page.left = left_at(self._model)
 
     def _sync(self, *, everything: bool = False) -> None:
         """Work the window out and repaint the rows that differ from the screen's."""
@@ -253,7 +309,15 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         self.counters.syncs += 1
         layout.moment = self._moment()
         height = self.size.height
+        if self._wanted and self._model.entries:
+            self._show_unseen(layout, message_after(self._model, self._wanted))
+            self._wanted = ""
         rows = [line.row for line in layout.window(height)]
+        if layout.marked is not None and layout.stick and not any(map(layout.is_marked, layout.lines)):
+            layout.marked = None  # the end was reached, and the mark is out of sight
+        selected = self._selected
+        if selected is not None:
+            selected.resolve()
         compat.set_scroll(self, layout.total, layout.top)
         shown = self._painted.rows
         self._painted.rows = rows
@@ -275,11 +339,21 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
     def _paint_mark(self) -> None:
         layout = self._page.layout if self._page is not None else None
         mark = ""
-        if layout is not None and not layout.stick and layout.new_rows:
+        if self._page is not None and self._page.selected.by_keys:
+            mark = f" {t('transcript.selecting')} "
+        elif layout is not None and not layout.stick and layout.new_rows:
             mark = f" {sym('newlines')} {t('transcript.new_lines', n=layout.new_rows)} "
         if mark != self._painted.mark:
             self._painted.mark = mark
             self._dirty(self.size.height - 1)
+
+    def on_blur(self) -> None:
+        """Keys go elsewhere; what they have selected stays."""
+        selected = self._selected
+        if selected is not None and selected.by_keys:
+            selected.by_keys = False
+            selected.resolve()
+            self._selection_changed()
 
     def on_mount(self) -> None:
         compat.thin_scrollbar(self, lambda: self._look.mark("thumb"))
@@ -300,15 +374,15 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         ground = self._look.style()
         rows = self._painted.rows
         out: list[Strip] = []
-        selection = self.text_selection
+        selected = self._selected
         for y in range(crop.y, crop.bottom):
             strip = rows[y].strip if y < len(rows) else Strip.blank(self._width, ground)
             if layout is not None and y < len(layout.lines):
                 line = layout.lines[y]
                 if self._page is not None and self._page.find.query:
                     strip = self._with_hits(strip, line, self._page.find)
-                if selection is not None:
-                    strip = self._with_selection(strip, line, selection)
+                if selected is not None:
+                    strip = self._with_selection(strip, line, selected)
                 if self.has_focus and line.row.indent and self._page is not None and self._page.cursor.is_on(line):
                     strip = self._with_cursor(strip)
             if y == self.size.height - 1 and self._painted.mark:
@@ -319,12 +393,9 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         return out
 
     def render_line(self, y: int) -> Strip:
-        """A row with selection offsets; the compositor asks for it to find out what is under the mouse."""
-        layout = self._layout()
-        if layout is None or y >= len(layout.lines):
-            return Strip.blank(self._width, self._look.style())
-        line = layout.lines[y]
-        return line.row.strip.apply_offsets(0, line.key)
+        """A row of the window; the compositor asks for it to find out what is under the mouse."""
+        rows = self._painted.rows
+        return rows[y].strip if y < len(rows) else Strip.blank(self._width, self._look.style())
 
     def _with_cursor(self, strip: Strip) -> Strip:
         bar = Strip([Segment(sym("bar"), self._look.mark("accent"))], 1)
@@ -336,13 +407,19 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         note = Strip([Segment(mark, self._look.style("accent", "surface"))], cell_len(mark))
         return Strip.join([strip.crop(0, start), note, strip.crop(start + cell_len(mark))])
 
-    def _with_selection(self, strip: Strip, line: Line, selection: Selection) -> Strip:
-        span = selection.get_span(line.key)
-        if span is None:
-            return strip
-        end = line.row.indent + len(line.row.text)
-        start, stop = max(span[0], line.row.indent), end if span[1] == -1 else min(span[1], end)
-        return _painted_over(strip, start, stop, self._look.style("seltext", "selection"))
+    def _with_selection(self, strip: Strip, line: Line, selected: Selected) -> Strip:
+        row = line.row
+        chars = selected.chars_on(line)
+        if chars is not None:
+            # An empty row inside the selection shows by one cell.
+            end = max(chars[1], int(not row.text))
+            style = self._look.style("seltext", "selection")
+            strip = _painted_over(strip, row.indent + chars[0], row.indent + end, style)
+        caret = selected.caret
+        if caret is not None and caret.place == line.place and self.has_focus:
+            at = row.indent + caret.char
+            strip = _reversed(strip, at, at + max(1, size_of(row.text, caret.char)))
+        return strip
 
     def _with_hits(self, strip: Strip, line: Line, find: Find) -> Strip:
         """The hit that was gone to looks selected, the others are underlined."""
@@ -356,38 +433,208 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
 
     # -- selecting and copying ------------------------------------------------------------------------------------
 
+    @property
+    def _selected(self) -> Selected | None:
+        return self._page.selected if self._page is not None else None
+
+    @property
+    def uses_letters(self) -> bool:
+        """Keys move the end of a selection: letters are neither answers nor the start of a message."""
+        return self._selected is not None and self._selected.by_keys
+
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text: rows a line was wrapped into are joined again, bars and marks left out."""
-        layout = self._layout()
-        if layout is None:
-            return None
-        start, end = selection
-        low = start.y if start else 0
-        high = end.y if end else 1 << 62
-        parts: list[str] = []
-        for key, row in layout.rows_between(low, high):
-            text = row.text
-            until = max(0, end.x - row.indent) if end and key == high else len(text)
-            since = max(0, start.x - row.indent) if start and key == low else 0
-            parts.append(("" if not parts else row.join) + text[since:until])
-        return "".join(parts), "\n"
+        """The selected text, whatever the screen knows of the selection."""
+        selected = self._selected
+        return (selected.text(), "\n") if selected is not None else None
 
     def selection_updated(self, selection: Selection | None) -> None:
-        if selection is None:
-            self._release()
+        if self.text_selection is None:  # now; what is told may be older
+            self._unselect()
+
+    def _unselect(self) -> None:
+        """Nothing is selected any more."""
+        selected = self._selected
+        if selected is not None and (selected.span is not None or selected.by_keys):
+            selected.clear()
+            self._paint_mark()
+            self.refresh()
+        if self.text_selection is not None:
+            self.screen.clear_selection()
+        self._release()
+
+    def _selection_changed(self) -> None:
+        """Show what is selected now, and tell the screen whether something is."""
+        selected = self._selected
+        if selected is None:
+            return
+        if selected.span is not None and self.text_selection is None:
+            self.screen.selections = {self: SELECT_ALL}
+        elif selected.span is None and self.text_selection is not None:
+            self.screen.clear_selection()
+        self._paint_mark()
         self.refresh()
 
+    def action_select(self) -> None:
+        """Let keys move the end of the selection, or stop that."""
+        selected = self._selected
+        if self._layout() is None or selected is None:
+            return
+        if selected.by_keys:
+            self._unselect()
+        else:
+            self._begin_selecting(selected)
+
+    def _begin_selecting(self, selected: Selected) -> bool:
+        """From the block under the cursor if that can be seen, else from the window's first row of text."""
+        if selected.by_keys:
+            return True
+        lines = [line for line in self.lines if line.row.indent]
+        if not lines:
+            return False
+        cursor = self._page.cursor if self._page is not None else None
+        line = next((line for line in lines if cursor is not None and cursor.is_on(line)), lines[0])
+        selected.begin(Point(line.place, 0))
+        self._selection_changed()
+        return True
+
+    def action_caret(self, motion: Motion) -> None:
+        """Move the end of the selection; the keys for it are letters again while nothing is being selected."""
+        if not self.uses_letters:
+            raise SkipAction
+        self._move_head(motion)
+
+    def action_extend(self, motion: Motion) -> None:
+        """Select on from where the selection ends, or from the cursor."""
+        if self._selected is not None and self._begin_selecting(self._selected):
+            self._move_head(motion)
+
+    def action_extend_rows(self, rows: int) -> None:
+        if self._selected is not None and self._begin_selecting(self._selected):
+            self._move_head(rows)
+
+    def action_extend_pages(self, pages: int) -> None:
+        self.action_extend_rows(pages * max(1, self.size.height - 1))
+
+    def _move_head(self, by: Motion | int) -> None:
+        """Move the selection's end by a motion or some rows, and bring it into the window."""
+        layout, selected = self._layout(), self._selected
+        if layout is None or selected is None:
+            return
+        if isinstance(by, int):
+            selected.move_rows(by)
+        else:
+            selected.move(by)
+        self._head_moved(layout, selected)
+
+    def _head_moved(self, layout: Layout, selected: Selected) -> None:
+        if selected.caret is not None:
+            layout.reveal(selected.caret.place)
+        self._held = False
+        self._sync(everything=True)
+        self._selection_changed()
+
     def action_copy_block(self) -> None:
-        """Copy the selected block's source: an answer's Markdown, code without its fence, a card's result."""
-        chosen = self._chosen()
-        if chosen is not None:
-            self.post_message(self.CopyRequested(self._model.copy_text(*chosen)))
+        """Copy what is selected, else the block under the cursor: an answer's Markdown, code without its fence, ..."""
+        selected = self._selected
+        if selected is not None and (selected.span is not None or selected.by_keys):
+            self.post_message(self.CopyRequested(selected.text(), t("transcript.nothing_selected")))
+            self._unselect()
+            return
+        self._copy_from_cursor(source_of)
+
+    def action_copy_code(self) -> None:
+        """Copy the code at the cursor: a whole fence, however long; the nearest of its answer."""
+        self._copy_from_cursor(code_near, t("transcript.no_code"))
+
+    def action_copy_message(self) -> None:
+        """Copy the whole message under the cursor, as it was written."""
+        self._copy_from_cursor(lambda layout, entry, block: source_of(layout, entry))
+
+    def _copy_from_cursor(self, what: Callable[[Layout, Entry, Block], str], missing: str = "") -> None:
+        layout, chosen = self._layout(), self._chosen()
+        if layout is None:
+            return
+        text = what(layout, *chosen) if chosen is not None else ""
+        self.post_message(self.CopyRequested(text, missing if chosen is not None else t("transcript.no_block")))
+
+    # -- the mouse selects ----------------------------------------------------------------------------------------
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        selected = self._selected
+        if event.button != 1 or selected is None or not self.lines or self._on_mark(event.x, event.y):
+            return
+        selected.clear()
+        line, x = self._line_at(event.x, event.y)
+        selected.press(line, x)
+        self._drag = _Drag(event.screen_x, event.screen_y)
+        self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        drag = self._drag
+        if drag is None:
+            return
+        if not event.button:  # the release was lost, outside the terminal perhaps
+            self._end_drag()
+        elif drag.moved or (event.screen_x, event.screen_y) != (drag.x, drag.y):
+            drag.moved, drag.x, drag.y = True, event.x, event.y
+            self._drag_on(drag)
+            self._scroll_while_dragged(drag)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        self._end_drag()
+
+    def _end_drag(self) -> None:
+        drag, self._drag = self._drag, None
+        if drag is None:
+            return
+        self.release_mouse()
+        if drag.timer is not None:
+            drag.timer.stop()
+
+    def _drag_on(self, drag: _Drag) -> None:
+        if self._selected is not None and self.lines:
+            self._selected.drag(*self._line_at(drag.x, drag.y))
+            self._selection_changed()
+
+    def _line_at(self, x: int, y: int) -> tuple[Line, int]:
+        """The line and the column at a place of the widget; above them the first one's start, below the last's end."""
+        lines = self.lines
+        if y < 0:
+            return lines[0], 0
+        return (lines[y], x) if y < len(lines) else (lines[-1], self._width)
+
+    def _scroll_while_dragged(self, drag: _Drag) -> None:
+        """Dragged over the edge, the text comes by itself, the faster the further; at the screen's edge, on its row."""
+        region, screen = self.region, self.screen.size
+        above, below = -drag.y, drag.y - (self.size.height - 1)
+        if above > 0 or (above == 0 and region.y == 0):
+            drag.rows = -1 - above // 2
+        elif below > 0 or (below == 0 and region.bottom == screen.height):
+            drag.rows = 1 + below // 2
+        else:
+            drag.rows = 0
+        if drag.rows and drag.timer is None:
+            drag.timer = self.set_interval(limits.DRAG_SECONDS, self._scroll_dragged)
+
+    def _scroll_dragged(self) -> None:
+        layout, drag = self._layout(), self._drag
+        if layout is not None and drag is not None and drag.rows:
+            layout.scroll(drag.rows)
+            self._sync()
+            self._drag_on(drag)
+
+    def _on_mark(self, x: int, y: int) -> bool:
+        """Whether the mark at the window's lower right is at a place of the widget."""
+        end = self._width - RIGHT_MARGIN
+        return bool(self._painted.mark) and y == self.size.height - 1 and end - cell_len(self._painted.mark) <= x < end
 
     # -- moving ---------------------------------------------------------------------------------------------------
 
     def action_move(self, step: int) -> None:
-        """Select the next block, or with -1 the one before."""
-        if self._layout() is not None and self._page is not None:
+        """Go to the next block, or with -1 the one before; a row while text is being selected."""
+        if self.uses_letters:
+            self._move_head(step)
+        elif self._layout() is not None and self._page is not None:
             self._page.cursor.move(step)
             self._moved()
 
@@ -398,7 +645,9 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
 
     def action_row(self, rows: int) -> None:
         layout = self._layout()
-        if layout is not None:
+        if self.uses_letters:
+            self._move_head(rows)
+        elif layout is not None:
             layout.scroll(rows)
             self._held = False
             self._sync()
@@ -408,7 +657,56 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         self.action_row(pages * max(1, self.size.height - 1))
 
     def action_edge(self, by: int) -> None:
-        (self.action_home if by < 0 else self.action_end)()
+        if self.uses_letters:
+            self._move_head("first" if by < 0 else "last")
+        else:
+            (self.action_home if by < 0 else self.action_end)()
+
+    def action_turn(self, step: int) -> None:
+        """Go to the next message of the user's, or with -1 to the one before: it stands at the window's top."""
+        layout = self._layout()
+        if layout is None or self._page is None:
+            return
+        entries = self._model.entries
+        index = self._turn_from(layout, self._page.cursor)
+        index += step
+        while 0 <= index < len(entries) and entries[index].kind != "user":
+            index += step
+        if not 0 <= index < len(entries):
+            if step > 0:
+                self.action_edge(1)
+            return
+        place, _ = next(rows_from(layout, Place(index, 0, 0), 1))
+        if self.uses_letters:
+            self._page.selected.move_to(Point(place, 0))
+            self._head_moved(layout, self._page.selected)
+            return
+        layout.top_at(place)
+        layout.window(layout.height)
+        line = next((line for line in layout.lines if line.entry is entries[index]), None)
+        if line is not None:
+            self._page.cursor.select(line)
+        self._moved()
+
+    def _turn_from(self, layout: Layout, cursor: Cursor) -> int:
+        """The entry from which to look for another turn: the caret's, the cursor's, or what the window begins with."""
+        caret = self._page.selected.caret if self._page is not None else None
+        if caret is not None:
+            return caret.place.entry
+        chosen = next((line for line in layout.lines if cursor.is_on(line)), None)
+        if chosen is not None:
+            return chosen.place.entry
+        if layout.stick or not layout.lines:
+            return len(self._model.entries)
+        return layout.lines[0].place.entry
+
+    def action_first_unread(self) -> None:
+        """Go to where begins what has not been seen."""
+        layout = self._layout()
+        place = layout.first_new if layout is not None else None
+        if layout is not None and place is not None:
+            layout.top_at(place)
+            self._moved()
 
     def action_home(self) -> None:
         layout = self._layout()
@@ -431,14 +729,6 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         layout = self._layout()
         if layout is not None and y is not None:
             layout.go_to_row(round(y))
-            self._sync()
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Textual scrolls by itself while text is dragged over the edge; our own moves are set silently."""
-        layout = self._layout()
-        rows = round(new_value) - round(old_value)
-        if layout is not None and rows and self.text_selection is not None:
-            layout.scroll(rows)
             self._sync()
 
     def on_scroll_to(self, message: ScrollTo) -> None:
@@ -477,27 +767,49 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         self._bar = FindBar(self.find, self.find_next, self._leave_bar)
         cast("Widget", self.parent).mount(self._bar, after=self)
 
-    def find(self, query: str) -> bool:
-        """Go to the first hit from where the window stands; False when there is none. An empty query ends the find."""
+    def find(self, query: str) -> bool | None:
+        """Go to the first hit from where the window stands; False when there is none, None while it is looked for.
+
+        An empty query ends the find.
+        """
         if self._layout() is None or self._page is None:
             return False
         return self._found(self._page.find.look_for(query))
 
-    def find_next(self, step: int) -> bool:
-        """Go to the next hit, with -1 to the one before; False when there is none."""
+    def find_next(self, step: int) -> bool | None:
+        """Go to the next hit, with -1 to the one before; False when there is none, None while it is looked for."""
         if self._layout() is None or self._page is None:
             return False
         return self._found(self._page.find.next(step))
 
-    def _found(self, found: bool) -> bool:
+    def _found(self, found: bool | None) -> bool | None:
         self._release()
         self._sync(everything=True)
+        if found is None:
+            self._find_later()
         if found and self._page is not None:
             line = next((line for line in self.lines if self._page.find.is_at(line)), None)
             if line is not None:
                 self._page.cursor.select(line)
                 self._moved()
         return found
+
+    def _find_later(self) -> None:
+        """Find for another moment when the keys have had their turn."""
+        if self._slice is None:
+            self._slice = self.set_timer(limits.FIND_SLICE / 8, self._find_on)
+
+    def _find_on(self) -> None:
+        self._slice = None
+        if self._layout() is None or self._page is None or not self._page.find.is_searching:
+            return
+        found = self._page.find.go_on()
+        if found is None:
+            self._find_later()
+            return
+        self._found(found)
+        if self._bar is not None:
+            self._bar.tell(found)
 
     def _leave_bar(self, keep: bool) -> None:
         self._drop_bar()
@@ -517,9 +829,13 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         self.find_next(step)
 
     def action_close_find(self) -> None:
-        if self._page is None or not self._page.find.query:
+        """Stop selecting, else stop finding."""
+        if self.uses_letters:
+            self._unselect()
+        elif self._page is None or not self._page.find.query:
             raise SkipAction
-        self._leave_bar(False)
+        else:
+            self._leave_bar(False)
 
     # -- folding and opening --------------------------------------------------------------------------------------
 
@@ -529,7 +845,11 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
             self._toggle(chosen[0])
 
     def action_open(self) -> None:
-        """Show a card in the dock; fold or unfold anything else."""
+        """Show a card in the dock, or the file that is named at the caret; fold or unfold anything else."""
+        layout, selected = self._layout(), self._selected
+        if layout is not None and selected is not None and selected.caret is not None:
+            self._open_path(layout, selected.caret)
+            return
         chosen = self._chosen()
         if chosen is None:
             return
@@ -538,6 +858,15 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
             self.post_message(self.OpenRequested(entry.id))
         else:
             self._toggle(entry)
+
+    def _open_path(self, layout: Layout, point: Point) -> bool:
+        start, end = word_at(layout, point)
+        named = Selected(layout)
+        named.set(start, end)
+        found = path_in(named.text())
+        if found is not None:
+            self.post_message(self.PathRequested(*found))
+        return found is not None
 
     def _toggle(self, entry: Entry) -> None:
         """Fold or unfold; the entry's first row stays where it is."""
@@ -553,14 +882,17 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         layout = self._layout()
         if layout is None or self._page is None or self.text_selection is not None:
             return
-        end = self._width - RIGHT_MARGIN
-        on_last_row = event.y == self.size.height - 1
-        if self._painted.mark and on_last_row and end - cell_len(self._painted.mark) <= event.x < end:
+        if self._on_mark(event.x, event.y):
             self.action_end()
             return
         if not 0 <= event.y < len(layout.lines):
             return
         line = layout.lines[event.y]
+        if event.chain > 1:
+            self._click_again(line, event)
+            return
+        if event.ctrl and self._open_path(layout, Point(line.place, chars_at(line.row, event.x)[0])):
+            return
         self._page.cursor.select(line)
         is_head = bool(line.row.indent == TEXT_AT and line.row.text) and line.place.block == 0
         if line.entry.kind == "card" and is_head:
@@ -568,6 +900,29 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         elif line.entry.kind == "thought" and is_head:
             self._toggle(line.entry)
         self._moved()
+
+    def _click_again(self, line: Line, event: events.Click) -> None:
+        """A second click selects a word, a third the block."""
+        if self._page is None or not line.row.indent:
+            return
+        if event.chain == 2:
+            self._page.selected.word(line, event.x)
+        else:
+            self._page.cursor.select(line)
+            self._page.selected.blocks(line.place.entry, self._page.cursor.group(line))
+        self._selection_changed()
+
+
+@dataclass(slots=True)
+class _Drag:
+    """The mouse is held down. Places are the screen's until it has moved, then the widget's."""
+
+    x: int
+    y: int
+    moved: bool = False
+    rows: int = 0
+    """What it scrolls by, while it is over the edge."""
+    timer: Timer | None = None
 
 
 def _differ(shown: Row, row: Row) -> bool:
@@ -583,3 +938,14 @@ def _painted_over(strip: Strip, start: int, end: int, style: Style) -> Strip:
     bold = style + Style(bold=True)
     middle = [Segment(s.text, bold if s.style and s.style.bold else style) for s in strip.crop(first, last)]
     return Strip.join([strip.crop(0, first), Strip(middle, last - first), strip.crop(last)])
+
+
+def _reversed(strip: Strip, start: int, end: int) -> Strip:
+    """`strip` with the characters from `start` to `end` in reverse, back again where they are so already."""
+    text = strip.text
+    first, last = cell_len(text[:start]), cell_len(text[:end])
+    turned = [
+        Segment(s.text, (s.style or Style()) + Style(reverse=not (s.style and s.style.reverse)))
+        for s in strip.crop(first, last)
+    ]
+    return Strip.join([strip.crop(0, first), Strip(turned, last - first), strip.crop(last)])

@@ -1,6 +1,7 @@
 """What a key means in the pane that has the focus: its own, an answer, or the start of a message. The whole app."""
 
 import pytest
+from textual import events
 from textual.geometry import Region
 
 from nanoherm_tui import commands, limits
@@ -14,6 +15,10 @@ def at_once(monkeypatch):
     """A letter answers soon after the last key."""
     monkeypatch.setattr(limits, "APPROVAL_ARM", 0.05)
     monkeypatch.setattr(limits, "APPROVAL_ALONE", 0.05)
+    # A terminal without a clipboard: what is copied is found in a file.
+    monkeypatch.setenv("TERM", "dumb")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "TMUX", "WSL_DISTRO_NAME"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def asking():
@@ -22,7 +27,8 @@ def asking():
 
 
 def copied(app):
-    return getattr(app, "_clipboard", "")
+    file = app.host.places.cache_dir / "clipboard.txt"
+    return file.read_text() if file.exists() else ""
 
 
 async def until_armed(stage):
@@ -81,14 +87,62 @@ async def test_a_panes_own_key_is_not_typed_and_any_other_letter_is(tmp_path):
         await stage.until(lambda: stage.state == "idle" and len(app.view.model.entries) > 1)
         app.transcript.focus()
         await pilot.press("k", "k", "y")
-        await pilot.pause()
+        await stage.until(lambda: copied(app))
         assert app.composer.text == ""
         assert app.transcript.has_focus
-        assert copied(app)
+        assert copied(app) in LONG
         await pilot.press("w", "o")
         await pilot.pause()
         assert app.composer.text == "wo"
         assert app.composer.holds_focus
+
+
+async def test_in_the_conversation_a_letter_answers_too_and_copies_nothing(tmp_path):
+    async with Stage(tmp_path, asking(), size=(160, 40)) as stage:
+        app, pilot = stage.app, stage.pilot
+        await stage.type("write it")
+        await stage.until(lambda: stage.state == "asking")
+        app.transcript.focus()
+        await pilot.press("k")
+        await until_armed(stage)
+        await pilot.press("y")
+        await stage.until(lambda: stage.state == "idle")
+        assert (tmp_path / "work" / "new.txt").exists()
+        assert not copied(app)
+        assert app.composer.text == ""
+
+
+async def test_who_is_selecting_text_answers_nothing_by_copying_it(tmp_path):
+    async with Stage(tmp_path, asking(), size=(160, 40)) as stage:
+        app, pilot = stage.app, stage.pilot
+        await stage.type("write it")
+        await stage.until(lambda: stage.state == "asking")
+        app.transcript.focus()
+        await until_armed(stage)
+        await pilot.press("v", "dollar_sign")
+        await pilot.pause(0.3)
+        assert not app.approval.armed
+        await pilot.press("y")
+        await stage.until(lambda: copied(app))
+        assert stage.state == "asking"
+        assert copied(app) == "write it"
+        assert app.composer.text == ""
+
+
+async def test_a_key_in_the_same_read_as_a_change_of_panes_goes_to_the_new_one(tmp_path):
+    async with Stage(tmp_path, [Reply(text=LONG)], size=(120, 30)) as stage:
+        app, pilot = stage.app, stage.pilot
+        await stage.type("hi")
+        await stage.until(lambda: stage.state == "idle" and len(app.view.model.entries) > 1)
+        for keys, reached in (
+            (("alt+2", "pageup"), lambda: app.transcript.scroll_y < app.transcript.max_scroll_y),
+            (("alt+3", "x"), lambda: app.composer.text == "x"),
+        ):
+            for key in keys:
+                character = key if len(key) == 1 else None
+                app.post_message(events.Key(key, character))
+            await stage.until(reached)
+        assert app.composer.text == "x"
 
 
 async def test_tab_in_an_idle_composer_does_nothing(tmp_path):

@@ -198,10 +198,18 @@ async def test_a_click_on_a_card_opens_it_and_on_a_thought_unfolds_it():
         assert "more of it" in shown(view)[thought + 2]
 
 
-async def drag(pilot, start, end):
+async def drag(pilot, start, end, *, button=1):
     await pilot.mouse_down("TranscriptView", offset=start)
-    await pilot.hover("TranscriptView", offset=end)
+    await drag_on(pilot, end, button)
     await pilot.mouse_up("TranscriptView", offset=end)
+    await pilot.pause()
+
+
+async def drag_on(pilot, to, button=1):
+    """The mouse moves with its button held; Pilot's own moves hold none."""
+    x, y = to
+    moved = events.MouseMove(None, x, y, 1, 1, button, False, False, False, screen_x=x, screen_y=y)
+    pilot.app.screen._forward_event(moved)
     await pilot.pause()
 
 
@@ -240,10 +248,8 @@ async def test_dragging_over_the_edge_scrolls_and_selects_on():
         view = await staged(pilot, conversation(30))
         await pilot.press("g")
         await pilot.mouse_down("TranscriptView", offset=(4, 2))
-        for y in (12, 22):
-            moved = events.MouseMove(None, 30, y, 0, 10, 1, False, False, False, screen_x=30, screen_y=y)
-            pilot.app.screen._forward_event(moved)  # Pilot's own moves tell no distance, so they never scroll
-            await pilot.pause()
+        for y in (12, 23):
+            await drag_on(pilot, (30, y))
         for _ in range(100):
             await pilot.pause(0.02)
             if view.scroll_y >= 10:
