@@ -5,7 +5,7 @@ Words are plain text, never markup; what comes from outside has to be cleaned be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import lru_cache
 from typing import Protocol, Self, cast
 
@@ -94,6 +94,17 @@ def flow(width: int, items: Iterable[Sequence[Part]], fill: Style, *, indent: in
             rows[-1] += [("   ", fill), *item]
             used += 3 + cells
     return [row(width, parts, fill) for parts in rows or [[]]]
+
+
+def marked(words: str, marks: Container[int], plain: Style, typed: Style) -> list[Part]:
+    """`words` in runs, the characters at `marks`, which were typed, in their own style."""
+    parts: list[Part] = []
+    start = 0
+    for at in range(1, len(words) + 1):
+        if at == len(words) or (at in marks) != (start in marks):
+            parts.append((words[start:at], typed if start in marks else plain))
+            start = at
+    return parts
 
 
 def hints(look: Look, keys: Iterable[tuple[str, str]], ground: str = "surface") -> list[list[Part]]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal
 
-from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,12 +16,13 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
 
+from agent_core.text.fuzzy import Tier, match
 from nanoherm_tui.actions import ACTIONS
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
 from nanoherm_tui.panes.draft import DraftPrompt
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, marked, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line, width
 
@@ -30,6 +30,14 @@ Kind = Literal["action", "mode", "model", "theme", "session", "language", "pane"
 KINDS: Final[tuple[Kind, ...]] = ("action", "mode", "model", "theme", "session", "language", "pane", "folder")
 _PAGE: Final = 10
 _WORD: Final = re.compile(r"[^\W_]+")
+# What a find is worth: in the title, in one piece or in pieces that begin words; else the very words in help and other
+# names, shortened words, and last scattered letters, which may be chance.
+_WORTH: Final = {Tier.EXACT: 60, Tier.START: 50, Tier.WORD: 40, Tier.PIECES: 30, Tier.WITHIN: 20, Tier.SCATTERED: 10}
+_FAR: Final = 50  # characters from a title's start; further makes no difference
+_VERY_WORDS: Final = 1.0
+_SHORTENED: Final = 0.5
+_BY_CHANCE: Final = 0.4
+_BEST: Final = 1_000.0  # more than any query's words are worth together
 _WITH_HELP: Final = 50  # columns below which only titles are shown
 
 
@@ -73,73 +81,26 @@ class Hit:
 
 
 def fuzzy(query: str, text: str) -> tuple[float, frozenset[int]] | None:
-    """How well the letters of `query` are found in `text`, in order, and where; None when they are not.
+    """How well `query` is found in `text`, and which of its characters; None when it is not.
 
-    Each word of the query is looked for on its own. Runs, starts of words and an early start count more.
+    Each word of the query is looked for on its own. An early place counts a little more.
     """
     score = 0.0
     marks: set[int] = set()
-    low = _small(text)
-    for word in _small(query).split():
-        found = _word(word, low)
+    scattered = False
+    for word in query.split():
+        found = match(word, text)
         if found is None:
             return None
-        score += found[0]
-        marks |= found[1]
-    return score, frozenset(marks)
-
-
-def _small(text: str) -> str:
-    """`text` in small letters, each character still at its place."""
-    return "".join(small if len(small := character.lower()) == 1 else character for character in text)
-
-
-def _word(word: str, low: str) -> tuple[float, set[int]] | None:
-    """The best of: the word as it stands, at a word's start or within, else its letters in order."""
-    best: tuple[float, set[int]] | None = None
-    at = low.find(word)
-    while at >= 0:
-        score = 10.0 * len(word) + (8 if _starts_word(low, at) else 0) - at * 0.1
-        if best is None or score > best[0]:
-            best = (score, set(range(at, at + len(word))))
-        at = low.find(word, at + 1)
-    return best or _letters(word, low)
-
-
-def _letters(word: str, low: str) -> tuple[float, set[int]] | None:
-    """The letters one after the other, each at a word's start when it can be."""
-    marks: list[int] = []
-    score, at = 0.0, 0
-    for letter in word:
-        plain = low.find(letter, at)
-        if plain < 0:
-            return None
-        start = plain
-        while start >= 0 and not _starts_word(low, start) and start != at:
-            start = low.find(letter, start + 1)
-        # A far word's start is only taken when the rest can still follow it.
-        place = start if start >= 0 and _follows(word[len(marks) + 1 :], low, start + 1) else plain
-        score += 11 if _starts_word(low, place) else 3 if marks and place == marks[-1] + 1 else 1
-        marks.append(place)
-        at = place + 1
-    return score - (marks[-1] - marks[0]) * 0.05, set(marks)
-
-
-def _follows(letters: str, low: str, at: int) -> bool:
-    for letter in letters:
-        at = low.find(letter, at) + 1
-        if at == 0:
-            return False
-    return True
+        score += _WORTH[found.tier] - min(found.places[0], _FAR) * 0.1
+        scattered |= found.tier is Tier.SCATTERED
+        marks.update(found.places)
+    return (_BY_CHANCE * score / _BEST if scattered else score), frozenset(marks)
 
 
 def _shortens(short: str, word: str) -> bool:
     """ "thm" for "theme": the first letter, and others of the same word in order."""
-    return word.startswith(short[:1]) and _follows(short, word, 0)
-
-
-def _starts_word(low: str, at: int) -> bool:
-    return at == 0 or not low[at - 1].isalnum()
+    return word.startswith(short[:1]) and match(short, word) is not None
 
 
 def search(items: Iterable[PaletteItem], query: str) -> list[Hit]:
@@ -149,16 +110,17 @@ def search(items: Iterable[PaletteItem], query: str) -> list[Hit]:
     hits = []
     for item in items:
         found = fuzzy(query, item.title)
-        if found is not None:
-            hits.append(Hit(item, found[0], found[1]))
-            continue
-        # Help and other names count only when they have the very words, or are words that are shortened: scattered
-        # letters are in any text.
-        names, words = f"{item.title} {item.keywords}".lower(), query.lower().split()
-        if all(word in f"{names} {item.help.lower()}" for word in words):
-            hits.append(Hit(item, 1.0 + sum(word in names.split() for word in words)))
-        elif all(any(_shortens(word, name) for name in _WORD.findall(names)) for word in words):
-            hits.append(Hit(item, 0.5))
+        score, marks = found or (0.0, frozenset())
+        if score < _VERY_WORDS:
+            # Help and other names count only when they have the very words, or are words that are shortened:
+            # scattered letters are in any text.
+            names, words = f"{item.title} {item.keywords}".lower(), query.lower().split()
+            if all(word in f"{names} {item.help.lower()}" for word in words):
+                score = _VERY_WORDS + sum(word in names.split() for word in words)
+            elif all(any(_shortens(word, name) for name in _WORD.findall(names)) for word in words):
+                score = _SHORTENED
+        if score:
+            hits.append(Hit(item, score, marks))
     hits.sort(key=lambda hit: -hit.score)
     return hits
 
@@ -276,24 +238,13 @@ class PaletteList(Painted):
         title, help_text = one_line(item.title), one_line(item.help) if cells >= _WITH_HELP else ""
         column = cells * 3 // 8
         shown = cut(title, column - 2) if help_text else title
-        left += _marked(shown, line.marks, words, look.style("accent", ground, bold=True))
+        left += marked(shown, line.marks, words, look.style("accent", ground, bold=True))
         left += [(" " * (column - width(shown)), words), (help_text, remark)] if help_text else []
         return row(cells, left, words, [(item.key, remark), (" ", words)] if item.key else ())
 
 
 def _in_use(item: PaletteItem) -> PaletteItem:
     return replace(item, help=t("palette.in_use_with", help=item.help) if item.help else t("palette.in_use"))
-
-
-def _marked(words: str, marks: frozenset[int], plain: Style, typed: Style) -> list[Part]:
-    """`words` in runs, those that were typed in their own style."""
-    parts: list[Part] = []
-    start = 0
-    for at in range(1, len(words) + 1):
-        if at == len(words) or (at in marks) != (start in marks):
-            parts.append((words[start:at], typed if start in marks else plain))
-            start = at
-    return parts
 
 
 class PaletteCount(Painted):
