@@ -10,11 +10,18 @@ from collections.abc import Callable
 
 from agent_core import names
 
-EXIT_BY_SIGNAL = {signal.SIGTERM: names.EXIT_TERMINATED, signal.SIGHUP: 128 + signal.SIGHUP}
+EXIT_BY_SIGNAL = {
+    signal.SIGINT: names.EXIT_INTERRUPTED,
+    signal.SIGTERM: names.EXIT_TERMINATED,
+    signal.SIGHUP: 128 + signal.SIGHUP,
+}
 
 
 def on_end_signals(loop: asyncio.AbstractEventLoop, leave: Callable[[int], None]) -> None:
-    """Have `leave` called with an exit code on SIGTERM and SIGHUP, so that the terminal is given back whole."""
+    """Have `leave` called with an exit code on the signals that end a program: the terminal is given back whole.
+
+    SIGINT comes from outside only: Ctrl+C is a key to this program.
+    """
     for number, code in EXIT_BY_SIGNAL.items():
         loop.add_signal_handler(number, leave, code)
 
