@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from agent_core import events, intents, names
-from agent_core.errors import AgentError, ConfigError
+from agent_core.errors import AgentError, ConfigError, crash
 from agent_core.events import Envelope
 from nanoherm_tui import clipboard, commands, compat, i18n, limits, remembered, symbols, terminal, welcome
 from nanoherm_tui.actions import ACTIONS, PANES, Slash, parse_slash
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
     from nanoherm_tui.overlays.palette import PaletteScreen
 
 R = TypeVar("R")
+
+log = logging.getLogger(__name__)
 
 # Keys that must reach the app whatever has the focus. Ctrl+D is not one: with a draft it deletes.
 _PRIORITY = frozenset(a.id for a in ACTIONS if a.context == "everywhere" and a.id != "quit")
@@ -208,6 +211,9 @@ class NanohermApp(compat.QuietCrash, App[int]):
             self.host, session = self._start.open_host()
         except AgentError as error:
             return error
+        except Exception as error:  # without the core there is nothing to do here: the program ends, in words
+            log.exception("the core could not be opened")
+            return crash(error)
         self.host.on_model(self._model_has_changed)
         return session
 
