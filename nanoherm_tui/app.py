@@ -25,9 +25,10 @@ from agent_core import events, intents, names
 from agent_core.errors import AgentError, ConfigError, crash
 from agent_core.events import Envelope
 from nanoherm_tui import clipboard, commands, compat, i18n, limits, remembered, symbols, terminal, welcome
-from nanoherm_tui.actions import ACTIONS, PANES, Slash, parse_slash
+from nanoherm_tui.actions import ACTIONS, PANES, Action, Slash, parse_slash
 from nanoherm_tui.bridge import Bridge, Desk
 from nanoherm_tui.clipboard import Copied
+from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
@@ -57,7 +58,9 @@ if TYPE_CHECKING:
     from agent_core.session import LiveSession
     from agent_core.store.sessions import SessionRow
     from nanoherm_tui.interrupt import Step
+    from nanoherm_tui.overlays.mention import MentionPopup
     from nanoherm_tui.overlays.palette import PaletteScreen
+    from nanoherm_tui.overlays.slash import Values
 
 R = TypeVar("R")
 
@@ -94,7 +97,7 @@ class Start:
     """Begin with the list of sessions."""
 
 
-class NanohermApp(compat.QuietCrash, App[int]):
+class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
     """One window over one Host."""
 
     CSS_PATH: ClassVar[CssPath] = [
@@ -118,6 +121,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self._remembered = remembered.recall(start.places.screen_file)
         self.recent: list[str] = [item for item in self._recalled("recent", list) or () if isinstance(item, str)]
         """Ids of palette items chosen lately, newest first."""
+        self.models_seen: tuple[str, ...] = ()
+        """The models that the endpoint last listed."""
         self.deleted: list[str] = []
         """Ids of sessions deleted in this run, the newest last."""
         self.last_pane = "transcript"
@@ -142,12 +147,14 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.transcript.display = False
         self.approval = ApprovalPanel(self.keymap, id="approval")
         self.composer = Composer(History(start.places.history_file), self.keymap, id="composer")
+        self.composer.values_of = self._values_of
         self.dock = Dock()
         for pane in (self.sessions_pane, self.transcript, self.dock):
             pane.keymap = self.keymap
         self.status = StatusLine()
         self.bridge: Bridge
         self.desk: Desk
+        self.files: FilePicker
 
     # -- start ----------------------------------------------------------------------------------------------------
 
@@ -184,6 +191,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
         loop = asyncio.get_running_loop()
         self.bridge = Bridge(loop, self.deliver, self.end_with)
         self.desk = Desk(loop, self.tell_error, self.end_with)
+        self.files = FilePicker(loop)
+        self.composer.mention.files = self.files
         terminal.on_end_signals(loop, self.exit)
         if self.themes.asks_terminal:
             compat.ask_ground(self)
@@ -199,6 +208,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
     def on_unmount(self) -> None:
         if self._watching is not None:
             self._watching.stop()
+        self.files.close()
 
     def wait_for_threads(self) -> None:
         """After the end, when the terminal is whole again: wait for what must not outlive the screen."""
@@ -239,7 +249,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
             known=self.themes.all,
             told=self.themes.broken,
         )
-        self.call_after_refresh(_settle_gc)
+        self.set_timer(limits.GC_AFTER, _settle_gc)
 
     def _first_ready(self, session: LiveSession) -> None:
         self.show_session(session)
@@ -275,13 +285,20 @@ class NanohermApp(compat.QuietCrash, App[int]):
             self.approval.clear()
             self.dock.clear()
         self.view = view
+        self.files.show(session.workspace)
         view.unread = False
+        if self.composer.show_draft(view.id):
+            self.desk.do(lambda: self.host.draft(view.id), lambda text: self._draft_known(view, text))
         self.transcript.show(view.model)
         self._greet()
         for waiting in view.waiting:
             self.approval.ask(waiting.question, waiting.deadline)
         self._show(view, {"status", "list", "title", "plan", "pending", "diffs", "error", "returned"})
         self.composer.focus()
+
+    def _draft_known(self, view: SessionView, text: str) -> None:
+        self.composer.restore(view.id, text)
+        self._greet()
 
     def forget_session(self, session_id: str) -> None:
         self.views.pop(session_id, None)
@@ -308,7 +325,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
                 if any(isinstance(event, events.HistoryChanged) for event in happened):
                     held, self._held = self._held, []
                     self.transcript.apply(held)
-                    self.call_after_refresh(_settle_gc)
+                    self.set_timer(limits.GC_AFTER, _settle_gc)
                 self._greet()
             else:
                 for event in happened:
@@ -345,9 +362,12 @@ class NanohermApp(compat.QuietCrash, App[int]):
         if "pending" in changed:
             self.composer.set_pending(view.steers, view.queued)
         if "returned" in changed:
-            for text in view.returned:
+            returned, view.returned = view.returned, []
+            for text in returned:
                 self.composer.bring_back(text)
-            view.returned.clear()
+            for text in returned:  # on disk as part of the draft before it is gone from what waits
+                self.host.keep_draft(view.id, self.composer.text)
+                view.session.send(intents.TextTaken(text))
         if "error" in changed:
             errors, view.errors = view.errors, []
             from nanoherm_tui.commands.settings import needs_setup
@@ -425,7 +445,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
         if self.welcome.display != empty:
             self.welcome.display, self.transcript.display = empty, not empty
         # In the demo the first message is written already: one key shows how the program works.
-        if empty and self.view is not None and self.host.model.demo and not self.view.greeted:
+        ready = self.view is not None and self.composer.is_restored
+        if empty and ready and self.view is not None and self.host.model.demo and not self.view.greeted:
             self.view.greeted = True
             if self.composer.is_empty:
                 self.composer.text = t("welcome.demo_prompt")
@@ -606,6 +627,21 @@ class NanohermApp(compat.QuietCrash, App[int]):
         if isinstance(parsed, Slash):
             commands.run(self, parsed.action.id, parsed.argument)
 
+    def on_composer_shell_entered(self, message: Composer.ShellEntered) -> None:
+        if self.view is None:
+            self.composer.bring_back(("!!" if message.private else "!") + message.command)
+            return
+        self.view.session.send(intents.Shell(message.command, message.private))
+        self.transcript.action_end()
+
+    def on_composer_draft_changed(self, message: Composer.DraftChanged) -> None:
+        self.host.keep_draft(message.key, message.text)
+
+    def _values_of(self, action: Action) -> Values:
+        from nanoherm_tui.commands.writing import values_of
+
+        return values_of(self, action)
+
     def on_composer_take_back_requested(self) -> None:
         if self.view is not None:
             self.view.session.send(intents.TakeBack())
@@ -620,6 +656,11 @@ class NanohermApp(compat.QuietCrash, App[int]):
             self.dock.show_diffs(question.diffs, asking=True)
         elif self.view is not None:
             self.dock.show_diffs(self.view.diffs, bring=False)
+
+    def on_mention_popup_preview_requested(self, message: MentionPopup.PreviewRequested) -> None:
+        from nanoherm_tui.commands.looking import preview
+
+        preview(self, message.path, message.first, message.last)
 
     def on_palette_screen_previewed(self, message: PaletteScreen.Previewed) -> None:
         name = message.item.id.partition(":")[2] if message.item is not None else self.themes.chosen
@@ -699,6 +740,8 @@ def run(start: Start) -> int:
         code = app.run()
     finally:
         if app.ready:
+            if app.composer.draft_of:
+                app.host.keep_draft(app.composer.draft_of, app.composer.text)
             app.host.close()
         app.wait_for_threads()
     if app.view is not None and app.view.stored:
