@@ -46,6 +46,8 @@ class History:
         """Remember `text`, unless it is blank, the same as the newest, or larger than limits.HISTORY_ENTRY."""
         if not text.strip() or (self.entries and self.entries[-1] == text):
             return
+        if len(text) > HISTORY_ENTRY:
+            return  # before it is looked through, character by character
         line = json.dumps({"text": redact(text), "time": round(time.time(), 3)}).encode("ascii") + b"\n"
         if len(line) > HISTORY_ENTRY:
             return

@@ -357,3 +357,11 @@ def count(n: int) -> str:
         if scaled >= 0.99995:
             return f"{scaled:.1f}{unit}" if scaled < 99.95 else f"{scaled:.0f}{unit}"
     return str(n)
+
+
+def size(n: int) -> str:
+    """A number of bytes for people: "980 B", "4.1 KB", "5.0 MB"."""
+    if n < 1_000:
+        return f"{n} B"
+    scaled, unit = (n / 1024, "KB") if n < 1_000 * 1024 else (n / 1024**2, "MB")
+    return f"{scaled:.1f} {unit}" if scaled < 99.95 else f"{scaled:.0f} {unit}"

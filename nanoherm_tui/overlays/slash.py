@@ -1,44 +1,93 @@
-"""The commands a draft that begins with a slash may become, listed above the composer."""
+"""What a draft that begins with a slash may become: commands, and the values a command's argument is known to have."""
 
 from __future__ import annotations
 
-from textual.strip import Strip
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
-from nanoherm_tui import limits
-from nanoherm_tui.actions import Action, complete_slash
+from nanoherm_tui.actions import BY_SLASH, Action, complete_slash
 from nanoherm_tui.i18n import t
-from nanoherm_tui.strips import Painted, look_of, row
-from nanoherm_tui.symbols import sym
+from nanoherm_tui.overlays.popup import Popup
+from nanoherm_tui.strips import Part, look_of
+from nanoherm_tui.text import fit, one_line
 from nanoherm_tui.text import width as cells
 
-_NAME_CELLS = 24
+_NAME_CELLS: Final = 24
+_VALUE = re.compile(r"/([\w-]+) +([^\n]*)")
 
 
-class SlashPopup(Painted):
-    """Floats over the transcript while a command's name is typed. The composer gives it the keys."""
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What an argument may be: (value, what it means). `closed`: nothing else is possible."""
+
+    known: Sequence[tuple[str, str]] = ()
+    closed: bool = False
+
+
+ValuesOf = Callable[[Action], Values]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One row, and the draft that taking it makes."""
+
+    name: str
+    help: str
+    draft: str
+    whole: bool
+    """Nothing has to follow: Enter runs it."""
+    argument: str = ""
+
+
+def offers(draft: str, values_of: ValuesOf) -> tuple[tuple[Offer, ...], bool]:
+    """The rows for a draft, and whether the first is chosen at once.
+
+    A command is: the letters typed so far mean it. Of values the first is only where nothing else is possible, else
+    Enter would replace what was typed.
+    """
+    commands = complete_slash(draft)
+    if commands:
+        return tuple(_command(action) for action in commands), True
+    found = _VALUE.fullmatch(draft)
+    action = BY_SLASH.get(found[1].lower()) if found is not None else None
+    if found is None or action is None or not action.argument:
+        return (), False
+    values, typed = values_of(action), found[2].strip().lower()
+    starts = [value for value in values.known if value[0].lower().startswith(typed)]
+    within = [v for v in values.known if v not in starts and (typed in v[0].lower() or typed in v[1].lower())]
+    rows = tuple(Offer(one_line(v), one_line(h), f"/{found[1]} {v}", True) for v, h in (*starts, *within))
+    if len(rows) == 1 and rows[0].draft.lower() == f"/{found[1]} {typed}".lower():
+        return (), False
+    return rows, values.closed and bool(typed)
+
+
+def _command(action: Action) -> Offer:
+    text = f"/{action.slash}" + (" " if action.argument else "")
+    return Offer(f"/{action.slash}", t(action.help), text, not action.argument_required, action.argument)
+
+
+class SlashPopup(Popup):
+    """The offers for the draft, with a cursor."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._matches: tuple[Action, ...] = ()
-        self._at = 0
+        self.values_of: ValuesOf = lambda action: Values()
+        self._offers: tuple[Offer, ...] = ()
         self._dismissed = ""
-        self.display = False
 
     def update(self, draft: str) -> None:
         """Follow the draft: show what it may become, hide when it is no command or Esc has hidden it."""
-        matches = complete_slash(draft)
+        rows, chosen = offers(draft, self.values_of) if draft.startswith("/") else ((), False)
         if not draft.startswith(self._dismissed) or not self._dismissed:
             self._dismissed = ""
         else:
-            matches = ()
-        if matches != self._matches:
-            chosen = self._matches[self._at] if self._matches else None
-            self._matches = matches
-            self._at = matches.index(chosen) if chosen in matches else 0
-        self.display = bool(matches)
-        if matches:
-            self.styles.offset = (0, -len(self._visible()))
-            self.refresh(layout=True)
+            rows = ()
+        if rows != self._offers:
+            kept = self.chosen
+            self._offers = rows
+            self.show(len(rows), rows.index(kept) if kept in rows else 0 if chosen else -1)
 
     def dismiss(self, draft: str) -> None:
         """Hide until the draft is another one."""
@@ -46,43 +95,23 @@ class SlashPopup(Painted):
         self.update(draft)
 
     @property
-    def is_open(self) -> bool:
-        return bool(self._matches)
+    def chosen(self) -> Offer | None:
+        return self._offers[self.at] if self._offers and self.at >= 0 else None
 
     @property
-    def chosen(self) -> Action | None:
-        return self._matches[self._at] if self._matches else None
+    def first(self) -> Offer | None:
+        """The chosen one, else the first: what Tab takes."""
+        return self.chosen or (self._offers[0] if self._offers else None)
 
-    def move(self, step: int) -> None:
-        """To the next (1) or previous (-1) command, round the ends."""
-        if self._matches:
-            self._at = (self._at + step) % len(self._matches)
-            self.refresh()
-
-    def _visible(self) -> range:
-        """The window of matches that is shown, around the chosen one."""
-        count = len(self._matches)
-        rows = min(count, limits.SLASH_ROWS, max(1, self.app.size.height // 2))
-        start = max(0, min(self._at - rows // 2, count - rows))
-        return range(start, start + rows)
-
-    def paint(self, width: int) -> list[Strip]:
-        look = look_of(self)
-        rows = []
-        for index in self._visible():
-            action = self._matches[index]
-            here = index == self._at
-            ground = "selection" if here else "surface"
-            words = "seltext" if here else "muted"
-            name = f"/{action.slash} {action.argument}".rstrip()
-            pad = " " * max(1, _NAME_CELLS - cells(name))
-            help_text = t(action.help) if action.help else t(action.title)
-            bar = (sym("bar"), look.mark("accent", ground)) if here else (" ", look.style("text", ground))
-            left = [
-                (" ", look.style("text", ground)),
-                bar,
-                (f" {name}", look.style("seltext" if here else "text", ground, bold=True)),
-                (pad + help_text, look.style(words, ground)),
-            ]
-            rows.append(row(width, left, look.style("text", ground)))
-        return rows
+    def parts(self, index: int, width: int, here: bool) -> tuple[list[Part], list[Part]]:
+        look, offer = look_of(self), self._offers[index]
+        ground = "selection" if here else "surface"
+        name = f"{offer.name} {offer.argument}".rstrip()
+        column = min(_NAME_CELLS, width * 3 // 5)
+        if offer.help:
+            name = fit(name, column) if cells(name) >= column else name + " " * (column - cells(name))
+        left: list[Part] = [
+            (name, look.style("seltext" if here else "text", ground, bold=True)),
+            (" " + offer.help, look.style("seltext" if here else "muted", ground)),
+        ]
+        return left, []

@@ -1,7 +1,8 @@
-"""Where messages are written: a draft of many lines, what waits to be sent above it, commands and history."""
+"""Where messages are written: a draft of many lines, what waits to be sent above it, commands, shell and history."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from textual import events
@@ -11,6 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
 
@@ -21,8 +23,10 @@ from nanoherm_tui.compat import read_lines_as_pastes, teach_alt_keys
 from nanoherm_tui.history import History, Walk
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
-from nanoherm_tui.overlays.slash import SlashPopup
-from nanoherm_tui.panes.draft import DraftArea, DraftBar, DraftPrompt
+from nanoherm_tui.overlays.history import HistoryPopup
+from nanoherm_tui.overlays.slash import SlashPopup, ValuesOf
+from nanoherm_tui.panes.chip_draft import ChipDraft, Kept
+from nanoherm_tui.panes.draft import DraftBar, DraftPrompt
 from nanoherm_tui.panes.keys import KeyFilter
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.text import fit, one_line
@@ -31,7 +35,23 @@ from nanoherm_tui.text import width as cell_width
 How = Literal["send", "queue"]
 
 
-class _Draft(DraftArea):
+@dataclass(frozen=True, slots=True)
+class ShellCommand:
+    """A draft that runs as the user's own command. A `private` one is not told to the model."""
+
+    command: str
+    private: bool
+
+
+def shell_command(draft: str) -> ShellCommand | None:
+    """Read a draft that begins with "!" or "!!"; None for any other. The command may still be empty."""
+    if not draft.startswith("!"):
+        return None
+    private = draft.startswith("!!")
+    return ShellCommand(draft[2 if private else 1 :].strip(), private)
+
+
+class _Draft(ChipDraft):
     """The composer's own text area: every key goes to the composer first."""
 
     def __init__(self, composer: Composer) -> None:
@@ -44,7 +64,7 @@ class _Draft(DraftArea):
             event.prevent_default()
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._composer.fit_height)  # once the text is wrapped to the new width
+        self.call_after_refresh(self._composer.draft_resized)  # once the text is wrapped to the new width
 
 
 class PendingRows(Painted):
@@ -74,7 +94,7 @@ class PendingRows(Painted):
 
 
 class ComposerHint(Painted):
-    """The row under the draft: blank, or what the keys do while something runs, or what is wrong with a command."""
+    """The row under the draft: blank, or what the keys do just now, or what is wrong with a command."""
 
     problem = ""
     keys: tuple[tuple[str, str], ...] = ()
@@ -85,8 +105,12 @@ class ComposerHint(Painted):
         fill = look.style("text", "surface")
         if self.problem:
             return [row(width, [(self.problem, look.style("warn", "surface"))], fill)]
-        words: list[Part] = [(self.words, look.style("muted", "surface"))]
-        return flow(width, [words] if self.words else hints(look, self.keys), fill)[:1]  # it stays one row
+        words: list[list[Part]] = [[(self.words, look.style("muted", "surface"))]] if self.words else []
+        return flow(width, [*words, *hints(look, self.keys)], fill)[:1]  # it stays one row
+
+    @property
+    def is_blank(self) -> bool:
+        return not (self.problem or self.keys or self.words)
 
 
 class Composer(Widget):
@@ -107,6 +131,22 @@ class Composer(Widget):
             super().__init__()
             self.text = text
 
+    class ShellEntered(Message):
+        """A command of the user's own, to be run now; a `private` one is not told to the model."""
+
+        def __init__(self, command: str, private: bool) -> None:
+            super().__init__()
+            self.command = command
+            self.private = private
+
+    class DraftChanged(Message):
+        """What is written and not sent, to be kept on disk under `key`. Told when the keys rest; at once when sent."""
+
+        def __init__(self, key: str, text: str) -> None:
+            super().__init__()
+            self.key = key
+            self.text = text
+
     class TakeBackRequested(Message):
         """The newest pending text should return to the draft."""
 
@@ -120,16 +160,23 @@ class Composer(Widget):
         self.key_filter: KeyFilter | None = None
         """Is given each key before the composer; True means it took it."""
         self._state: SessionState = "idle"
-        self._was_empty = True
         self._problem_draft = ""
         self._screen_height = 0
         self._draft = _Draft(self)
-        self._popup = SlashPopup()
+        self._key = ""  # whose draft it is
+        self._others: dict[str, Kept] = {}  # the drafts of other sessions
+        self._restored: set[str] = set()  # whose drafts have come from the disk
+        self._told: dict[str, str] = {}  # what DraftChanged told last
+        self._resting: Timer | None = None
+        self._searching: Kept | None = None  # the draft, while the area holds what is looked for in the history
+        self._popup, self._found = SlashPopup(), HistoryPopup()
+        """Offers files once it knows whose: see its `files`."""
         self._bar, self._prompt = DraftBar(), DraftPrompt()
         self._pending, self._hint = PendingRows(), ComposerHint()
 
     def compose(self) -> ComposeResult:
         yield self._popup
+        yield self._found
         with Horizontal(id="composer-row"):
             yield self._bar
             with Vertical(id="composer-body"):
@@ -141,6 +188,7 @@ class Composer(Widget):
 
     def on_mount(self) -> None:
         self._history.load()
+        self._resting = self.set_interval(limits.DRAFT_REST, self.tell_draft, pause=True)
         self.screen.screen_layout_refresh_signal.subscribe(self, self._follow_screen)
         self._show_state()
         self.fit_height()
@@ -149,34 +197,100 @@ class Composer(Widget):
 
     @property
     def text(self) -> str:
-        return self._draft.text
+        """The whole draft: what stands for a long paste is the paste."""
+        return self._draft.whole if self._searching is None else self._searching.text
 
     @text.setter
     def text(self, value: str) -> None:
+        self.end_search()
         self._draft.put(value)
 
     @property
     def is_empty(self) -> bool:
         document = self._draft.document
-        return document.line_count == 1 and not document[0]
+        return self._searching is None and document.line_count == 1 and not document[0]
 
     @property
     def selected_text(self) -> str:
         return self._draft.selected_text
+
+    @property
+    def values_of(self) -> ValuesOf:
+        """What the arguments of commands may be, for the list above the draft. Has to answer at once."""
+        return self._popup.values_of
+
+    @values_of.setter
+    def values_of(self, values_of: ValuesOf) -> None:
+        self._popup.values_of = values_of
 
     def insert(self, text: str) -> None:
         """Put `text` at the caret, over a selection."""
         self._draft.type_in(text)
 
     def bring_back(self, text: str) -> None:
-        """A pending text has been taken back: it stands before the present draft."""
-        draft = self._draft.text
-        self._draft.put(f"{text}\n{draft}" if draft.strip() else text)
+        """A text that was not sent after all: it stands before the present draft."""
+        draft = self.text
+        self.text = f"{text}\n{draft}" if draft.strip() else text
+
+    def begin_command(self, name: str) -> None:
+        """Write a slash command whose argument is still to be typed."""
+        self.text = f"/{name} "
+        self.focus()
 
     def clear_to_history(self) -> None:
-        """Empty the draft; the history keeps it."""
-        self._history.add(self._draft.text)
+        """Empty the draft; the history keeps it. A search through the history ends instead."""
+        if self._searching is not None:
+            self.end_search()
+            return
+        self._history.add(self.text)
         self._reset()
+
+    # -- drafts of several sessions ----------------------------------------------------------------------------------
+
+    @property
+    def draft_of(self) -> str:
+        """Whose draft is shown."""
+        return self._key
+
+    @property
+    def is_restored(self) -> bool:
+        """What the disk had for this draft is in it."""
+        return self._key in self._restored
+
+    def show_draft(self, key: str) -> bool:
+        """Show the draft of session `key` and keep the one that was shown, each with its undo.
+
+        True: what the disk has for it is not known yet; `restore` takes it. What was typed before there was any
+        session belongs to the first.
+        """
+        self.end_search()
+        if key != self._key:
+            if self._key:
+                self.tell_draft()
+                self._others[self._key] = self._draft.set_aside()
+                self._walk.reset()
+            if (kept := self._others.pop(key, None)) is not None:
+                self._draft.take_up(kept)
+            self._key = key
+        return key not in self._restored
+
+    def restore(self, key: str, text: str) -> None:
+        """The draft that the disk has for `key`: it stands before what has been typed since, unless it is that."""
+        if key != self._key or key in self._restored:
+            return
+        self._restored.add(key)
+        self._told[key] = text
+        if text.strip() and text != self.text:
+            self.bring_back(text)
+
+    def tell_draft(self) -> None:
+        """Post DraftChanged if the draft is another than the one told last."""
+        if self._resting is not None:
+            self._resting.pause()
+        text = self.text
+        if self._key and text != self._told.get(self._key, ""):
+            self._told[self._key] = text
+            self.post_message(self.DraftChanged(self._key, text))
 
     def set_state(self, state: SessionState) -> None:
         """What the session is doing, shown in words."""
@@ -196,7 +310,7 @@ class Composer(Widget):
         """Theme or language have changed."""
         self._show_state()
         self._draft.refresh_look()
-        for widget in (self._bar, self._prompt, self._pending, self._popup):
+        for widget in (self._bar, self._prompt, self._pending, self._popup, self._found):
             widget.refresh()
 
     def focus(self, scroll_visible: bool = True) -> Composer:
@@ -214,25 +328,63 @@ class Composer(Widget):
         return self._state in ("running", "asking", "stopping")
 
     def _show_state(self) -> None:
-        label = self.keymap.label
+        """Placeholder, prompt sign and the row below, by what Enter would do now."""
+        label, written = self.keymap.label, not self.is_empty
         keys: tuple[tuple[str, str], ...] = ()
-        if self._state == "stopping":
-            words = t("composer.stopping")
-        elif self._is_running:
-            words = t("composer.running", send=label("send"), queue=label("queue"), stop=label("stop"))
+        words = ""
+        shell = None if self._searching is not None else shell_command(self._draft.document[0])
+        if self._searching is not None:
             keys = (
+                (label("send"), t("composer.history_take")),
+                (label("history_search"), t("composer.history_older")),
+                ("Esc", t("composer.history_leave")),
+            )
+        elif shell is not None:
+            words = t("composer.shell_private") if shell.private else t("composer.shell")
+        elif self._state == "stopping" and written:
+            words = t("composer.stopping")
+        elif self._is_running and written:
+            # What ends the turn comes first: on a narrow screen the rest is cut off.
+            keys = (
+                (label("stop"), t("composer.hint_stop")),
                 (label("send"), t("composer.hint_steer")),
                 (label("queue"), t("composer.hint_queue")),
-                (label("stop"), t("composer.hint_stop")),
             )
-        else:
-            words = t("composer.placeholder")
-        self._draft.placeholder = Content(words)
-        # With a draft the placeholder is gone, so its words move to the row below.
-        self._hint.keys = () if self.is_empty else keys
-        self._hint.words = words if self._state == "stopping" and not self.is_empty else ""
+        self._hint.keys, self._hint.words = keys, words
+        self._draft.placeholder = Content(self._placeholder())
+        sign, role = ("", "accent") if self._searching is None else ("/", "accent")
+        if shell is not None:
+            sign, role = "$", "warn"
+        if (self._prompt.sign, self._bar.role) != (sign, role):
+            self._prompt.sign, self._bar.role, self._prompt.role = sign, role, role
+            self._bar.refresh()
+            self._prompt.refresh()
+        self._hint.set_class(not self._hint.is_blank, "-told")
         self._hint.refresh()
         self._draft.refresh()
+
+    def _placeholder(self) -> str:
+        """What an empty draft says: the longest words that fit on one row."""
+        label = self.keymap.label
+        if self._searching is not None:
+            return t("composer.history_ask")
+        if self._state == "stopping":
+            choices = [t("composer.stopping"), t("composer.stopping_short")]
+        elif self._is_running:
+            stop, send, queue = label("stop"), label("send"), label("queue")
+            choices = [
+                t("composer.running", send=send, queue=queue, stop=stop),
+                t("composer.running_short", send=send, stop=stop),
+                t("composer.running_least", stop=stop),
+            ]
+        else:
+            choices = [t("composer.placeholder")]
+        room = self._draft.size.width
+        return next((words for words in choices if cell_width(words) <= room), choices[-1])
+
+    def draft_resized(self) -> None:
+        self._show_state()
+        self.fit_height()
 
     def fit_height(self) -> None:
         """As many rows as the draft needs, up to a third of the screen."""
@@ -257,6 +409,9 @@ class Composer(Widget):
 
     def on_descendant_blur(self) -> None:
         self._light(False)
+        self.tell_draft()
+        if self.app.app_focus:  # not when it is the terminal that lost the keyboard
+            self.end_search()
 
     def _light(self, on: bool) -> None:
         self._bar.lit = self._prompt.lit = on
@@ -265,12 +420,15 @@ class Composer(Widget):
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
-        self._popup.update(self.text)
-        if self._hint.problem and self.text != self._problem_draft:
+        if self._hint.problem and self._draft.text != self._problem_draft:
             self._say("")
-        if self._was_empty != self.is_empty:
-            self._was_empty = self.is_empty
-            self._show_state()
+        if self._searching is not None:
+            self._found.look_for(self._draft.text)
+        else:
+            self._popup.update(self._draft.text)
+            if self._resting is not None:
+                self._resting.reset()
+        self._show_state()
         self.fit_height()
 
     def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
@@ -285,8 +443,10 @@ class Composer(Widget):
 
         # xterm's modifyOtherKeys reports Enter with its own character.
         key = event.key.replace("+\r", "+enter")
+        if self._searching is not None:
+            return self._search_key(key)
         if self._draft.document[0].startswith("/"):
-            self._popup.update(self.text)  # keys of one read come before the change they made is told
+            self._popup.update(self._draft.text)  # keys of one read come before the change they made is told
         if self._popup.is_open and self._popup_key(key):
             return True
         if self.keymap.action(key, "composer") == "send":
@@ -296,24 +456,9 @@ class Composer(Widget):
 
     def _edit_key(self, key: str, event: events.Key) -> bool:
         draft = self._draft
-        action = self.keymap.action(key, "running") or self.keymap.action(key, "composer")
-        if action == "newline":
-            draft.type_in("\n")
-        elif action == "queue" and self._is_running and not self.is_empty:
-            self._submit("queue")
-        elif action == "take_back" and (self._pending.steers or self._pending.queued):
-            self.post_message(self.TakeBackRequested())
-        elif action == "history_previous" and draft.on_first_row:
-            self._recall(self._walk.previous(self.text))
-        elif action == "history_next" and draft.on_last_row:
-            self._recall(self._walk.next())
-        elif action == "undo_edit":
-            draft.undo()
-        elif action == "redo_edit":
-            draft.redo()
-        elif action == "help_empty" and self.is_empty:
-            self.post_message(self.SlashEntered("/help"))
-        elif key == "tab":
+        if self._act(self.keymap.action(key, "running") or self.keymap.action(key, "composer")):
+            return True
+        if key == "tab":
             pass  # with nothing to queue or to complete it does nothing: it never moves the keyboard away
         elif key == "ctrl+d" and not self.is_empty:
             draft.action_delete_right()
@@ -323,18 +468,103 @@ class Composer(Widget):
             return False
         return True
 
-    def _popup_key(self, key: str) -> bool:
-        chosen = self._popup.chosen
-        if key in ("up", "down"):
-            self._popup.move(-1 if key == "up" else 1)
-        elif key == "escape":
-            self._popup.dismiss(self.text)
-        elif key == "tab" and chosen is not None:
-            self._draft.put(f"/{chosen.slash}" + (" " if chosen.argument else ""))
-            self._popup.dismiss(self.text)
+    def perform(self, action_id: str) -> None:
+        """Do what one of the composer's keys does."""
+        if action_id in ("send", "steer"):
+            self._enter()
+        else:
+            self._act(action_id)
+
+    def _act(self, action: str) -> bool:
+        """Do an action of the composer; False when there is nothing to do it to."""
+        draft = self._draft
+        if action == "newline":
+            draft.type_in("\n")
+        elif action == "queue" and self._is_running and not self.is_empty:
+            shell = shell_command(draft.whole) if draft.document[0].startswith("!") else None
+            if shell is None:
+                self._submit("queue")
+            else:
+                self._run_shell(shell)  # it never waits for a turn
+        elif action == "take_back" and (self._pending.steers or self._pending.queued):
+            self.post_message(self.TakeBackRequested())
+        elif action == "history_previous" and draft.on_first_row:
+            self._recall(self._walk.previous(draft.whole))
+        elif action == "history_next" and draft.on_last_row:
+            self._recall(self._walk.next())
+        elif action == "undo_edit":
+            draft.undo()
+        elif action == "history_search":
+            self._begin_search()
+        elif action == "expand_paste":
+            self._expand_paste()
+        elif action == "redo_edit":
+            draft.redo()
+        elif action == "help_empty" and self.is_empty:
+            self.post_message(self.SlashEntered("/help"))
         else:
             return False
         return True
+
+    def _popup_key(self, key: str) -> bool:
+        first = self._popup.first
+        if key in ("up", "down"):
+            self._popup.move(-1 if key == "up" else 1)
+        elif key == "escape":
+            self._popup.dismiss(self._draft.text)
+        elif key == "tab" and first is not None:
+            self._draft.put(first.draft)
+            if not first.draft.endswith(" "):
+                self._popup.dismiss(self._draft.text)
+        else:
+            return False
+        return True
+
+    def _expand_paste(self) -> None:
+        if self._draft.expand_chip() == "too long":
+            self._problem_draft = self._draft.text
+            self._say(t("composer.chip_too_long", key=self.keymap.label("editor")))
+
+    # -- the search through the history ------------------------------------------------------------------------------
+
+    def _begin_search(self) -> None:
+        if self._searching is not None:
+            self._found.move(1)
+            return
+        self._popup.dismiss(self._draft.text)
+        self._searching = self._draft.set_aside()
+        self._found.open(self._history.entries)
+        self._show_state()
+
+    def end_search(self, taken: str | None = None) -> None:
+        """Go back to the draft as it was; `taken` from the history comes in its place, undoably."""
+        if self._searching is None:
+            return
+        kept, self._searching = self._searching, None
+        self._found.close()
+        self._draft.take_up(kept)
+        if taken is not None:
+            self._draft.put(taken)
+        self._show_state()
+
+    def _search_key(self, key: str) -> bool:
+        """A key while the history is searched. The editing keys are left to what is looked for."""
+        self._found.look_for(self._draft.text)
+        action = self.keymap.action(key, "composer")
+        if action == "send" or key == "tab":
+            if self._found.chosen is not None:
+                self.end_search(self._found.chosen)
+        elif key == "escape":
+            self.end_search()
+        elif key in ("up", "down", "pageup", "pagedown") or action == "history_search":
+            self._found.move({"up": -1, "pageup": -limits.SLASH_ROWS, "pagedown": limits.SLASH_ROWS}.get(key, 1))
+        elif action in ("undo_edit", "redo_edit"):
+            self._act(action)
+        else:
+            return action in ("newline", "expand_paste")
+        return True
+
+    # -- sending -----------------------------------------------------------------------------------------------------
 
     def _enter(self) -> None:
         draft = self._draft
@@ -344,33 +574,42 @@ class Composer(Widget):
             draft.replace("\n", (row_index, column - 1), (row_index, column), maintain_selection_offset=False)
             draft.move_cursor((row_index + 1, 0))
             return
-        if not self.text.strip():
-            return
         chosen = self._popup.chosen
         if chosen is not None:
-            self._draft.put(f"/{chosen.slash}" + (" " if chosen.argument_required else ""))
-            if chosen.argument_required:
+            self._draft.put(chosen.draft)
+            if not chosen.whole:
                 return
-        command = parse_slash(self.text)
-        if command is None:
+        text = self._draft.whole.rstrip()
+        # What decides is typed: the text of a paste behind a chip is never a command.
+        typed = draft.document[0]
+        shell = shell_command(text) if typed.startswith("!") else None
+        command = parse_slash(text) if typed.startswith("/") else None
+        if shell is not None:
+            self._run_shell(shell)
+        elif command is None:
             self._submit("send")
         elif isinstance(command, SlashProblem):
-            self._problem_draft = self.text
+            self._problem_draft = draft.text
             self._say(t(command.key, **command.params))
         else:
-            text = self.text.strip()
             self._history.add(text)
             self._reset()
             self.post_message(self.SlashEntered(text))
 
+    def _run_shell(self, shell: ShellCommand) -> None:
+        if shell.command:
+            self._history.add(self._draft.whole.rstrip())
+            self._reset()
+            self.post_message(self.ShellEntered(shell.command, shell.private))
+
     def _say(self, problem: str) -> None:
         self._hint.problem = problem
-        self._hint.set_class(bool(problem), "-problem")
+        self._hint.set_class(not self._hint.is_blank, "-told")
         self._hint.refresh()
 
     def _submit(self, how: How) -> None:
-        text = self.text.rstrip()
-        if not text:
+        text = self._draft.whole.rstrip()
+        if not text.strip():
             return
         self._history.add(text)
         self._reset()
@@ -379,6 +618,7 @@ class Composer(Widget):
     def _reset(self) -> None:
         self._walk.reset()
         self._draft.put("")
+        self.tell_draft()
 
     def _recall(self, text: str | None) -> None:
         if text is not None:

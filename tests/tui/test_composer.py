@@ -12,9 +12,11 @@ import pytest
 from rich.cells import cell_len
 from textual import events
 
-from nanoherm_tui import compat
+from nanoherm_tui import compat, i18n, limits
 from nanoherm_tui.history import History
+from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
+from nanoherm_tui.overlays.slash import Values, offers
 from tests.tui.composer_app import ComposerApp
 
 
@@ -101,6 +103,21 @@ async def test_undo_takes_typing_back_and_ctrl_z_is_left_to_the_app():
         assert app.composer.text in ("a", "")
         await pilot.press("ctrl+y")
         assert app.composer.text == "abc"
+
+
+async def test_undo_of_many_lines_at_once_and_redo():
+    app = ComposerApp()
+    text = "\n".join(map(str, range(60)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.composer.insert(text)
+        await pilot.pause()
+        await type_keys(pilot, "ctrl+underscore")
+        assert app.composer.is_empty
+        await type_keys(pilot, "ctrl+y")
+        assert app.composer.text == text
+        app.composer.text = "x"
+        await type_keys(pilot, "ctrl+underscore", "ctrl+underscore", "ctrl+y", "ctrl+y", "end", "y")
+        assert app.composer.text == "xy"
 
 
 async def test_ctrl_d_deletes_in_a_draft_and_is_left_to_the_app_without_one():
@@ -278,10 +295,90 @@ async def test_the_state_is_told_in_words_with_and_without_a_draft():
             await pilot.pause()
             assert any(words in row for row in rows(app)), state
         app.composer.insert("draft")
-        for state, words in [("running", "Enter steer   Tab queue   Esc stop"), ("stopping", "Stopping")]:
+        for state, words in [("running", "Esc stop   Enter steer   Tab queue"), ("stopping", "Stopping")]:
             app.composer.set_state(state)
             await pilot.pause()
             assert any(words in row for row in rows(app)), state
+
+
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (30, 8)])
+async def test_running_and_stopping_are_told_whole_on_every_screen(size, language):
+    i18n.set_language(language)
+    app = ComposerApp()
+    async with app.run_test(size=size) as pilot:
+        for state, kinds in [("running", ("running", "running_short", "running_least")),
+                             ("stopping", ("stopping", "stopping_short")),
+                             ("running", ("running", "running_short", "running_least"))]:  # fmt: skip
+            app.composer.set_state(state)
+            await pilot.pause()
+            keys = {"send": "Enter", "queue": "Tab", "stop": "Esc"}
+            said = [t(f"composer.{kind}", **keys) for kind in kinds]
+            assert any(words in row.rstrip() for words in said for row in rows(app)), rows(app)
+        app.composer.insert("草稿")
+        await pilot.pause()
+        assert any(f"Esc {t('composer.hint_stop')}" in row for row in rows(app))
+        app.composer.set_state("stopping")
+        await pilot.pause()
+        assert any(t("composer.stopping")[:8] in row for row in rows(app))
+        app.composer.set_state("idle")
+        await pilot.pause()
+        assert not any(t("composer.stopping")[:8] in row or "Esc" in row for row in rows(app))
+        assert "草稿" in "".join(rows(app))
+
+
+# -- shell --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("draft", "posted"),
+    [
+        ("!ls -la", ("shell", "ls -la")),
+        ("! git status", ("shell", "git status")),
+        ("!!env | sort", ("private shell", "env | sort")),
+        ("!echo one\necho 二", ("shell", "echo one\necho 二")),
+        (" !important", ("send", " !important")),
+        ("no!", ("send", "no!")),
+        ("!!!x", ("private shell", "!x")),
+    ],
+)
+@pytest.mark.parametrize("state", ["idle", "running"])
+async def test_a_draft_that_begins_with_an_exclamation_mark_is_the_users_own_command(draft, posted, state):
+    app = ComposerApp()
+    async with app.run_test() as pilot:
+        app.composer.set_state(state)
+        app.composer.insert(draft)
+        await pilot.press("tab" if state == "running" and draft.startswith("!") else "enter")
+        assert app.posted == [posted]
+        assert app.composer.is_empty
+        await pilot.press("up")
+        assert app.composer.text == draft
+
+
+async def test_it_is_seen_that_a_draft_will_run_as_a_command_and_whether_the_model_hears_of_it():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.composer.text = "!ls"
+        await pilot.pause()
+        assert any("▐ $ !ls" in row for row in rows(app))
+        assert any(t("composer.shell") in row for row in rows(app))
+        app.composer.text = "!!ls"
+        await pilot.pause()
+        assert any(t("composer.shell_private") in row for row in rows(app))
+        app.composer.text = " !ls"
+        await pilot.pause()
+        assert any("▐ ›  !ls" in row for row in rows(app))
+        assert not any("shell" in row for row in rows(app))
+
+
+@pytest.mark.parametrize("draft", ["!", "!!", "!  ", "!!\n "])
+async def test_an_empty_command_is_not_run(draft):
+    app = ComposerApp()
+    async with app.run_test() as pilot:
+        app.composer.text = draft
+        await pilot.press("enter")
+        assert app.posted == []
+        assert app.composer.text == draft
 
 
 async def test_pending_texts_stand_above_the_draft_and_come_back():
@@ -338,16 +435,71 @@ async def test_a_command_is_completed_from_the_list_above():
         assert app.composer.is_empty
 
 
-async def test_enter_runs_the_chosen_command_but_waits_for_an_argument_it_needs():
+async def test_enter_runs_the_chosen_command():
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await type_keys(pilot, "/", "h", "e", "enter")
         await pilot.pause()
         assert app.posted == [("slash", "/help")]
-        await type_keys(pilot, "/", "r", "e", "n", "enter")
+
+
+FRUIT = {
+    "mode": Values((("ask", "asks"), ("plan", "reads only"), ("auto", "asks nothing")), closed=True),
+    "model": Values((("qwen3-coder", ""), ("qwen3-coder-plus", ""), ("[b]odd", "")), closed=False),
+}
+
+
+@pytest.mark.parametrize(
+    ("draft", "names", "chosen"),
+    [
+        ("/mode ", ["ask", "plan", "auto"], False),
+        ("/mode a", ["ask", "auto", "plan"], True),  # "a" begins two, and is within the third
+        ("/mode asks", ["ask", "auto"], True),  # by what it means
+        ("/mode ask", ["ask", "auto"], True),
+        ("/mode plan", [], False),  # nothing left to complete
+        ("/model qwen3-coder", ["qwen3-coder", "qwen3-coder-plus"], False),
+        ("/model zz", [], False),
+        ("/MODE pl", ["plan"], True),
+        ("/clear x", [], False),  # takes no argument
+        ("/nothing x", [], False),
+        ("/mode a\nb", [], False),
+        (" /mode a", [], False),
+        ("message /mode a", [], False),
+    ],
+)
+def test_a_commands_known_values_are_offered(draft, names, chosen):
+    rows, first = offers(draft, lambda action: FRUIT.get(action.id, Values()))
+    assert ([row.name for row in rows], first) == (names, chosen)
+
+
+async def test_a_value_is_completed_and_what_was_typed_wins_where_more_is_possible():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.composer.values_of = lambda action: FRUIT.get(action.id, Values())
+        await type_keys(pilot, *"/mode pl", "enter")
+        await type_keys(pilot, *"/model qwen3-coder", "enter")
+        await type_keys(pilot, *"/model qwen", "down", "down", "enter")
+        await type_keys(pilot, *"/mode", "space", "tab")
+        assert app.composer.text == "/mode ask"
+        await pilot.press("enter")
         await pilot.pause()
-        assert app.composer.text == "/rename "
-        assert len(app.posted) == 1
+        assert [text for _, text in app.posted] == [
+            "/mode plan", "/model qwen3-coder", "/model qwen3-coder-plus", "/mode ask"
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (20, 6)])
+async def test_the_offers_speak_chinese_and_keep_their_columns(size):
+    i18n.set_language("zh")
+    app = ComposerApp()
+    async with app.run_test(size=size) as pilot:
+        await type_keys(pilot, "/", "e", "x")
+        await pilot.pause()
+        listed = [row for row in rows(app) if "/ex" in row and "›" not in row]
+        assert len(listed) == 2
+        assert all(cell_len(row) == size[0] for row in rows(app))
+        if size[0] >= 80:
+            assert t("actions.export_help") in listed[1]
 
 
 async def test_esc_hides_the_list_until_the_draft_is_another():
@@ -428,6 +580,78 @@ async def test_a_draft_wrapped_into_more_rows_by_a_narrower_screen_is_shown_whol
             await pilot.pause(0.1)
             shown = " ".join(rows(app))
             assert all(f"word{n}" in shown for n in range(24)), columns
+
+
+# -- drafts of several sessions ----------------------------------------------------------------------------------
+
+
+async def test_each_session_has_its_own_draft_with_caret_undo_and_pastes():
+    app = ComposerApp()
+    async with app.run_test() as pilot:
+        composer = app.composer
+        await type_keys(pilot, "a")
+        assert composer.show_draft("one")  # what was typed before the first session belongs to it
+        assert composer.text == "a"
+        composer.restore("one", "")
+        app.post_message(events.Paste("line\n" * 50))
+        await type_keys(pilot, "b", "left")
+        composer.show_draft("two")
+        assert composer.is_empty
+        await type_keys(pilot, "ctrl+underscore")
+        assert composer.is_empty  # undoing does not reach into the other's draft
+        await type_keys(pilot, "二")
+        composer.show_draft("one")
+        assert composer.text == "a" + "line\n" * 50 + "b"
+        await type_keys(pilot, "x")
+        assert composer.text.endswith("xb")
+        await type_keys(pilot, "ctrl+underscore", "ctrl+underscore", "ctrl+underscore")
+        assert composer.text == "a"
+        composer.show_draft("two")
+        assert composer.text == "二"
+        await pilot.pause()
+        assert ("one", "a" + "line\n" * 50 + "b") in app.kept
+        assert app.kept[-2:] == [("two", "二"), ("one", "a")]
+
+
+async def test_a_draft_from_the_disk_stands_before_what_was_typed_meanwhile_and_comes_once():
+    app = ComposerApp()
+    async with app.run_test() as pilot:
+        composer = app.composer
+        assert composer.show_draft("one")
+        await type_keys(pilot, "n", "e", "w")
+        composer.restore("one", "kept")
+        composer.restore("one", "again")
+        assert composer.text == "kept\nnew"
+        assert not composer.show_draft("one")
+        assert composer.show_draft("two")
+        composer.restore("one", "too late")
+        assert composer.is_empty
+        assert composer.show_draft("two")  # its own has not come yet
+        composer.restore("two", "  \n")
+        assert composer.is_empty
+        assert not composer.show_draft("one")
+        assert composer.text == "kept\nnew"
+
+
+async def test_a_draft_is_told_when_the_keys_rest_and_at_once_when_it_is_sent_or_left():
+    app = ComposerApp()
+    async with app.run_test() as pilot:
+        app.composer.show_draft("s")
+        app.composer.restore("s", "")
+        await type_keys(pilot, "a", "b")
+        assert app.kept == []
+        await pilot.pause(limits.DRAFT_REST * 3)
+        assert app.kept == [("s", "ab")]
+        await type_keys(pilot, "c")
+        app.set_focus(None)
+        await pilot.pause()
+        assert app.kept[1:] == [("s", "abc")]
+        app.composer.focus()
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.kept[2:] == [("s", "")]
+        await pilot.pause(limits.DRAFT_REST * 2)
+        assert len(app.kept) == 3  # nothing is told twice
 
 
 # -- in a real terminal -------------------------------------------------------------------------------------------

@@ -1,0 +1,61 @@
+"""What is done with the draft: the user's own editor, and what the arguments of commands may be."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from textual.app import SuspendNotSupported
+
+from agent_core.errors import AgentError
+from nanoherm_tui import editor
+from nanoherm_tui.actions import Action
+from nanoherm_tui.commands.panes import redraw
+from nanoherm_tui.i18n import LANGUAGES, t
+from nanoherm_tui.overlays.slash import Values
+from nanoherm_tui.terminal_colours import AUTO
+
+if TYPE_CHECKING:
+    from nanoherm_tui.app import NanohermApp
+
+
+def edit_draft(app: NanohermApp, argument: str) -> None:
+    """Open the draft in the user's editor. It has the terminal while it runs; what a session says meanwhile waits."""
+    try:
+        edited = _in_the_terminal(app, app.composer.text, editor.command(os.environ))
+    except AgentError as error:
+        app.tell(error.code, error.text, **error.params)
+    else:
+        app.composer.text = edited
+    app.composer.focus()
+
+
+def _in_the_terminal(app: NanohermApp, text: str, words: list[str]) -> str:
+    try:
+        with app.suspend():
+            try:
+                came: str | AgentError = editor.edit(text, words)
+            except AgentError as error:  # out of here the terminal would not come back
+                came = error
+    except SuspendNotSupported:
+        came = AgentError("editor_no_terminal", "There is no terminal here that an editor could have.")
+    redraw(app, "")
+    if isinstance(came, AgentError):
+        raise came
+    return came
+
+
+def values_of(app: NanohermApp, action: Action) -> Values:
+    """What the argument of a command may be, from what is known without asking anybody."""
+    match action.id:
+        case "mode" if app.view is not None:
+            return Values([(mode, t(f"modes.{mode}")) for mode in app.view.session.modes], closed=True)
+        case "theme":
+            return Values([(AUTO, t("themes.auto")), *((name, "") for name in app.themes.all)], closed=True)
+        case "language":
+            return Values([*((code, t(f"languages.{code}")) for code in LANGUAGES), ("auto", "")], closed=True)
+        case "model":
+            return Values([(name, "") for name in app.models_seen])
+        case "sessions":
+            return Values([(row.title, row.workspace) for row in app.rows if row.title])
+    return Values()

@@ -1,0 +1,63 @@
+"""A list that floats right above the composer; the keyboard stays in the draft."""
+
+from __future__ import annotations
+
+from textual.strip import Strip
+
+from nanoherm_tui import limits
+from nanoherm_tui.strips import Painted, Part, look_of, row
+from nanoherm_tui.symbols import sym
+
+
+class Popup(Painted):
+    """Shows the part of its `count` rows that is around the chosen one. The composer gives it the keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self.at = 0
+        """The chosen row; -1: none yet."""
+        self.display = False
+
+    @property
+    def is_open(self) -> bool:
+        return self.display
+
+    def show(self, count: int, at: int = 0) -> None:
+        """Have `count` rows, of which `at` is chosen; with none it hides."""
+        self.count, self.at = count, at
+        self.display = count > 0
+        if count:
+            self.styles.offset = (0, -len(self._visible()))
+            self.refresh(layout=True)
+
+    def hide(self) -> None:
+        self.show(0)
+
+    def move(self, step: int) -> None:
+        """To the next (1) or previous (-1) row, round the ends."""
+        if self.count:
+            self.at = (self.at + step) % self.count if self.at >= 0 else (0 if step > 0 else self.count - 1)
+            self.refresh()
+
+    def parts(self, index: int, width: int, here: bool) -> tuple[list[Part], list[Part]]:
+        """The words of row `index`: what stands left, and what stands right and is not cut."""
+        raise NotImplementedError
+
+    def _visible(self) -> range:
+        rows = min(self.count, limits.SLASH_ROWS, max(1, self.app.size.height // 2))
+        start = max(0, min(self.at - rows // 2, self.count - rows))
+        return range(start, start + rows)
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        rows = []
+        for index in self._visible():
+            here = index == self.at
+            ground = "selection" if here else "surface"
+            fill = look.style("text", ground)
+            bar = (sym("bar"), look.mark("accent", ground)) if here else (" ", fill)
+            left, right = self.parts(index, width - 3, here)
+            end: list[Part] = [*right, (" ", fill)] if right else []
+            rows.append(row(width, [(" ", fill), bar, (" ", fill), *left], fill, end))
+        return rows
