@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,12 +22,13 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from agent_core import events, intents, names
-from agent_core.errors import AgentError, ConfigError
+from agent_core.errors import AgentError, ConfigError, crash
 from agent_core.events import Envelope
 from nanoherm_tui import clipboard, commands, compat, i18n, limits, remembered, symbols, terminal, welcome
 from nanoherm_tui.actions import ACTIONS, PANES, Action, Slash, parse_slash
 from nanoherm_tui.bridge import Bridge, Desk
 from nanoherm_tui.clipboard import Copied
+from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
@@ -56,10 +58,13 @@ if TYPE_CHECKING:
     from agent_core.session import LiveSession
     from agent_core.store.sessions import SessionRow
     from nanoherm_tui.interrupt import Step
+    from nanoherm_tui.overlays.mention import MentionPopup
     from nanoherm_tui.overlays.palette import PaletteScreen
     from nanoherm_tui.overlays.slash import Values
 
 R = TypeVar("R")
+
+log = logging.getLogger(__name__)
 
 # Keys that must reach the app whatever has the focus. Ctrl+D is not one: with a draft it deletes.
 _PRIORITY = frozenset(a.id for a in ACTIONS if a.context == "everywhere" and a.id != "quit")
@@ -92,7 +97,7 @@ class Start:
     """Begin with the list of sessions."""
 
 
-class NanohermApp(compat.QuietCrash, App[int]):
+class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
     """One window over one Host."""
 
     CSS_PATH: ClassVar[CssPath] = [
@@ -149,6 +154,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
         self.status = StatusLine()
         self.bridge: Bridge
         self.desk: Desk
+        self.files: FilePicker
 
     # -- start ----------------------------------------------------------------------------------------------------
 
@@ -185,6 +191,8 @@ class NanohermApp(compat.QuietCrash, App[int]):
         loop = asyncio.get_running_loop()
         self.bridge = Bridge(loop, self.deliver, self.end_with)
         self.desk = Desk(loop, self.tell_error, self.end_with)
+        self.files = FilePicker(loop)
+        self.composer.mention.files = self.files
         terminal.on_end_signals(loop, self.exit)
         if self.themes.asks_terminal:
             compat.ask_ground(self)
@@ -200,6 +208,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
     def on_unmount(self) -> None:
         if self._watching is not None:
             self._watching.stop()
+        self.files.close()
 
     def wait_for_threads(self) -> None:
         """After the end, when the terminal is whole again: wait for what must not outlive the screen."""
@@ -212,6 +221,9 @@ class NanohermApp(compat.QuietCrash, App[int]):
             self.host, session = self._start.open_host()
         except AgentError as error:
             return error
+        except Exception as error:  # without the core there is nothing to do here: the program ends, in words
+            log.exception("the core could not be opened")
+            return crash(error)
         self.host.on_model(self._model_has_changed)
         return session
 
@@ -237,7 +249,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
             known=self.themes.all,
             told=self.themes.broken,
         )
-        self.call_after_refresh(_settle_gc)
+        self.set_timer(limits.GC_AFTER, _settle_gc)
 
     def _first_ready(self, session: LiveSession) -> None:
         self.show_session(session)
@@ -273,6 +285,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
             self.approval.clear()
             self.dock.clear()
         self.view = view
+        self.files.show(session.workspace)
         view.unread = False
         if self.composer.show_draft(view.id):
             self.desk.do(lambda: self.host.draft(view.id), lambda text: self._draft_known(view, text))
@@ -312,7 +325,7 @@ class NanohermApp(compat.QuietCrash, App[int]):
                 if any(isinstance(event, events.HistoryChanged) for event in happened):
                     held, self._held = self._held, []
                     self.transcript.apply(held)
-                    self.call_after_refresh(_settle_gc)
+                    self.set_timer(limits.GC_AFTER, _settle_gc)
                 self._greet()
             else:
                 for event in happened:
@@ -643,6 +656,11 @@ class NanohermApp(compat.QuietCrash, App[int]):
             self.dock.show_diffs(question.diffs, asking=True)
         elif self.view is not None:
             self.dock.show_diffs(self.view.diffs, bring=False)
+
+    def on_mention_popup_preview_requested(self, message: MentionPopup.PreviewRequested) -> None:
+        from nanoherm_tui.commands.looking import preview
+
+        preview(self, message.path, message.first, message.last)
 
     def on_palette_screen_previewed(self, message: PaletteScreen.Previewed) -> None:
         name = message.item.id.partition(":")[2] if message.item is not None else self.themes.chosen

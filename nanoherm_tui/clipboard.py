@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent_core.errors import AgentError
-from agent_core.files import atomic_write
+from agent_core.plain_files import atomic_write
 from nanoherm_tui import limits
 
 How = Literal["native", "tmux", "osc52", "file"]

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from enum import Enum
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from rich.color import Color
+from rich.color import Color, ColorSystem
+from rich.console import Console, RenderableType
 from rich.segment import Segment, Segments
 from rich.style import Style
 from rich.text import Text
 from textual import constants, events
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
-from textual._compositor import ChopsUpdate, Compositor
+from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
 from textual._xterm_parser import XTermParser
 from textual.drivers import linux_driver
 from textual.filter import LineFilter, Monochrome, NoColor
@@ -28,6 +31,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from nanoherm_tui import limits, terminal_colours
+from nanoherm_tui.frames import Frames
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import pasted
 from nanoherm_tui.themes import no_colours
@@ -96,6 +100,13 @@ def _bar(
     return [above] * start + [thumb] * length + [below] * (size - start - length)
 
 
+def write_terminal(app: App[Any], data: str) -> None:
+    """Write `data` to the terminal between two frames."""
+    driver = app._driver
+    if driver is not None:
+        driver.write(data)
+
+
 class _AltKey(Enum):
     """Alt keys that Textual's table of escape sequences reads as something else. The value is the key's name."""
 
@@ -141,6 +152,47 @@ class NoGreys:
         filters = cast("App[Any]", super()).get_line_filters()
         kept = [each for each in filters if not isinstance(each, (Monochrome, NoColor))]
         return [*kept, _NO_COLOUR] if no_colours() else kept
+
+
+class _Frame(CompositorUpdate):
+    """An update of Textual's, written by Frames."""
+
+    def __init__(self, update: LayoutUpdate | ChopsUpdate, frames: Frames) -> None:
+        self._update, self._frames = update, frames
+
+    def render_segments(self, console: Console) -> str:
+        if isinstance(self._update, LayoutUpdate):
+            self._frames.forget()  # the screen has another size, or is another screen
+            region = self._update.region
+            rows = enumerate(self._update.strips, region.y)
+            return self._frames.frame((y, region.x, chain.from_iterable(strips)) for y, strips in rows)
+        return self._frames.frame(_changed(self._update))
+
+
+def _changed(update: ChopsUpdate) -> Iterator[tuple[int, int, Strip]]:
+    """Row, column and content of what has changed."""
+    for y, first, last in update.spans:
+        for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+            if strip is not None and x <= last and end > first:
+                yield y, x, strip if end <= last else strip.crop(0, last - x)
+
+
+class FewBytes:
+    """Mixed into an App: a frame is written in as few bytes as it takes. See frames.py."""
+
+    @cached_property
+    def frames(self) -> Frames:
+        colours = cast("App[Any]", self).console._color_system or ColorSystem.TRUECOLOR
+
+        def ansi(style: Style) -> str:
+            return style._ansi if style._ansi is not None else Strip.render_ansi(style, colours)
+
+        return Frames(ansi)
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        if isinstance(renderable, (LayoutUpdate, ChopsUpdate)):
+            renderable = _Frame(renderable, self.frames)
+        cast("App[Any]", super())._display(screen, renderable)
 
 
 class QuietCrash(NoGreys):

@@ -81,6 +81,7 @@ def show_diff(app: NanohermApp, argument: str) -> None:
 
 
 def redraw(app: NanohermApp, argument: str) -> None:
+    app.frames.forget()
     app.refresh(layout=True)
     app.screen.refresh()
 

@@ -24,6 +24,7 @@ from nanoherm_tui.history import History, Walk
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.overlays.history import HistoryPopup
+from nanoherm_tui.overlays.mention import MentionPopup
 from nanoherm_tui.overlays.slash import SlashPopup, ValuesOf
 from nanoherm_tui.panes.chip_draft import ChipDraft, Kept
 from nanoherm_tui.panes.draft import DraftBar, DraftPrompt
@@ -170,6 +171,7 @@ class Composer(Widget):
         self._resting: Timer | None = None
         self._searching: Kept | None = None  # the draft, while the area holds what is looked for in the history
         self._popup, self._found = SlashPopup(), HistoryPopup()
+        self.mention = MentionPopup(self._draft, self.keymap)
         """Offers files once it knows whose: see its `files`."""
         self._bar, self._prompt = DraftBar(), DraftPrompt()
         self._pending, self._hint = PendingRows(), ComposerHint()
@@ -177,6 +179,7 @@ class Composer(Widget):
     def compose(self) -> ComposeResult:
         yield self._popup
         yield self._found
+        yield self.mention
         with Horizontal(id="composer-row"):
             yield self._bar
             with Vertical(id="composer-body"):
@@ -310,7 +313,7 @@ class Composer(Widget):
         """Theme or language have changed."""
         self._show_state()
         self._draft.refresh_look()
-        for widget in (self._bar, self._prompt, self._pending, self._popup, self._found):
+        for widget in (self._bar, self._prompt, self._pending, self._popup, self._found, self.mention):
             widget.refresh()
 
     def focus(self, scroll_visible: bool = True) -> Composer:
@@ -426,6 +429,7 @@ class Composer(Widget):
             self._found.look_for(self._draft.text)
         else:
             self._popup.update(self._draft.text)
+            self.mention.follow()
             if self._resting is not None:
                 self._resting.reset()
         self._show_state()
@@ -433,6 +437,8 @@ class Composer(Widget):
 
     def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
         event.stop()
+        if self._searching is None:
+            self.mention.follow()
 
     # -- keys --------------------------------------------------------------------------------------------------------
 
@@ -445,6 +451,8 @@ class Composer(Widget):
         key = event.key.replace("+\r", "+enter")
         if self._searching is not None:
             return self._search_key(key)
+        if self.mention.key(event):
+            return True
         if self._draft.document[0].startswith("/"):
             self._popup.update(self._draft.text)  # keys of one read come before the change they made is told
         if self._popup.is_open and self._popup_key(key):
@@ -500,6 +508,8 @@ class Composer(Widget):
             self._expand_paste()
         elif action == "redo_edit":
             draft.redo()
+        elif action == "preview_file":
+            return self.mention.preview()
         elif action == "help_empty" and self.is_empty:
             self.post_message(self.SlashEntered("/help"))
         else:
@@ -533,6 +543,7 @@ class Composer(Widget):
             return
         self._popup.dismiss(self._draft.text)
         self._searching = self._draft.set_aside()
+        self.mention.follow()
         self._found.open(self._history.entries)
         self._show_state()
 

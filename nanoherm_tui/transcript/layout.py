@@ -370,6 +370,14 @@ class Layout:
         self._set_height(index, number, len(rows))
         return rows
 
+    def has_more(self, entry: int, block: int, rows: int) -> bool:
+        """Whether more than some rows stand from a block on. Draws as many, and counts them."""
+        unit: tuple[int, int] | None = (entry, block)
+        while unit is not None and rows >= 0:
+            rows -= len(self.rows_of(*unit))
+            unit = self.unit_after(*unit)
+        return rows < 0
+
     def row_number(self, entry: int, block: int) -> int:
         """How many rows stand above a block, as far as known."""
         return self._heights.before(entry) + sum(self._measure(entry).rows[:block])
@@ -524,6 +532,9 @@ class Layout:
             self._heights.set(index, measured.total)
 
     def _block_estimate(self, index: int, number: int, block: Block) -> int:
+        drawn = self._cache.get((self.model.entries[index], number))
+        if drawn is not None and drawn.block == block:
+            return len(drawn.rows)
         gap = int(block.gap if number else self._gap_above(index))
         if isinstance(block, Code):
             return gap + block.text.count("\n") + 1

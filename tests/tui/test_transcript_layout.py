@@ -5,13 +5,22 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agent_core import events as ev
 from agent_core.messages import Message
 from nanoherm_tui.transcript.cursor import Cursor
+from nanoherm_tui.transcript.find import Find
 from nanoherm_tui.transcript.heights import Heights
 from nanoherm_tui.transcript.layout import Layout
+from nanoherm_tui.transcript.render import Moment
+from tests.tui.test_transcript_split import SOURCES
 from tests.tui.transcript_helpers import LOOK, call_events, conversation, model
+
+TABLE = (
+    "| 名称 | value |\n|---|---:|\n| a `code` | 12 |\n\n- one\n  1. two\n     ```py\n     x = 1\n     ```\n> > quoted"
+)
 
 
 def opened(messages, width=80, height=20):
@@ -269,6 +278,82 @@ def test_all_rows_are_those_of_a_fresh_layout_after_any_resizes():
         layout.configure(LOOK, width)
         layout.window(20)
     assert every_row(layout) == every_row(opened(conversation(15), width=57))
+
+
+# -- streamed and cold ---------------------------------------------------------------------------------------------
+
+
+def drawn(layout):
+    """Every row as it is painted, block by block, and its text."""
+    rows, unit = [], layout.unit_after(-1, 0)
+    while unit is not None:
+        rows += layout.rows_of(*unit)
+        unit = layout.unit_after(*unit)
+    return [row.segments for row in rows], ["".join(s.text for s in row.segments) for row in rows]
+
+
+@settings(max_examples=40, deadline=None)
+@given(SOURCES, st.integers(1, 30), st.lists(st.sampled_from([1, 7, 19, 44, 100]), max_size=4), st.randoms())
+def test_what_streams_in_is_drawn_as_if_it_had_been_there_through_any_resizes(source, size, widths, rng):
+    layout = opened(conversation(1), width=60)
+    at, so_far = sorted(rng.randrange(len(source) + 1) for _ in widths), ""
+    while so_far != source:
+        piece = source[len(so_far) : len(so_far) + rng.randint(1, size)]
+        so_far += piece
+        feed(layout, ev.TextDelta(piece))
+        layout.window(20)
+        while at and at[0] <= len(so_far):
+            at.pop(0)
+            layout.configure(LOOK, widths.pop())
+            window = [line.row.segments for line in layout.window(20)]
+            cold = opened([*conversation(1), Message("assistant", so_far)], width=layout.width)
+            assert drawn(layout)[1] == drawn(cold)[1], "the open tail too"
+            assert window == drawn(layout)[0][-20:]
+    feed(layout, ev.AssistantMessage("a", source))
+    layout.window(20)
+    cold = opened([*conversation(1), Message("assistant", source)], width=layout.width)
+    rows = drawn(layout)[0]
+    assert rows == drawn(cold)[0]
+    assert texts(layout) == texts(cold)
+    assert layout.total == len(rows)
+
+
+@pytest.mark.parametrize("height", [1, 2, 10])
+@pytest.mark.parametrize("width", [*range(1, 13), 40])
+def test_the_smallest_panes_show_rows_of_their_width_and_every_key_works(width, height):
+    messages = [
+        *conversation(2),
+        Message("user", "很长的一行 " * 30 + "👩\u200d💻"),
+        Message("assistant", TABLE, interrupted=True),
+    ]
+    layout = opened(messages, width=width, height=height)
+    feed(layout, *call_events("c", ok=False, preview=("E  assert 1 == 2",)), ev.Notice("n", "a note"))
+    feed(layout, ev.ReasoningDelta("hm"), ev.TextDelta("text 文字\n```py\nx = 1\n"))
+    cursor, find = Cursor(layout), Find(layout)
+    for entry in layout.model.entries:
+        layout.model.toggle(entry)
+        layout.toggled(entry)
+    for step in (
+        layout.go_end,
+        lambda: cursor.move(-1),
+        lambda: layout.scroll(-height),
+        layout.go_home,
+        lambda: cursor.move(1),
+        lambda: layout.go_to_row(layout.total // 2),
+        lambda: find.look_for("o"),
+        lambda: layout.scroll(height),
+        lambda: layout.configure(LOOK, max(1, width - 1)),
+        lambda: layout.configure(LOOK, width),
+        lambda: feed(layout, ev.TurnFinished("t", "interrupted", 1, 1.0)),
+    ):
+        step()
+        lines = layout.window(height)
+        assert lines
+        assert len(lines) <= height
+        for line in lines:
+            assert sum(segment.cell_length for segment in line.row.strip) == layout.width
+        assert 0 <= layout.top <= layout.total
+        layout.tick(Moment(1, 0.0))
 
 
 # -- the cursor ---------------------------------------------------------------------------------------------------

@@ -17,6 +17,25 @@ PIECES = [
     *("- item ", "  - nested\n", "1. one\n", "> quote\n", "# Head\n", "---\n", "    indented\n"),
     *("```py\n", "```\n", "  ```\n", "~~~\n", "| a | b |\n|---|---|\n", "| 1 | 2 |\n", "`code`", "**b**"),
     *("\x1b[2J", "[/", "\x9b", "tag<b>", "&#27;[2J"),
+    *(
+        "\u2764\ufe0f",
+        "\u2600",
+        "\ufe0f",
+        "\u200d",
+        "👨\u200d👩\u200d👧",
+        "🇨🇳",
+        "e\u0301",
+        "ｗｉｄｅ",
+        "한국어 ",
+        "1\ufe0f\u20e3",
+    ),
+    *(
+        "- 列表项\n  ```py\n  x = '值'\n\n  ```\n  after\n",
+        "  1. nested\n     - deeper\n       more\n",
+        "- \n",
+        ">> deep\n",
+    ),
+    "| 名称 | a column of many words | value |\n|:--|:-:|--:|\n| 一 | " + "words and words " * 6 + "| 1 |\n",
 ]
 SOURCES = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 LARGE = st.tuples(SOURCES, st.integers(20, 200)).map(lambda pair: pair[0] * pair[1])
