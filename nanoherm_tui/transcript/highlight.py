@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +42,12 @@ def _ink(token: Any) -> Ink:
     return PLAIN
 
 
-def highlight(code: str, lang: str) -> list[list[tuple[str, Ink]]] | None:
-    """The lines of `code` as (text, ink) spans; None when the language is unknown or the code too long to colour."""
+@lru_cache(maxsize=limits.COLOURED)
+def highlight(code: str, lang: str) -> Sequence[Sequence[tuple[str, Ink]]] | None:
+    """The lines of `code` as (text, ink) spans; None when the language is unknown or the code too long to colour.
+
+    What is on the screen is remembered: another width or theme draws it anew in the same inks.
+    """
     if not lang or len(code) > 2 * limits.BLOCK:
         return None
     lexer = _lexer(lang.lower())

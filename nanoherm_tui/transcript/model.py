@@ -159,8 +159,7 @@ class TranscriptModel:
                 entry = self._cards.get(result.call_id)
                 if entry is None:
                     entry = self._cards[result.call_id] = self._add("card", result.call_id)
-                call = waiting.pop(result.call_id, None)
-                entry.store(partial(self._stored_card, call, result), result.text)
+                entry.store(partial(self._stored_card, waiting.pop(result.call_id, None), result), result.text)
         for call in waiting.values():
             entry = self._cards[call.id]
             entry.card = Card(0, one_line(call.name), self._subject(call))

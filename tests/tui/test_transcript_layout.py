@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from agent_core import events as ev
 from agent_core.messages import Message
+from nanoherm_tui import limits
+from nanoherm_tui.transcript import highlight
 from nanoherm_tui.transcript.cursor import Cursor
 from nanoherm_tui.transcript.find import Find
 from nanoherm_tui.transcript.heights import Heights
@@ -224,6 +226,55 @@ def test_only_the_open_tail_is_drawn_again():
     counts = [count for (entry, _), count in layout.renders.items() if entry == live]
     assert len(counts) == 60
     assert max(counts) <= 2, "once as the tail, once closed"
+
+
+@pytest.fixture
+def coloured(monkeypatch):
+    """The first lines of the pieces of code that were coloured."""
+    seen = []
+    lexer = highlight._lexer
+
+    class Watched:
+        def __init__(self, lang):
+            self._lexer = lexer(lang)
+
+        def get_tokens(self, code):
+            seen.append(code.split("\n")[0])
+            return self._lexer.get_tokens(code)
+
+    highlight.highlight.cache_clear()
+    monkeypatch.setattr(highlight, "_lexer", Watched)
+    return seen
+
+
+def test_code_is_coloured_once_and_not_before_it_is_seen(coloured):
+    lines = [f"line{n} = {n}" for n in range(350)]
+    layout = opened([*conversation(1), Message("assistant", "```py\nold = 1\n```\n\n" + "more\n\n" * 40)])
+    coloured.clear()  # what the conversation had
+    for n, line in enumerate(["```py", *lines]):
+        feed(layout, ev.TextDelta(line + "\n"))
+        layout.window(20)
+        assert len(coloured) * limits.CODE_CHUNK_LINES <= n, "code that is being written has no colours"
+    feed(layout, ev.TextDelta("```\n\nend"))
+    layout.window(20)
+    chunks = [f"line{n} = {n}" for n in range(0, 350, limits.CODE_CHUNK_LINES)]
+    assert coloured == chunks
+    for width in (50, 80):
+        layout.configure(LOOK, width)
+        layout.window(20)
+    assert coloured == chunks, "another width has the same colours"
+    for _ in range(60):
+        layout.scroll(-19)
+        layout.window(20)
+    assert coloured == [*chunks, "old = 1"]
+
+
+def test_code_that_is_never_seen_is_never_coloured(coloured):
+    layout = opened([Message("assistant", f"```py\nx = {n}\n```") for n in range(500)], height=9)
+    assert len(coloured) == 5
+    layout.go_home()
+    layout.window(9)
+    assert len(coloured) == 10
 
 
 def test_finishing_a_reply_draws_nothing_again():
