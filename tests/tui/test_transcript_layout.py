@@ -249,8 +249,7 @@ def coloured(monkeypatch):
 
 def test_code_is_coloured_once_and_not_before_it_is_seen(coloured):
     lines = [f"line{n} = {n}" for n in range(350)]
-    layout = opened([*conversation(1), Message("assistant", "```py\nold = 1\n```\n\n" + "more\n\n" * 40)])
-    coloured.clear()  # what the conversation had
+    layout = opened([Message("assistant", "```py\nold = 1\n```\n\n" + "more\n\n" * 40)])
     for n, line in enumerate(["```py", *lines]):
         feed(layout, ev.TextDelta(line + "\n"))
         layout.window(20)
