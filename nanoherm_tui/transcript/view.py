@@ -292,7 +292,7 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
             return
         entry, block = first
         layout.marked = (self._model.entries[entry], self._model.entries[entry].blocks[block].key)
-        if layout.total - layout.row_number(entry, block) > self.size.height:
+        if layout.has_more(entry, block, self.size.height):
             layout.show_from(entry, block)
 
     def _leave(self) -> None:
@@ -448,8 +448,11 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         return (selected.text(), "\n") if selected is not None else None
 
     def selection_updated(self, selection: Selection | None) -> None:
-        if self.text_selection is None:  # now; what is told may be older
-            self._unselect()
+        selected = self._selected
+        if self.text_selection is None and selected is not None and selected.span is not None:
+            self._unselect()  # as it is now: what is told may be older
+        elif self.text_selection is None:
+            self._release()
 
     def _unselect(self) -> None:
         """Nothing is selected any more."""

@@ -391,3 +391,322 @@ async def test_twenty_thousand_messages_open_fast_with_no_widget_each():
     assert large[1] == small[1] < 40, "only what is near the window is parsed"
     assert large[2] == small[2]
     assert large[3] < 4 * small[3] + 0.2
+
+
+# -- selecting by keys ------------------------------------------------------------------------------------------------
+
+
+def selected(pilot):
+    return pilot.app.screen.get_selected_text() or ""
+
+
+def caret(view):
+    """Where the caret is painted, as (row, column)."""
+    found = []
+    for y, strip in enumerate(view.render_lines(Region(0, 0, view._width, view.size.height))):
+        x = 0
+        for segment in strip:
+            if segment.style and segment.style.reverse:
+                found.append((y, x))
+            x += segment.cell_length
+    return found
+
+
+async def test_v_lets_keys_move_the_end_of_a_selection_and_y_copies_it():
+    async with run() as pilot:
+        view = await staged(pilot, [Message("user", "one two three"), Message("assistant", "第四 five\n\nsix")])
+        await pilot.press("v")
+        assert caret(view) == [(0, 4)]
+        assert "Selecting" in shown(view)[-1]
+        for keys, expected in (
+            (("w",), "one "),
+            (("e",), "one two"),
+            (("l", "l"), "one two t"),
+            (("h",), "one two "),
+            (("b",), "one "),
+            (("dollar_sign",), "one two three"),
+            (("j",), "one two three\n\n第四 five"),
+            (("0",), "one two three\n\n"),
+            (("l",), "one two three\n\n第"),
+            (("G",), "one two three\n\n第四 five\n\nsix"),
+            (("g",), ""),
+        ):
+            await pilot.press(*keys)
+            assert selected(pilot) == expected.rstrip("\n"), keys
+        await pilot.press("G", "y")
+        await pilot.pause()
+        assert pilot.app.posted == [("copy", "one two three\n\n第四 five\n\nsix")]
+        assert not selected(pilot)
+        assert not caret(view)
+        assert "Selecting" not in shown(view)[-1]
+
+
+async def test_shifted_arrows_select_without_a_mode_before():
+    async with run() as pilot:
+        view = await staged(pilot, [Message("user", "one two"), Message("assistant", "three four")])
+        await pilot.press("shift+right", "shift+right", "shift+down")
+        assert selected(pilot) == "one two\n\nth"
+        await pilot.press("shift+end")
+        assert selected(pilot) == "one two\n\nthree four"
+        await pilot.press("shift+home", "shift+up", "shift+left")
+        await pilot.press("escape")
+        assert not selected(pilot)
+        assert not view.uses_letters
+
+
+async def test_the_window_follows_the_end_of_a_selection_over_messages_that_were_never_drawn():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(2000))
+        await pilot.press("k", "v", *["pageup"] * 20)
+        text = selected(pilot)
+        assert text.endswith("x = 1999\n\n") or "Answer 1999" in text
+        assert text.count("Question") >= 20
+        assert len(caret(view)) == 1
+        drawn = sum(entry.is_split for entry in view.model.entries)
+        await pilot.press("g")
+        assert shown(view)[0].startswith("▐   Question 0") or caret(view)[0][0] == 0
+        assert view.scroll_y == 0
+        assert sum(entry.is_split for entry in view.model.entries) < drawn + 40
+        await pilot.press("G")
+        assert view.at_end or caret(view)[0][0] == view.size.height - 1
+
+
+async def test_a_selection_by_keys_stays_while_text_arrives_and_the_window_is_resized():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(3))
+        await pilot.press("k", "v", "k", "k", "k")
+        text = selected(pilot)
+        assert "\n" in text
+        view.apply([ev.TextDelta(f"paragraph {n}\n\n") for n in range(30)])
+        for size in ((40, 20), (120, 30), (80, 24)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            assert selected(pilot) == text
+        await pilot.press("l")
+        assert selected(pilot) == text[1:]
+
+
+async def test_letters_of_the_mode_are_letters_again_outside_it():
+    async with run() as pilot:
+        view = await staged(pilot, [Message("user", "one two")])
+        await pilot.press("v", "e", "alt+x", "v")
+        assert not view.uses_letters
+        await pilot.press("w", "h", "0")
+        assert not selected(pilot)
+        assert not caret(view)
+
+
+async def test_the_keyboard_elsewhere_ends_the_mode_and_leaves_what_is_selected():
+    async with run() as pilot:
+        view = await staged(pilot, [Message("user", "one two")])
+        await pilot.press("v", "e")
+        view.blur()
+        await pilot.pause()
+        assert selected(pilot) == "one"
+        assert not view.uses_letters
+        view.focus()
+        await pilot.press("v", "e")
+        assert selected(pilot) == "one two"
+
+
+async def test_nothing_selected_is_said_and_not_copied():
+    async with run() as pilot:
+        await staged(pilot, [Message("user", "one two")])
+        await pilot.press("v", "y")
+        await pilot.pause()
+        assert pilot.app.posted == [("copy", "Nothing is selected yet.")]
+
+
+async def test_c_copies_the_code_and_capital_y_the_message():
+    code = "\n".join(f"line {n}" for n in range(250))
+    answer = f"Look:\n\n```py\n{code}\n```\n\nThat is *all*."
+    async with run() as pilot:
+        await staged(pilot, [Message("user", "hi"), Message("assistant", answer)])
+        await pilot.press("c", "k", "c", "Y")
+        await pilot.press("g", "j", "c")
+        await pilot.pause()
+        assert pilot.app.posted == [
+            ("copy", "No block chosen. j and k choose one."),
+            ("copy", code),
+            ("copy", answer),
+            ("copy", "No code in this message."),
+        ]
+
+
+async def test_a_double_click_selects_a_word_and_a_triple_click_the_block():
+    async with run() as pilot:
+        await staged(pilot, [Message("user", "hi"), Message("assistant", "see src/app.py:7, or 别的 place.\n\nNext.")])
+        await pilot.double_click("TranscriptView", offset=(10, 2))
+        await pilot.pause()
+        assert selected(pilot) == "src/app.py:7"
+        await pilot.triple_click("TranscriptView", offset=(10, 2))
+        await pilot.pause()
+        assert selected(pilot) == "see src/app.py:7, or 别的 place."
+        await pilot.click("TranscriptView", offset=(10, 4))
+        await pilot.pause()
+        assert not selected(pilot)
+
+
+async def test_a_file_that_is_named_opens_by_ctrl_click_and_at_the_caret():
+    async with run() as pilot:
+        await staged(pilot, [Message("user", "hi"), Message("assistant", "see src/app.py:7 and words")])
+        await pilot.click("TranscriptView", offset=(10, 2), control=True)
+        await pilot.press("k", "v", "w", "o", "dollar_sign", "b", "enter")
+        await pilot.pause()
+        assert [posted for posted in pilot.app.posted if posted[0] == "path"] == [("path", "src/app.py:7")] * 2
+
+
+async def test_a_release_that_was_lost_ends_the_drag():
+    async with run() as pilot:
+        await staged(pilot, [Message("user", "one two three four")])
+        await pilot.mouse_down("TranscriptView", offset=(4, 0))
+        await drag_on(pilot, (10, 0))
+        text = selected(pilot)
+        await drag_on(pilot, (15, 0), button=0)
+        await drag_on(pilot, (20, 0), button=0)
+        assert selected(pilot) == text == "one two"
+
+
+async def test_an_empty_line_in_a_selection_shows():
+    async with run() as pilot:
+        view = await staged(pilot, [Message("user", "hi"), Message("assistant", "```\na\n\nb\n```")])
+        await drag(pilot, (6, 2), (6, 4))
+        assert selected(pilot) == "a\n\nb"
+        chosen = pilot.app.look.style("seltext", "selection")
+        strip = view.render_lines(Region(0, 3, view._width, 1))[0]
+        assert sum(segment.cell_length for segment in strip if segment.style == chosen) == 1
+
+
+# -- turns and what is unread -----------------------------------------------------------------------------------------
+
+
+async def test_braces_go_from_one_message_of_the_users_to_the_next():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(30))
+        await pilot.press("left_curly_bracket")
+        assert "Question 29" in "".join(shown(view)[:16])
+        await pilot.press("left_curly_bracket", "left_curly_bracket")
+        assert shown(view)[0].endswith("Question 27: 第 27 个问题。       22:13") or "Question 27" in shown(view)[0]
+        await pilot.press("right_curly_bracket")
+        assert "Question 28" in "".join(shown(view)[:12])
+        await pilot.press("right_curly_bracket", "right_curly_bracket")
+        assert view.at_end
+        await pilot.press("g", "left_curly_bracket")
+        assert view.scroll_y == 0
+
+
+async def test_braces_find_the_users_message_far_away_in_no_time():
+    messages = [Message("user", "the first"), *(Message("assistant", f"answer {n}") for n in range(20_000))]
+    async with run() as pilot:
+        view = await staged(pilot, messages)
+        begun = time.process_time()
+        await pilot.press("left_curly_bracket")
+        assert "the first" in shown(view)[0]
+        assert time.process_time() - begun < 1.5, "seconds; measured 0.05"
+        assert sum(entry.is_split for entry in view.model.entries) < 100
+
+
+def new_mark(view):
+    return [y for y, row in enumerate(shown(view)) if row == "  ▾ new"]
+
+
+async def left_and_back(pilot, view, happens):
+    """Another session is shown while events come for this one; then this one is shown again."""
+    first = view.model
+    other = model()
+    other.load([Message("user", "another session")])
+    view.show(other)
+    await pilot.pause()
+    for event in happens:
+        first.apply(event)
+    view.show(first)
+    await pilot.pause()
+
+
+async def test_what_came_meanwhile_is_marked_and_stands_at_the_top_when_it_does_not_fit():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(10))
+        await left_and_back(pilot, view, [ev.UserMessage("u", "go on"), ev.TextDelta("a\n\n" * 40)])
+        assert new_mark(view) == [0]
+        assert shown(view)[1].startswith("  ▐ go on")
+        assert not view.at_end
+        assert view.last_seen == "u"
+        await pilot.press("end")
+        assert view.at_end
+        await pilot.press("g", "end")
+        assert not new_mark(view)
+
+
+async def test_what_came_meanwhile_and_fits_is_marked_at_the_end_until_a_turn_is_sent():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(10))
+        await left_and_back(pilot, view, call_events("late"))
+        assert view.at_end
+        assert len(new_mark(view)) == 1
+        view.apply([ev.UserMessage("u", "thanks")])
+        await pilot.pause()
+        assert not new_mark(view)
+
+
+async def test_a_session_in_which_nothing_came_has_no_mark():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(10))
+        before = shown(view)
+        await left_and_back(pilot, view, [])
+        assert shown(view) == before
+
+
+async def test_an_answer_that_grew_is_new_from_the_paragraph_that_grew():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(2), [ev.UserMessage("u", "q"), ev.TextDelta("seen\n\npart of ")])
+        await left_and_back(pilot, view, [ev.TextDelta("it\n\n" + "more\n\n" * 30)])
+        assert shown(view)[:2] == ["  ▾ new", "    part of it"]
+        assert view.last_seen == "u"
+
+
+async def test_a_reader_who_was_not_at_the_end_finds_the_place_again():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(10))
+        await pilot.press("pageup")
+        before = shown(view)
+        await left_and_back(pilot, view, [ev.TextDelta("a\n\n" * 40)])
+        assert shown(view)[:-1] == before[:-1]
+        assert not new_mark(view)
+        await pilot.press("u")
+        assert shown(view)[1] == "    a"
+
+
+async def test_u_goes_to_the_mark_and_does_nothing_when_all_is_read():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(10))
+        await pilot.press("u")
+        assert view.at_end
+        await left_and_back(pilot, view, [ev.TextDelta("a\n\n" * 60)])
+        await pilot.press("pagedown", "pagedown")
+        assert not new_mark(view)
+        await pilot.press("u")
+        assert new_mark(view) == [0]
+
+
+async def test_a_stored_session_opens_after_the_last_message_that_was_seen():
+    messages = conversation(10)
+    async with run() as pilot:
+        transcript = model()
+        pilot.app.view.show(transcript, seen=messages[15].id)
+        transcript_loaded = ev.HistoryChanged(tuple(messages))
+        pilot.app.view.apply([transcript_loaded])
+        view = pilot.app.view
+        view.focus()
+        await pilot.pause()
+        assert new_mark(view) == [0]
+        assert "Question 4" in shown(view)[1]
+        await pilot.press("end")
+        assert view.last_seen == messages[-1].id
+    for seen in (messages[-1].id, "unknown", ""):
+        async with run() as pilot:
+            transcript = model()
+            transcript.load(messages)
+            pilot.app.view.show(transcript, seen=seen)
+            await pilot.pause()
+            assert pilot.app.view.at_end
+            assert not new_mark(pilot.app.view)

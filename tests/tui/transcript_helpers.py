@@ -38,7 +38,10 @@ class Stage(App[None]):
         self.posted.append(("open", message.call_id))
 
     def on_transcript_view_copy_requested(self, message: TranscriptView.CopyRequested) -> None:
-        self.posted.append(("copy", message.text))
+        self.posted.append(("copy", message.text or message.missing))
+
+    def on_transcript_view_path_requested(self, message: TranscriptView.PathRequested) -> None:
+        self.posted.append(("path", f"{message.path}:{message.line}"))
 
 
 START = Moment(0, NOON)
