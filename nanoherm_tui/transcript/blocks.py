@@ -30,6 +30,8 @@ class Prose:
     number: int = 0
     """The number of the first item, when this block goes on with an ordered list."""
     heading: bool = False
+    open: bool = False
+    """A fence at its end is still being written: drawn without colours, as `Code` is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,8 @@ def _prose(block: Prose, width: int, look: Look) -> list[Row]:
             rows += _wrapped(body, width, look, first=prefixes[0], rest=prefixes[1])
         elif isinstance(piece, markdown.Fence):
             indent = piece.indent if cell_len(piece.indent) <= _text_width(width) // 2 else ""
-            rows += _code(piece.text, piece.lang, width, look, lang=piece.lang, lead=indent)
+            growing = block.open and piece is pieces[-1]
+            rows += _code(piece.text, piece.lang, width, look, lang=piece.lang, lead=indent, plain=growing)
         elif isinstance(piece, markdown.Table):
             natural = _head_widths(block.head) if block.head else _natural_widths(piece)
             rows += _table(piece, natural, width, look, inks, with_header=not block.head)

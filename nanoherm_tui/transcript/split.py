@@ -72,7 +72,7 @@ class Splitter:
         twin = copy(self)
         twin._lines = self._lines.copy()
         blocks = twin.finish()
-        if self._fence and blocks and isinstance(blocks[-1], Code):
+        if blocks and (self._fence if isinstance(blocks[-1], Code) else self._nested):
             blocks[-1] = replace(blocks[-1], open=True)
         return blocks
 

@@ -268,6 +268,18 @@ def test_code_is_coloured_once_and_not_before_it_is_seen(coloured):
     assert coloured == [*chunks, "old = 1"]
 
 
+def test_code_inside_a_list_is_coloured_once_too(coloured):
+    layout = opened([])
+    for line in ["- item", "  ```py", *(f"  line{n} = {n}" for n in range(50))]:
+        feed(layout, ev.TextDelta(line[:9]), ev.TextDelta(line[9:] + "\n"))
+        layout.window(20)
+    assert not coloured
+    for line in ["  ```", "- next"]:
+        feed(layout, ev.TextDelta(line + "\n"))
+        layout.window(20)
+    assert coloured == ["line0 = 0"]
+
+
 def test_code_that_is_never_seen_is_never_coloured(coloured):
     layout = opened([Message("assistant", f"```py\nx = {n}\n```") for n in range(500)], height=9)
     assert len(coloured) == 5
