@@ -14,7 +14,7 @@ from agent_core import events, intents, limits, messages, prompt, shell
 from agent_core.agent import run_turn
 from agent_core.cancel import CancelScope
 from agent_core.conversation import Conversation
-from agent_core.errors import AgentError, Interrupted, crash
+from agent_core.errors import AgentError, Interrupted, StoreError, crash
 from agent_core.events import Envelope, Event, SessionState
 from agent_core.grants import Grants
 from agent_core.mailbox import Mailbox
@@ -446,7 +446,8 @@ class LiveSession:
 
     def _do(self, intent: intents.Intent | Message | None, generation: int) -> None:
         if intent is None:
-            self._place_shells()
+            if self._conversation is not None:
+                self._place_shells(self._conversation)
         elif isinstance(intent, Message):
             self._turn(intent, generation)
         elif isinstance(intent, intents.SetModel):
@@ -474,12 +475,13 @@ class LiveSession:
         emit(events.TurnStarted(turn_id))
         try:
             self._make_row(message.text)
-            assert self._conversation is not None
-            self._place_shells()
+            conversation = self._conversation
+            assert conversation is not None
+            self._place_shells(conversation)
             connection = self._connected()
             turn = TurnTools(
                 connection.client,
-                self._conversation,
+                conversation,
                 self._toolbox(scope, emit),
                 emit,
                 scope,
@@ -488,7 +490,11 @@ class LiveSession:
                 connection.context_window,
             )
             asked = replace(message, created=time.time())
-            end = run_turn(turn, asked, self._at_boundary, self._services.max_steps)
+
+            def at_boundary() -> list[Message]:
+                return self._at_boundary(conversation) if generation == self._generation else []
+
+            end = run_turn(turn, asked, at_boundary, self._services.max_steps)
         except Exception as error:  # whatever went wrong before the turn began; the turn itself never raises
             code = self._tell_failure(error)
             emit(events.TurnFinished(turn_id, "failed", 0, 0.0, error_code=code))
@@ -501,9 +507,9 @@ class LiveSession:
             self._return_pending()
         self._finish(generation, outcome == "failed")
 
-    def _at_boundary(self) -> list[Message]:
+    def _at_boundary(self, conversation: Conversation) -> list[Message]:
         """Between two steps: the commands the person ran join the history; gives the steers that came."""
-        self._place_shells()
+        self._place_shells(conversation)
         with self._lock:
             self._forget_stored()
             now = time.time()
@@ -578,10 +584,10 @@ class LiveSession:
             )  # fmt: skip
             if generation == self._generation:
                 message = messages.shell(run)
-                self._services.store.put_aside(self.id, message)
-                with self._lock:
-                    self._shells_done.append(message)
-                self._inbox.put(None)
+                if self._services.store.put_aside(self.id, message):
+                    with self._lock:
+                        self._shells_done.append(message)
+                        self._inbox.put(None)
             result = run.result
         except Exception as error:  # the thread's own end: the card must come to one too
             failure = error if isinstance(error, AgentError) else crash(error)
@@ -605,18 +611,19 @@ class LiveSession:
             services.redact,
         )
 
-    def _place_shells(self) -> None:
+    def _place_shells(self, conversation: Conversation) -> None:
         """Give those that have ended their place in the history. On the worker's thread, at a step boundary."""
-        if self._conversation is None:
-            return
         while True:
             with self._lock:
                 if not self._shells_done:
                     return
-                message = self._shells_done[0]
-            self._conversation.place(message)
-            with self._lock:
-                self._shells_done.remove(message)
+                message = self._shells_done.pop(0)
+            try:
+                conversation.place(message)
+            except StoreError:
+                with self._lock:
+                    self._shells_done.insert(0, message)
+                raise
 
     # -- the row ------------------------------------------------------------------------------------------------
 
@@ -640,15 +647,16 @@ class LiveSession:
         self._emit(events.TitleChanged(self._title))
 
     def _connected(self) -> Connection:
-        if self._connection is None:
+        connection = self._connection
+        if connection is None:
             try:
-                self._connection = self._services.connect(self._row.model)
+                connection = self._connection = self._services.connect(self._row.model)
             except AgentError as error:
                 # Not kept: the next turn tries again. The message is stored all the same, and the turn says why.
                 return Connection(_Unconnected(error), "", "", "")
-            self._tell_model(self._connection)
-            self._services.store.set_model(self.id, self._connection.model, self._connection.provider)
-        return self._connection
+            self._tell_model(connection)
+            self._services.store.set_model(self.id, connection.model, connection.provider)
+        return connection
 
     def _tell_model(self, connection: Connection) -> None:
         self._emit(events.ModelChanged(connection.model, connection.provider, connection.label))

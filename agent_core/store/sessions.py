@@ -304,18 +304,21 @@ class Store:
 
         self._db.write(work)
 
-    def put_aside(self, session_id: str, message: Message) -> None:
-        """Store the message of a finished shell command where it disturbs no step; `place` gives it its position."""
+    def put_aside(self, session_id: str, message: Message) -> bool:
+        """Store the message of a finished shell command where it disturbs no step; `place` gives it its position.
+
+        False, and nothing is stored, when `recover` has already told of the command as one that was cut off.
+        """
         run = message.shell
         assert run is not None
-        body = _body(message)
+        body, call_id = _body(message), run.result.call_id
 
-        def work(c: sqlite3.Connection) -> None:
+        def work(c: sqlite3.Connection) -> bool:
             _row(c, session_id)
-            _insert(c, session_id, message, body, None)
-            c.execute("DELETE FROM open_effects WHERE session_id = ? AND call_id = ?", (session_id, run.result.call_id))
+            begun = c.execute("DELETE FROM open_effects WHERE session_id = ? AND call_id = ?", (session_id, call_id))
+            return begun.rowcount == 1 and _insert(c, session_id, message, body, None)
 
-        self._db.write(work)
+        return self._db.write(work)
 
     def place(self, session_id: str, uid: str) -> None:
         """Make a message that was put aside the conversation's last. One that has its place keeps it."""
@@ -388,7 +391,8 @@ class Store:
             ).fetchall()
             if starts:
                 c.execute("DELETE FROM messages WHERE session_id = ? AND position >= ?", (session_id, starts[-1][0]))
-                c.execute("DELETE FROM open_effects WHERE session_id = ?", (session_id,))
+                # A command of the person's own may still run.
+                c.execute("DELETE FROM open_effects WHERE session_id = ? AND name != ?", (session_id, SHELL))
                 _recount(c, session_id)
             return len(starts)
 

@@ -314,7 +314,9 @@ def test_a_command_that_was_put_aside_has_no_place_until_a_step_boundary(store):
     store.shell_started(session, "s1", "make", False)
     store.put_aside(session, ran())
     aside = ran(call_id="s2")
-    store.put_aside(session, aside)
+    assert not store.put_aside(session, aside), "it has not begun"
+    store.shell_started(session, "s2", "make", False)
+    assert store.put_aside(session, aside)
     store.append(session, answer("c1"))
     assert [m.role for m in store.messages(session)] == ["user", "assistant", "tool"]
     store.place(session, aside.id)

@@ -1,0 +1,63 @@
+"""Whatever a person sends, and whenever they stop: every text is stored or back in the composer."""
+
+import random
+import time
+
+import pytest
+
+from agent_core import events, intents
+from tests.core.session_support import call, say
+
+
+@pytest.mark.parametrize("abandon", [False, True], ids=["stops", "stops and gives up"])
+@pytest.mark.parametrize("seed", range(6))
+def test_every_text_is_stored_or_returned_whatever_is_pressed(table, seed, abandon):
+    dice = random.Random(seed)
+
+    def reply(request, sink, cancel):
+        cancel.wait(dice.choice((0, 0, 0.01, 0.03)))
+        cancel.check()
+        return call(("list_dir", {"path": "."})) if dice.random() < 0.4 else say("ok")
+
+    t = table(reply)
+    sent, commands = [], 0
+    for number in range(60):
+        text, what = f"text {number}.", dice.random()
+        if what < 0.5:
+            kind = dice.choice((intents.Submit, intents.Steer, intents.Queue))
+            sent.append(text)
+            t.session.send(kind(text))
+        elif what < 0.65:
+            commands += 1
+            t.session.send(intents.Shell(f"echo {number}"))
+        elif what < 0.75:
+            t.session.send(intents.TakeBack())
+        elif what < 0.9:
+            t.session.send(intents.Interrupt(abandon and dice.random() < 0.5))
+        if dice.random() < 0.5:
+            time.sleep(dice.random() * 0.02)
+    end = time.monotonic() + 20
+    while t.session.busy and time.monotonic() < end:
+        time.sleep(0.01)
+    assert t.session.state == "idle"
+    t.session.close()
+    t.session.join(10)
+
+    stored = t.store.recover(t.session.id)
+    kept = [m.text for m in stored if m.role == "user" and m.shell is None]
+    returned = [text for event in t.of(events.TextReturned) for text in event.text.split("\n")]
+    if abandon:  # a worker that was given up in the middle of storing may have stored what went back
+        assert set(kept + returned) == set(sent)
+        assert sum(m.shell is not None for m in stored) == commands
+    else:
+        assert sorted(kept + returned) == sorted(sent)
+        assert sum(m.shell is not None for m in stored) == commands
+    waiting = None
+    for message in stored:  # every call has its result right behind it
+        if waiting:
+            assert message.result is not None
+            assert message.result.call_id == waiting.pop(0)
+        waiting = waiting or [c.id for c in message.tool_calls]
+    assert t.session._noted == tuple(
+        (message.id, message.text) for _, messages in t.session._returned for message in messages
+    ), "what is written down is what a crash would lose now"
