@@ -7,14 +7,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from types import FrameType
 
 from agent_core import names
 
-EXIT_BY_SIGNAL = {
-    signal.SIGINT: names.EXIT_INTERRUPTED,
-    signal.SIGTERM: names.EXIT_TERMINATED,
-    signal.SIGHUP: 128 + signal.SIGHUP,
-}
+EXIT_BY_SIGNAL = {signal.SIGTERM: names.EXIT_TERMINATED, signal.SIGHUP: 128 + signal.SIGHUP}
 
 
 def on_end_signals(loop: asyncio.AbstractEventLoop, leave: Callable[[int], None]) -> None:
@@ -24,6 +21,15 @@ def on_end_signals(loop: asyncio.AbstractEventLoop, leave: Callable[[int], None]
     """
     for number, code in EXIT_BY_SIGNAL.items():
         loop.add_signal_handler(number, leave, code)
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        if loop.is_closed():
+            raise KeyboardInterrupt
+        loop.call_soon_threadsafe(leave, names.EXIT_INTERRUPTED)
+
+    # No handler of the loop's: while the user's editor has the terminal, Ctrl+C there is not ours, and the loop would
+    # hear of it afterwards.
+    signal.signal(signal.SIGINT, interrupted)
 
 
 def stop_process_group() -> None:

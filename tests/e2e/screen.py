@@ -115,13 +115,14 @@ class Screen(Watched):
             full = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor",
                     "LANG": "C.UTF-8", **(env or {})}  # fmt: skip
             os.execvpe(command[0], command, full)
+        self._hung_up = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self):
-        while True:
+        while not self._hung_up:
             try:
-                ready, _, _ = select.select([self._fd], [], [], 0.5)
+                ready, _, _ = select.select([self._fd], [], [], 0.1)
                 if not ready:
                     continue
                 data = os.read(self._fd, 65536)
@@ -198,6 +199,12 @@ class Screen(Watched):
 
     # -- the end --
 
+    def hang_up(self) -> None:
+        """Close the terminal under the program, as a window that is closed does."""
+        self._hung_up = True
+        self._reader.join(5.0)
+        os.close(self._fd)
+
     @property
     def alive(self) -> bool:
         return self.wait_exit(0.0) is None
@@ -223,8 +230,8 @@ class Screen(Watched):
         if self.wait_exit(0.0) is None:
             os.kill(self.pid, signal.SIGKILL)
             self.wait_exit(5.0)
-        time.sleep(0.05)
-        os.close(self._fd)
+        if not self._hung_up:
+            self.hang_up()
 
 
 KEYS = {

@@ -14,18 +14,6 @@ from tests.e2e.screen import ROOT, home_env
 from tests.fakes.model_server import ModelServer, Reply
 
 
-@pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return folder
-
-
 def command(*arguments):
     return [sys.executable, "-m", "nanoherm_tui", *arguments]
 

@@ -6,7 +6,6 @@ import re
 import signal
 import sqlite3
 import time
-from pathlib import Path
 
 import pytest
 
@@ -20,18 +19,6 @@ ALLOWED_AFTER = 0.9
 
 def server_env(home, server, **more):
     return home_env(home, NANOHERMES_BASE_URL=server.base_url, NANOHERMES_MODEL="test-model", **more)
-
-
-@pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return folder
 
 
 def submit(screen, text):
@@ -240,87 +227,6 @@ def test_quitting_while_a_request_hangs_takes_less_than_a_second(home, workspace
         submit(screen, "/exit")
         assert screen.wait_exit(5) == 0
         assert time.monotonic() - begun < 1.5  # 0.2 s of it between the text and Enter
-
-
-# -- the terminal afterwards ------------------------------------------------------------------------------------------
-
-# Modes that must be off at the end: mouse, focus, paste, the alternate screen, a hidden caret.
-OFF_AT_THE_END = {1000: b"l", 1002: b"l", 1003: b"l", 1006: b"l", 1004: b"l", 2004: b"l", 1049: b"l", 25: b"h"}
-
-
-def last_setting(raw, mode):
-    found = re.findall(rb"\x1b\[\?%d([hl])" % mode, bytes(raw))
-    return found[-1] if found else None
-
-
-@pytest.mark.parametrize("way", ["/exit", "ctrl+d", "SIGTERM", "SIGHUP", "crash in the worker", "crash on the screen"])
-def test_the_terminal_is_whole_after_every_way_out(home, workspace, way):
-    shell = "stty -g > before; {program}; code=$?; stty -g > after; echo EXIT $code"
-    program = "python -m nanoherm_tui --demo"
-    env = home_env(home)
-    if way.startswith("crash"):
-        env["PYTHONSTARTUP"] = ""
-        where = "agent_core.agent.run_turn" if "worker" in way else "nanoherm_tui.app.NanohermApp.show_status"
-        module, name = where.rsplit(".", 1) if "worker" in way else ("nanoherm_tui.app", "NanohermApp.show_status")
-        (workspace / "crash.py").write_text(CRASH.format(module=module, name=name))
-        program = "python crash.py --demo"
-    command = ["sh", "-c", shell.format(program=program.replace("python", os.sys.executable))]
-    with Screen(command=command, env=env, cwd=workspace) as screen:
-        screen.wait_for("Scripted demo, not an AI.")
-        if way == "ctrl+d":
-            screen.send(KEYS["ctrl+c"])
-            time.sleep(0.3)
-            screen.send(KEYS["ctrl+d"])
-        elif way.startswith("SIG"):
-            children = Path(f"/proc/{screen.pid}/task/{screen.pid}/children").read_text().split()
-            os.kill(int(children[0]), getattr(signal, way))
-        elif way.startswith("crash"):
-            time.sleep(0.3)
-            screen.send(KEYS["enter"])
-            if "worker" in way:
-                screen.wait_for("crashed", "ZeroDivisionError")
-                screen.send("/exit")
-                time.sleep(0.3)
-                screen.send(KEYS["enter"])
-        else:
-            screen.send(KEYS["ctrl+c"])
-            time.sleep(0.3)
-            submit(screen, "/exit")
-        screen.wait_exit(10)
-        code = {"SIGTERM": 143, "SIGHUP": 129, "crash on the screen": 1}.get(way, 0)
-        assert f"EXIT {code}" in screen.text
-        for mode, wanted in OFF_AT_THE_END.items():
-            assert last_setting(screen.raw, mode) in (wanted, None), f"mode {mode}"
-        assert b"\x1b[<u" in screen.raw or b"\x1b[>" not in screen.raw
-        assert (workspace / "before").read_text() == (workspace / "after").read_text()
-        if way == "crash on the screen":
-            assert "ZeroDivisionError" in screen.text
-            assert "locals" not in screen.text
-
-
-CRASH = """
-import sys
-import {module} as module
-from nanoherm_tui.cli import main
-
-target, calls = module, []
-*path, last = "{name}".split(".")
-for part in path:
-    target = getattr(target, part)
-original = getattr(target, last)
-
-def crash(*args, **kwargs):
-    calls.append(1)
-    if len(calls) > (0 if "{name}" == "run_turn" else 6):
-        raise ZeroDivisionError("on purpose")
-    return original(*args, **kwargs)
-
-setattr(target, last, crash)
-if "{name}" == "run_turn":
-    import agent_core.session
-    agent_core.session.run_turn = crash
-sys.exit(main(sys.argv[1:]))
-"""
 
 
 # -- bad input --------------------------------------------------------------------------------------------------------

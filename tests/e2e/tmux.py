@@ -123,6 +123,10 @@ class Tmux(Watched):
 
     # -- the end --
 
+    def hang_up(self) -> None:
+        """Close the terminal under the program: the pane goes, and with it its server."""
+        self._run("kill-server", check=False)
+
     @property
     def alive(self) -> bool:
         return self._run("list-panes", "-F", "#{pane_dead}", check=False).strip() == "0"
