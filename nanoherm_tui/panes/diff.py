@@ -1,50 +1,77 @@
 """Changes of files as rows: numbers, signs, tints; what changed inside a line in a stronger tint.
 
-While browsing a line is cut at the pane's edge; while a change waits for an answer it is wrapped, so that nothing that
-is approved is hidden.
+While browsing a line is cut at the pane's edge, and old and new may stand side by side; while a change waits for an
+answer lines are wrapped, one below the other, so that nothing that is approved is hidden.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache, partial
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import NamedTuple
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans
+from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans, plain
+from nanoherm_tui.panes.wrapped import Piece, code_rows
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut_path, visible, width, wrap_code_spans
+from nanoherm_tui.text import cut, cut_path, visible, width
 from nanoherm_tui.transcript.highlight import PLAIN, Ink, highlight
 
 NUMBER = 4  # columns of a line number, more for longer files
 LIKE = 0.5  # from here on two lines are versions of one another and get their words marked
+BETWEEN = 2  # blanks between old and new side by side
+FOLD = "fold "  # begins the key of a row that stands for unchanged lines
 
 _GROUND = {"same": "panel", "add": "added_bg", "remove": "removed_bg"}
 _WORD_GROUND = {"add": "added_word", "remove": "removed_word"}
 _WORDS = re.compile(r"\w+|\s+|.")
 _TAB = 4
-
-NARROWEST = 8  # code is not wrapped into less: a pane that narrow shows nothing that can be read
+_ENDS = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 
 CharRange = tuple[int, int]
 Run = tuple[int, int, Ink]
 """Characters start to end of a line, and how they are coloured."""
 
 
-def diff_rows(diffs: Sequence[FileDiff], cells: int, *, wrap: bool) -> list[Row]:
-    """The rows of `diffs`.
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What is known about a run of unchanged lines that was asked for."""
+
+    shown: int = 0
+    """How many of its lines are shown."""
+    file: Sequence[str] = ()
+    """All lines of the file."""
+    old: bool = False
+    """They are the file's before the change."""
+    problem: str = ""
+    """Why the lines cannot be shown."""
+
+
+def diff_rows(
+    diffs: Sequence[FileDiff],
+    cells: int,
+    *,
+    wrap: bool,
+    split: bool = False,
+    folds: Mapping[str, Fold] | None = None,
+) -> list[Row]:
+    """The rows of `diffs`, with `split` old and new side by side. `folds` are the unfolded runs, by their rows' key.
 
     One row of every hunk has a key: its first one (of a file's first hunk the file's heading), or with `wrap` the
-    hunk's own heading. Without `wrap` no more files than fit into limits.DIFF_ROWS are shown; the rest is counted.
+    hunk's own heading. Rows that stand for unchanged lines have one that begins with FOLD. Without `wrap` no more files
+    than fit into limits.DIFF_ROWS are shown; the rest is counted.
     """
     rows: list[Row] = []
+    moved = {} if wrap else _moved(diffs)
     for number, diff in enumerate(diffs):
+        if number in moved.values():
+            continue  # the other half of a move
         if rows:
             rows.append(BLANK)
         if not wrap and len(rows) > limits.DIFF_ROWS:
@@ -52,29 +79,128 @@ def diff_rows(diffs: Sequence[FileDiff], cells: int, *, wrap: bool) -> list[Row]
             words = t("dock.older_one") if left_out == 1 else t("dock.older", n=left_out)
             rows.append(_note(words, NUMBER))
             break
-        heading = len(rows)
-        rows += _heading(diff, cells, wrap=wrap)
-        digits = max(NUMBER, len(str(_last_line(diff))))
-        end: int | None = None
-        for index, hunk in enumerate(diff.hunks):
-            if end is not None and hunk.new_start > end:
-                rows.append(_gap(hunk.new_start - end, digits))
-            end = hunk.new_start + max(1, sum(line.kind != "remove" for line in hunk.lines))
-            key = f"{number}.{index}"
-            if wrap:
-                words = t("dock.hunk", n=index + 1, total=len(diff.hunks))
-                rows.append(Row((Span("  "), Span(words, bold=True)), key=key))
-                key = ""
-            elif index == 0:
-                rows[heading] = replace(rows[heading], key=key)
-                key = ""
-            rows += _HunkRows(hunk, diff.path, digits, cells, wrap).rows(key)
-        below = diff.lines_after - end + 1 if end is not None and not diff.omitted_lines else 0
-        if below > 0:
-            rows.append(_gap(below, digits))
-        if diff.omitted_lines:
-            rows.append(_note(t("dock.left_out", n=diff.omitted_lines), digits))
+        if number in moved:
+            rows += _move(diff, diffs[moved[number]], cells, f"{number}.0")
+            continue
+        rows += _file_rows(diff, number, _Shape(cells, _digits(diff), wrap, split), folds or {})
     return rows
+
+
+def _digits(diff: FileDiff) -> int:
+    last = max((max(h.old_start, h.new_start) + len(h.lines) for h in diff.hunks), default=0)
+    return max(NUMBER, len(str(max(last, diff.lines_after))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How a file's rows are laid out."""
+
+    cells: int
+    digits: int
+    wrap: bool
+    split: bool
+
+
+def _file_rows(diff: FileDiff, number: int, shape: _Shape, folds: Mapping[str, Fold]) -> list[Row]:
+    rows = _heading(diff, shape.cells, wrap=shape.wrap)
+    old_end: int | None = None
+    new_end = 0
+    for index, hunk in enumerate(diff.hunks):
+        if old_end is not None and hunk.new_start > new_end:
+            gap = _Gap(f"{FOLD}{number}.{index}", old_end, new_end, hunk.new_start - new_end)
+            rows += _gap_rows(gap, diff.path, shape, folds.get(gap.key))
+        old_end = hunk.old_start + max(1, sum(line.kind != "add" for line in hunk.lines))
+        new_end = hunk.new_start + max(1, sum(line.kind != "remove" for line in hunk.lines))
+        key = f"{number}.{index}"
+        if shape.wrap:
+            words = t("dock.hunk", n=index + 1, total=len(diff.hunks))
+            rows.append(Row((Span("  "), Span(words, bold=True)), key=key))
+            key = ""
+        elif index == 0:
+            rows[0] = replace(rows[0], key=key)
+            key = ""
+        rows += _HunkRows(hunk, diff.path, shape).rows(key)
+    below = diff.lines_after - new_end + 1 if old_end is not None and not diff.omitted_lines else 0
+    if old_end is not None and below > 0:
+        gap = _Gap(f"{FOLD}{number}.{len(diff.hunks)}", old_end, new_end, below)
+        rows += _gap_rows(gap, diff.path, shape, folds.get(gap.key))
+    if diff.omitted_lines:
+        rows.append(_note(t("dock.left_out", n=diff.omitted_lines), shape.digits))
+    return rows
+
+
+# -- unchanged lines ----------------------------------------------------------------------------------------------
+
+
+class _Gap(NamedTuple):
+    """Unchanged lines between two hunks or below the last one."""
+
+    key: str
+    old: int
+    """The number of its first line before the change."""
+    new: int
+    size: int
+
+
+def _gap_rows(gap: _Gap, path: str, shape: _Shape, fold: Fold | None) -> list[Row]:
+    if fold is None or not fold.shown:
+        rows = [_fold_row("cut", gap.size, shape.digits, gap.key)]
+        return [*rows, _note(fold.problem, shape.digits, sign=False)] if fold is not None and fold.problem else rows
+    shown = min(fold.shown, gap.size)
+    first = gap.old if fold.old else gap.new
+    texts = fold.file[first - 1 : first - 1 + shown]
+    lines = tuple(DiffLine("same", text, gap.old + n, gap.new + n) for n, text in enumerate(texts))
+    rows = [_fold_row("open", gap.size, shape.digits, gap.key)]
+    rows += _HunkRows(Hunk(gap.old, gap.new, lines), path, shape).rows("")
+    if shown < gap.size:
+        rows.append(_fold_row("cut", gap.size - shown, shape.digits, gap.key + "+"))
+    return rows
+
+
+def _fold_row(glyph: str, lines: int, digits: int, key: str) -> Row:
+    words = t("dock.unchanged_one") if lines == 1 else t("dock.unchanged", n=lines)
+    return replace(_note(words, digits, glyph=glyph), key=key)
+
+
+def _note(words: str, digits: int, *, glyph: str = "cut", sign: bool = True) -> Row:
+    mark = sym(glyph) if sign else " "
+    return Row((Span(" " * (digits - 1) + mark + "   ", "muted"), Span(words, "muted")))
+
+
+# -- files that only moved ----------------------------------------------------------------------------------------
+
+
+def _moved(diffs: Sequence[FileDiff]) -> dict[int, int]:
+    """Files that were made with the very lines of one that was deleted beside it: the index of each, to the other's."""
+    found: dict[int, int] = {}
+    for first in range(len(diffs) - 1):
+        for made, gone in ((first, first + 1), (first + 1, first)):
+            one, other = diffs[made], diffs[gone]
+            if (one.change, other.change) != ("create", "delete") or one.omitted_lines or other.omitted_lines:
+                continue
+            if {made, gone} & {*found, *found.values()} or one.added != other.removed:
+                continue
+            if _texts(one) == _texts(other):
+                found[made] = gone
+    return found
+
+
+def _texts(diff: FileDiff) -> list[tuple[str, str]]:
+    return [(line.text, line.end) for hunk in diff.hunks for line in hunk.lines]
+
+
+def _move(new: FileDiff, old: FileDiff, cells: int, key: str) -> list[Row]:
+    words = t("dock.renamed")
+    rows = [
+        Row(
+            (
+                Span(cut_path(visible(new.path), max(cells - 2 - width(words), 2)), bold=True),
+                Span("  " + words, "muted"),
+            )
+        )
+    ]
+    rows[0] = replace(rows[0], key=key)
+    return [*rows, Row((Span("  "), Span(cut_path(visible(old.path), max(cells - 2, 2)), "muted")), margin=2)]
 
 
 def plain_diff(diffs: Sequence[FileDiff]) -> str:
@@ -82,36 +208,17 @@ def plain_diff(diffs: Sequence[FileDiff]) -> str:
     signs = {"same": " ", "add": "+", "remove": "-"}
     parts: list[str] = []
     for diff in diffs:
-        parts += [f"--- {diff.path}", f"+++ {diff.path}"]
+        parts.append("--- " + ("/dev/null" if diff.change == "create" else diff.path))
+        parts.append("+++ " + ("/dev/null" if diff.change == "delete" else diff.path))
         for hunk in diff.hunks:
             old = sum(line.kind != "add" for line in hunk.lines)
             new = sum(line.kind != "remove" for line in hunk.lines)
             parts.append(f"@@ -{hunk.old_start},{old} +{hunk.new_start},{new} @@")
-            parts += [signs[line.kind] + line.text for line in hunk.lines]
+            for line in hunk.lines:
+                parts.append(signs[line.kind] + line.text)
+                if not line.end:
+                    parts.append("\\ No newline at end of file")
     return "\n".join(parts) + "\n" if parts else ""
-
-
-class Piece(NamedTuple):
-    """A part of a line of code that has a row of its own."""
-
-    start: int
-    end: int
-    hang: int
-    """Blanks before it."""
-    join: str
-    """What stood between it and the piece before."""
-
-
-def code_rows(line: str, cells: int | None) -> list[Piece]:
-    """The pieces of one line of code in rows of `cells` (None: it is not wrapped)."""
-    if cells is None:
-        return [Piece(0, len(line), 0, "\n")]
-    parts, hang = wrap_code_spans(line, max(cells, NARROWEST))
-    pieces = [Piece(*parts[0], 0, "\n")]
-    for start, end in parts[1:]:
-        blank = line.startswith(" ", start)  # where the line was broken: it begins no row
-        pieces.append(Piece(start + blank, end, hang, " " * blank))
-    return pieces
 
 
 @lru_cache(maxsize=64)
@@ -133,6 +240,15 @@ def coloured(lines: Sequence[str], path: str) -> list[list[Run]]:
         ends = list(accumulate(len(words) for words, _ in spans))
         out.append([(end - len(words), end, ink) for end, (words, ink) in zip(ends, spans, strict=True)])
     return out
+
+
+def inked(
+    line: str, start: int, end: int, runs: Sequence[Run], words: Sequence[CharRange], ground: str, word_ground: str
+) -> Iterator[Span]:
+    """A part of a line in its colours, those of its characters that are in `words` on a ground of their own."""
+    for a, b, tone in _filled(runs, start, end):
+        for c, d, inside in _split(a, b, words):
+            yield Span(line[c:d], tone[0], word_ground if inside else ground, bold=tone[1])
 
 
 class Compared(NamedTuple):
@@ -203,53 +319,113 @@ def _heading(diff: FileDiff, cells: int, *, wrap: bool) -> list[Row]:
     return rows
 
 
-def _gap(lines: int, digits: int) -> Row:
-    return _note(t("dock.unchanged_one") if lines == 1 else t("dock.unchanged", n=lines), digits)
-
-
-def _note(words: str, digits: int) -> Row:
-    return Row((Span(" " * (digits - 1) + sym("cut") + "   ", "muted"), Span(words, "muted")))
-
-
-def _last_line(diff: FileDiff) -> int:
-    return max((max(h.old_start, h.new_start) + len(h.lines) for h in diff.hunks), default=0)
-
-
 class _HunkRows:
     """The rows of one hunk. Words and colours are worked out when a row is first seen, a piece at a time."""
 
-    def __init__(self, hunk: Hunk, path: str, digits: int, cells: int, wrap: bool) -> None:
+    def __init__(self, hunk: Hunk, path: str, shape: _Shape) -> None:
         self._lines = hunk.lines
         self._texts = [visible(line.text, tab_size=_TAB) for line in hunk.lines]
         self._path = path
-        self._digits = digits
-        self._cells = max(cells - digits - 3, 2)  # beside number, sign and the blanks around it
-        self._wrap = wrap
+        self._digits = shape.digits
+        self._margin_cells = shape.digits + 3  # number, sign and the blanks around it
+        self._wrap = shape.wrap
+        self._split = shape.split and not shape.wrap
+        self._side = (shape.cells - BETWEEN) // 2 if self._split else shape.cells
+        groups = list(_groups(hunk.lines))
+        self._ends = {i: _ENDS.get(self._lines[i].end, "") for group in groups for i in _other_ends(self._lines, group)}
+        most = max((len(words) for words in self._ends.values()), default=0)
+        self._end_cells = most + 1 if most else 0
+        self._room = max(self._side - self._margin_cells - self._end_cells, 2)
         self._runs: dict[int, list[Run]] = {}
         self._words: dict[int, list[CharRange]] = {}
-        self._rewrites = {i: rewrite for rewrite in _rewrites(hunk.lines) for i in (*rewrite.removed, *rewrite.added)}
+        self._rewrites = {
+            i: group
+            for group in groups
+            if group.removed and group.added and max(map(len, group)) <= limits.WORD_DIFF_LINES
+            for i in (*group.removed, *group.added)
+        }
 
     def rows(self, key: str) -> Iterator[Row]:
+        made = self._beside() if self._split else self._below()
+        for row in made:
+            yield replace(row, key=key) if key else row
+            key = ""
+
+    def _below(self) -> Iterator[Row]:
+        """Every line on rows of its own."""
         for index, line in enumerate(self._lines):
-            ground = _GROUND[line.kind]
-            for piece in code_rows(self._texts[index], self._cells if self._wrap else None):
+            ground, text = _GROUND[line.kind], self._texts[index]
+            for piece in code_rows(text, self._room if self._wrap else None):
                 left = partial(self._left, index, piece)
-                yield Row(left, bg=ground, key=key, margin=self._digits + 3 + piece.hang, join=piece.join)
-                key = ""
+                words = text[piece.start : piece.end]
+                margin = self._margin_cells + piece.hang
+                end = (Span(self._ends[index], "muted"),) if index in self._ends and piece.join == "\n" else ()
+                yield Row(left, end, bg=ground, margin=margin, join=piece.join, words=words)
+            if not line.end:
+                yield Row((Span(" " * self._margin_cells), Span(t("dock.no_end"), "muted")), bg=ground)
+
+    def _beside(self) -> Iterator[Row]:
+        """Old and new side by side; a line that one side lacks is blank there."""
+        index = 0
+        while index < len(self._lines):
+            if self._lines[index].kind == "same":
+                yield self._pair(index, index)
+                index += 1
+                continue
+            group = next(_groups(self._lines, index))
+            for old, new in zip_longest(group.removed, group.added):
+                yield self._pair(old, new)
+            index += len(group.removed) + len(group.added)
+        last = [self._lines[i].kind for i in range(len(self._lines)) if not self._lines[i].end]
+        if last:
+            sides = [t("dock.no_end") if kind in last or "same" in last else "" for kind in ("remove", "add")]
+            yield Row(self._sides(*((Span(" " * self._margin_cells), Span(words, "muted")) for words in sides)))
+
+    def _pair(self, old: int | None, new: int | None) -> Row:
+        return Row(partial(self._both, old, new), words=partial(self._both_words, old, new))
+
+    def _both(self, old: int | None, new: int | None) -> Spans:
+        return self._sides(self._half(old, "remove"), self._half(new, "add"))
+
+    def _sides(self, left: Spans, right: Spans) -> Spans:
+        return (*_fitted(left, self._side), Span(" " * BETWEEN), *_fitted(right, self._side))
+
+    def _half(self, index: int | None, side: str) -> Spans:
+        if index is None:
+            return ()
+        line, text = self._lines[index], self._texts[index]
+        spans = [*self._margin(line, old=side == "remove"), *self._inked(index, 0, len(text))]
+        if index in self._ends:
+            spans.append(Span(" " + self._ends[index], "muted"))
+        ground = _GROUND[line.kind]
+        # The last one gives the rest of the side its ground.
+        return (*(span if span.bg else replace(span, bg=ground) for span in spans), Span("", bg=ground))
+
+    def _both_words(self, old: int | None, new: int | None) -> str:
+        """What `_both` shows, without colours."""
+        halves = []
+        for index, is_old in ((old, True), (new, False)):
+            if index is None:
+                halves.append(" " * self._side)
+                continue
+            margin = plain(self._margin(self._lines[index], old=is_old))
+            end = " " + self._ends[index] if index in self._ends else ""
+            halves.append(plain(tuple(_fitted((Span(margin + self._texts[index] + end),), self._side))))
+        return (" " * BETWEEN).join(halves)
 
     def _left(self, index: int, piece: Piece) -> Spans:
-        line, text = self._lines[index], self._texts[index]
-        ground = _GROUND[line.kind]
-        spans = list(self._margin(line)) if piece.join == "\n" else [Span(" " * (self._digits + 3 + piece.hang))]
-        words = self._changed(index)
-        word_ground = _WORD_GROUND.get(line.kind, ground)
-        for a, b, tone in _filled(self._coloured(index), piece.start, piece.end):
-            for c, d, inside in _split(a, b, words):
-                spans.append(Span(text[c:d], tone[0], word_ground if inside else ground, bold=tone[1]))
-        return tuple(spans)
+        line = self._lines[index]
+        margin = self._margin(line, old=line.kind == "remove")
+        spans = margin if piece.join == "\n" else (Span(" " * (self._margin_cells + piece.hang)),)
+        return (*spans, *self._inked(index, piece.start, piece.end))
 
-    def _margin(self, line: DiffLine) -> Spans:
-        number = line.old_line if line.kind == "remove" else line.new_line
+    def _inked(self, index: int, start: int, end: int) -> Iterator[Span]:
+        kind = self._lines[index].kind
+        ground, word_ground = _GROUND[kind], _WORD_GROUND.get(kind, _GROUND[kind])
+        return inked(self._texts[index], start, end, self._coloured(index), self._changed(index), ground, word_ground)
+
+    def _margin(self, line: DiffLine, *, old: bool) -> Spans:
+        number = line.old_line if old else line.new_line
         signs = {
             "add": Span("+", "ok", bold=True, mark=True),
             "remove": Span(sym("removed"), "fail", bold=True, mark=True),
@@ -274,40 +450,58 @@ class _HunkRows:
     def _changed(self, index: int) -> Sequence[CharRange]:
         """What has changed inside a line of a rewrite, all of whose lines are compared at once."""
         if index in self._rewrites and index not in self._words:
-            rewrite = self._rewrites[index]
-            self._words |= {i: [] for i in (*rewrite.removed, *rewrite.added)}
-            for i, j, compared in _pairs(self._texts, rewrite):
+            group = self._rewrites[index]
+            self._words |= {i: [] for i in (*group.removed, *group.added)}
+            for i, j, compared in _pairs(self._texts, group):
                 self._words[i], self._words[j] = compared.old, compared.new
         return self._words.get(index, ())
 
 
-class Rewrite(NamedTuple):
+def _fitted(spans: Spans, cells: int) -> Iterator[Span]:
+    """`spans` in exactly `cells`: the end cut with ⋯, or filled up on the ground of the last one."""
+    room = cells
+    for number, span in enumerate(spans):
+        rest = sum(width(later.text) for later in spans[number + 1 :])
+        size = width(span.text)
+        if size + rest > room and size + min(rest, 1) > room:
+            yield replace(span, text=cut(span.text + " " * room, room))
+            return
+        room -= size
+        yield span
+    if room:
+        yield Span(" " * room, bg=spans[-1].bg if spans else None)
+
+
+class Group(NamedTuple):
     """Removed lines and the added ones right after them, by index."""
 
     removed: list[int]
     added: list[int]
 
 
-def _rewrites(lines: Sequence[DiffLine]) -> Iterator[Rewrite]:
-    index = 0
+def _groups(lines: Sequence[DiffLine], start: int = 0) -> Iterator[Group]:
+    index = start
     while index < len(lines):
-        removed: list[int] = []
-        added: list[int] = []
-        while index < len(lines) and lines[index].kind == "remove":
-            removed.append(index)
-            index += 1
-        while index < len(lines) and lines[index].kind == "add":
-            added.append(index)
-            index += 1
-        if removed and added and max(len(removed), len(added)) <= limits.WORD_DIFF_LINES:
-            yield Rewrite(removed, added)
-        if not removed and not added:
+        group = Group([], [])
+        for kind, members in zip(("remove", "add"), group, strict=True):
+            while index < len(lines) and lines[index].kind == kind:
+                members.append(index)
+                index += 1
+        if group.removed or group.added:
+            yield group
+        else:
             index += 1
 
 
-def _pairs(texts: Sequence[str], rewrite: Rewrite) -> Iterator[tuple[int, int, Compared]]:
+def _other_ends(lines: Sequence[DiffLine], group: Group) -> list[int]:
+    """The lines of a group whose line ends have to be named, because they are what has changed."""
+    old, new = ({lines[i].end for i in members} - {""} for members in group)
+    return [*group.removed, *group.added] if old and new and old != new else []
+
+
+def _pairs(texts: Sequence[str], group: Group) -> Iterator[tuple[int, int, Compared]]:
     """Which added line is the new version of which removed one: by place when there are as many, else the likest."""
-    removed, added = rewrite
+    removed, added = group
     by_place = len(removed) == len(added)
     if not by_place and _characters(texts, removed) * _characters(texts, added) > limits.WORD_DIFF_WORK:
         return

@@ -1,46 +1,88 @@
-"""The dock: the full result of a tool, the changes of files, the plan, each under its tab."""
+"""The dock: the full result of a tool, the changes of files, the plan, a file, each under its tab."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
+from textual.actions import SkipAction
 from textual.message import Message
 
 from agent_core.messages import FileDiff
 from agent_core.ports import TodoItem
+from agent_core.preview import FileLines
+from agent_core.spill import SpillPage
+from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.diff import diff_rows, plain_diff
+from nanoherm_tui.panes.diff import FOLD, Fold, diff_rows, plain_diff
+from nanoherm_tui.panes.findable import Findable
 from nanoherm_tui.panes.output import Result, result_rows
+from nanoherm_tui.panes.pages import Book, BookRows
 from nanoherm_tui.panes.plan import plan_rows
-from nanoherm_tui.panes.rows import BLANK, Row, RowsView, Span
+from nanoherm_tui.panes.preview import Preview, preview_rows
+from nanoherm_tui.panes.rows import BLANK, Body, Place, Row, RowList, Span
 from nanoherm_tui.text import clean, width, wrap
 
-Tab = Literal["result", "diff", "plan"]
-TABS: Final[tuple[Tab, ...]] = ("result", "diff", "plan")
+Tab = Literal["result", "diff", "plan", "file"]
+TABS: Final[tuple[Tab, ...]] = ("result", "diff", "plan", "file")
 
 
-class Dock(RowsView):
-    """Each tab keeps its place. Nothing is painted when what is shown has not changed."""
+class Dock(Findable):
+    """Each tab keeps its place. Nothing is painted when what is shown has not changed.
+
+    What has to be read from a file is asked for by messages and comes by `show_page` and `show_lines`.
+    """
 
     ALLOW_SELECT = True
     CONTEXT = "dock"
 
     class CopyRequested(Message):
-        """What the tab shows, unwrapped, is wanted on the clipboard."""
+        """What is selected, or all that the tab shows, unwrapped, is wanted on the clipboard."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
+    class SpillCopyRequested(Message):
+        """All of a kept output is wanted on the clipboard."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    class PageRequested(Message):
+        """A page of a kept output is wanted: `show_page`, or `page_failed`."""
+
+        def __init__(self, name: str, page: int) -> None:
+            super().__init__()
+            self.name = name
+            self.page = page
+
+    class LinesRequested(Message):
+        """The lines that a change left as they were are wanted: `show_lines`."""
+
+        def __init__(self, change: FileDiff) -> None:
+            super().__init__()
+            self.change = change
+
     def __init__(self, id: str | None = "dock") -> None:
         super().__init__(id=id)
         self.tab: Tab = "result"
         self._result: Result | None = None
+        self._book = Book()
+        self._asked: set[int] = set()  # pages of it that are on their way
+        self._problem = ""  # why the book is not the whole output
         self._diffs: tuple[FileDiff, ...] = ()
         self._asking = False
+        self._split: bool | None = None  # None: by the width
+        self._folds: dict[str, Fold] = {}
+        self._fold = ""  # the key of the fold the cursor is at
         self._plan: tuple[TodoItem, ...] = ()
-        self._tops: dict[Tab, int] = {}
+        self._preview: Preview | None = None
+        self._aim = False  # the lines of the preview that were asked for are still to be brought into view
+        self._places: dict[Tab, int | Place] = {}
+        self._back_to: Place | None = None
         self._answers: tuple[tuple[str, str], ...] = ()
         self._armed = False
         self._hunk = 0  # the hunk the user has moved to, while a change waits for an answer
@@ -51,17 +93,53 @@ class Dock(RowsView):
         """Show a tool's result; with `bring` its tab comes to the front."""
         if result != self._result:
             self._result = result
-            self._changed("result")
+            file = result.spilled.name if result.spilled is not None else ""
+            self._read(Book(file=file) if file else Book(result.text))
         if bring:
             self.show_tab("result")
+
+    def _read(self, book: Book, problem: str = "") -> None:
+        self._book, self._problem = book, problem
+        self._asked.clear()
+        self._changed("result")
+
+    def show_page(self, page: SpillPage) -> None:
+        """A page of a kept output has been read."""
+        if page.name != self._book.file:
+            return
+        self._asked.discard(page.page)
+        lines = self._book.put(page.page, page.text, page.size, page.continues)
+        body = self._body
+        if self.tab == "result" and isinstance(body, BookRows) and body.book is self._book:
+            self.top = body.came(page.page, self.top)
+            self.repaint_all()
+            self.find_came(page.page, lines)
+
+    def page_failed(self, name: str, problem: str) -> None:
+        """A kept output cannot be read: what the model was given of it is shown instead, and why."""
+        if name == self._book.file and self._result is not None:
+            self._read(Book(self._result.text), problem)
 
     def show_diffs(self, diffs: Sequence[FileDiff], asking: bool = False, *, bring: bool = True) -> None:
         """Show changes. `asking`: they wait for an answer, so lines are wrapped and hunks have numbered headings."""
         if (tuple(diffs), asking) != (self._diffs, self._asking):
             self._diffs, self._asking, self._hunk = tuple(diffs), asking, 0
+            self._folds.clear()
+            self._fold = ""
             self._changed("diff")
         if bring:
             self.show_tab("diff")
+
+    def show_lines(self, change: FileDiff, lines: FileLines | None, problem: str = "") -> None:
+        """The lines of a file that was asked for, or why there are none."""
+        for key, fold in self._folds.items():
+            if not fold.shown and not fold.problem and self._diff_of(key) == change:
+                found = replace(fold, problem=problem)
+                if lines is not None:
+                    found = Fold(limits.UNFOLD_LINES, lines.lines, lines.old)
+                self._folds[key] = found
+        if self.tab == "diff":
+            self.stale()
 
     def show_answers(self, keys: tuple[tuple[str, str], ...], armed: bool) -> None:
         """The keys that answer the question that waits, and what they do; none when nothing waits for letters.
@@ -81,33 +159,66 @@ class Dock(RowsView):
         if bring:
             self.show_tab("plan")
 
+    def show_preview(self, preview: Preview, *, bring: bool = True) -> None:
+        """Show a part of a file, the lines that were asked for at a third of the height."""
+        self._preview = preview
+        self._changed("file")
+        self._aim = True
+        if bring:
+            self.show_tab("file")
+
     def clear(self) -> None:
         """Forget everything: another session comes."""
-        if self._result is None and not self._diffs and not self._plan:
+        if self._result is None and self._preview is None and not self._diffs and not self._plan:
             return
-        self._result, self._diffs, self._plan, self._asking, self._hunk = None, (), (), False, 0
-        self._tops.clear()
-        self.top = 0
-        self.stale()
+        self._result, self._preview, self._diffs, self._plan = None, None, (), ()
+        self._asking, self._hunk = False, 0
+        self._folds.clear()
+        self._read(Book())
+        self._places.clear()
+        self._anew(0)
 
     def show_tab(self, tab: Tab) -> None:
         """Bring a tab to the front, at the place it was left."""
         if tab == self.tab:
             return
-        self._tops[self.tab] = self.top
-        self.tab, self.top = tab, self._tops.get(tab, 0)
-        self.stale()
+        self._places[self.tab] = self._here()
+        self.tab = tab
+        self._anew(self._places.get(tab, 0))
+
+    def _here(self) -> int | Place:
+        """The top, as something that still is right when the rows of a long text are made anew."""
+        if self._back_to is not None:
+            return self._back_to
+        return self._body.place(self.top) if isinstance(self._body, BookRows) else self.top
 
     def _changed(self, tab: Tab) -> None:
-        self._tops.pop(tab, None)
+        self._places.pop(tab, None)
         if tab == self.tab:
-            self.top = 0
-            self.stale()
+            self._anew(0)
+
+    def _anew(self, top: int | Place) -> None:
+        """Other rows are shown, from `top` on."""
+        self.end_find()
+        self._back_to = top if isinstance(top, Place) else None
+        self.top = 0 if isinstance(top, Place) else top
+        self.stale()
+
+    def state(self) -> dict[str, object]:
+        """What is worth remembering for the next start."""
+        return {"tab": self.tab, "split": self._split}
+
+    def restore(self, state: Mapping[str, object]) -> None:
+        """Take up what `state` gave; what does not fit is left out."""
+        tab = next((tab for tab in TABS if tab == state.get("tab")), self.tab)
+        split = state.get("split")
+        self._split = split if isinstance(split, bool) else None
+        self.show_tab(tab)
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
     def _titles(self) -> dict[Tab, str]:
-        return {"result": t("dock.result"), "diff": t("dock.diff"), "plan": t("dock.plan")}
+        return {"result": t("dock.result"), "diff": t("dock.diff"), "plan": t("dock.plan"), "file": t("dock.file")}
 
     def _gap(self, cells: int) -> int:
         titles = self._titles().values()
@@ -121,48 +232,112 @@ class Dock(RowsView):
             spans.append(Span(title, "accent" if here else "muted", bold=here, underline=here))
         return Row(tuple(spans)), BLANK
 
-    def body(self, cells: int) -> Sequence[Row]:
+    def body(self, cells: int) -> Sequence[Row] | Body:
         if self.tab == "result":
-            return result_rows(self._result, cells) if self._result else self._empty(t("dock.no_result"), cells)
+            if self._result is None:
+                return self._empty(t("dock.no_result"), cells)
+            return result_rows(self._result, self._book, cells, self._problem)
+        if self.tab == "file":
+            return preview_rows(self._preview, cells) if self._preview else self._empty(t("dock.no_file"), cells)
         if self.tab == "diff":
-            return diff_rows(self._diffs, cells, wrap=self._asking) or self._empty(t("dock.no_changes"), cells)
+            split = self._is_split(cells)
+            rows = diff_rows(self._diffs, cells, wrap=self._asking, split=split, folds=self._folds)
+            return rows or self._empty(t("dock.no_changes"), cells)
         return plan_rows(self._plan, cells) if self._plan else self._empty(t("dock.no_plan"), cells)
 
     def _empty(self, words: str, cells: int) -> list[Row]:
         return [Row((Span(line, "muted"),)) for line in wrap(words, max(cells, 1))]
 
     def foot(self, cells: int) -> Sequence[Row]:
-        hints: list[tuple[Span, Span]] = []
-        for key, words in self._answers:
-            hints.append(
-                (Span(key, "accent" if self._armed else "muted", bold=self._armed), Span(f" {words}", "muted"))
-            )
-        if self.tab == "diff" and sum(len(diff.hunks) for diff in self._diffs) > 1:
-            words = t("dock.hint_hunk_short") if hints else t("dock.hint_hunk")
-            hints.append((Span("[ ]", bold=True), Span(f" {words}", "muted")))
-        if not self._answers and (
-            self._result if self.tab == "result" else self._diffs if self.tab == "diff" else self._plan
-        ):
-            hints.append((Span("y", bold=True), Span(f" {t('dock.hint_copy')}", "muted")))
-        return (BLANK, *_flowed(hints, cells)) if hints else ()
+        found = self.find_row(cells)
+        if found is not None and self._field is not None:
+            return BLANK, found
+        hints = [
+            (Span(key, "accent" if self._armed else "muted", bold=self._armed), Span(f" {words}", "muted"))
+            for key, words in self._answers
+        ]
+        hints += [(Span(key, bold=True), Span(f" {words}", "muted")) for key, words in self._hints(cells) if key]
+        rows = [*([found] if found is not None else []), *_flowed(hints, cells)]
+        return (BLANK, *rows) if rows else ()
+
+    def _hints(self, cells: int) -> list[tuple[str, str]]:
+        """Keys and what they do here."""
+        key = self.keymap.label
+        hints: list[tuple[str, str]] = []
+        if self.tab == "diff":
+            if sum(len(diff.hunks) for diff in self._diffs) > 1:
+                words = t("dock.hint_hunk_short") if self._answers else t("dock.hint_hunk")
+                hints.append((f"{key('dock_previous_hunk')} {key('dock_next_hunk')}".strip(), words))
+            if any(row.key.startswith(FOLD) for row in self._body):
+                hints.append((key("dock_unfold"), t("dock.hint_unfold")))
+            if self._diffs and not self._asking and cells >= limits.SPLIT_LEAST:
+                hints.append(
+                    (key("dock_split"), t("dock.hint_unified" if self._is_split(cells) else "dock.hint_split"))
+                )
+        if self._answers:
+            return hints
+        if self._find is not None:
+            hints.append((f"{key('dock_find_next')} {key('dock_find_previous')}".strip(), t("dock.hint_hits")))
+            hints.append((key("dock_close_find"), t("dock.hint_end_find")))
+        elif self.tab in ("result", "file") and isinstance(self._body, BookRows):
+            hints.append((key("dock_find"), t("dock.hint_find")))
+        if self._result if self.tab == "result" else self._text():
+            hints.append((key("dock_copy"), t("dock.hint_copy")))
+        return hints
 
     def rebuilt(self) -> None:
+        body = self._body
+        if self._back_to is not None:
+            self.top, self._back_to = body.row_at(self._back_to), None
         self.cursor = None
-        if self.tab == "diff" and self._asking and (hunks := self._hunks()):
-            self.cursor = hunks[min(self._hunk, len(hunks) - 1)]
+        if self.tab == "diff":
+            hunks = self._hunks() if self._asking else []
+            if hunks:
+                self.cursor = hunks[min(self._hunk, len(hunks) - 1)]
+            if self._fold:
+                self.cursor = next((i for i, row in enumerate(body) if row.key == self._fold), self.cursor)
+        if self.tab == "file" and self._aim and self._preview is not None and self._preview.file is not None:
+            self._aim = False
+            line = max(0, self._preview.first - self._preview.file.first)
+            self.top = max(0, body.row_at(Place(0, line, 0)) - self.view_height // 3) if self._preview.first else 0
+        if isinstance(body, RowList):
+            self.find_again()
+        self._foot = list(self.foot(self.cells))  # its hints depend on the rows
 
-    # -- keys and mouse -----------------------------------------------------------------------------------------
+    # -- pages of a kept output ---------------------------------------------------------------------------------
+
+    def settled(self) -> None:
+        body = self._body
+        if isinstance(body, BookRows) and body.book.file:
+            for page in body.missing(self.top, self.view_height):
+                self.want_page(page)
+
+    def want_page(self, page: int) -> None:
+        if self._book.file and page not in self._asked:
+            self._asked.add(page)
+            # Not at once: Textual stops a message at the screen when it was made while the screen painted.
+            self.call_next(self._ask, self._book.file, page)
+
+    def _ask(self, name: str, page: int) -> None:
+        self.post_message(self.PageRequested(name, page))
+
+    # -- hunks and folds ----------------------------------------------------------------------------------------
+
+    def _is_split(self, cells: int) -> bool:
+        wanted = cells >= limits.SPLIT_FROM if self._split is None else self._split
+        return wanted and not self._asking and cells >= limits.SPLIT_LEAST
 
     def _hunks(self) -> list[int]:
-        return [index for index, row in enumerate(self.rows) if row.key]
+        return [index for index, row in enumerate(self.rows) if row.key and not row.key.startswith(FOLD)]
 
     def action_hunk(self, by: int) -> None:
         """Go to the next or previous hunk: its first row comes to the top as far as the end allows."""
         hunks = self._hunks() if self.tab == "diff" else []
         if not hunks:
-            return
+            raise SkipAction
         if self._asking:
             self._hunk = max(0, min(self._hunk + by, len(hunks) - 1))
+            self._fold = ""
             self.set_cursor(hunks[self._hunk])
             self.scroll_to_row(hunks[self._hunk])
             return
@@ -170,26 +345,81 @@ class Dock(RowsView):
         if beyond:
             self.scroll_to_row(beyond[0])
 
+    def action_split(self) -> None:
+        """Old and new side by side, or one below the other; the hunk at the top stays there."""
+        if self.tab != "diff" or self._asking or not self._diffs or self.cells < limits.SPLIT_LEAST:
+            raise SkipAction
+        key = next((self.rows[i].key for i in reversed(self._hunks()) if i <= self.top), "")
+        self._split = not self._is_split(self.cells)
+        self.stale()
+        at = next((i for i, row in enumerate(self.rows) if row.key == key), 0)
+        self.scroll_to_row(at if key else 0)
+
+    def _folds_in_view(self) -> list[int]:
+        last = min(self.top + self.view_height, len(self.rows))
+        return [i for i in range(self.top, last) if self.rows[i].key.startswith(FOLD)]
+
+    def action_next_fold(self) -> None:
+        """Move the cursor to the next run of unchanged lines, around the end."""
+        folds = [i for i, row in enumerate(self.rows) if row.key.startswith(FOLD)] if self.tab == "diff" else []
+        if not folds:
+            raise SkipAction
+        seen = self._fold and self.cursor is not None and self.top <= self.cursor < self.top + self.view_height
+        after = self.cursor if seen and self.cursor is not None else self.top - 1
+        self._go_to_fold(next((i for i in folds if i > after), folds[0]))
+
+    def _go_to_fold(self, index: int) -> None:
+        self._fold = self.rows[index].key
+        self.set_cursor(index)
+        self.show_row(index)
+
+    def action_unfold(self) -> None:
+        """Unfold or fold the unchanged lines the cursor is at; else put it on the first such row in view."""
+        folds = self._folds_in_view() if self.tab == "diff" else []
+        if not folds:
+            raise SkipAction
+        if self.cursor in folds:
+            self._toggle(self.rows[self.cursor].key)
+        else:
+            self._go_to_fold(folds[0])
+
+    def action_unfold_or_page(self) -> None:
+        """Space: at unchanged lines as Enter, else the next page."""
+        if self.tab == "diff" and self.cursor in self._folds_in_view():
+            self.action_unfold()
+        else:
+            self.action_page(1)
+
+    def chosen(self, key: str) -> None:
+        if key.startswith(FOLD):
+            self._fold = key
+            self._toggle(key)
+
+    def _diff_of(self, key: str) -> FileDiff:
+        return self._diffs[int(key.removeprefix(FOLD).partition(".")[0])]
+
+    def _toggle(self, row_key: str) -> None:
+        key = row_key.removesuffix("+")
+        fold = self._folds.get(key)
+        if row_key != key and fold is not None:
+            self._folds[key] = replace(fold, shown=fold.shown + limits.UNFOLD_LINES)
+        elif fold is not None and fold.shown:
+            del self._folds[key]
+        elif any(self._diff_of(key).versions):
+            self._folds[key] = Fold()
+            self.post_message(self.LinesRequested(self._diff_of(key)))
+            return
+        else:
+            self._folds[key] = Fold(problem=t("dock.no_version"))
+        self.stale()
+
+    # -- tabs ---------------------------------------------------------------------------------------------------
+
     def action_tab(self, tab: Tab) -> None:
         self.show_tab(tab)
 
     def action_turn(self, by: int) -> None:
         self.show_tab(TABS[(TABS.index(self.tab) + by) % len(TABS)])
-
-    def _text(self) -> str:
-        """What the tab shows as text, unwrapped."""
-        if self.tab == "result":
-            return clean(self._result.text) if self._result else ""
-        if self.tab == "diff":
-            return plain_diff(self._diffs)
-        return "".join(f"[{'x' if item.status == 'completed' else ' '}] {item.text}\n" for item in self._plan)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return not (action == "copy" and self._answers)
-
-    def action_copy(self) -> None:
-        if text := self._text():
-            self.post_message(self.CopyRequested(text))
 
     def clicked_head(self, x: int, y: int) -> None:
         at = 0
@@ -197,6 +427,31 @@ class Dock(RowsView):
             if y == 0 and at <= x < at + width(title):
                 self.show_tab(tab)
             at += width(title) + self._gap(self.cells)
+
+    # -- copying ------------------------------------------------------------------------------------------------
+
+    def _text(self) -> str:
+        """What the tab shows as text, unwrapped."""
+        if self.tab == "result":
+            return clean(self._result.text) if self._result else ""
+        if self.tab == "diff":
+            return plain_diff(self._diffs)
+        if self.tab == "file":
+            return "\n".join(self._preview.file.lines) + "\n" if self._preview and self._preview.file else ""
+        return "".join(f"[{'x' if item.status == 'completed' else ' '}] {item.text}\n" for item in self._plan)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return not (action in ("copy", "find", "find_next") and self._answers)
+
+    def action_copy(self) -> None:
+        """Copy what is selected, else all that the tab shows."""
+        selection = self.text_selection
+        if selection is not None and (selected := self.get_selection(selection)) and selected[0]:
+            self.post_message(self.CopyRequested(selected[0]))
+        elif self.tab == "result" and self._book.file:
+            self.post_message(self.SpillCopyRequested(self._book.file))
+        elif text := self._text():
+            self.post_message(self.CopyRequested(text))
 
 
 def _flowed(hints: Sequence[tuple[Span, Span]], cells: int) -> list[Row]:

@@ -1,20 +1,21 @@
 """A pane as rows: one widget that draws only what is visible, however long the list.
 
-A pane hands over rows as data; `paint_row` turns one into cells of exactly the pane's width. Columns: 0 the selection
-bar or the rule, 1 blank, then the content up to the third column from the right, one blank, the scrollbar.
+A pane hands over rows as data, a list or a `Body` that makes them when they are seen; `paint_row` turns one into cells
+of exactly the pane's width. Columns: 0 the selection bar or the rule, 1 blank, then the content up to the third column
+from the right, one blank, the scrollbar.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Protocol
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
-from textual.geometry import Region
+from textual.geometry import Offset, Region
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -58,10 +59,14 @@ class Row:
     """Characters of `left` that are not text: left out when the row is copied."""
     join: str = "\n"
     """What stands between this row's text and the one before it: less than a line end where a line was wrapped."""
+    words: str | Callable[[], str] | None = None
+    """The text of `left` behind the margin, where it is known without calling it."""
 
     @property
     def text(self) -> str:
-        """The text of the row, for copying."""
+        """The text of the row, for copying and finding."""
+        if self.words is not None:
+            return self.words() if callable(self.words) else self.words
         return plain(self.left() if callable(self.left) else self.left)[self.margin :]
 
 
@@ -73,18 +78,132 @@ def plain(spans: Spans) -> str:
     return "".join(s.text for s in spans)
 
 
-def line_of(rows: Sequence[Row], index: int) -> int:
-    """Which line a row belongs to, counting lines from 1 before wrapping."""
-    return sum(row.join == "\n" for row in rows[: index + 1])
+class Place(NamedTuple):
+    """A character of a body, whatever the width it is wrapped to: page, line of the page, character of the line."""
+
+    page: int
+    line: int
+    at: int
 
 
-def row_of(rows: Sequence[Row], line: int) -> int:
-    """The first row of a line: the inverse of `line_of`."""
-    for index, row in enumerate(rows):
-        line -= row.join == "\n"
-        if line <= 0:
-            return index
-    return 0
+class Body(Protocol):
+    """Rows that are made when they are asked for, and the lines they are the wrapping of, in pages."""
+
+    @property
+    def pages(self) -> int: ...
+
+    def __len__(self) -> int:
+        """How many rows there are; of pages not seen yet a guess."""
+
+    def __getitem__(self, index: int, /) -> Row: ...
+
+    def __iter__(self) -> Iterator[Row]: ...
+
+    def settle(self, top: int, height: int) -> int:
+        """Find out about the rows from `top` on. Returns where the one at `top` is once their number is known."""
+
+    def key(self, index: int) -> int:
+        """A name of the row that what is found out about others does not change; names ascend."""
+
+    def index(self, key: int) -> int:
+        """The row with that name, else one near it."""
+
+    def place(self, index: int) -> Place:
+        """Where the row's text begins."""
+
+    def row_at(self, place: Place) -> int:
+        """The row that shows a place, else one near it."""
+
+    def lines(self, page: int) -> Sequence[str] | None:
+        """The lines of a page; None when they are not here."""
+
+    def continues(self, page: int) -> bool:
+        """The page's first line is the rest of the last one of the page before."""
+
+
+class RowList:
+    """A `Body` of rows that are all there: one page."""
+
+    pages = 1
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = list(rows)
+        self._lines: list[str] | None = None
+        self._places: list[Place] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: int, /) -> Row:
+        return self._rows[index]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)
+
+    def put(self, index: int, row: Row) -> None:
+        """Put another row in the place of one."""
+        self._rows[index] = row
+        self._lines = None
+
+    def settle(self, top: int, height: int) -> int:
+        return top
+
+    def key(self, index: int) -> int:
+        return index
+
+    def index(self, key: int) -> int:
+        return key
+
+    def place(self, index: int) -> Place:
+        self.lines(0)
+        return self._places[index] if index < len(self._places) else Place(0, len(self._lines or ()), 0)
+
+    def row_at(self, place: Place) -> int:
+        self.lines(0)
+        return max(0, bisect_right(self._places, place) - 1)
+
+    def lines(self, page: int) -> Sequence[str]:
+        if self._lines is None:
+            pieces: list[list[str]] = []
+            self._places = []
+            used = 0
+            for row in self._rows:
+                if row.join == "\n" or not pieces:
+                    pieces.append([])
+                    used = 0
+                else:
+                    pieces[-1].append(row.join)
+                    used += len(row.join)
+                self._places.append(Place(0, len(pieces) - 1, used))
+                pieces[-1].append(row.text)
+                used += len(row.text)
+            self._lines = ["".join(parts) for parts in pieces]
+        return self._lines
+
+    def continues(self, page: int) -> bool:
+        return False
+
+
+def text_between(body: Body, start: Place, end: Place) -> str:
+    """The text from one place up to another, wrapped lines whole; ⋯ for pages that are not here."""
+    out: list[str] = []
+    for page in range(start.page, end.page + 1):
+        lines = body.lines(page)
+        if lines is None:
+            lines = [sym("cut")]
+        else:
+            first = start.line if page == start.page else 0
+            last = end.line if page == end.page else len(lines) - 1
+            lines = list(lines[first : last + 1])
+            if page == end.page and lines and last < len(body.lines(page) or ()):
+                lines[-1] = lines[-1][: end.at]
+            if page == start.page and lines:
+                lines[0] = lines[0][start.at :]
+        if out and lines and body.continues(page):
+            out[-1] += lines[0]
+            lines = lines[1:]
+        out += lines
+    return "\n".join(out)
 
 
 def paint_row(row: Row, cells: int, look: Look, *, selected: bool = False) -> Strip:
@@ -116,15 +235,6 @@ class RowsView(PaneKeys, can_focus=True):
     """The edge where the rule is drawn in themes that need one: left or right."""
     GROUND: ClassVar[str] = "panel"
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", show=False),
-        Binding("down,j", "move(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
-        Binding("pagedown,space", "page(1)", show=False),
-        Binding("home,g", "edge(-1)", show=False),
-        Binding("end,G", "edge(1)", show=False),
-    ]
-
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self.top = 0
@@ -137,17 +247,19 @@ class RowsView(PaneKeys, can_focus=True):
         """How often the pane was painted, in whole or in part: for tests."""
         self._made_for: tuple[int, Look] | None = None
         self._head: list[Row] = []
-        self._body: list[Row] = []
+        self._body: Body = RowList(())
         self._foot: list[Row] = []
         self._painted: dict[int, Strip] = {}
         self._grip: int | None = None  # where on the thumb the mouse holds it
+        self._to_end = False  # the end was asked for: it stays in view when more is known about what is above it
+        self._marked: tuple[Offset, Offset] | None = None  # of a selection made with keys: where it began, where it is
 
     # -- what a subclass gives ----------------------------------------------------------------------------------
 
     def head(self, cells: int) -> Sequence[Row]:
         return ()
 
-    def body(self, cells: int) -> Sequence[Row]:
+    def body(self, cells: int) -> Sequence[Row] | Body:
         return ()
 
     def foot(self, cells: int) -> Sequence[Row]:
@@ -161,6 +273,13 @@ class RowsView(PaneKeys, can_focus=True):
 
     def rebuilt(self) -> None:
         """The body has been made anew: put the cursor where it belongs."""
+
+    def settled(self) -> None:
+        """Other rows may be in view, or about to be."""
+
+    def marks(self, index: int) -> Sequence[tuple[int, int, bool]]:
+        """Parts of a row's text to be marked, as (first character, end, it is the one that was gone to)."""
+        return ()
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
@@ -182,7 +301,7 @@ class RowsView(PaneKeys, can_focus=True):
         self.stale()
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> Body:
         """The rows of the body as they are now."""
         self._ensure()
         return self._body
@@ -202,20 +321,30 @@ class RowsView(PaneKeys, can_focus=True):
         if self._made_for == (self.cells, look):
             return
         # Another width wraps the same lines otherwise: the line at the top stays there.
-        line = None if self._made_for is None else line_of(self._body, self.top)
+        place = None if self._made_for is None or not len(self._body) else self._body.place(self.top)
         self._made_for = (self.cells, look)
         self._painted.clear()
         self._head = list(self.head(self.cells))
         self._foot = list(self.foot(self.cells))
-        self._body = list(self.body(self.cells))
+        body = self.body(self.cells)
+        self._body = RowList(body) if isinstance(body, Sequence) else body
         self.builds += 1
-        if line is not None:
-            self.top = row_of(self._body, line)
+        if place is not None:
+            self.top = self._body.row_at(place)
         self.rebuilt()
         self._clamp()
 
     def _clamp(self) -> None:
-        self.top = max(0, min(self.top, len(self._body) - self.view_height))
+        """Keep the top where there are rows, and find out about the rows in view, which may move both."""
+        view = self.view_height
+        while True:
+            total = len(self._body)
+            last = max(0, total - view)
+            top = last if self._to_end else max(0, min(self.top, last))
+            self.top = self._body.settle(top, view)
+            if len(self._body) == total:
+                break
+        self.settled()
 
     # -- painting -----------------------------------------------------------------------------------------------
 
@@ -223,7 +352,7 @@ class RowsView(PaneKeys, can_focus=True):
         self._ensure()
         self._clamp()
         self.paints += 1
-        strips = [self._strip(y) for y in range(crop.y, crop.bottom)]
+        strips = [self._with_marks(self._strip(y), y) for y in range(crop.y, crop.bottom)]
         selection = self.text_selection
         if selection is not None:
             strips = [self._with_selection(s, y, selection) for y, s in enumerate(strips, crop.y)]
@@ -237,7 +366,7 @@ class RowsView(PaneKeys, can_focus=True):
         if index is None or not self.ALLOW_SELECT or self.size.width < LEFT + RIGHT:
             return strip
         end = self.size.width - RIGHT
-        text = strip.crop(LEFT, end).apply_offsets(0, index)
+        text = strip.crop(LEFT, end).apply_offsets(0, self._body.key(index))
         return Strip.join([strip.crop(0, LEFT), text, strip.crop(end)])
 
     def _index_at(self, y: int) -> int | None:
@@ -246,17 +375,23 @@ class RowsView(PaneKeys, can_focus=True):
         in_view = len(self._head) <= y < self.size.height - len(self._foot)
         return index if in_view and index < len(self._body) else None
 
+    def repaint_all(self) -> None:
+        """Rows of the body are others than those that were painted."""
+        self._painted.clear()
+        self._clamp()
+        self.refresh()
+
     def refresh_row(self, index: int) -> None:
         """Paint one row of the body again, if it is visible."""
-        self._painted.pop(index, None)
+        self._painted.pop(self._body.key(index), None)
         y = len(self._head) + index - self.top
         if len(self._head) <= y < self.size.height - len(self._foot):
             self.refresh(Region(0, y, self.size.width, 1))
 
     def repaint_row(self, index: int, row: Row) -> None:
         """Put another row in the place of one of the body's."""
-        if self._body[index] != row:
-            self._body[index] = row
+        if isinstance(self._body, RowList) and self._body[index] != row:
+            self._body.put(index, row)
             self.refresh_row(index)
 
     def _strip(self, y: int) -> Strip:
@@ -268,14 +403,14 @@ class RowsView(PaneKeys, can_focus=True):
         index = self._index_at(y)
         if index is None:
             return self._edged(paint_row(BLANK, self.cells, look_of(self)), y)
-        selected = index == self.cursor
-        content = self._painted.get(index)
+        selected, key = index == self.cursor, self._body.key(index)
+        content = self._painted.get(key)
         if selected or content is None:
             content = paint_row(self._body[index], self.cells, look_of(self), selected=selected)
             if not selected:
                 if len(self._painted) >= limits.PAINTED_ROWS:
                     self._painted.clear()
-                self._painted[index] = content
+                self._painted[key] = content
         return self._edged(content, y, selected=selected)
 
     def _edged(self, content: Strip, y: int, *, selected: bool = False) -> Strip:
@@ -301,32 +436,80 @@ class RowsView(PaneKeys, can_focus=True):
 
     def _with_selection(self, strip: Strip, y: int, selection: Selection) -> Strip:
         index = self._index_at(y)
-        span = selection.get_span(index) if index is not None else None
+        span = selection.get_span(self._body.key(index)) if index is not None else None
         if index is None or span is None:
             return strip
         row = self._body[index]
+        end = len(row.text)
+        last = end if span[1] == -1 else min(span[1] - row.margin, end)
+        return self._over(strip, row, max(span[0] - row.margin, 0), last, look_of(self).style("seltext", "selection"))
+
+    def _with_marks(self, strip: Strip, y: int) -> Strip:
+        index = self._index_at(y)
+        if index is None:
+            return strip
+        look = look_of(self)
+        for start, end, here in self.marks(index):
+            style = look.style("seltext", "selection") if here else look.style("accent", "surface", underline=True)
+            strip = self._over(strip, self._body[index], start, end, style)
+        return strip
+
+    def _over(self, strip: Strip, row: Row, start: int, end: int, style: Style) -> Strip:
+        """`strip`, the painted `row`, with characters of its text in another style."""
         content = strip.crop(LEFT, self.size.width - RIGHT).text
-        end = row.margin + len(row.text)
-        first = LEFT + width(content[: max(span[0], row.margin)])
-        last = LEFT + width(content[: end if span[1] == -1 else min(span[1], end)])
+        first = LEFT + width(content[: row.margin + start])
+        last = LEFT + width(content[: row.margin + end])
         if last <= first:
             return strip
-        chosen = look_of(self).style("seltext", "selection")
-        middle = [Segment(s.text, chosen) for s in strip.crop(first, last)]
+        middle = [Segment(s.text, style) for s in strip.crop(first, last)]
         return Strip.join([strip.crop(0, first), Strip(middle, last - first), strip.crop(last)])
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text: margins left out, wrapped lines joined again."""
+        body = self.rows
         start, end = selection
-        low = start.y if start else 0
-        high = min(end.y if end else len(self.rows), len(self.rows) - 1)
-        parts: list[str] = []
-        for index in range(low, high + 1):
-            row = self._body[index]
-            since = max(0, start.x - row.margin) if start and index == low else 0
-            until = max(0, end.x - row.margin) if end and index == end.y else None
-            parts.append((row.join if parts else "") + row.text[since:until])
-        return "".join(parts), "\n"
+        first = self._place(start) if start else Place(0, 0, 0)
+        last = self._place(end) if end else Place(body.pages - 1, 1 << 62, 0)
+        return text_between(body, first, last), "\n"
+
+    def _place(self, offset: Offset) -> Place:
+        """The place of a character of a selection, which goes by the names of rows."""
+        index = min(self._body.index(offset.y), len(self._body) - 1)
+        row, place = self._body[index], self._body.place(index)
+        return place._replace(at=place.at + max(0, min(offset.x - row.margin, len(row.text))))
+
+    def action_select(self, rows: int, characters: int) -> None:
+        """Select text with keys: move the end by rows, or by characters of a row.
+
+        It begins at the end of what is selected, else at the cursor's row or the first row in view.
+        """
+        self._ensure()
+        if not self.ALLOW_SELECT or not len(self._body):
+            return
+        selection = self.text_selection
+        if selection is None or self._marked is None or set(self._marked) != {selection.start, selection.end}:
+            begin = self._first_place() if selection is None or selection.end is None else selection.end
+            self._marked = (begin, begin)
+        began, at = self._marked
+        index = self._body.index(at.y)
+        x = at.x + characters
+        if not 0 <= x - self._body[index].margin <= len(self._body[index].text):
+            rows = 1 if characters > 0 else -1
+        to = max(0, min(index + rows, len(self._body) - 1))
+        self.show_row(to)
+        row = self._body[to]
+        if to != index and characters:
+            x = row.margin + (0 if characters > 0 else len(row.text))
+        end = row.margin + len(row.text)
+        if to == index and rows:  # there are no more rows: all of this one
+            x = end if rows > 0 else 0
+        self._marked = (began, Offset(max(row.margin, min(x, end)), self._body.key(to)))
+        self.screen.selections = {self: Selection.from_offsets(*self._marked)}
+
+    def _first_place(self) -> Offset:
+        in_view = self.cursor is not None and self.top <= self.cursor < self.top + self.view_height
+        index = self.cursor if in_view and self.cursor is not None else min(self.top, len(self._body) - 1)
+        return Offset(self._body[index].margin, self._body.key(index))
 
     def selection_updated(self, selection: Selection | None) -> None:
         self.refresh()
@@ -356,7 +539,7 @@ class RowsView(PaneKeys, can_focus=True):
     def scroll_to_row(self, top: int) -> None:
         """Make `top` the first visible row of the body, as far as it goes."""
         self._ensure()
-        before, self.top = self.top, top
+        before, self.top, self._to_end = self.top, top, False
         self._clamp()
         if self.top != before:
             self.refresh()
@@ -412,6 +595,9 @@ class RowsView(PaneKeys, can_focus=True):
         if at is not None:
             self.set_cursor(at)
 
+    def action_row(self, by: int) -> None:
+        self.action_move(by)
+
     def action_page(self, by: int) -> None:
         self._ensure()
         far = max(1, self.view_height - 1) * by
@@ -425,7 +611,11 @@ class RowsView(PaneKeys, can_focus=True):
     def action_edge(self, by: int) -> None:
         self._ensure()
         if not self.CURSOR:
-            self.scroll_to_row(0 if by < 0 else len(self._body))
+            self.scroll_to_row(0)
+            if by > 0:
+                self._to_end = True
+                self._clamp()
+                self.refresh()
             return
         at = self._step(0, 1) if by < 0 else self._step(len(self._body) - 1, -1)
         if at is not None:

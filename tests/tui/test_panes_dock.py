@@ -65,7 +65,7 @@ async def test_a_browsed_diff_shows_heading_numbers_signs_and_gaps_and_cuts_long
         dock.show_diffs([DATES, NEW])
         await pilot.pause()
         rows = [row.rstrip() for row in lines(dock)]
-    assert rows[0] == "  Result   Diff   Plan"
+    assert rows[0] == "  Result   Diff   Plan   File"
     assert rows[2:19] == [
         "  src/ledger/dates.py                          +3 −3",
         "    38   def parse_date(text: str) -> datetime:",
@@ -85,7 +85,7 @@ async def test_a_browsed_diff_shows_heading_numbers_signs_and_gaps_and_cuts_long
         "     2 +     assert True",
         "",
     ]
-    assert rows[-1] == "  [ ] previous, next hunk   y copy"
+    assert rows[-2:] == ["  [ ] previous, next hunk   Enter unfold", "  s side by side   y copy"]
 
 
 async def test_while_a_change_waits_every_character_of_it_is_on_the_screen():
@@ -228,7 +228,8 @@ async def test_empty_tabs_say_what_would_be_there():
     dock = Dock()
     async with PaneApp(dock).run_test(size=(60, 10)) as pilot:
         dock.focus()
-        for key, words in (("1", "No result opened."), ("2", "No changes in this session."), ("3", "No plan yet.")):
+        empty = {"1": "No result opened.", "2": "No changes in this session.", "3": "No plan yet.", "4": "No file"}
+        for key, words in empty.items():
             await pilot.press(key)
             assert lines(dock)[2].strip().startswith(words)
 
@@ -247,7 +248,7 @@ async def test_tabs_turn_by_key_and_mouse_and_each_keeps_its_place():
         await pilot.press("left")
         assert (dock.tab, dock.top) == ("result", top)
         await pilot.press("3", "left", "left", "left")
-        assert dock.tab == "plan"
+        assert dock.tab == "file"
         await pilot.click(dock, offset=(12, 0))
         assert dock.tab == "diff"
         await pilot.click(dock, offset=(2, 0))
@@ -316,7 +317,7 @@ async def test_clear_forgets_everything():
         dock.show_result(RESULT)
         dock.clear()
         await pilot.pause()
-        for tab in ("result", "diff", "plan"):
+        for tab in ("result", "diff", "plan", "file"):
             dock.show_tab(tab)
             assert lines(dock)[2].strip().startswith("No ")
 
@@ -331,7 +332,7 @@ async def test_every_row_is_exactly_as_wide_as_the_dock_at_any_size(language, th
         dock.show_plan(PLAN)
         for width, height in [(76, 20), (45, 12), (21, 9), (13, 5), (11, 3), (6, 4), (4, 2), (1, 1)]:
             await pilot.resize_terminal(width, height)
-            for tab in ("result", "diff", "plan"):
+            for tab in ("result", "diff", "plan", "file"):
                 dock.show_tab(tab)
                 await pilot.pause()
                 assert len(lines(dock)) == height
@@ -518,7 +519,7 @@ def test_a_long_rewrite_is_compared_only_while_that_is_quick(monkeypatch):
         lines += [DiffLine("add", text, None, n) for n in range(added)]
         rows = diff_rows([FileDiff("a.txt", (Hunk(1, 1, tuple(lines)),), added, removed)], 60, wrap=False)
         for row in rows:
-            row.text  # noqa: B018  # worked out when it is seen
+            paint_row(row, 60, LOOK)
         return len(seen)
 
     assert look(3, 3, 60) == 3

@@ -7,6 +7,7 @@ from agent_core.messages import DiffLine, FileDiff, Hunk
 from agent_core.ports import TodoItem
 from nanoherm_tui.panes.diff import diff_rows
 from nanoherm_tui.panes.output import Result, result_rows
+from nanoherm_tui.panes.pages import Book
 from nanoherm_tui.panes.plan import plan_rows
 from nanoherm_tui.panes.rows import Row, Span, paint_row
 from nanoherm_tui.panes.wrapped import code_rows
@@ -64,7 +65,7 @@ def test_changes_are_as_wide_as_the_pane(texts, cells, wrap):
 @given(TEXT, TEXT, CELLS)
 @settings(max_examples=60)
 def test_results_and_plans_are_as_wide_as_the_pane(subject, text, cells):
-    check(result_rows(Result("tool", subject, text, True), cells), cells)
+    check(result_rows(Result("tool", subject, text, True), Book(text), cells), cells)
     check(plan_rows([TodoItem(subject, "in_progress"), TodoItem(text)], cells), cells)
 
 

@@ -1,0 +1,80 @@
+"""A part of a file as rows: numbered, coloured where it is looked at, the lines that were asked for on a tint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from agent_core.preview import FilePreview
+from nanoherm_tui import limits
+from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.diff import NUMBER, Run, coloured, inked
+from nanoherm_tui.panes.pages import Book, BookRows
+from nanoherm_tui.panes.rows import BLANK, Body, Row, RowList, Span, Spans
+from nanoherm_tui.panes.wrapped import Piece
+from nanoherm_tui.text import clean, cut_path, visible, width, wrap
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A file to be looked at, or why it cannot be."""
+
+    path: str
+    first: int = 0
+    """The first line that was asked for; 0: none."""
+    last: int = 0
+    file: FilePreview | None = None
+    problem: str = ""
+
+
+def preview_rows(preview: Preview, cells: int) -> Body:
+    """The file's name, which lines of it these are, and the lines."""
+    file = preview.file
+    count = _count(file) if file is not None else ""
+    room = max(cells - 1 - width(count), 2)
+    head = [Row((Span(cut_path(visible(preview.path), room), bold=True),), (Span(count, "muted"),)), BLANK]
+    if file is None:
+        return RowList([*head, *(Row((Span(line, "muted"),)) for line in wrap(clean(preview.problem), max(cells, 1)))])
+    if not file.lines:
+        return RowList([*head, Row((Span(t("dock.empty_file"), "muted"),))])
+    digits = max(NUMBER, len(str(file.first + len(file.lines))))
+    lines = _Lines(preview, file, digits)
+    return BookRows(Book("\n".join(file.lines)), cells - digits - 2, head, lines.row)
+
+
+def _count(file: FilePreview) -> str:
+    if len(file.lines) == file.total:
+        return t("dock.line") if file.total == 1 else t("dock.lines", n=file.total)
+    return t("dock.lines_of", first=file.first, last=file.first + len(file.lines) - 1, total=file.total)
+
+
+class _Lines:
+    """Makes the rows of a file; colours are worked out when a line is first seen, some lines at a time."""
+
+    def __init__(self, preview: Preview, file: FilePreview, digits: int) -> None:
+        self._file = file
+        self._digits = digits
+        self._asked = range(preview.first, max(preview.first, preview.last) + 1) if preview.first else range(0)
+        self._runs: dict[int, Sequence[Run]] = {}
+
+    def row(self, index: int, line: str, piece: Piece) -> Row:
+        margin = self._digits + 2 + piece.hang
+        number = self._file.first + index
+        ground = "surface" if number in self._asked else "panel"
+        words = line[piece.start : piece.end]
+        left = partial(self._left, index, line, piece, ground)
+        return Row(left, bg=ground, margin=margin, join=piece.join, words=words)
+
+    def _left(self, index: int, line: str, piece: Piece, ground: str) -> Spans:
+        number = f"{self._file.first + index:>{self._digits}}" if piece.start == 0 else " " * self._digits
+        margin = Span(number + " " * (2 + piece.hang), "muted")
+        runs = self._coloured(index)
+        return (margin, *inked(line, piece.start, piece.end, runs, (), ground, ground))
+
+    def _coloured(self, index: int) -> Sequence[Run]:
+        if index not in self._runs:
+            first = index - index % limits.HIGHLIGHT_LINES
+            lines = [clean(line) for line in self._file.lines[first : first + limits.HIGHLIGHT_LINES]]
+            self._runs |= enumerate(coloured(lines, self._file.path), first)
+        return self._runs[index]
