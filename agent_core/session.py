@@ -39,6 +39,7 @@ from agent_core.store.sessions import SessionRow, Store
 from agent_core.text.title import cut_title, title_of
 from agent_core.tools.registry import Toolbox, toolbox_of
 from agent_core.turn import TurnTools
+from agent_core.waiting import WaitingTexts
 
 log = logging.getLogger(__name__)
 
@@ -101,12 +102,7 @@ class LiveSession:
         self._row_lock = threading.Lock()
         self._inbox: queue.SimpleQueue[intents.Intent | Message | None] = queue.SimpleQueue()
         """Intents, messages to begin a turn with, and None: a command of the person's own has ended."""
-        self._steers: list[Message] = []
-        self._queued: list[Message] = []
-        self._handed: list[Message] = []
-        """Given to the turn and not known to be stored."""
-        self._returned: list[tuple[str, list[Message]]] = []
-        """Texts that went back to the composer and are in no kept draft yet, with the messages they were to be."""
+        self._texts = WaitingTexts()
         self._noted: tuple[tuple[str, str], ...] = ()
         """What of these was written down last."""
         self._has_turn = False
@@ -215,72 +211,59 @@ class LiveSession:
         with self._lock:
             if not self.busy:
                 # Busy from here on, so that a second text sent before the worker wakes is not taken for a new turn.
-                self._begin(message)
+                self._begin(self._texts.hand(message))
                 return
             if isinstance(intent, intents.Steer):
-                self._steers.append(replace(message, origin="steer"))
+                self._texts.steer(message)
             else:
-                self._queued.append(message)
+                self._texts.queue(message)
             self._tell_pending()
 
     def _begin(self, message: Message) -> None:
         self._has_turn, self._failed = True, False
-        self._handed.append(message)
         self._note_waiting()
         self._set_state("running")
         self._inbox.put(message)
 
     def _take_back(self) -> None:
         with self._lock:
-            if self._queued:
-                self._give_back([self._queued.pop()])
-            elif self._steers:
-                self._give_back([self._steers.pop()])
+            self._tell_returned(self._texts.return_newest())
 
     def _return_pending(self) -> None:
         """After a stop, what was pending goes back to the composer: nothing runs unasked, nothing is lost."""
         with self._lock:
             self._forget_stored()
-            waiting = [*self._handed, *self._steers, *self._queued]
-            self._handed, self._steers, self._queued = [], [], []
-            if waiting:
-                self._give_back(waiting)
-
-    def _give_back(self, waiting: list[Message]) -> None:
-        text = "\n".join(message.text for message in waiting)
-        self._returned.append((text, waiting))
-        self._tell_pending()
-        self._emit(events.TextReturned(text))
-
-    def _text_taken(self, text: str) -> None:
-        with self._lock:
-            at = next((i for i, (returned, _) in enumerate(self._returned) if returned == text), None)
-            if at is not None:
-                del self._returned[at]
-                self._note_waiting()
+            self._tell_returned(self._texts.return_all())
 
     def _bring_back(self) -> None:
-        """What waited when the program was killed goes to the composer: nothing runs unasked."""
+        """What waited when the program was killed goes to the composer too."""
         texts = self._services.store.notes.waiting(self.id) if self._stored else ()
         if texts:
             with self._lock:
                 self._noted = texts
-                self._give_back([Message("user", text, id=uid) for uid, text in texts])
+                self._tell_returned(self._texts.bring_back(texts))
+
+    def _text_taken(self, text: str) -> None:
+        with self._lock:
+            self._texts.taken(text)
+            self._note_waiting()
 
     def _forget_stored(self) -> None:
         if self._conversation is not None:
-            self._handed = [message for message in self._handed if not self._conversation.has(message.id)]
+            self._texts.forget(self._conversation.has)
+
+    def _tell_returned(self, text: str | None) -> None:
+        if text is not None:
+            self._tell_pending()
+            self._emit(events.TextReturned(text))
 
     def _tell_pending(self) -> None:
-        steers, queued = ([message.text for message in waiting] for waiting in (self._steers, self._queued))
-        self._emit(events.PendingChanged(tuple(steers), tuple(queued)))
+        self._emit(events.PendingChanged(self._texts.steers, self._texts.queued))
         self._note_waiting()
 
     def _note_waiting(self) -> None:
-        """Have everything written down that a crash would lose. A message that was stored meanwhile does not count."""
-        returned = [message for _, messages in self._returned for message in messages]
-        waiting = [*returned, *self._handed, *self._steers, *self._queued]
-        texts = tuple((message.id, message.text) for message in waiting)
+        """Have everything written down that a crash would lose."""
+        texts = self._texts.all()
         if texts != self._noted:
             self._noted = texts
             self._services.keep(Waiting(self.id, str(self.workspace), texts))
@@ -489,12 +472,11 @@ class LiveSession:
                 self._services.request,
                 connection.context_window,
             )
-            asked = replace(message, created=time.time())
 
             def at_boundary() -> list[Message]:
                 return self._at_boundary(conversation) if generation == self._generation else []
 
-            end = run_turn(turn, asked, at_boundary, self._services.max_steps)
+            end = run_turn(turn, message, at_boundary, self._services.max_steps)
         except Exception as error:  # whatever went wrong before the turn began; the turn itself never raises
             code = self._tell_failure(error)
             emit(events.TurnFinished(turn_id, "failed", 0, 0.0, error_code=code))
@@ -512,9 +494,7 @@ class LiveSession:
         self._place_shells(conversation)
         with self._lock:
             self._forget_stored()
-            now = time.time()
-            steers, self._steers = [replace(message, created=now) for message in self._steers], []
-            self._handed += steers
+            steers = self._texts.hand_steers()
             if steers:
                 self._tell_pending()
             else:
@@ -540,11 +520,8 @@ class LiveSession:
         if self._shells:
             self._set_state("stopping" if self._state == "stopping" else "running")
             return
-        # A steer that came after the last boundary was meant for this work: it goes first.
-        self._queued = [*(replace(message, origin="") for message in self._steers), *self._queued]
-        self._steers = []
-        if self._queued:
-            message = self._queued.pop(0)
+        message = self._texts.hand_next()
+        if message is not None:
             self._begin(message)
             self._tell_pending()
         else:

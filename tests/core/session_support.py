@@ -53,6 +53,8 @@ class Table:
         self.workspace.mkdir(exist_ok=True)
         self.store = Store.open(tmp_path / "state.db")
         self.model = PlayedModel(*replies)
+        self.kept: list = []
+        """Notes that the session had written down."""
         self.services = SessionServices(
             store=self.store,
             connect=lambda name: Connection(self.model, "test", name or "m", "M"),
@@ -63,6 +65,7 @@ class Table:
             command_env=child_env({"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}),
             redact=lambda text: text.replace("sk-very-secret", "[REDACTED]"),
             context=lambda workspace: ("", ()),
+            keep=self.kept.append,
             **services,
         )
         self.session = self.open(new_id(), stored=False)
