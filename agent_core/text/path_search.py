@@ -85,6 +85,8 @@ class _Search:
         self._depths: dict[int, list[int]] = {}
         self._ranks: dict[int, list[int]] = {}
         self._longs: dict[int, list[int]] = {}
+        self._somes: dict[int, list[int]] = {}
+        self._runs_of: dict[int, list[tuple[int, int, int]]] = {}
         self._as_it_stands = {n: self.tail in shard.folded for n, shard in enumerate(self.shards)}
         """Whether any name in a shard has the query's tail in one piece."""
 
@@ -170,6 +172,8 @@ class _Search:
             if not self._as_it_stands[number] and tier not in (Tier.PIECES, Tier.SCATTERED):
                 return ()
             text = shard.marked if tier in (Tier.WORD, Tier.PIECES) else shard.folded
+            if only is None and len(self.tail) > _SHORT:
+                only = self._some(number, shard)
             if only is not None:
                 starts = shard.starts
                 return [
@@ -194,8 +198,11 @@ class _Search:
         """The name begins with what the folder leaves of the query."""
         if only is None:
             only = self._long(number, shard)
+            there: dict[str, bool] = {}
             for rest, first, end in self._short(number, shard):
-                if rest:
+                if rest not in there:
+                    there[rest] = bool(rest) and f"\n{rest}" in shard.folded
+                if there[rest]:
                     yield from _items(shard, _beginning(rest), shard.folded, first, end, led=True)
         depths, size = self._depth(number, shard), len(self.query)
         for item in only:
@@ -232,6 +239,14 @@ class _Search:
                 found.append(item)
         return found
 
+    def _some(self, number: int, shard: Shard) -> list[int]:
+        """The few items whose names have the last characters of a long query."""
+        items = self._somes.get(number)
+        if items is None:
+            items = _items(shard, fuzzy.scattered(self.query[-_SHORT:]), shard.folded, 0, len(shard))
+            self._somes[number] = items
+        return items
+
     def _short(self, number: int, shard: Shard) -> Iterator[tuple[str, int, int]]:
         """Folders side by side that leave the same few characters of the query: these, and their items."""
         for depth, first, end in self._depth_runs(number, shard):
@@ -239,14 +254,13 @@ class _Search:
                 yield self.query[depth:], first, end
 
     def _long(self, number: int, shard: Shard) -> list[int]:
-        """The items found in folders that leave more. Few names have the last characters, so those are looked at."""
+        """The items found in folders that leave more."""
         items = self._longs.get(number)
         if items is None:
             items = []
             if len(self.query) > _SHORT:
-                some = _items(shard, fuzzy.scattered(self.query[-_SHORT:]), shard.folded, 0, len(shard))
                 depths, most = self._depth(number, shard), len(self.query) - _SHORT
-                deep = [item for item in some if depths[shard.folder_of(item)] < most]
+                deep = [item for item in self._some(number, shard) if depths[shard.folder_of(item)] < most]
                 items = self._with_rest(number, shard, deep)
             self._longs[number] = items
         return items
@@ -262,13 +276,20 @@ class _Search:
             self._depths[number] = depths
         return depths
 
-    def _depth_runs(self, number: int, shard: Shard) -> Iterator[tuple[int, int, int]]:
+    def _depth_runs(self, number: int, shard: Shard) -> list[tuple[int, int, int]]:
         """Folders of equal depth that stand side by side: the depth, their first item, and one behind the last."""
-        at = 0
-        for depth, run in groupby(self._depth(number, shard)):
-            start, at = at, at + sum(1 for _ in run)
-            if shard.firsts[start] < shard.firsts[at]:
-                yield depth, shard.firsts[start], shard.firsts[at]
+        runs = self._runs_of.get(number)
+        if runs is None:
+            runs, before, start = [], -1, 0
+            for depth, first in zip(self._depth(number, shard), shard.firsts, strict=False):
+                if depth != before:
+                    if first > start:
+                        runs.append((before, start, first))
+                    before, start = depth, first
+            if len(shard) > start:
+                runs.append((before, start, len(shard)))
+            self._runs_of[number] = runs
+        return runs
 
     def _runs(self, number: int, shard: Shard, rank: int) -> Iterator[tuple[int, int]]:
         """The items in folders of a rank, as ranges."""

@@ -28,5 +28,7 @@ def preview(app: NanohermApp, path: str, first: int, last: int) -> None:
         if app.view is view:
             app.dock.show_preview(preview)
             app.show_pane("dock")
+            if app.panes.dock == "over":  # the draft is behind it: keys go where they are seen
+                app.dock.focus()
 
     app.desk.do(read, show)
