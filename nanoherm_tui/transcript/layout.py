@@ -593,6 +593,8 @@ def _room(width: int) -> int:
 def _text_rows(text: str, width: int) -> int:
     """Rows a text will probably take: its lines, and one more for each width's worth of cells."""
     room = _room(width)
-    cells = len(text) if text.isascii() else len(text.encode("utf-8", "replace")) * 2 // 3
+    cells = len(text)
+    if not text.isascii():  # a wide character has three bytes
+        cells += (len(text.encode("utf-8", "replace")) - cells) // 2
     lines = text.count("\n") + 1
     return lines + max(0, cells - lines * room // 2) // room

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -340,6 +341,61 @@ def test_all_rows_are_those_of_a_fresh_layout_after_any_resizes():
         layout.configure(LOOK, width)
         layout.window(20)
     assert every_row(layout) == every_row(opened(conversation(15), width=57))
+
+
+# -- thousands of messages ---------------------------------------------------------------------------------------
+
+
+def session(turns):
+    """Like a conversation, with answers from one line to forty, so that no two turns are as high."""
+    rng = random.Random(7)
+    out = conversation(turns)
+    for number in range(3, len(out), 4):
+        out[number] = replace(out[number], text="some words 和一些字 " * rng.randrange(1, 90) + "\n\n- end")
+    return out
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_the_height_of_what_nobody_has_seen_is_guessed_well(width):
+    layout = opened(session(300), width=120)
+    layout.configure(LOOK, width)
+    layout.window(20)
+    guessed = layout.total
+    drawn(layout)
+    assert 0.8 < guessed / layout.total < 1.25
+
+
+def test_dragging_the_scrollbar_leads_to_that_part_of_the_session():
+    layout = opened(session(500))
+    for part in (0.25, 0.5, 0.9):
+        layout.go_to_row(round(part * layout.total))
+        layout.window(20)
+        assert abs(layout.lines[0].entry.index / len(layout.model.entries) - part) < 0.1
+        assert abs(layout.top / layout.total - part) < 0.1
+
+
+def test_opening_and_resizing_read_few_texts_and_make_few_blocks(monkeypatch):
+    reads = []
+    monkeypatch.setattr("nanoherm_tui.transcript.layout._text_rows", lambda text, width: reads.append(text) or 1)
+    layout = opened(session(1_000))
+    for width in (160, 80, 160, 40):
+        layout.configure(LOOK, width)
+        layout.window(20)
+    assert len(reads) < 6 * limits.ESTIMATED_ENTRIES
+    assert sum(entry.is_split for entry in layout.model.entries) < 60
+
+
+@pytest.mark.parametrize("width", [30, 50, 160])
+def test_in_a_long_session_too_a_resize_keeps_what_is_being_read(width):
+    layout = opened(session(500))
+    layout.go_to_row(layout.total // 3)
+    layout.window(20)
+    entry, start = layout.lines[0].entry, layout.lines[0].place.block
+    for _ in range(3):
+        for other in (width, 80):
+            layout.configure(LOOK, other)
+            layout.window(20)
+            assert (layout.lines[0].entry, layout.lines[0].place.block) == (entry, start)
 
 
 # -- streamed and cold ---------------------------------------------------------------------------------------------
