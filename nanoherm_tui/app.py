@@ -37,7 +37,6 @@ from nanoherm_tui.overlays.approval import ApprovalPanel
 from nanoherm_tui.overlays.frame import CssPath
 from nanoherm_tui.panes.composer import Composer
 from nanoherm_tui.panes.dock import Dock
-from nanoherm_tui.panes.output import Result
 from nanoherm_tui.panes.sessions import SessionsPane
 from nanoherm_tui.panes.status import StatusLine
 from nanoherm_tui.panes.title import TitleRow
@@ -149,6 +148,7 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
         self.composer = Composer(History(start.places.history_file), self.keymap, id="composer")
         self.composer.values_of = self._values_of
         self.dock = Dock()
+        self.dock.restore(self._recalled("dock_look", dict) or {})
         for pane in (self.sessions_pane, self.transcript, self.dock):
             pane.keymap = self.keymap
         self.status = StatusLine()
@@ -358,7 +358,7 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
             self.dock.show_plan(view.plan)
         if "diffs" in changed and not view.waiting:
             # Not away from somebody who is reading something else there.
-            self.dock.show_diffs(view.diffs, bring=bool(view.diffs) and not self.dock.has_focus)
+            self.dock.show_diffs(view.diffs, bring=bool(view.diffs) and not self.dock.holds_focus)
         if "pending" in changed:
             self.composer.set_pending(view.steers, view.queued)
         if "returned" in changed:
@@ -546,7 +546,12 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
 
     def keep_look(self) -> None:
         """Have what the next start should look like written, if it has changed."""
-        now = {"sessions": self.wish.sessions, "dock": self.wish.dock, "recent": self.recent}
+        now = {
+            "sessions": self.wish.sessions,
+            "dock": self.wish.dock,
+            "dock_look": self.dock.state(),
+            "recent": self.recent,
+        }
         if now != self._remembered:
             self._remembered = now
             self.desk.do(lambda: remembered.remember(self._start.places.screen_file, now))
@@ -675,6 +680,24 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
     def on_dock_copy_requested(self, message: Dock.CopyRequested) -> None:
         self.copy(message.text)
 
+    def on_dock_look_changed(self) -> None:
+        self.keep_look()
+
+    def on_dock_spill_copy_requested(self, message: Dock.SpillCopyRequested) -> None:
+        from nanoherm_tui.commands.looking import copy_output
+
+        copy_output(self, message.name)
+
+    def on_dock_page_requested(self, message: Dock.PageRequested) -> None:
+        from nanoherm_tui.commands.looking import read_page
+
+        read_page(self, message.name, message.page)
+
+    def on_dock_lines_requested(self, message: Dock.LinesRequested) -> None:
+        from nanoherm_tui.commands.looking import read_unchanged
+
+        read_unchanged(self, message.change)
+
     def on_sessions_pane_opened(self, message: SessionsPane.Opened) -> None:
         from nanoherm_tui.commands.sessions import open_by_id
 
@@ -704,6 +727,8 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
 
     def open_call(self, call_id: str) -> None:
         """Show a tool call's result, or its changes, in the dock."""
+        from nanoherm_tui.commands.looking import call_result
+
         if self.view is None:
             return
         shown = self.view.calls.get(call_id)
@@ -712,7 +737,7 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
         if shown.diffs:
             self.dock.show_diffs(shown.diffs)
         else:
-            self.dock.show_result(Result(shown.name, shown.subject, shown.text, shown.ok))
+            self.dock.show_result(call_result(shown))
         self.show_pane("dock")
 
 

@@ -51,6 +51,9 @@ class Dock(Findable):
             super().__init__()
             self.name = name
 
+    class LookChanged(Message):
+        """The user has chosen another tab or shape: `state` has changed."""
+
     class PageRequested(Message):
         """A page of a kept output is wanted: `show_page`, or `page_failed`."""
 
@@ -351,6 +354,7 @@ class Dock(Findable):
             raise SkipAction
         key = next((self.rows[i].key for i in reversed(self._hunks()) if i <= self.top), "")
         self._split = not self._is_split(self.cells)
+        self.post_message(self.LookChanged())
         self.stale()
         at = next((i for i, row in enumerate(self.rows) if row.key == key), 0)
         self.scroll_to_row(at if key else 0)
@@ -417,15 +421,16 @@ class Dock(Findable):
 
     def action_tab(self, tab: Tab) -> None:
         self.show_tab(tab)
+        self.post_message(self.LookChanged())
 
     def action_turn(self, by: int) -> None:
-        self.show_tab(TABS[(TABS.index(self.tab) + by) % len(TABS)])
+        self.action_tab(TABS[(TABS.index(self.tab) + by) % len(TABS)])
 
     def clicked_head(self, x: int, y: int) -> None:
         at = 0
         for tab, title in self._titles().items():
             if y == 0 and at <= x < at + width(title):
-                self.show_tab(tab)
+                self.action_tab(tab)
             at += width(title) + self._gap(self.cells)
 
     # -- copying ------------------------------------------------------------------------------------------------
