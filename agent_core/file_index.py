@@ -231,12 +231,11 @@ class FileIndex:
         for job in jobs:
             job()
 
-    def _breathe(self) -> None:
-        """After a slice of work: give up when closed, and leave the processor to the screen for a moment."""
+    def _breathe(self, pause: float = 0.0) -> None:
+        """After a slice of work: give up when closed, and let the screen's thread go first if it wants to."""
         self._cancel.check()
-        now = time.monotonic()
-        if now - self._paused > limits.INDEX_SLICE:
-            time.sleep(limits.INDEX_PAUSE)
+        if time.monotonic() - self._paused > limits.INDEX_SLICE:
+            time.sleep(pause)
             self._paused = time.monotonic()
 
     # -- answers -----------------------------------------------------------------------------------------------------
@@ -318,7 +317,7 @@ class FileIndex:
                 if is_folder:
                     todo.append((path + "/", rules.deeper(f"{self._root}/{path}")))
             yield folder, names
-            self._breathe()
+            self._breathe(limits.INDEX_PAUSE)
 
     def _add_watch(self, folder: str) -> None:
         if self._watch is not None:

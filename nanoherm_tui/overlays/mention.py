@@ -11,15 +11,15 @@ from textual.strip import Strip
 
 from agent_core.text.refs import Lines, Mention, mention_before, parse_lines, write
 from nanoherm_tui.i18n import t
-from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.overlays.popup import Popup
-from nanoherm_tui.panes.draft import DraftArea
 from nanoherm_tui.strips import Part, hints, look_of, marked, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut_path, one_line, visible
 
 if TYPE_CHECKING:
     from agent_core.file_index import Answer, Hit
+    from nanoherm_tui.keymap import Keymap
+    from nanoherm_tui.panes.draft import DraftArea
 
 _PAGE: Final = 7
 

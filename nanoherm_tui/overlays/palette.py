@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual import events
 from textual.app import ComposeResult
@@ -19,12 +19,14 @@ from textual.widgets import TextArea
 from agent_core.text.fuzzy import Tier, match
 from nanoherm_tui.actions import ACTIONS
 from nanoherm_tui.i18n import t
-from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
 from nanoherm_tui.panes.draft import DraftPrompt
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, marked, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line, width
+
+if TYPE_CHECKING:
+    from nanoherm_tui.keymap import Keymap
 
 Kind = Literal["action", "mode", "model", "theme", "session", "language", "pane", "folder"]
 KINDS: Final[tuple[Kind, ...]] = ("action", "mode", "model", "theme", "session", "language", "pane", "folder")
