@@ -7,10 +7,10 @@ import gc
 import importlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rich.text import Text
 from textual import events as textual_events
@@ -21,45 +21,43 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.timer import Timer
 
-from agent_core import events, intents, names
+from agent_core import names
 from agent_core.errors import AgentError, ConfigError, crash
-from agent_core.events import Envelope
 from nanoherm_tui import clipboard, commands, compat, i18n, limits, remembered, symbols, terminal, welcome
 from nanoherm_tui.actions import ACTIONS, PANES, Action, Slash, parse_slash
-from nanoherm_tui.bridge import Bridge, Desk
-from nanoherm_tui.clipboard import Copied
+from nanoherm_tui.bridge import Desk
 from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.layout import Layout, Side, Wish, hidden, lay_out, shown
-from nanoherm_tui.overlays.approval import ApprovalPanel
-from nanoherm_tui.overlays.frame import CssPath
 from nanoherm_tui.panes.composer import Composer
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.sessions import SessionsPane
 from nanoherm_tui.panes.status import StatusLine
 from nanoherm_tui.panes.title import TitleRow
 from nanoherm_tui.panes.welcome import Welcome
-from nanoherm_tui.session_view import Part, SessionView
-from nanoherm_tui.summary import session_items, status_info
 from nanoherm_tui.terminal_colours import AUTO
 from nanoherm_tui.text import clean
 from nanoherm_tui.theme_choice import ThemeChoice
 from nanoherm_tui.theme_watch import ThemeChange, Watching, watch_themes
 from nanoherm_tui.themes import Look, Theme, to_textual
-from nanoherm_tui.transcript.view import TranscriptView
 
 if TYPE_CHECKING:
+    from nanoherm_tui.clipboard import Copied
+    from nanoherm_tui.overlays.frame import CssPath
     from agent_core.config.load import Config
     from agent_core.config.paths import Places
     from agent_core.host import Host, ModelState
     from agent_core.session import LiveSession
-    from agent_core.store.sessions import SessionRow
+    from nanoherm_tui.conversations import Conversations
     from nanoherm_tui.interrupt import Step
+    from nanoherm_tui.overlays.approval import ApprovalPanel
     from nanoherm_tui.overlays.mention import MentionPopup
     from nanoherm_tui.overlays.palette import PaletteScreen
     from nanoherm_tui.overlays.slash import Values
+    from nanoherm_tui.session_view import SessionView
+    from nanoherm_tui.transcript.view import TranscriptView
 
 R = TypeVar("R")
 
@@ -96,7 +94,7 @@ class Start:
     """Begin with the list of sessions."""
 
 
-class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
+class NanohermApp(compat.AsksGround, compat.FewBytes, compat.QuietCrash, App[int]):
     """One window over one Host."""
 
     CSS_PATH: ClassVar[CssPath] = [
@@ -109,21 +107,20 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
     def __init__(self, start: Start) -> None:
         i18n.set_language(start.config.get("display.language"))
         self.themes = ThemeChoice(start.places.themes_dir, start.config.get("display.theme"))
+        self.asks_ground = self.themes.asks_terminal
         self.look = Look(self.themes.theme_or_auto())  # before super: Textual asks for styles while it starts
         super().__init__()
         self.host: Host
         """The core, from the moment it is open: `ready` tells."""
         self.ready = False
-        self.views: dict[str, SessionView] = {}
-        self.view: SessionView | None = None
-        self.rows: list[SessionRow] = []
+        self.furnished = False
+        """What the first frame does without is there: conversations, transcript and approval."""
+        self.conversations: Conversations
         self._remembered = remembered.recall(start.places.screen_file)
         self.recent: list[str] = [item for item in self._recalled("recent", list) or () if isinstance(item, str)]
         """Ids of palette items chosen lately, newest first."""
         self.models_seen: tuple[str, ...] = ()
         """The models that the endpoint last listed."""
-        self.deleted: list[str] = []
-        """Ids of sessions deleted in this run, the newest last."""
         self.last_pane = "transcript"
         """The pane beside the composer that had the keyboard last."""
         self.wish = Wish(self._recalled("sessions", bool), self._recalled("dock", bool))
@@ -137,24 +134,23 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
         self._frame = 0
         self.last_ctrl_c: tuple[float, Step] = (float("-inf"), "nothing")
         """When Ctrl+C was pressed last, and what it did."""
-        self._held: list[events.Event] = []
         self._watching: Watching | None = None
         self.sessions_pane = SessionsPane()
         self.title_row = TitleRow()
         self.welcome = Welcome()
-        self.transcript = TranscriptView(id="transcript")
-        self.transcript.display = False
-        self.approval = ApprovalPanel(self.keymap, id="approval")
+        self.transcript: TranscriptView
+        self.approval: ApprovalPanel
         self.composer = Composer(History(start.places.history_file), self.keymap, id="composer")
         self.composer.values_of = self._values_of
         self.dock = Dock()
         self.dock.restore(self._recalled("dock_look", dict) or {})
-        for pane in (self.sessions_pane, self.transcript, self.dock):
+        for pane in (self.sessions_pane, self.dock):
             pane.keymap = self.keymap
         self.status = StatusLine()
-        self.bridge: Bridge
         self.desk: Desk
         self.files: FilePicker
+        self._at_the_end = ExitStack()
+        """What a start that got that far must close."""
 
     # -- start ----------------------------------------------------------------------------------------------------
 
@@ -164,8 +160,6 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
             with Vertical(id="main"):
                 yield self.title_row
                 yield self.welcome
-                yield self.transcript
-                yield self.approval
                 yield self.composer
             yield self.dock
         yield self.status
@@ -189,26 +183,54 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
 
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
-        self.bridge = Bridge(loop, self.deliver, self.end_with)
-        self.desk = Desk(loop, self.tell_error, self.end_with)
+        self.desk = Desk(loop, self._desk_failed, self.end_with)
         self.files = FilePicker(loop)
+        self._at_the_end.callback(self.files.close)
         self.composer.mention.files = self.files
         terminal.on_end_signals(loop, self.exit)
-        if self.themes.asks_terminal:
-            compat.ask_ground(self)
+        look = self.look
+        if self.ground_told is not None:
+            self._ground_is(self.ground_told)
+        if self.look is not look:
+            self.refresh_css(animate=False)  # not in its own time: nothing has been drawn yet
         keys = {a.id: self.keymap.keys(a.id) or (_NO_KEY,) for a in ACTIONS if a.context == "everywhere"}
         self.set_keymap({action_id: ",".join(of_action) for action_id, of_action in keys.items()})
-        self.approval.attach(self.composer)
         self.arrange()
         self.composer.focus()
-        self._greet()
-        # Only now the core: its modules, the store and the model are not what a first frame waits for.
-        self.call_after_refresh(self.desk.do, self._open, self._opened)
+        self.greet()
+        # Only now the rest: neither half of our modules nor the core, its store and the model are what a first frame
+        # waits for.
+        self.call_after_refresh(self._furnish)
+
+    def _furnish(self) -> None:
+        """The first frame is shown: bring what it did without, then open the core."""
+        from nanoherm_tui.conversations import Conversations
+        from nanoherm_tui.overlays.approval import ApprovalPanel
+        from nanoherm_tui.transcript.view import TranscriptView
+
+        self.transcript = TranscriptView(id="transcript")
+        self.transcript.display = False
+        self.transcript.keymap = self.keymap
+        self.approval = ApprovalPanel(self.keymap, id="approval")
+        self.conversations = Conversations(self, asyncio.get_running_loop())
+        self.query_one("#main").mount(self.transcript, self.approval, before=self.composer)
+        self.approval.attach(self.composer)
+        self.furnished = True
+        self.desk.do(self._open, self._opened)
+
+    @property
+    def view(self) -> SessionView | None:
+        """The session in view."""
+        return self.conversations.view if self.furnished else None
+
+    def _desk_failed(self, error: AgentError) -> None:
+        if self.furnished:
+            self.conversations.tell_error(error)
 
     def on_unmount(self) -> None:
         if self._watching is not None:
             self._watching.stop()
-        self.files.close()
+        self._at_the_end.close()
 
     def wait_for_threads(self) -> None:
         """After the end, when the terminal is whole again: wait for what must not outlive the screen."""
@@ -241,7 +263,7 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
             self.desk.do(self.host.look_for_models)
         else:
             self.desk.do(self.host.look_for_models, lambda state: self.desk.do(self.host.new, self._first_ready))
-        self.reload_sessions()
+        self.conversations.reload()
         self.desk.do(_warm_up)
         self._watching = watch_themes(
             self._start.places.themes_dir,
@@ -249,12 +271,12 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
             known=self.themes.all,
             told=self.themes.broken,
         )
-        self.set_timer(limits.GC_AFTER, _settle_gc)
+        self.set_timer(limits.GC_AFTER, self.settle_memory)
 
     def _first_ready(self, session: LiveSession) -> None:
-        self.show_session(session)
+        self.conversations.show(session)
         for words in self._start_problems():
-            self.tell("start_problem", words)
+            self.conversations.tell("start_problem", words)
         problem = self.host.model.problem
         if self._start.choose:
             commands.run(self, "sessions")
@@ -262,6 +284,8 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
             commands.run(self, "setup", problem.text)
         elif self._first_prompt:
             prompt, self._first_prompt = self._first_prompt, ""
+            from agent_core import intents
+
             session.send(intents.Submit(prompt))
 
     def _start_problems(self) -> Iterable[str]:
@@ -272,116 +296,7 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
             yield t("app.unknown_theme", name=self.themes.chosen, themes=", ".join(self.themes.all))
         yield from self.host.store.warnings
 
-    # -- sessions -------------------------------------------------------------------------------------------------
-
-    def show_session(self, session: LiveSession) -> None:
-        """Bring a session to the front; its view is made on first sight."""
-        view = self.views.get(session.id)
-        if view is None or view.session is not session:
-            view = SessionView(session, title=session.title, mode=session.mode)
-            self.views[session.id] = view
-            self.bridge.watch(session)
-        if self.view is not None and self.view is not view:
-            self.approval.clear()
-            self.dock.clear()
-        self.view = view
-        self.files.show(session.workspace)
-        view.unread = False
-        if self.composer.show_draft(view.id):
-            self.desk.do(lambda: self.host.draft(view.id), lambda text: self._draft_known(view, text))
-        self.transcript.show(view.model)
-        self._greet()
-        for waiting in view.waiting:
-            self.approval.ask(waiting.question, waiting.deadline)
-        self._show(view, {"status", "list", "title", "plan", "pending", "diffs", "error", "returned"})
-        self.composer.focus()
-
-    def _draft_known(self, view: SessionView, text: str) -> None:
-        self.composer.restore(view.id, text)
-        self._greet()
-
-    def forget_session(self, session_id: str) -> None:
-        self.views.pop(session_id, None)
-        self.bridge.forget(session_id)
-
-    def reload_sessions(self) -> None:
-        self.desk.do(self.host.sessions, self._sessions_loaded)
-
-    def _sessions_loaded(self, rows: list[SessionRow]) -> None:
-        self.rows = rows
-        self._show_list()
-
-    def deliver(self, batch: Sequence[Envelope]) -> None:
-        """One batch of events: the transcript in view, then the panes whose content has changed."""
-        for session_id, group in groupby(batch, key=lambda envelope: envelope.session_id):
-            view = self.views.get(session_id)
-            if view is None:
-                continue
-            happened = [envelope.event for envelope in group]
-            changed = view.take(happened)
-            if view is self.view:
-                self.transcript.apply(happened)
-                self._ask(happened)
-                if any(isinstance(event, events.HistoryChanged) for event in happened):
-                    held, self._held = self._held, []
-                    self.transcript.apply(held)
-                    self.set_timer(limits.GC_AFTER, _settle_gc)
-                self._greet()
-            else:
-                for event in happened:
-                    view.model.apply(event)
-            if changed:
-                self._show(view, changed)
-            if any(isinstance(event, events.TurnFinished) for event in happened):
-                self.reload_sessions()
-
-    def _ask(self, happened: Iterable[events.Event]) -> None:
-        for event in happened:
-            if isinstance(event, events.QuestionAsked):
-                self.approval.ask(event.question, event.deadline)
-            elif isinstance(event, events.QuestionClosed):
-                self.approval.close(event.question_id)
-
-    def _show(self, view: SessionView, changed: set[Part]) -> None:
-        if "list" in changed:
-            self._show_list()
-            self._keep_ticking()
-        if view is not self.view:
-            return
-        if "status" in changed or "mode" in changed:
-            self.show_status()
-            self.composer.set_state(view.state)
-        if "title" in changed:
-            self._show_title(view)
-            self.desk.do(view.look_at_branch, lambda _: self._show_title(view))
-        if "plan" in changed:
-            self.dock.show_plan(view.plan)
-        if "diffs" in changed and not view.waiting:
-            # Not away from somebody who is reading something else there.
-            self.dock.show_diffs(view.diffs, bring=bool(view.diffs) and not self.dock.holds_focus)
-        if "pending" in changed:
-            self.composer.set_pending(view.steers, view.queued)
-        if "returned" in changed:
-            returned, view.returned = view.returned, []
-            for text in returned:
-                self.composer.bring_back(text)
-            for text in returned:  # on disk as part of the draft before it is gone from what waits
-                self.host.keep_draft(view.id, self.composer.text)
-                view.session.send(intents.TextTaken(text))
-        if "error" in changed:
-            errors, view.errors = view.errors, []
-            from nanoherm_tui.commands.settings import needs_setup
-
-            if any(needs_setup(self, error) for error in errors):
-                commands.run(self, "setup", errors[-1].text)
-
-    def _show_title(self, view: SessionView) -> None:
-        if view is self.view:
-            self.title_row.update(view.title, str(view.session.workspace), view.branch)
-
-    def _show_list(self) -> None:
-        here = self.view.id if self.view is not None else ""
-        self.sessions_pane.update(session_items(self.rows, self.views.values(), here), here)
+    # -- the clipboard --------------------------------------------------------------------------------------------
 
     def copy(self, text: str, missing: str = "") -> None:
         """Put text on the clipboard and say where it went; `missing` is what to say when there is none."""
@@ -401,8 +316,10 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
     # -- status, hints, notices -----------------------------------------------------------------------------------
 
     def show_status(self) -> None:
-        waiting = sum(len(view.waiting) for view in self.views.values())
+        from nanoherm_tui.summary import status_info
+
         model = self.host.model.label if self.ready else ""
+        waiting = self.conversations.questions if self.furnished else 0
         self.status.update(status_info(self.view, model, self._hint, waiting))
 
     def hint(self, words: str, seconds: float = limits.AGAIN_SECONDS) -> None:
@@ -417,32 +334,17 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
         self._hint = ""
         self.show_status()
 
-    def tell(self, code: str, english: str, *, warning: bool = True, **params: Any) -> None:
-        """Put a notice of the program's own into the transcript in view."""
-        self._put(events.Notice(code, english, "warning" if warning else "info", params))
-
-    def tell_error(self, error: AgentError) -> None:
-        self._put(events.ErrorRaised(error.code, error.text, error.params))
-
-    def _put(self, event: events.Event) -> None:
-        """Show an event of the program's own; one that comes before the session's history waits for it."""
-        if self.view is None or not self.view.loaded:
-            self._held.append(event)
-        else:
-            self.transcript.apply([event])
-            self._greet()
-
     def model_changed(self, state: ModelState) -> None:
-        self._greet()
+        self.greet()
         self.show_status()
 
-    def _greet(self) -> None:
+    def greet(self) -> None:
         """An empty transcript gives its place to the greeting."""
         empty = self.view is None or not self.view.model.entries
         if empty:
             model = self.host.model if self.view is not None else None
             self.welcome.show(welcome.greeting(model, self.keymap))
-        if self.welcome.display != empty:
+        if self.furnished and self.welcome.display != empty:
             self.welcome.display, self.transcript.display = empty, not empty
         # In the demo the first message is written already: one key shows how the program works.
         ready = self.view is not None and self.composer.is_restored
@@ -453,9 +355,9 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
 
     # -- time -----------------------------------------------------------------------------------------------------
 
-    def _keep_ticking(self) -> None:
+    def keep_ticking(self) -> None:
         """The running marks step only while something runs; an idle program paints nothing."""
-        busy = any(view.session.busy or view.turn_started for view in self.views.values())
+        busy = self.conversations.busy
         if busy and self._ticker is None:
             self._ticker = self.set_interval(limits.TICK_SECONDS, self._tick)
         elif not busy and self._ticker is not None:
@@ -468,7 +370,7 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
         self.sessions_pane.tick(self._frame)
         self.status.tick(self._frame)
         self.show_status()
-        self._keep_ticking()
+        self.keep_ticking()
 
     # -- look -----------------------------------------------------------------------------------------------------
 
@@ -484,7 +386,10 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
         self.refresh_look()
 
     def on_ground_told(self, message: compat.GroundTold) -> None:
-        self.themes.ground_is(message.colour)
+        self._ground_is(message.colour)
+
+    def _ground_is(self, colour: str) -> None:
+        self.themes.ground_is(colour)
         if self.themes.chosen == AUTO:
             self.use_theme(AUTO)
 
@@ -497,7 +402,7 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
             self._draw_with(draw_with)
             self.mutate_reactive(App.theme)  # for Textual the name alone is the theme
         for fault in change.broken:
-            self.tell(fault.code, fault.text)
+            self.conversations.tell(fault.code, fault.text)
 
     def open_overlay(self, overlay: Screen[R], then: Callable[[R | None], None] = lambda result: None) -> None:
         """Show an overlay and call `then` with what it gives; everything behind it is muted meanwhile."""
@@ -525,12 +430,12 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
     def refresh_look(self) -> None:
         if not self.is_running:
             return
-        for pane in (
-            self.sessions_pane, self.title_row, self.welcome, self.transcript, self.approval, self.composer, self.dock,
-            self.status,
-        ):  # fmt: skip
+        for pane in (self.sessions_pane, self.title_row, self.welcome, self.composer, self.dock, self.status):
             pane.refresh_look()
-        self._greet()
+        if self.furnished:
+            self.transcript.refresh_look()
+            self.approval.refresh_look()
+        self.greet()
 
     def show_pane(self, name: Side, show: bool = True) -> None:
         """Show the sessions or the dock, beside the transcript or over it, or hide them."""
@@ -562,8 +467,9 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
 
     def pane(self, name: str) -> Composer | TranscriptView | SessionsPane | Dock:
         """The pane of this name: composer, transcript, sessions or dock."""
-        panes = {"sessions": self.sessions_pane, "transcript": self.transcript, "dock": self.dock}
-        return panes.get(name, self.composer)
+        if name == "transcript" and self.furnished:
+            return self.transcript
+        return {"sessions": self.sessions_pane, "dock": self.dock}.get(name, self.composer)
 
     @property
     def focused_context(self) -> str:
@@ -620,11 +526,12 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
     # -- messages of the panes ------------------------------------------------------------------------------------
 
     def on_composer_submitted(self, message: Composer.Submitted) -> None:
+        from agent_core import intents
+
         if self.view is None:  # the first session is not there yet
             self._first_prompt = message.text
             return
-        intent = intents.Queue(message.text) if message.how == "queue" else intents.Steer(message.text)
-        self.view.session.send(intent)
+        self.conversations.send((intents.Queue if message.how == "queue" else intents.Steer)(message.text))
         self.transcript.action_end()
 
     def on_composer_slash_entered(self, message: Composer.SlashEntered) -> None:
@@ -636,7 +543,9 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
         if self.view is None:
             self.composer.bring_back(("!!" if message.private else "!") + message.command)
             return
-        self.view.session.send(intents.Shell(message.command, message.private))
+        from agent_core import intents
+
+        self.conversations.send(intents.Shell(message.command, message.private))
         self.transcript.action_end()
 
     def on_composer_draft_changed(self, message: Composer.DraftChanged) -> None:
@@ -648,12 +557,14 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
         return values_of(self, action)
 
     def on_composer_take_back_requested(self) -> None:
-        if self.view is not None:
-            self.view.session.send(intents.TakeBack())
+        from agent_core import intents
+
+        self.conversations.send(intents.TakeBack())
 
     def on_approval_panel_answered(self, message: ApprovalPanel.Answered) -> None:
-        if self.view is not None:
-            self.view.session.send(intents.Answer(message.question_id, message.decision, message.text))
+        from agent_core import intents
+
+        self.conversations.send(intents.Answer(message.question_id, message.decision, message.text))
 
     def on_approval_panel_question_shown(self, message: ApprovalPanel.QuestionShown) -> None:
         question = message.question
@@ -676,6 +587,11 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
 
     def on_transcript_view_copy_requested(self, message: TranscriptView.CopyRequested) -> None:
         self.copy(message.text, message.missing)
+
+    def on_transcript_view_path_requested(self, message: TranscriptView.PathRequested) -> None:
+        from nanoherm_tui.commands.looking import preview
+
+        preview(self, message.path, message.line, message.line)
 
     def on_dock_copy_requested(self, message: Dock.CopyRequested) -> None:
         self.copy(message.text)
@@ -725,6 +641,12 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
     def on_sessions_pane_delete_requested(self, message: SessionsPane.DeleteRequested) -> None:
         commands.run(self, "delete", message.session_id)
 
+    def settle_memory(self) -> None:
+        """Keep the collector from walking what lives as long as the program while an answer streams."""
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*limits.GC_THRESHOLDS)
+
     def open_call(self, call_id: str) -> None:
         """Show a tool call's result, or its changes, in the dock."""
         from nanoherm_tui.commands.looking import call_result
@@ -742,15 +664,9 @@ class NanohermApp(compat.FewBytes, compat.QuietCrash, App[int]):
 
 
 def _warm_up() -> None:
-    """Load what the first code block or diff needs, so that it does not hold up its frame."""
+    """Load what the first code block, diff or @ needs, so that it does not hold up its frame."""
     importlib.import_module("pygments.lexers")
-
-
-def _settle_gc() -> None:
-    """Keep the collector from walking what lives as long as the program while an answer streams."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*limits.GC_THRESHOLDS)
+    importlib.import_module("agent_core.file_index")
 
 
 def exit_code(error: AgentError) -> int:

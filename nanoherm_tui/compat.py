@@ -20,6 +20,7 @@ from textual import constants, events
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
 from textual._xterm_parser import XTermParser
+from textual.driver import Driver
 from textual.drivers import linux_driver
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.geometry import Region, Size
@@ -238,19 +239,43 @@ def looks_pasted(data: str) -> bool:
 
 
 class GroundTold(Message):
-    """The terminal has said what its ground is: #rrggbb. Sent to the app, at any time after `ask_ground`."""
+    """The terminal has said what its ground is: #rrggbb. Sent to the app, at any time after it was asked."""
 
     def __init__(self, colour: str) -> None:
         super().__init__()
         self.colour: Final = colour
 
 
-def ask_ground(app: App[Any]) -> None:
-    """Ask the terminal for the colour of its ground. Nothing waits for the answer, and there may be none."""
-    driver = app._driver
-    if driver is not None and not app.is_headless and not app.is_web:
-        driver.write(terminal_colours.ASK_GROUND)
-        driver.flush()
+class AsksGround:
+    """Mixed into an App that wants to know the colour of the terminal's ground.
+
+    The terminal is asked once, before anything is drawn. Nothing waits for the answer, and there may be none.
+    """
+
+    asks_ground = False
+    """To be set before the app runs."""
+    ground_told: str | None = None
+    """The answer, as soon as it is read: while the app starts, a GroundTold waits for its turn until much is drawn."""
+
+    def get_driver_class(self) -> type[Driver]:
+        chosen: type[Driver] = cast("App[Any]", super()).get_driver_class()
+        return _AskingDriver if self.asks_ground and chosen is linux_driver.LinuxDriver else chosen
+
+
+class _AskingDriver(linux_driver.LinuxDriver):
+    _asked = False
+
+    def start_application_mode(self) -> None:
+        super().start_application_mode()
+        if not self._asked:
+            self._asked = True
+            self.write(terminal_colours.ASK_GROUND)
+            self.flush()
+
+    def process_message(self, message: Message) -> None:
+        if isinstance(message, GroundTold):
+            cast(AsksGround, self._app).ground_told = message.colour
+        super().process_message(message)
 
 
 class _ReadByRead(XTermParser):
