@@ -1,5 +1,6 @@
 # make run     set up what is missing and start the program
 # make test    set up what is missing and run the tests
+# make test-long    the tests that take minutes
 # make lint    style, types and import contracts
 # make wheel   build the wheel into dist/
 # make docs    write docs/*.md from the tables in the code
@@ -11,13 +12,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint wheel docs screenshots bench lock clean
+.PHONY: run test test-long lint wheel docs screenshots bench lock clean
 
 run: $(VENV)/.run
 	@$(BIN)/python -m nanoherm_tui $(ARGS)
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest $(ARGS)
+
+test-long: $(VENV)/.test
+	$(BIN)/python -m pytest -m long $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
