@@ -44,15 +44,15 @@ from nanoherm_tui.theme_watch import ThemeChange, Watching, watch_themes
 from nanoherm_tui.themes import Look, Theme, to_textual
 
 if TYPE_CHECKING:
-    from nanoherm_tui.clipboard import Copied
-    from nanoherm_tui.overlays.frame import CssPath
     from agent_core.config.load import Config
     from agent_core.config.paths import Places
     from agent_core.host import Host, ModelState
     from agent_core.session import LiveSession
+    from nanoherm_tui.clipboard import Copied
     from nanoherm_tui.conversations import Conversations
     from nanoherm_tui.interrupt import Step
     from nanoherm_tui.overlays.approval import ApprovalPanel
+    from nanoherm_tui.overlays.frame import CssPath
     from nanoherm_tui.overlays.mention import MentionPopup
     from nanoherm_tui.overlays.palette import PaletteScreen
     from nanoherm_tui.overlays.slash import Values

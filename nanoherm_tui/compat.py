@@ -266,7 +266,7 @@ class _AskingDriver(linux_driver.LinuxDriver):
     _asked = False
 
     def start_application_mode(self) -> None:
-        super().start_application_mode()
+        cast(Driver, super()).start_application_mode()
         if not self._asked:
             self._asked = True
             self.write(terminal_colours.ASK_GROUND)
@@ -288,6 +288,8 @@ class _ReadByRead(XTermParser):
     _pasting = False
     _pasted = ""
     _tail = ""
+    _more_until = 0.0
+    """Until when text belongs to the lines that came before it: they filled a read, so more was on its way."""
     _held = ""
     """What may be the start of an answer, until more is read or the time for it is over."""
     _held_until = 0.0
@@ -336,7 +338,8 @@ class _ReadByRead(XTermParser):
         text = data if begins < 0 else data[: max(0, begins - len(self._tail))]
         end = len(data) if begins < 0 else begins + len(_PASTE_BEGINS) - len(self._tail)
         start = 0
-        if not _UNFINISHED.search(self._tail) and looks_pasted(text):
+        if not _UNFINISHED.search(self._tail) and (looks_pasted(text) or self._goes_on(text)):
+            self._more_until = time.monotonic() + limits.PASTE_JOIN if len(text) >= limits.PASTE_PART else 0.0
             yield events.Paste(pasted(text))
             start = len(text)
         last = seen[1 - len(_PASTE_BEGINS) :]
@@ -345,6 +348,10 @@ class _ReadByRead(XTermParser):
         if start < end:
             yield from super().feed(data[start:end])
         return data[end:]
+
+    def _goes_on(self, text: str) -> bool:
+        """Whether `text` is the rest of lines without paste marks that came in several reads."""
+        return bool(text) and time.monotonic() < self._more_until and not _NO_TEXT.search(_PRINTED.sub("", text))
 
     def _gather(self, data: str) -> Generator[Message, None, str]:
         """Keep the text of a paste up to the mark that ends it. Returns what follows the mark."""

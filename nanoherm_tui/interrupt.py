@@ -6,10 +6,12 @@ A running turn is always what Ctrl+C stops; it never quits while one runs, and n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from agent_core.events import SessionState
 from nanoherm_tui import limits
+
+if TYPE_CHECKING:
+    from agent_core.events import SessionState
 
 Step = Literal["stop", "abandon", "copy", "clear_selection", "clear_draft", "hint", "quit", "nothing"]
 

@@ -22,6 +22,7 @@ DRAFT_REST: Final = 0.5  # seconds without a key before a draft is kept on disk
 EDITED: Final = 16 * KB * KB  # bytes read back from an editor: three times the largest paste that was tried
 PASTE_JOIN: Final = 0.2  # seconds; parts of one paste that a terminal without marks sends as several reads
 ANSWER_PART: Final = 1.0  # seconds between two parts of a terminal's answer, over a slow line
+PASTE_PART: Final = 1_000  # characters of a read that is one of several; a terminal's holds up to 4,095 bytes
 PASTE_LENGTH: Final = 8  # characters; fewer with one line end may be keys that waited while the machine was busy
 APPROVAL_ARM: Final = 0.5  # seconds without a key before a letter answers
 APPROVAL_ALONE: Final = 0.12  # seconds; a letter that another key follows within was part of a word

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from agent_core import events
-from agent_core.events import Event, SessionState
 from agent_core.messages import FileDiff, Message, ToolCall, Usage
 from agent_core.names import SHELL, Mode
-from agent_core.ports import Question, TodoItem
 from nanoherm_tui.text import one_line
 from nanoherm_tui.transcript.model import TranscriptModel, default_subject
 
 if TYPE_CHECKING:
+    from agent_core.events import Event, SessionState
+    from agent_core.ports import Question, TodoItem
     from agent_core.session import LiveSession
 
 Part = Literal["status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode"]

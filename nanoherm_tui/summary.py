@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from nanoherm_tui.panes.sessions import ItemState, SessionItem
 from nanoherm_tui.panes.status import StatusInfo
-from nanoherm_tui.session_view import SessionView
 
 if TYPE_CHECKING:
     from agent_core.store.sessions import SessionRow
+    from nanoherm_tui.session_view import SessionView
 
 
 def session_items(rows: Iterable[SessionRow], views: Iterable[SessionView], in_view: str) -> list[SessionItem]:

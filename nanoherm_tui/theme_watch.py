@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from agent_core.errors import ConfigError
 from nanoherm_tui import limits
 from nanoherm_tui.theme_files import load_shipped, load_theme, shown_themes, theme_files
-from nanoherm_tui.themes import Theme
+
+if TYPE_CHECKING:
+    from nanoherm_tui.themes import Theme
 
 Stamp = tuple[int, int, int]
 """What of a file changes when it is saved: its time in nanoseconds, its size, its inode."""

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final
 from rich.style import Style
 
 from nanoherm_tui.eight_bit import MIN_CONTRAST, choose, contrast
-from nanoherm_tui.terminal_colours import Depth
 
 if TYPE_CHECKING:
     from textual.theme import Theme as TextualTheme
+
+    from nanoherm_tui.terminal_colours import Depth
 
 GROUNDS: Final = ("ground", "panel", "surface", "selection", "added_bg", "removed_bg", "added_word", "removed_word")
 WORDS: Final = ("text", "seltext", "muted", "accent", "ok", "warn", "fail", "code", "string")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.panes.welcome import Greeting
 
 if TYPE_CHECKING:
     from agent_core.host import ModelState
+    from nanoherm_tui.keymap import Keymap
 
 
 def greeting(model: ModelState | None, keymap: Keymap) -> Greeting:

@@ -15,7 +15,7 @@ from nanoherm_tui.i18n import t
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
 
-_BEFORE_THE_CORE = frozenset({"interrupt", "quit", "redraw", "help", "toggle_dock", "toggle_sessions", "next_pane"})
+_BEFORE_THE_CORE = frozenset({"interrupt", "quit", "redraw", "help", "toggle_dock", "toggle_sessions"})
 """What can be done in the moment between the first frame and the core's opening."""
 
 

@@ -58,7 +58,7 @@ def language_items() -> list[PaletteItem]:
 def session_items(app: NanohermApp) -> list[PaletteItem]:
     return [
         PaletteItem(f"session:{row.id}", "session", row.title or t("sessions.untitled"), row.workspace)
-        for row in app.rows
+        for row in app.conversations.rows
     ]
 
 

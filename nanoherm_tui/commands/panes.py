@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nanoherm_tui import terminal
-from nanoherm_tui.layout import Side
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
+    from nanoherm_tui.layout import Side
 
 
 def show_help(app: NanohermApp, argument: str) -> None:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def new_session(app: NanohermApp, folder: str) -> None:
     """A fresh session in `folder`, else where the program was started."""
     if not folder:
-        app.desk.do(app.host.new, app.show_session)
+        app.desk.do(app.host.new, app.conversations.show)
         return
     path = app.host.places.workspace / Path(folder).expanduser()
-    app.desk.do(lambda: app.host.new(path), app.show_session)
+    app.desk.do(lambda: app.host.new(path), app.conversations.show)
 
 
 def new_in_folder(app: NanohermApp, argument: str) -> None:
@@ -62,9 +62,9 @@ def choose(app: NanohermApp, title: str) -> None:
 def open_by_id(app: NanohermApp, session_id: str) -> None:
     live = app.host.live(session_id)
     if live is not None:
-        app.show_session(live)
+        app.conversations.show(live)
     else:
-        app.desk.do(lambda: app.host.open(session_id), app.show_session)
+        app.desk.do(lambda: app.host.open(session_id), app.conversations.show)
 
 
 # -- the session in view, or the one with the id that is given --------------------------------------------------------
@@ -74,13 +74,13 @@ def _stored(app: NanohermApp, session_id: str) -> str:
     """The session that is meant: `session_id`, else the one in view; "" when there is nothing stored of it."""
     if not session_id and app.view is not None:
         session_id = app.view.id
-    view = app.views.get(session_id)
+    view = app.conversations.views.get(session_id)
     return "" if view is not None and not view.stored else session_id
 
 
 def _title(app: NanohermApp, session_id: str) -> str:
-    view = app.views.get(session_id)
-    title = view.title if view else next((row.title for row in app.rows if row.id == session_id), "")
+    view = app.conversations.views.get(session_id)
+    title = view.title if view else next((row.title for row in app.conversations.rows if row.id == session_id), "")
     return title or t("sessions.untitled")
 
 
@@ -91,8 +91,8 @@ def clear(app: NanohermApp, argument: str) -> None:
 
     def sure(yes: bool | None) -> None:
         if yes:
-            app.forget_session(session_id)
-            app.desk.do(lambda: app.host.reset(session_id), app.show_session)
+            app.conversations.forget(session_id)
+            app.desk.do(lambda: app.host.reset(session_id), app.conversations.show)
 
     from nanoherm_tui.overlays.confirm import ConfirmScreen
 
@@ -108,8 +108,8 @@ def fork(app: NanohermApp, session_id: str) -> None:
     title = _title(app, session_id)
 
     def forked(session: LiveSession) -> None:
-        app.show_session(session)
-        app.reload_sessions()
+        app.conversations.show(session)
+        app.conversations.reload()
         app.hint(t("app.forked", title=title))
 
     app.desk.do(lambda: app.host.fork(session_id), forked)
@@ -129,8 +129,8 @@ def rename_by_id(app: NanohermApp, session_id: str) -> None:
     """Ask for another title, the present one to change."""
     from nanoherm_tui.overlays.name import NameScreen
 
-    view = app.views.get(session_id)
-    row_title = next((row.title for row in app.rows if row.id == session_id), "")
+    view = app.conversations.views.get(session_id)
+    row_title = next((row.title for row in app.conversations.rows if row.id == session_id), "")
 
     def named(title: str | None) -> None:
         if title is None:
@@ -139,7 +139,7 @@ def rename_by_id(app: NanohermApp, session_id: str) -> None:
         if live is not None:
             live.send(intents.Rename(title))
         else:
-            app.desk.do(lambda: app.host.rename(session_id, title), lambda _: app.reload_sessions())
+            app.desk.do(lambda: app.host.rename(session_id, title), lambda _: app.conversations.reload())
 
     app.open_overlay(NameScreen(t("name.rename"), view.title if view is not None else row_title), named)
 
@@ -153,25 +153,25 @@ def delete(app: NanohermApp, session_id: str) -> None:
     in_view = app.view is not None and app.view.id == session_id
 
     def gone(_: None) -> None:
-        app.deleted.append(session_id)
-        app.reload_sessions()
-        app.hint(t("app.deleted", title=title, command="/restore"), seconds=limits.DELETED_HINT)
+        app.conversations.deleted.append(session_id)
+        app.conversations.reload()
+        app.hint(t("app.conversations.deleted", title=title, command="/restore"), seconds=limits.DELETED_HINT)
         if in_view:
             new_session(app, "")
 
-    app.forget_session(session_id)
+    app.conversations.forget(session_id)
     app.desk.do(lambda: app.host.delete(session_id), gone)
 
 
 def restore(app: NanohermApp, argument: str) -> None:
     """Bring the session back that was deleted last."""
-    if not app.deleted:
+    if not app.conversations.deleted:
         app.hint(t("app.nothing_deleted"))
         return
-    session_id = app.deleted.pop()
+    session_id = app.conversations.deleted.pop()
 
     def back(_: object) -> None:
-        app.reload_sessions()
+        app.conversations.reload()
         open_by_id(app, session_id)
 
     app.desk.do(lambda: app.host.restore(session_id), back)
@@ -181,7 +181,7 @@ def undo_turns(app: NanohermApp, argument: str) -> None:
     if app.view is None:
         return
     if argument and not (argument.isdecimal() and int(argument) > 0):
-        app.tell("undo_number", t("app.undo_number", given=argument))
+        app.conversations.tell("undo_number", t("app.undo_number", given=argument))
         return
     app.view.session.send(intents.Undo(int(argument or 1)))
 
@@ -200,7 +200,7 @@ def export_by_id(app: NanohermApp, session_id: str) -> None:
 
 def _export(app: NanohermApp, session_id: str, path: str) -> None:
     if not session_id:
-        app.tell("nothing_to_export", t("app.nothing_to_export"))
+        app.conversations.tell("nothing_to_export", t("app.nothing_to_export"))
         return
     target = Path(path).expanduser() if path else Path(f"{_slug(_title(app, session_id))}.md")
     target = app.host.places.workspace / target
@@ -209,7 +209,7 @@ def _export(app: NanohermApp, session_id: str, path: str) -> None:
         text = app.host.export(session_id, "json" if target.suffix == ".json" else "markdown")
         return _write_new(target, text)
 
-    app.desk.do(write, lambda done: app.tell("exported", t("app.exported", path=done), warning=False))
+    app.desk.do(write, lambda done: app.conversations.tell("exported", t("app.exported", path=done), warning=False))
 
 
 def _slug(title: str) -> str:

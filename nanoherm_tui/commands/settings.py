@@ -21,7 +21,7 @@ def needs_setup(app: NanohermApp, error: events.ErrorRaised) -> bool:
     """True when this error is better met by the setup view: nothing has ever been answered with this set-up."""
     if error.code not in SETUP_CODES:
         return False
-    never_answered = all(view.usage.total_tokens is None for view in app.views.values())
+    never_answered = all(view.usage.total_tokens is None for view in app.conversations.views.values())
     return error.code != "network" or never_answered
 
 
@@ -41,7 +41,9 @@ def choose_mode(app: NanohermApp, name: str) -> None:
     if not name:
         _choose(app, "mode")
     elif mode is None:
-        app.tell("unknown_mode", t("app.unknown_mode", name=name, modes=", ".join(app.view.session.modes)))
+        app.conversations.tell(
+            "unknown_mode", t("app.unknown_mode", name=name, modes=", ".join(app.view.session.modes))
+        )
     else:
         app.view.session.send(intents.SetMode(mode))
 
@@ -73,7 +75,7 @@ def choose_model(app: NanohermApp, name: str) -> None:
         from nanoherm_tui.overlays.palette import PaletteItem
 
         if not names:
-            app.tell("no_model_list", t("app.no_model_list", label=endpoint.label))
+            app.conversations.tell("no_model_list", t("app.no_model_list", label=endpoint.label))
             return
         app.models_seen = names
         items = [PaletteItem(f"model:{n}", "model", n) for n in names]
@@ -89,7 +91,9 @@ def choose_theme(app: NanohermApp, name: str) -> None:
     if not name:
         _choose(app, "theme")
     elif app.themes.theme(name) is None:
-        app.tell("unknown_theme", t("app.unknown_theme", name=name, themes=", ".join([AUTO, *app.themes.all])))
+        app.conversations.tell(
+            "unknown_theme", t("app.unknown_theme", name=name, themes=", ".join([AUTO, *app.themes.all]))
+        )
     else:
         app.use_theme(name)
         app.themes.choose(name)

@@ -9,13 +9,13 @@ from textual.app import SuspendNotSupported
 
 from agent_core.errors import AgentError
 from nanoherm_tui import editor
-from nanoherm_tui.actions import Action
 from nanoherm_tui.commands.panes import redraw
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.overlays.slash import Values
 from nanoherm_tui.terminal_colours import AUTO
 
 if TYPE_CHECKING:
+    from nanoherm_tui.actions import Action
     from nanoherm_tui.app import NanohermApp
 
 
@@ -24,7 +24,7 @@ def edit_draft(app: NanohermApp, argument: str) -> None:
     try:
         edited = _in_the_terminal(app, app.composer.text, editor.command(os.environ))
     except AgentError as error:
-        app.tell(error.code, error.text, **error.params)
+        app.conversations.tell(error.code, error.text, **error.params)
     else:
         app.composer.text = edited
     app.composer.focus()
@@ -57,5 +57,5 @@ def values_of(app: NanohermApp, action: Action) -> Values:
         case "model":
             return Values([(name, "") for name in app.models_seen])
         case "sessions":
-            return Values([(row.title, row.workspace) for row in app.rows if row.title])
+            return Values([(row.title, row.workspace) for row in app.conversations.rows if row.title])
     return Values()

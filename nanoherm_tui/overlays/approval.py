@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from textual import events
 from textual.app import ComposeResult
@@ -20,17 +20,19 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
 
-from agent_core.intents import Decision
-from agent_core.ports import Question
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.overlays.approval_parts import ApprovalHead, ApprovalKeys, ApprovalText
 from nanoherm_tui.overlays.question import time_left, title
-from nanoherm_tui.panes.composer import Composer
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.draft import DraftArea, DraftBar
 from nanoherm_tui.panes.keys import PaneKeys
+
+if TYPE_CHECKING:
+    from agent_core.intents import Decision
+    from agent_core.ports import Question
+    from nanoherm_tui.panes.composer import Composer
 
 _NARROW: Final = 60  # columns under which the answers are one word each
 _TICK: Final = 0.1  # seconds between two looks at the clocks

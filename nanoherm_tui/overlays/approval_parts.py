@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
 
-from agent_core.ports import Question
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.question import LABEL, QuestionRow, question_rows
@@ -14,6 +15,9 @@ from nanoherm_tui.strips import Painted, Part, flow, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut
 from nanoherm_tui.text import width as cell_width
+
+if TYPE_CHECKING:
+    from agent_core.ports import Question
 
 
 class ApprovalHead(Painted):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from agent_core.ports import Question
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.text import clean, one_line, visible, wrap, wrap_code_spans
+
+if TYPE_CHECKING:
+    from agent_core.ports import Question
 
 LABEL: Final = 10  # cells of the column of labels
 

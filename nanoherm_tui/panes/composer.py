@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from textual import events
 from textual.app import ComposeResult
@@ -16,7 +16,6 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
 
-from agent_core.events import SessionState
 from nanoherm_tui import limits
 from nanoherm_tui.actions import SlashProblem, parse_slash
 from nanoherm_tui.compat import read_lines_as_pastes, teach_alt_keys
@@ -28,10 +27,13 @@ from nanoherm_tui.overlays.mention import MentionPopup
 from nanoherm_tui.overlays.slash import SlashPopup, ValuesOf
 from nanoherm_tui.panes.chip_draft import ChipDraft, Kept
 from nanoherm_tui.panes.draft import DraftBar, DraftPrompt
-from nanoherm_tui.panes.keys import KeyFilter
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.text import fit, one_line
 from nanoherm_tui.text import width as cell_width
+
+if TYPE_CHECKING:
+    from agent_core.events import SessionState
+    from nanoherm_tui.panes.keys import KeyFilter
 
 How = Literal["send", "queue"]
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from textual.actions import SkipAction
 from textual.message import Message
 
-from agent_core.messages import FileDiff
-from agent_core.ports import TodoItem
-from agent_core.preview import FileLines
-from agent_core.spill import SpillPage
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.diff import FOLD, Fold, diff_rows, plain_diff
@@ -23,6 +19,12 @@ from nanoherm_tui.panes.plan import plan_rows
 from nanoherm_tui.panes.preview import Preview, preview_rows
 from nanoherm_tui.panes.rows import BLANK, Body, Place, Row, RowList, Span
 from nanoherm_tui.text import clean, width, wrap
+
+if TYPE_CHECKING:
+    from agent_core.messages import FileDiff
+    from agent_core.ports import TodoItem
+    from agent_core.preview import FileLines
+    from agent_core.spill import SpillPage
 
 Tab = Literal["result", "diff", "plan", "file"]
 TABS: Final[tuple[Tab, ...]] = ("result", "diff", "plan", "file")
@@ -284,7 +286,8 @@ class Dock(Findable):
             hints.append((key("dock_close_find"), t("dock.hint_end_find")))
         elif self.tab in ("result", "file") and isinstance(self._body, BookRows):
             hints.append((key("dock_find"), t("dock.hint_find")))
-        if self._result if self.tab == "result" else self._text():
+        shown = {"result": self._result, "diff": self._diffs, "plan": self._plan, "file": self._preview}
+        if shown[self.tab]:
             hints.append((key("dock_copy"), t("dock.hint_copy")))
         return hints
 

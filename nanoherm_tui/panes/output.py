@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from agent_core.spill import Spilled
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.pages import Book, BookRows
 from nanoherm_tui.panes.rows import BLANK, Body, Row, RowList, Span
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, one_line, wrap
+
+if TYPE_CHECKING:
+    from agent_core.spill import Spilled
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from agent_core.ports import TodoItem
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import BLANK, Row, Span
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import one_line, wrap
+
+if TYPE_CHECKING:
+    from agent_core.ports import TodoItem
 
 # status: glyph, its role, the words' role
 _LOOK = {

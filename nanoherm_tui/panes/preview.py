@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
-from agent_core.preview import FilePreview
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.diff import NUMBER, Run, coloured, inked
 from nanoherm_tui.panes.pages import Book, BookRows
 from nanoherm_tui.panes.rows import BLANK, Body, Row, RowList, Span, Spans
-from nanoherm_tui.panes.wrapped import Piece
 from nanoherm_tui.text import clean, cut_path, visible, width, wrap
+
+if TYPE_CHECKING:
+    from agent_core.preview import FilePreview
+    from nanoherm_tui.panes.wrapped import Piece
 
 
 @dataclass(frozen=True, slots=True)

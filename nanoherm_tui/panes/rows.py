@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -24,7 +24,9 @@ from nanoherm_tui.panes.keys import PaneKeys
 from nanoherm_tui.strips import look_of
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import width
-from nanoherm_tui.themes import Look
+
+if TYPE_CHECKING:
+    from nanoherm_tui.themes import Look
 
 LEFT = 2  # columns before the content
 RIGHT = 2  # columns after it

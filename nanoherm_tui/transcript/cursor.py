@@ -5,9 +5,12 @@ What is selected is a group: a block together with the chunks a long one was cut
 
 from __future__ import annotations
 
-from nanoherm_tui.transcript.blocks import Block
-from nanoherm_tui.transcript.entry import Entry
-from nanoherm_tui.transcript.layout import Layout, Line
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nanoherm_tui.transcript.blocks import Block
+    from nanoherm_tui.transcript.entry import Entry
+    from nanoherm_tui.transcript.layout import Layout, Line
 
 
 class Cursor:

@@ -10,12 +10,15 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from nanoherm_tui import limits
 from nanoherm_tui.transcript.blocks import Block, Card, Note, Thought
-from nanoherm_tui.transcript.entry import Entry
 from nanoherm_tui.transcript.layout import Layout, Line, Place
 from nanoherm_tui.transcript.render import Row, note_words
+
+if TYPE_CHECKING:
+    from nanoherm_tui.transcript.entry import Entry
 
 _REMEMBERED = 300  # searched blocks whose hits are kept for painting: more than a window shows
 _PARTS = re.compile(r"[a-z0-9]+|\S")

@@ -11,14 +11,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from nanoherm_tui import limits
-from nanoherm_tui.themes import Look
 from nanoherm_tui.transcript.blocks import Block, Card, Code
-from nanoherm_tui.transcript.entry import Entry
 from nanoherm_tui.transcript.heights import Heights
-from nanoherm_tui.transcript.model import TranscriptModel
 from nanoherm_tui.transcript.render import (
     RIGHT_MARGIN,
     TEXT_AT,
@@ -29,6 +26,11 @@ from nanoherm_tui.transcript.render import (
     render,
     wants_moment,
 )
+
+if TYPE_CHECKING:
+    from nanoherm_tui.themes import Look
+    from nanoherm_tui.transcript.entry import Entry
+    from nanoherm_tui.transcript.model import TranscriptModel
 
 _ROW = 60
 """Characters on a row of folded text, to guess how much of it shows."""

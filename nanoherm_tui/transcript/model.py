@@ -10,17 +10,20 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from agent_core import events
-from agent_core.events import Event
 from agent_core.limits import PREVIEW_LINES, SUBJECT_CHARS
-from agent_core.messages import Message, ShellRun, ToolCall, ToolResult
 from agent_core.names import SHELL
-from agent_core.ports import Tool
 from agent_core.safety.redact import redact
 from nanoherm_tui.text import clean, one_line
 from nanoherm_tui.transcript.blocks import Block, Card, CardState, Note
 from nanoherm_tui.transcript.entry import Entry, Kind, can_open
+
+if TYPE_CHECKING:
+    from agent_core.events import Event
+    from agent_core.messages import Message, ShellRun, ToolCall, ToolResult
+    from agent_core.ports import Tool
 
 # Selection keys: what an entry may need beyond its characters (a card: all its rows), and what one that may still grow
 # keeps free.

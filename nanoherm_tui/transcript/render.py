@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -21,9 +21,11 @@ from nanoherm_tui import text as cells
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.strips import LoneStrip
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.themes import Look
 from nanoherm_tui.transcript import highlight, markdown, outcomes
 from nanoherm_tui.transcript.blocks import Block, Card, Code, Note, Prose, Thought, ThoughtText, UserText
+
+if TYPE_CHECKING:
+    from nanoherm_tui.themes import Look
 
 MARK_AT = 2
 TEXT_AT = 4

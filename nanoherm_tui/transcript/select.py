@@ -7,12 +7,12 @@ are left out, a code line is whole.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from nanoherm_tui import limits
 from nanoherm_tui.text import clean
 from nanoherm_tui.transcript import markdown
 from nanoherm_tui.transcript.blocks import Block, Code, Note, Prose
-from nanoherm_tui.transcript.entry import Entry
 from nanoherm_tui.transcript.layout import Layout, Line, Place
 from nanoherm_tui.transcript.render import note_words
 from nanoherm_tui.transcript.spots import (
@@ -28,6 +28,9 @@ from nanoherm_tui.transcript.spots import (
     spot_of,
     word_at,
 )
+
+if TYPE_CHECKING:
+    from nanoherm_tui.transcript.entry import Entry
 
 
 class Selected:

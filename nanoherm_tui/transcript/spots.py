@@ -11,13 +11,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len, split_graphemes
 
-from nanoherm_tui.transcript.entry import Entry
 from nanoherm_tui.transcript.layout import Layout, Place
-from nanoherm_tui.transcript.render import Row
+
+if TYPE_CHECKING:
+    from nanoherm_tui.transcript.entry import Entry
+    from nanoherm_tui.transcript.render import Row
 
 
 class Spot(NamedTuple):

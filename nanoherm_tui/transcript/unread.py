@@ -5,10 +5,11 @@ Blocks are what is seen or not: what has grown since is unseen from the block th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from nanoherm_tui.transcript.entry import Entry
-from nanoherm_tui.transcript.model import TranscriptModel
+if TYPE_CHECKING:
+    from nanoherm_tui.transcript.entry import Entry
+    from nanoherm_tui.transcript.model import TranscriptModel
 
 
 class Seen(NamedTuple):
@@ -52,7 +53,8 @@ def last_message(model: TranscriptModel, entries: int) -> str:
 def message_after(model: TranscriptModel, id: str) -> tuple[int, int] | None:
     """The first (entry, block) after a message and what belongs to it; None when there is none, or no such message."""
     entries = model.entries
-    index = next((i for i in range(len(entries) - 1, -1, -1) if entries[i].id == id), None)
+    names = (id, f"{id}-thought")  # an assistant's message may have no more than its thought to show
+    index = next((i for i in range(len(entries) - 1, -1, -1) if entries[i].id in names), None)
     if index is None:
         return None
     index += 1

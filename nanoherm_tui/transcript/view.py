@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -28,13 +28,11 @@ from textual.widget import Widget
 from agent_core.events import Event, ReasoningDelta, TextDelta, UserMessage
 from nanoherm_tui import compat, limits
 from nanoherm_tui.i18n import t
+from nanoherm_tui.keymap import show
 from nanoherm_tui.panes.keys import PaneKeys
 from nanoherm_tui.strips import look_of
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.themes import Look
-from nanoherm_tui.transcript.blocks import Block
 from nanoherm_tui.transcript.cursor import Cursor
-from nanoherm_tui.transcript.entry import Entry
 from nanoherm_tui.transcript.find import Find
 from nanoherm_tui.transcript.find_bar import FindBar
 from nanoherm_tui.transcript.layout import Layout, Line, Place
@@ -43,6 +41,11 @@ from nanoherm_tui.transcript.render import RIGHT_MARGIN, TEXT_AT, Moment, Row
 from nanoherm_tui.transcript.select import Selected, code_near, source_of
 from nanoherm_tui.transcript.spots import Motion, Point, chars_at, path_in, rows_from, size_of, word_at
 from nanoherm_tui.transcript.unread import Seen, first_unseen, last_message, left_at, message_after
+
+if TYPE_CHECKING:
+    from nanoherm_tui.themes import Look
+    from nanoherm_tui.transcript.blocks import Block
+    from nanoherm_tui.transcript.entry import Entry
 
 
 @dataclass(slots=True)
@@ -185,7 +188,7 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
 
     def _reads_here(self, layout: Layout) -> bool:
         """Whether something in the window must stay where it is: selected text, or the hit that was gone to."""
-        if self.is_mounted and self.text_selection is not None:
+        if self.uses_letters or (self.is_mounted and self.text_selection is not None):
             return True
         find = self._page.find if self._page is not None else None
         return find is not None and bool(find.query) and any(find.is_at(line) for line in layout.lines)
@@ -318,6 +321,7 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         selected = self._selected
         if selected is not None:
             selected.resolve()
+            everything = everything or selected.span is not None  # rows that read the same may be selected or not
         compat.set_scroll(self, layout.total, layout.top)
         shown = self._painted.rows
         self._painted.rows = rows
@@ -340,7 +344,7 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         layout = self._page.layout if self._page is not None else None
         mark = ""
         if self._page is not None and self._page.selected.by_keys:
-            mark = f" {t('transcript.selecting')} "
+            mark = f" {t('transcript.selecting', copy=self._key('copy_block'), end=self._key('close_find'))} "
         elif layout is not None and not layout.stick and layout.new_rows:
             mark = f" {sym('newlines')} {t('transcript.new_lines', n=layout.new_rows)} "
         if mark != self._painted.mark:
@@ -558,7 +562,13 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         if layout is None:
             return
         text = what(layout, *chosen) if chosen is not None else ""
-        self.post_message(self.CopyRequested(text, missing if chosen is not None else t("transcript.no_block")))
+        if chosen is None:
+            missing = t("transcript.no_block", next=self._key("next"), previous=self._key("previous"))
+        self.post_message(self.CopyRequested(text, missing))
+
+    def _key(self, action_id: str) -> str:
+        keys = self.keymap.keys(action_id)
+        return show(keys[0]) if keys else t("transcript.no_key")
 
     # -- the mouse selects ----------------------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ async def test_batches_are_40_ms_apart_but_for_what_is_urgent(tmp_path):
         stage.app.view.session.send(intents.Submit("go"))
         await stage.until(lambda: stage.state == "running")
         await stage.until(lambda: stage.state == "idle", seconds=30)
-        times = stage.app.bridge.batch_times
+        times = stage.app.conversations.bridge.batch_times
         assert len(times) > 20
         for (before, _), (now, urgent) in pairwise(times):
             assert urgent or now - before >= limits.BATCH_SECONDS - 0.002
@@ -121,10 +121,10 @@ async def test_an_idle_app_has_no_timer_of_the_bridge_and_paints_nothing(tmp_pat
         await stage.pilot.pause(0.3)
         app = stage.app
         counted = (app.transcript.stats["paints"], app.sessions_pane.paints, app.dock.paints, app.status.paints)
-        batches = len(app.bridge.batch_times)
+        batches = len(app.conversations.bridge.batch_times)
         await asyncio.sleep(0.6)
         assert (app.transcript.stats["paints"], app.sessions_pane.paints, app.dock.paints, app.status.paints) == counted
-        assert len(app.bridge.batch_times) == batches
+        assert len(app.conversations.bridge.batch_times) == batches
         assert app._ticker is None
 
 

@@ -1,0 +1,199 @@
+"""The sessions that are open, and what the panes show of the one in view.
+
+Made when the first frame is shown: of all that is loaded here nothing is needed before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from agent_core import events, intents
+from nanoherm_tui import commands, limits
+from nanoherm_tui.bridge import Bridge
+from nanoherm_tui.session_view import Part, SessionView
+from nanoherm_tui.summary import session_items
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from agent_core.errors import AgentError
+    from agent_core.events import Envelope
+    from agent_core.session import LiveSession
+    from agent_core.store.sessions import SessionRow
+    from nanoherm_tui.app import NanohermApp
+
+
+class Conversations:
+    """Lives on the screen's thread."""
+
+    def __init__(self, app: NanohermApp, loop: asyncio.AbstractEventLoop) -> None:
+        self._app = app
+        self.bridge = Bridge(loop, self.deliver, app.end_with)
+        self.views: dict[str, SessionView] = {}
+        """By session id."""
+        self.view: SessionView | None = None
+        """The one the panes show."""
+        self.rows: list[SessionRow] = []
+        """What is stored, the newest first."""
+        self.deleted: list[str] = []
+        """Ids of sessions deleted in this run, the newest last."""
+        self._held: list[events.Event] = []
+
+    # -- which one ------------------------------------------------------------------------------------------------
+
+    def show(self, session: LiveSession) -> None:
+        """Bring a session to the front; its view is made on first sight."""
+        app = self._app
+        view = self.views.get(session.id)
+        if view is None or view.session is not session:
+            view = SessionView(session, title=session.title, mode=session.mode)
+            self.views[session.id] = view
+            self.bridge.watch(session)
+        if self.view is not None and self.view is not view:
+            app.approval.clear()
+            app.dock.clear()
+        self.view = view
+        app.files.show(session.workspace)
+        view.unread = False
+        if app.composer.show_draft(view.id):
+            app.desk.do(lambda: app.host.draft(view.id), lambda text: self._draft_known(view, text))
+        app.transcript.show(view.model)
+        app.greet()
+        for waiting in view.waiting:
+            app.approval.ask(waiting.question, waiting.deadline)
+        self._show(view, {"status", "list", "title", "plan", "pending", "diffs", "error", "returned"})
+        app.composer.focus()
+
+    def _draft_known(self, view: SessionView, text: str) -> None:
+        self._app.composer.restore(view.id, text)
+        self._app.greet()
+
+    def forget(self, session_id: str) -> None:
+        self.views.pop(session_id, None)
+        self.bridge.forget(session_id)
+
+    def reload(self) -> None:
+        """Read again what is stored."""
+        self._app.desk.do(self._app.host.sessions, self._loaded)
+
+    def _loaded(self, rows: list[SessionRow]) -> None:
+        self.rows = rows
+        self._show_list()
+
+    # -- what happens in them -------------------------------------------------------------------------------------
+
+    def deliver(self, batch: Sequence[Envelope]) -> None:
+        """One batch of events: the transcript in view, then the panes whose content has changed."""
+        for session_id, group in groupby(batch, key=lambda envelope: envelope.session_id):
+            view = self.views.get(session_id)
+            if view is None:
+                continue
+            happened = [envelope.event for envelope in group]
+            changed = view.take(happened)
+            if view is self.view:
+                self._in_view(happened)
+            else:
+                for event in happened:
+                    view.model.apply(event)
+            if changed:
+                self._show(view, changed)
+            if any(isinstance(event, events.TurnFinished) for event in happened):
+                self.reload()
+
+    def _in_view(self, happened: Sequence[events.Event]) -> None:
+        app = self._app
+        app.transcript.apply(happened)
+        for event in happened:
+            if isinstance(event, events.QuestionAsked):
+                app.approval.ask(event.question, event.deadline)
+            elif isinstance(event, events.QuestionClosed):
+                app.approval.close(event.question_id)
+        if any(isinstance(event, events.HistoryChanged) for event in happened):
+            held, self._held = self._held, []
+            app.transcript.apply(held)
+            app.set_timer(limits.GC_AFTER, app.settle_memory)
+        app.greet()
+
+    def _show(self, view: SessionView, changed: set[Part]) -> None:
+        app = self._app
+        if "list" in changed:
+            self._show_list()
+            app.keep_ticking()
+        if view is not self.view:
+            return
+        if "status" in changed or "mode" in changed:
+            app.show_status()
+            app.composer.set_state(view.state)
+        if "title" in changed:
+            self._show_title(view)
+            app.desk.do(view.look_at_branch, lambda _: self._show_title(view))
+        if "plan" in changed:
+            app.dock.show_plan(view.plan)
+        if "diffs" in changed and not view.waiting:
+            # Not away from somebody who is reading something else there.
+            app.dock.show_diffs(view.diffs, bring=bool(view.diffs) and not app.dock.holds_focus)
+        if "pending" in changed:
+            app.composer.set_pending(view.steers, view.queued)
+        if "returned" in changed:
+            self._take_returned(view)
+        if "error" in changed:
+            errors, view.errors = view.errors, []
+            from nanoherm_tui.commands.settings import needs_setup
+
+            if any(needs_setup(app, error) for error in errors):
+                commands.run(app, "setup", errors[-1].text)
+
+    def _take_returned(self, view: SessionView) -> None:
+        """Texts that came back go into the draft."""
+        returned, view.returned = view.returned, []
+        for text in returned:
+            self._app.composer.bring_back(text)
+        for text in returned:  # on disk as part of the draft before it is gone from what waits
+            self._app.host.keep_draft(view.id, self._app.composer.text)
+            view.session.send(intents.TextTaken(text))
+
+    def _show_title(self, view: SessionView) -> None:
+        if view is self.view:
+            self._app.title_row.update(view.title, str(view.session.workspace), view.branch)
+
+    def _show_list(self) -> None:
+        here = self.view.id if self.view is not None else ""
+        self._app.sessions_pane.update(session_items(self.rows, self.views.values(), here), here)
+
+    # -- what the program says in them ----------------------------------------------------------------------------
+
+    def tell(self, code: str, english: str, *, warning: bool = True, **params: Any) -> None:
+        """Put a notice of the program's own into the transcript in view."""
+        self._put(events.Notice(code, english, "warning" if warning else "info", params))
+
+    def tell_error(self, error: AgentError) -> None:
+        self._put(events.ErrorRaised(error.code, error.text, error.params))
+
+    def _put(self, event: events.Event) -> None:
+        """Show an event of the program's own; one that comes before the session's history waits for it."""
+        if self.view is None or not self.view.loaded:
+            self._held.append(event)
+        else:
+            self._app.transcript.apply([event])
+            self._app.greet()
+
+    # -- what the user says ---------------------------------------------------------------------------------------
+
+    def send(self, intent: intents.Intent) -> bool:
+        """Tell the session in view; False when there is none yet."""
+        if self.view is None:
+            return False
+        self.view.session.send(intent)
+        return True
+
+    @property
+    def busy(self) -> bool:
+        """Something runs in one of them."""
+        return any(view.session.busy or view.turn_started for view in self.views.values())
+
+    @property
+    def questions(self) -> int:
+        """How many questions wait for an answer."""
+        return sum(len(view.waiting) for view in self.views.values())
