@@ -181,6 +181,24 @@ def test_after_a_marked_paste_lines_are_still_told_from_keys():
     assert [type(event).__name__ for event in seen] == ["Paste", "Paste", "Key", "Key", "Key", "Paste"]
 
 
+@pytest.mark.parametrize("rest", ["abc\r", "\r", "half a line", "one\rtwo\r"])
+def test_the_rest_of_an_unmarked_paste_is_no_keys_even_where_a_read_cut_it(rest):
+    parser = compat._ReadByRead()
+    first = "line of text\r" * 300
+    seen = [event for read in (first, rest) for event in parser.feed(read)]
+    assert all(isinstance(event, events.Paste) for event in seen)
+    assert "".join(event.text for event in seen) == (first + rest).replace("\r", "\n")
+
+
+def test_enter_after_the_last_read_of_an_unmarked_paste_is_a_key(monkeypatch):
+    parser = compat._ReadByRead()
+    seen = [event for read in ("line of text\r" * 300, "the end\r", "\r") for event in parser.feed(read)]
+    assert [type(event).__name__ for event in seen] == ["Paste", "Paste", "Key"]
+    monkeypatch.setattr(limits, "PASTE_JOIN", 0.0)
+    seen = [event for read in ("line of text\r" * 300, "\r", "\x1b[A") for event in parser.feed(read)]
+    assert [type(event).__name__ for event in seen] == ["Paste", "Key", "Key"]
+
+
 async def test_a_bracketed_paste_is_one_draft_whatever_its_line_ends():
     app = ComposerApp()
     async with app.run_test() as pilot:
