@@ -23,9 +23,9 @@ from textual.timer import Timer
 
 from agent_core import names
 from agent_core.errors import AgentError, ConfigError, crash
-from nanoherm_tui import clipboard, commands, compat, i18n, limits, remembered, symbols, terminal, welcome
+from nanoherm_tui import commands, compat, i18n, limits, remembered, symbols, terminal, welcome
 from nanoherm_tui.actions import ACTIONS, PANES, Action, Slash, parse_slash
-from nanoherm_tui.bridge import Desk
+from nanoherm_tui.desk import Desk
 from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
@@ -303,6 +303,8 @@ class NanohermApp(compat.AsksGround, compat.FewBytes, compat.QuietCrash, App[int
         if not text:
             self.hint(missing or t("app.nothing_to_copy"))
             return
+        from nanoherm_tui import clipboard
+
         self.screen.clear_selection()
         folder = self._start.places.cache_dir
         self.desk.do(lambda: clipboard.copy(text, os.environ, folder), self._copied)

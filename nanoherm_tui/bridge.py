@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import logging
-import queue
-import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from agent_core.errors import AgentError, crash
-from agent_core.events import Envelope
 from nanoherm_tui import limits
 
-log = logging.getLogger(__name__)
-
 if TYPE_CHECKING:
+    from agent_core.events import Envelope
     from agent_core.session import LiveSession
 
-T = TypeVar("T")
-
-Deliver = Callable[[Sequence[Envelope]], None]
+Deliver = Callable[["Sequence[Envelope]"], None]
 Crashed = Callable[[Exception], None]
 """Ends the program with a report; called from the handler of the exception."""
 
@@ -100,47 +92,3 @@ class Bridge:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(limits.BATCH_SECONDS, self._tick, context=self._context)
-
-
-class Desk:
-    """One thread that does what would block the screen: store, files, network. Work is done in order."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, failed: Callable[[AgentError], None], crashed: Crashed) -> None:
-        self._loop = loop
-        self._crashed = crashed
-        self._context = contextvars.copy_context()
-        self._failed = failed
-        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        threading.Thread(target=self._run, name="desk", daemon=True).start()
-
-    def do(self, work: Callable[[], T], then: Callable[[T], None] = lambda result: None) -> None:
-        """Run `work` on the desk's thread, then `then` with its result on the loop; an AgentError goes to `failed`."""
-
-        def job() -> None:
-            try:
-                result = work()
-            except AgentError as error:
-                self._back(self._failed, error)
-            except Exception as error:  # the desk must survive whatever one job does
-                log.exception("desk job failed")
-                self._back(self._failed, crash(error))
-            else:
-                self._back(then, result)
-
-        self._work.put(job)
-
-    def _back(self, call: Callable[[T], None], value: T) -> None:
-        def on_the_loop() -> None:
-            try:
-                call(value)
-            except Exception as error:  # as in Bridge._flush
-                self._crashed(error)
-
-        try:
-            self._loop.call_soon_threadsafe(on_the_loop, context=self._context)
-        except RuntimeError:  # the loop has ended
-            pass
-
-    def _run(self) -> None:
-        while True:
-            self._work.get()()

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent_core.limits import HISTORY_ENTRIES
-from agent_core.safety.redact import redact
 from nanoherm_tui.limits import HISTORY_ENTRY, HISTORY_FILE
 
 
@@ -48,6 +47,8 @@ class History:
             return
         if len(text) > HISTORY_ENTRY:
             return  # before it is looked through, character by character
+        from agent_core.safety.redact import redact  # its tables are not what a first frame waits for
+
         line = json.dumps({"text": redact(text), "time": round(time.time(), 3)}).encode("ascii") + b"\n"
         if len(line) > HISTORY_ENTRY:
             return

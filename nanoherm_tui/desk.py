@@ -1,0 +1,64 @@
+"""What would block the screen is done here: one thread for the store, for files, for the network."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from agent_core.errors import AgentError, crash
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+Crashed = Callable[[Exception], None]
+"""Ends the program with a report; called from the handler of the exception."""
+
+
+class Desk:
+    """One thread that does what would block the screen: store, files, network. Work is done in order."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, failed: Callable[[AgentError], None], crashed: Crashed) -> None:
+        self._loop = loop
+        self._crashed = crashed
+        self._context = contextvars.copy_context()
+        self._failed = failed
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="desk", daemon=True).start()
+
+    def do(self, work: Callable[[], T], then: Callable[[T], None] = lambda result: None) -> None:
+        """Run `work` on the desk's thread, then `then` with its result on the loop; an AgentError goes to `failed`."""
+
+        def job() -> None:
+            try:
+                result = work()
+            except AgentError as error:
+                self._back(self._failed, error)
+            except Exception as error:  # the desk must survive whatever one job does
+                log.exception("desk job failed")
+                self._back(self._failed, crash(error))
+            else:
+                self._back(then, result)
+
+        self._work.put(job)
+
+    def _back(self, call: Callable[[T], None], value: T) -> None:
+        def on_the_loop() -> None:
+            try:
+                call(value)
+            except Exception as error:  # as in Bridge._flush
+                self._crashed(error)
+
+        try:
+            self._loop.call_soon_threadsafe(on_the_loop, context=self._context)
+        except RuntimeError:  # the loop has ended
+            pass
+
+    def _run(self) -> None:
+        while True:
+            self._work.get()()
