@@ -16,7 +16,7 @@ from nanoherm_tui.panes.findable import Findable
 from nanoherm_tui.panes.output import Result, result_rows
 from nanoherm_tui.panes.pages import Book, BookRows
 from nanoherm_tui.panes.plan import plan_rows
-from nanoherm_tui.panes.preview import Preview, preview_rows
+from nanoherm_tui.panes.preview import Preview, preview_heading, preview_rows
 from nanoherm_tui.panes.rows import BLANK, Body, Place, Row, RowList, Span
 from nanoherm_tui.text import clean, width, wrap
 
@@ -235,7 +235,10 @@ class Dock(Findable):
             spans += [Span(" " * self._gap(cells))] if spans else []
             here = tab == self.tab
             spans.append(Span(title, "accent" if here else "muted", bold=here, underline=here))
-        return Row(tuple(spans)), BLANK
+        rows = [Row(tuple(spans)), BLANK]
+        if self.tab == "file" and self._preview is not None:
+            rows.append(preview_heading(self._preview, cells))  # in view wherever its lines are scrolled to
+        return rows
 
     def body(self, cells: int) -> Sequence[Row] | Body:
         if self.tab == "result":

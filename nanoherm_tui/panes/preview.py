@@ -11,7 +11,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.diff import NUMBER, Run, coloured, inked
 from nanoherm_tui.panes.pages import Book, BookRows
-from nanoherm_tui.panes.rows import BLANK, Body, Row, RowList, Span, Spans
+from nanoherm_tui.panes.rows import Body, Row, RowList, Span, Spans
 from nanoherm_tui.text import clean, cut_path, visible, width, wrap
 
 if TYPE_CHECKING:
@@ -31,19 +31,23 @@ class Preview:
     problem: str = ""
 
 
-def preview_rows(preview: Preview, cells: int) -> Body:
-    """The file's name, which lines of it these are, and the lines."""
-    file = preview.file
-    count = _count(file) if file is not None else ""
+def preview_heading(preview: Preview, cells: int) -> Row:
+    """The file's name, and which lines of it are shown."""
+    count = _count(preview.file) if preview.file is not None else ""
     room = max(cells - 1 - width(count), 2)
-    head = [Row((Span(cut_path(visible(preview.path), room), bold=True),), (Span(count, "muted"),)), BLANK]
+    return Row((Span(cut_path(visible(preview.path), room), bold=True),), (Span(count, "muted"),))
+
+
+def preview_rows(preview: Preview, cells: int) -> Body:
+    """The lines of the file, or why there are none."""
+    file = preview.file
     if file is None:
-        return RowList([*head, *(Row((Span(line, "muted"),)) for line in wrap(clean(preview.problem), max(cells, 1)))])
+        return RowList([Row((Span(line, "muted"),)) for line in wrap(clean(preview.problem), max(cells, 1))])
     if not file.lines:
-        return RowList([*head, Row((Span(t("dock.empty_file"), "muted"),))])
+        return RowList([Row((Span(t("dock.empty_file"), "muted"),))])
     digits = max(NUMBER, len(str(file.first + len(file.lines))))
     lines = _Lines(preview, file, digits)
-    return BookRows(Book("\n".join(file.lines)), cells - digits - 2, head, lines.row)
+    return BookRows(Book("\n".join(file.lines)), cells - digits - 2, dress=lines.row)
 
 
 def _count(file: FilePreview) -> str:
