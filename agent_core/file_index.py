@@ -141,8 +141,10 @@ class FileIndex:
 
     def close(self) -> None:
         """End the thread; what is under way is given up."""
-        self._cancel.cancel()
         with self._lock:
+            if self._cancel.cancelled:
+                return
+            self._cancel.cancel()
             if self._thread is None:
                 os.close(self._wake_read)
                 os.close(self._wake_write)

@@ -276,6 +276,7 @@ def test_a_closed_index_ends_its_thread_even_while_it_reads(root, tmp_path, monk
     asking.index.ask("f", asking.take)
     thread = asking.index._thread
     asking.index.close()
+    asking.index.close()
     thread.join(WAIT)
     assert not thread.is_alive()
     asking.index.ask("f", asking.take)  # too late: nothing happens
