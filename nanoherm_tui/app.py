@@ -683,8 +683,8 @@ def run(start: Start) -> int:
         code = app.run()
     finally:
         if app.ready:
-            if app.composer.draft_of:
-                app.host.keep_draft(app.composer.draft_of, app.composer.text)
+            if app.view is not None and app.composer.is_restored:
+                app.host.keep_draft(app.view.id, app.composer.text)
             app.host.close()
         app.wait_for_threads()
     if app.view is not None and app.view.stored:

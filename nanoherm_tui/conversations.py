@@ -68,6 +68,8 @@ class Conversations:
 
     def _draft_known(self, view: SessionView, text: str) -> None:
         self._app.composer.restore(view.id, text)
+        if view is self.view:
+            self._take_returned(view)
         self._app.greet()
 
     def forget(self, session_id: str) -> None:
@@ -136,7 +138,7 @@ class Conversations:
             app.dock.show_diffs(view.diffs, bring=bool(view.diffs) and not app.dock.holds_focus)
         if "pending" in changed:
             app.composer.set_pending(view.steers, view.queued)
-        if "returned" in changed:
+        if "returned" in changed and app.composer.is_restored:
             self._take_returned(view)
         if "error" in changed:
             errors, view.errors = view.errors, []
@@ -146,12 +148,13 @@ class Conversations:
                 commands.run(app, "setup", errors[-1].text)
 
     def _take_returned(self, view: SessionView) -> None:
-        """Texts that came back go into the draft."""
+        """Texts that came back go into the draft, once that holds what the disk had."""
         returned, view.returned = view.returned, []
         for text in returned:
             self._app.composer.bring_back(text)
-        for text in returned:  # on disk as part of the draft before it is gone from what waits
+        if returned:  # on disk as part of the draft before they are gone from what waits
             self._app.host.keep_draft(view.id, self._app.composer.text)
+        for text in returned:
             view.session.send(intents.TextTaken(text))
 
     def _show_title(self, view: SessionView) -> None:

@@ -253,13 +253,8 @@ class Composer(Widget):
     # -- drafts of several sessions ----------------------------------------------------------------------------------
 
     @property
-    def draft_of(self) -> str:
-        """Whose draft is shown."""
-        return self._key
-
-    @property
     def is_restored(self) -> bool:
-        """What the disk had for this draft is in it."""
+        """What the disk had for this draft is in it: from then on changes are told."""
         return self._key in self._restored
 
     def show_draft(self, key: str) -> bool:
@@ -293,7 +288,7 @@ class Composer(Widget):
         if self._resting is not None:
             self._resting.pause()
         text = self.text
-        if self._key and text != self._told.get(self._key, ""):
+        if self.is_restored and text != self._told.get(self._key, ""):
             self._told[self._key] = text
             self.post_message(self.DraftChanged(self._key, text))
 
