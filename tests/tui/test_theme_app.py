@@ -3,7 +3,9 @@
 import pytest
 
 from nanoherm_tui import compat, symbols
+from nanoherm_tui.eight_bit import MIN_CONTRAST, contrast, shown
 from nanoherm_tui.overlays.palette import PaletteScreen
+from nanoherm_tui.themes import GROUNDS
 from tests.fakes.model_server import Reply
 from tests.tui.test_app import Stage
 
@@ -162,3 +164,119 @@ async def test_ascii_reduced_motion_and_language_hold_from_the_first_frame(tmp_p
         assert symbols.is_ascii()
         assert symbols.motion_is_reduced()
         assert "会话" in "".join(text for text, *_ in drawn(stage.app))
+
+
+# -- what is really drawn -----------------------------------------------------------------------------------------
+
+ANSWER = """\
+# Why it failed
+
+The `parse` function **drops** the offset, see [the issue](https://example.org/7) and _this_:
+
+> A quoted line.
+
+1. first
+   - nested
+2. second
+
+| name | value |
+|---|---|
+| a | 1 |
+
+```python
+@cached
+def parse(text: str) -> int:
+    'Docs.'
+    return 1 if text is None else int(text, 16) + 0x1F  # a comment
+```
+
+```diff
+-old
++new
+```
+"""
+
+WORK = [
+    Reply(reasoning="Think.", text="I look.", calls=[("read_file", {"path": "a.py"}), ("list_dir", {"path": "x"})]),
+    Reply(calls=[("edit_file", {"path": "a.py", "old_text": "return 10", "new_text": "return 22 + 11"})]),
+    Reply(text=ANSWER),
+]
+
+
+THEMES = ("nanoherm-dark", "nanoherm-light", "high-contrast", "ansi")
+
+
+def pairs(app):
+    """(words, ground) -> a text, of every piece of two cells and more on the screen. A mark is one cell."""
+    found = {}
+    for text, fg, bg, style in drawn(app):
+        words = text.strip()
+        if len(words) < 2 or fg is None or bg is None or fg.is_default or bg.is_default:
+            continue
+        both = fg.get_truecolor().hex, bg.get_truecolor().hex
+        found.setdefault(both[::-1] if style.reverse else both, words)
+    return found
+
+
+async def look_at_everything(stage, seen):
+    """A turn with every kind of block, the question about a change, a selection, and the overlays."""
+    app, pilot = stage.app, stage.pilot
+
+    async def look(name):
+        for theme in THEMES:
+            app.use_theme(theme)
+            await pilot.pause()
+            for pair, words in pairs(app).items():
+                seen[theme].setdefault(pair, (name, words))
+
+    await look("welcome")
+    await stage.type("Fix `parse`, 修好它")
+    await stage.until(lambda: app.approval.display)
+    await pilot.pause(0.6)
+    await look("question")
+    app.approval.focus()
+    await pilot.pause(0.6)
+    await look("question in front")
+    await pilot.press("y")
+    await stage.until(lambda: stage.state == "idle" and "Why it failed" in stage.transcript())
+    await look("answer")
+    await pilot.press("alt+2", "k", "k", "k")
+    await look("transcript in front")
+    await pilot.press("ctrl+o")
+    await look("details")
+    await pilot.press("alt+3", *["j"] * 2)
+    await look("changes in front")
+    await pilot.press("alt+1")
+    await look("sessions in front")
+    app.composer.focus()
+    app.composer.text = "/the"
+    await look("slash")
+    app.composer.text = "some words"
+    await pilot.press("ctrl+a")
+    await look("selection")
+    app.composer.text = ""
+    for keys in (["ctrl+p", *"theme"], ["f1"], ["ctrl+p", *"connect", "enter"]):
+        await pilot.press(*keys)
+        await look(f"overlay {keys[0]}")
+        await pilot.press("escape")
+    app.hint("a hint")
+    app.conversations.tell("x", "A warning of the program's own.")
+    await look("notice")
+
+
+@pytest.mark.parametrize("eight_bit", [False, True], ids=["true colour", "256"])
+async def test_whatever_is_drawn_can_be_read(tmp_path, monkeypatch, eight_bit):
+    if eight_bit:
+        monkeypatch.setenv("COLORTERM", "")
+    seen = {theme: {} for theme in THEMES}
+    async with Stage(tmp_path, list(WORK), size=(160, 45), **{"display.theme": "nanoherm-dark"}) as stage:
+        (tmp_path / "work" / "a.py").write_text("def f():\n    return 10\n")
+        await look_at_everything(stage, seen)
+        themes = stage.app.themes.all
+    assert seen.pop("ansi") == {}, "words have the terminal's own colours"
+    for theme, found in seen.items():
+        for pair, (where, words) in found.items():
+            fg, bg = map(shown, pair) if eight_bit else pair
+            assert contrast(fg, bg) >= MIN_CONTRAST, (theme, where, words, fg, bg, round(contrast(fg, bg), 2))
+        grounds = {ground for _, ground in found}
+        assert {themes[theme].colour(role) for role in GROUNDS} <= grounds, "everything was looked at"
