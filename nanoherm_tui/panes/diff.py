@@ -10,18 +10,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from functools import lru_cache, partial
+from functools import partial
 from itertools import accumulate, zip_longest
 from typing import NamedTuple
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans, plain
+from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans
 from nanoherm_tui.panes.wrapped import Piece, code_rows
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut, cut_path, visible, width
-from nanoherm_tui.transcript.highlight import PLAIN, Ink, highlight
+from nanoherm_tui.text import cut, cut_path, fit, visible, width
+from nanoherm_tui.transcript.highlight import PLAIN, Ink, highlight, language_of
 
 NUMBER = 4  # columns of a line number, more for longer files
 LIKE = 0.5  # from here on two lines are versions of one another and get their words marked
@@ -221,15 +221,6 @@ def plain_diff(diffs: Sequence[FileDiff]) -> str:
     return "\n".join(parts) + "\n" if parts else ""
 
 
-@lru_cache(maxsize=64)
-def language_of(path: str) -> str:
-    """Pygments' name for the language of a file called this, or ""."""
-    from pygments.lexers import find_lexer_class_for_filename
-
-    found = find_lexer_class_for_filename(path)
-    return found.aliases[0] if found and found.aliases else ""
-
-
 def coloured(lines: Sequence[str], path: str) -> list[list[Run]]:
     """How each of the lines of a file is coloured, from its start to its end; empty where it is plain."""
     found = highlight("\n".join(lines), language_of(path))
@@ -408,9 +399,10 @@ class _HunkRows:
             if index is None:
                 halves.append(" " * self._side)
                 continue
-            margin = plain(self._margin(self._lines[index], old=is_old))
+            line = self._lines[index]
+            number, sign = self._number(line, old=is_old), _sign(line.kind)
             end = " " + self._ends[index] if index in self._ends else ""
-            halves.append(plain(tuple(_fitted((Span(margin + self._texts[index] + end),), self._side))))
+            halves.append(fit(f"{number}{sign} {self._texts[index]}{end}", self._side))
         return (" " * BETWEEN).join(halves)
 
     def _left(self, index: int, piece: Piece) -> Spans:
@@ -425,13 +417,14 @@ class _HunkRows:
         return inked(self._texts[index], start, end, self._coloured(index), self._changed(index), ground, word_ground)
 
     def _margin(self, line: DiffLine, *, old: bool) -> Spans:
+        sign = _sign(line.kind)
+        role = {"add": "ok", "remove": "fail"}.get(line.kind)
+        mark = Span(sign, role, bold=True, mark=True) if role else Span(sign)
+        return Span(self._number(line, old=old), "muted"), mark, Span(" ")
+
+    def _number(self, line: DiffLine, *, old: bool) -> str:
         number = line.old_line if old else line.new_line
-        signs = {
-            "add": Span("+", "ok", bold=True, mark=True),
-            "remove": Span(sym("removed"), "fail", bold=True, mark=True),
-        }
-        text = f"{'' if number is None else number:>{self._digits}} "
-        return Span(text, "muted"), signs.get(line.kind, Span(" ")), Span(" ")
+        return f"{'' if number is None else number:>{self._digits}} "
 
     # -- worked out on first sight ------------------------------------------------------------------------------
 
@@ -455,6 +448,10 @@ class _HunkRows:
             for i, j, compared in _pairs(self._texts, group):
                 self._words[i], self._words[j] = compared.old, compared.new
         return self._words.get(index, ())
+
+
+def _sign(kind: str) -> str:
+    return "+" if kind == "add" else sym("removed") if kind == "remove" else " "
 
 
 def _fitted(spans: Spans, cells: int) -> Iterator[Span]:
