@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,33 @@ PLAIN: Ink = ("text", False)
 
 @lru_cache(maxsize=64)
 def _lexer(lang: str) -> Lexer | None:
-    from pygments.lexers import get_lexer_by_name
-    from pygments.util import ClassNotFound
+    """One of Pygments' own.
 
-    try:
-        return get_lexer_by_name(lang, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
+    Its search for plugins reads the metadata of every installed package, and this is the screen's thread.
+    """
+    from pygments.lexers import find_lexer_class, get_all_lexers
+
+    wanted = lang.lower()
+    for name, aliases, _, _ in get_all_lexers(plugins=False):
+        if wanted in aliases and (found := find_lexer_class(name)) is not None:
+            return found(stripnl=False, ensurenl=False)
+    return None
+
+
+@lru_cache(maxsize=64)
+def language_of(path: str) -> str:
+    """Pygments' name for the language of a file called this, or ""."""
+    from pygments.lexers import find_lexer_class, get_all_lexers
+
+    file = path.rpartition("/")[2]
+    fitting = [
+        (lexer.priority + 0.5 * ("*" not in pattern), aliases[0])
+        for name, aliases, patterns, _ in get_all_lexers(plugins=False)
+        for pattern in patterns
+        if aliases and fnmatchcase(file, pattern) and (lexer := find_lexer_class(name)) is not None
+    ]
+    # Of several that fit Pygments takes the last one: one by its whole name, else one that is surer of itself.
+    return sorted(fitting, key=lambda each: each[0])[-1][1] if fitting else ""
 
 
 @lru_cache(maxsize=512)
