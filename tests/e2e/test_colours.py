@@ -42,12 +42,9 @@ class Terminal(Screen):
 
 ANSWERS = {
     "white, ST": ["\x1b]11;rgb:ffff/ffff/ffff\x1b\\"],
-    "white, BEL": ["\x1b]11;rgb:ffff/ffff/ffff\x07"],
-    "two digits": ["\x1b]11;rgb:ff/ff/ff\x1b\\"],
-    "with alpha": ["\x1b]11;rgba:ffff/ffff/ffff/ffff\x1b\\"],
-    "hash": ["\x1b]11;#fdf6e3\x07"],
-    "cut in the middle": ["\x1b]11;rgb:ffff/ff", "ff/ffff\x1b\\"],
-    "cut in its end": ["\x1b]11;rgb:ffff/ffff/ffff\x1b", "\\"],
+    "hash, BEL": ["\x1b]11;#fdf6e3\x07"],
+    "cut in the middle": ["\x1b]11;rgba:ffff/ff", "ff/ffff/ffff\x1b\\"],
+    "cut in its end": ["\x1b]11;rgb:ff/ff/ff\x1b", "\\"],
     "cut at its start": ["\x1b]", "11;rgb:ffff/ffff/ffff\x1b\\"],
 }
 

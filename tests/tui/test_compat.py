@@ -206,3 +206,11 @@ def test_the_rest_of_an_answer_that_comes_after_its_time_is_no_keys(monkeypatch)
     clock += 5.0
     assert list(parser.tick()) == []
     assert [told(m) for m in parser.feed("add")] == ["a", "d", "d"]
+
+
+@pytest.mark.parametrize(("asks", "driver"), [(True, compat._AskingDriver), (False, linux_driver.LinuxDriver)])
+def test_only_an_app_that_wants_to_know_asks_the_terminal_for_its_ground(asks, driver):
+    class Asking(compat.AsksGround, App[None]):
+        asks_ground = asks
+
+    assert Asking().get_driver_class() is driver
