@@ -378,7 +378,7 @@ class Composer(Widget):
                 t("composer.running_least", stop=stop),
             ]
         else:
-            choices = [t("composer.placeholder")]
+            choices = [t("composer.placeholder"), t("composer.placeholder_short")]
         room = self._draft.size.width
         return next((words for words in choices if cell_width(words) <= room), choices[-1])
 
