@@ -124,8 +124,8 @@ def _picking(lab: Lab) -> Iterator[Terminal]:
     with lab.program("-C", str(root)) as terminal:
         since = len(terminal.raw)
         terminal.send("@")
-        terminal.wait_for(" of 2", since, seconds=120.0)
-        terminal.quiet(1.0)
+        terminal.wait_for("indexing", since)
+        terminal.quiet(2.0, seconds=120.0)
         yield terminal
 
 
