@@ -65,8 +65,11 @@ def watch_themes(
     It is called in the watching thread.
     """
     stop = threading.Event()
-    shelf = _Shelf(folder, known, told)
-    thread = threading.Thread(target=_watch, args=(shelf, on_change, stop), name="themes", daemon=True)
+
+    def run() -> None:
+        _watch(_Shelf(folder, known, told), on_change, stop)  # made here: it reads files
+
+    thread = threading.Thread(target=run, name="themes", daemon=True)
     thread.start()
     return Watching(stop, thread)
 
