@@ -1,6 +1,6 @@
 """What the transcript is made of: frozen records, each rendered on its own and cached until it changes.
 
-`key` is a block's place within its entry: it grows from block to block, and leaves room for one number per row.
+`key` is a block's place within its entry: it grows from block to block and stays while the entry grows.
 `gap` asks for a blank row above. `join` is what stood between a block and the one before it in the source: "" when a
 long line was cut, "\\n" when a long piece was, a blank line between paragraphs.
 """

@@ -25,7 +25,6 @@ class Entry:
         "_stored",
         "_tail",
         "_text",
-        "base",
         "created",
         "id",
         "images",
@@ -39,12 +38,10 @@ class Entry:
         "version",
     )
 
-    def __init__(self, id: str, kind: Kind, text: str = "", *, base: int = 0, index: int = 0) -> None:
+    def __init__(self, id: str, kind: Kind, text: str = "", *, index: int = 0) -> None:
         self.id = id
         self.kind: Kind = kind
         self.index = index
-        self.base = base
-        """The selection key of its first row; keys grow from entry to entry."""
         self.version = 0
         self.open = False
         self.created = 0.0

@@ -51,8 +51,6 @@ class Line(NamedTuple):
     entry: Entry
     block: Block
     place: Place
-    key: int
-    """Its selection key: grows down the transcript and stays when text arrives or the window scrolls."""
 
 
 @dataclass(slots=True)
@@ -425,9 +423,8 @@ class Layout:
             entry = self.model.entries[index]
             closed = entry.closed
             block = closed[number] if number < len(closed) else entry.tail[number - len(closed)]
-            first = entry.base + block.key
             for row in range(skip, len(rows)):
-                lines.append(Line(rows[row], entry, block, Place(index, number, row), first + row))
+                lines.append(Line(rows[row], entry, block, Place(index, number, row)))
         return lines[:height]
 
     def _goes_below(self, line: Line) -> bool:

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from agent_core.messages import Message, ShellRun, ToolCall, ToolResult
     from agent_core.ports import Tool
 
-# Selection keys: what an entry may need beyond its characters (a card: all its rows), and what one that may still grow
-# keeps free.
-_SLACK = 64
-_GROWING = 1 << 20
-
 _STOPPED = Note(0, "", word="transcript.stopped")
 
 
@@ -211,12 +206,7 @@ class TranscriptModel:
     # -- entries --------------------------------------------------------------------------------------------------
 
     def _add(self, kind: Kind, id: str, text: str = "") -> Entry:
-        base = 0
-        if self.entries:
-            last = self.entries[-1]
-            size = _GROWING if last.is_live else 0 if last.kind == "card" else len(last.text)
-            base = last.base + size + _SLACK
-        entry = Entry(id, kind, text, base=base, index=len(self.entries))
+        entry = Entry(id, kind, text, index=len(self.entries))
         entry.open = self.details and kind in ("thought", "card")
         self.entries.append(entry)
         return entry
@@ -258,7 +248,6 @@ class TranscriptModel:
             if self._answer is not None:
                 # A message's reasoning stands above its text, in whatever order they came.
                 self.entries.insert(self._answer.index, self.entries.pop())
-                self._answer.base, self._thought.base = self._thought.base, self._answer.base
                 self._renumber()
         self._thought.grow(text)
         return {self._thought}

@@ -28,7 +28,6 @@ from textual.widget import Widget
 from agent_core.events import Event, ReasoningDelta, TextDelta, UserMessage
 from nanoherm_tui import compat, limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.keymap import show
 from nanoherm_tui.panes.keys import PaneKeys
 from nanoherm_tui.strips import look_of
 from nanoherm_tui.symbols import sym
@@ -567,8 +566,7 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         self.post_message(self.CopyRequested(text, missing))
 
     def _key(self, action_id: str) -> str:
-        keys = self.keymap.keys(action_id)
-        return show(keys[0]) if keys else t("transcript.no_key")
+        return self.keymap.label(action_id) or t("transcript.no_key")
 
     # -- the mouse selects ----------------------------------------------------------------------------------------
 

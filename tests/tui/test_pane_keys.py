@@ -130,7 +130,7 @@ async def test_who_is_selecting_text_answers_nothing_by_copying_it(tmp_path):
 
 async def test_a_key_in_the_same_read_as_a_change_of_panes_goes_to_the_new_one(tmp_path):
     async with Stage(tmp_path, [Reply(text=LONG)], size=(120, 30)) as stage:
-        app, pilot = stage.app, stage.pilot
+        app = stage.app
         await stage.type("hi")
         await stage.until(lambda: stage.state == "idle" and len(app.view.model.entries) > 1)
         for keys, reached in (

@@ -16,7 +16,7 @@ from nanoherm_tui.transcript import highlight
 from nanoherm_tui.transcript.cursor import Cursor
 from nanoherm_tui.transcript.find import Find
 from nanoherm_tui.transcript.heights import Heights
-from nanoherm_tui.transcript.layout import Layout
+from nanoherm_tui.transcript.layout import Layout, Place
 from nanoherm_tui.transcript.render import Moment
 from tests.tui.test_transcript_split import SOURCES
 from tests.tui.transcript_helpers import LOOK, call_events, conversation, model
@@ -51,7 +51,7 @@ def every_row(layout):
     seen = {}
     while True:
         layout.window(layout.height)
-        seen |= {line.key: line.row.strip.text for line in layout.lines}
+        seen |= {line.place: line.row.strip.text for line in layout.lines}
         if layout.stick:
             return [seen[key] for key in sorted(seen)]
         layout.scroll(layout.height - 1)
@@ -138,10 +138,10 @@ def test_reading_down_to_the_last_row_follows_the_end_again():
 def test_every_row_can_be_reached_and_rows_are_the_same_from_both_ends():
     down = every_row(opened(conversation(30)))
     layout = opened(conversation(30))
-    up: dict[int, str] = {}
+    up: dict[Place, str] = {}
     while True:
         layout.window(20)
-        up |= {line.key: line.row.strip.text for line in layout.lines}
+        up |= {line.place: line.row.strip.text for line in layout.lines}
         if layout.top == 0 and not layout.stick:
             break
         layout.scroll(-13)
