@@ -116,8 +116,9 @@ def test_a_deleted_theme_goes_and_a_renamed_one_keeps_the_name_it_has_inside(fol
 
 def test_a_broken_theme_is_told_once_a_save_with_file_and_line_and_the_last_good_one_stays(folder):
     path = folder / "mine.yaml"
-    path.write_text(GOOD)
     with Watched(folder) as watched:
+        path.write_text(GOOD)
+        watched.until(lambda: "mine" in watched.themes)
         for number in (1, 2):
             save_by_rename(path, GOOD + "  txt: '#ffffff'\n")
             watched.until(lambda number=number: len(watched.broken) == number)
