@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from textual.app import App
 
 
+# -- scrolling -------------------------------------------------------------------------------------------------------
+
+
 def set_scroll(view: ScrollView, total: int, top: int) -> None:
     """Tell a view and its scrollbar how long the content is and where its top stands, in rows.
 
@@ -101,40 +104,6 @@ def _bar(
     return [above] * start + [thumb] * length + [below] * (size - start - length)
 
 
-def write_terminal(app: App[Any], data: str) -> None:
-    """Write `data` to the terminal between two frames."""
-    driver = app._driver
-    if driver is not None:
-        driver.write(data)
-
-
-class _AltKey(Enum):
-    """Alt keys that Textual's table of escape sequences reads as something else. The value is the key's name."""
-
-    ENTER = "alt+enter"
-    DIGIT_0 = "alt+0"
-    DIGIT_1 = "alt+1"
-    DIGIT_2 = "alt+2"
-    DIGIT_3 = "alt+3"
-    DIGIT_4 = "alt+4"
-    DIGIT_5 = "alt+5"
-    DIGIT_6 = "alt+6"
-    DIGIT_7 = "alt+7"
-    DIGIT_8 = "alt+8"
-    DIGIT_9 = "alt+9"
-
-
-def teach_alt_keys() -> None:
-    """Read ESC Return as Alt+Enter and ESC 1 as Alt+1, what most terminals send for them.
-
-    Textual takes the first for Enter and the second for the ¡ that a Mac types with Option.
-    """
-    table = cast(dict[str, object], ANSI_SEQUENCES_KEYS)
-    for key in _AltKey:
-        last = key.value.removeprefix("alt+")
-        table["\x1b" + ("\r" if last == "enter" else last)] = (key,)
-
-
 def _thumb(size: int, virtual_size: float, window_size: float, position: float) -> tuple[int, int]:
     """Where the thumb begins and how long it is, in rows; (0, 0) when everything is visible."""
     if not (window_size and virtual_size > window_size and size):
@@ -143,16 +112,39 @@ def _thumb(size: int, virtual_size: float, window_size: float, position: float) 
     return round((size - length) * min(1.0, position / (virtual_size - window_size))), length
 
 
-_NO_COLOUR = NoColor()
+# -- what is drawn ---------------------------------------------------------------------------------------------------
 
 
-class NoGreys:
-    """Mixed into an App: with NO_COLOR everything is in the terminal's own two colours, not in greys of ours."""
+class TightCompositor(Compositor):
+    """Asks only the widgets that a changed region touches for their rows.
 
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        filters = cast("App[Any]", super()).get_line_filters()
-        kept = [each for each in filters if not isinstance(each, (Monochrome, NoColor))]
-        return [*kept, _NO_COLOUR] if no_colours() else kept
+    Textual asks every widget whose container lies in the box around all changed regions: each frame of a streaming
+    answer would draw all panes anew.
+    """
+
+    _changed: frozenset[Region] = frozenset()
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        self._changed = frozenset(self._dirty_regions)
+        try:
+            return super().render_partial_update()
+        finally:
+            self._changed = frozenset()
+
+    def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
+        changed = self._changed or (crop,)
+        for widget, (region, clip) in self.visible_widgets.items():
+            shown = region.intersection(clip)
+            if shown and any(part is None or part.overlaps(shown) for part in changed):
+                yield region, clip, widget.render_lines(shown.translate(-region.offset))
+
+
+class TightScreen(Screen[None]):
+    """A screen with a TightCompositor."""
+
+    def __init__(self) -> None:
+        super().__init__(id="_default")
+        self._compositor = TightCompositor()
 
 
 class _Frame(CompositorUpdate):
@@ -192,8 +184,30 @@ class FewBytes:
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         if isinstance(renderable, (LayoutUpdate, ChopsUpdate)):
-            renderable = _Frame(renderable, self.frames)
+            renderable = cast(RenderableType, _Frame(renderable, self.frames))
         cast("App[Any]", super())._display(screen, renderable)
+
+
+_NO_COLOUR = NoColor()
+
+
+class NoGreys:
+    """Mixed into an App: with NO_COLOR everything is in the terminal's own two colours, not in greys of ours."""
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = cast("App[Any]", super()).get_line_filters()
+        kept = [each for each in filters if not isinstance(each, (Monochrome, NoColor))]
+        return [*kept, _NO_COLOUR] if no_colours() else kept
+
+
+def write_terminal(app: App[Any], data: str) -> None:
+    """Write `data` to the terminal between two frames."""
+    driver = app._driver
+    if driver is not None:
+        driver.write(data)
+
+
+# -- the end ---------------------------------------------------------------------------------------------------------
 
 
 class QuietCrash(NoGreys):
@@ -215,27 +229,37 @@ class QuietCrash(NoGreys):
         cast("App[Any]", self).panic(Text(self.crash_words(error)))
 
 
-_PASTE_BEGINS: Final = "\x1b[200~"
-_PASTE_ENDS: Final = "\x1b[201~"
-_UNFINISHED = re.compile("\x1b(?:\\[[0-?]*|O)?\\Z")
-_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-# What programs print and no key sends: colours, erasing, modes, titles and links, character sets.
-_PRINTED = re.compile(
-    "\x1b(?:\\[[0-9;:]*m|\\[[0-3]?[JK]|\\[\\?[0-9;]+[hl]|\\][^\x07\x1b\n]*(?:\x07|\x1b\\\\)|[()][0AB])"
-)
-_LINE_END = re.compile("\r\n?|\n")
+# -- what comes in: keys ---------------------------------------------------------------------------------------------
 
 
-def looks_pasted(data: str) -> bool:
-    """Whether what came in one read is lines of text rather than keys: text after a line end, and more than a few keys.
+class _AltKey(Enum):
+    """Alt keys that Textual's table of escape sequences reads as something else. The value is the key's name."""
 
-    One line with Enter at its end is typed, or sent by a script: it stays keys. The text may hold what a program
-    printed, its colours say; a sequence that a key sends makes all of it keys.
+    ENTER = "alt+enter"
+    DIGIT_0 = "alt+0"
+    DIGIT_1 = "alt+1"
+    DIGIT_2 = "alt+2"
+    DIGIT_3 = "alt+3"
+    DIGIT_4 = "alt+4"
+    DIGIT_5 = "alt+5"
+    DIGIT_6 = "alt+6"
+    DIGIT_7 = "alt+7"
+    DIGIT_8 = "alt+8"
+    DIGIT_9 = "alt+9"
+
+
+def teach_alt_keys() -> None:
+    """Read ESC Return as Alt+Enter and ESC 1 as Alt+1, what most terminals send for them.
+
+    Textual takes the first for Enter and the second for the ¡ that a Mac types with Option.
     """
-    data = _PRINTED.sub("", data)
-    if _NO_TEXT.search(data) or not _LINE_END.search(data.rstrip()):
-        return False
-    return len(_LINE_END.findall(data)) > 1 or len(data) >= limits.PASTE_LENGTH
+    table = cast(dict[str, object], ANSI_SEQUENCES_KEYS)
+    for key in _AltKey:
+        last = key.value.removeprefix("alt+")
+        table["\x1b" + ("\r" if last == "enter" else last)] = (key,)
+
+
+# -- what comes in: the terminal's ground ----------------------------------------------------------------------------
 
 
 class GroundTold(Message):
@@ -276,6 +300,31 @@ class _AskingDriver(linux_driver.LinuxDriver):
         if isinstance(message, GroundTold):
             cast(AsksGround, self._app).ground_told = message.colour
         super().process_message(message)
+
+
+# -- what comes in: pastes, and answers among the keys ---------------------------------------------------------------
+
+_PASTE_BEGINS: Final = "\x1b[200~"
+_PASTE_ENDS: Final = "\x1b[201~"
+_UNFINISHED = re.compile("\x1b(?:\\[[0-?]*|O)?\\Z")
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# What programs print and no key sends: colours, erasing, modes, titles and links, character sets.
+_PRINTED = re.compile(
+    "\x1b(?:\\[[0-9;:]*m|\\[[0-3]?[JK]|\\[\\?[0-9;]+[hl]|\\][^\x07\x1b\n]*(?:\x07|\x1b\\\\)|[()][0AB])"
+)
+_LINE_END = re.compile("\r\n?|\n")
+
+
+def looks_pasted(data: str) -> bool:
+    """Whether what came in one read is lines of text rather than keys: text after a line end, and more than a few keys.
+
+    One line with Enter at its end is typed, or sent by a script: it stays keys. The text may hold what a program
+    printed, its colours say; a sequence that a key sends makes all of it keys.
+    """
+    data = _PRINTED.sub("", data)
+    if _NO_TEXT.search(data) or not _LINE_END.search(data.rstrip()):
+        return False
+    return len(_LINE_END.findall(data)) > 1 or len(data) >= limits.PASTE_LENGTH
 
 
 class _ReadByRead(XTermParser):
@@ -376,35 +425,3 @@ def read_lines_as_pastes() -> None:
     message a line. In the driver it is still known what came together.
     """
     setattr(linux_driver, "XTermParser", _ReadByRead)  # noqa: B010  # the module does not export the name
-
-
-class TightCompositor(Compositor):
-    """Asks only the widgets that a changed region touches for their rows.
-
-    Textual asks every widget whose container lies in the box around all changed regions: each frame of a streaming
-    answer would draw all panes anew.
-    """
-
-    _changed: frozenset[Region] = frozenset()
-
-    def render_partial_update(self) -> ChopsUpdate | None:
-        self._changed = frozenset(self._dirty_regions)
-        try:
-            return super().render_partial_update()
-        finally:
-            self._changed = frozenset()
-
-    def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
-        changed = self._changed or (crop,)
-        for widget, (region, clip) in self.visible_widgets.items():
-            shown = region.intersection(clip)
-            if shown and any(part is None or part.overlaps(shown) for part in changed):
-                yield region, clip, widget.render_lines(shown.translate(-region.offset))
-
-
-class TightScreen(Screen[None]):
-    """A screen with a TightCompositor."""
-
-    def __init__(self) -> None:
-        super().__init__(id="_default")
-        self._compositor = TightCompositor()
