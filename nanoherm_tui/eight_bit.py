@@ -28,6 +28,7 @@ def contrast(a: str, b: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
+@lru_cache(maxsize=512)  # each colour is compared with many: without this a start with 256 colours is felt
 def _luminance(colour: str) -> float:
     red, green, blue = _linear(colour)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -62,6 +63,7 @@ def _sent() -> dict[str, str]:
     return {shown(grey): grey for grey in greys} | own
 
 
+@lru_cache(maxsize=512)
 def _oklab(colour: str) -> Lab:
     """Lightness, green to red, blue to yellow: equal distances look equally different."""
     r, g, b = _linear(colour)
@@ -86,18 +88,18 @@ def choose(roles: Mapping[str, str], used_on: Mapping[str, Iterable[str]]) -> di
     for role in _GROUNDS:
         taken = {chosen[other]: given[other] for other in chosen}
         words = given["seltext"] if role == "selection" else given["text"]
-        fits = [
+        fits = (
             colour
             for colour in _by_distance(given[role])
             if taken.get(colour, given[role]) == given[role]
             and (_same_hue(colour, given[role]) if role in _TINTS else _is_grey(colour) or not _is_grey(given[role]))
             and contrast(colour, words) >= MIN_CONTRAST + 0.5  # the words are still to be chosen
-        ]
-        chosen[role] = fits[0] if fits else chosen.get(role.replace("_word", "_bg"), shown(given[role]))
+        )
+        chosen[role] = next(fits, chosen.get(role.replace("_word", "_bg"), shown(given[role])))
     for role in given.keys() - chosen.keys():
         grounds = [chosen[g] for g in _GROUNDS if role in used_on.get(g, ()) and (g not in _TINTS or role == "text")]
-        fits = [c for c in _by_distance(given[role]) if all(contrast(c, ground) >= MIN_CONTRAST for ground in grounds)]
-        chosen[role] = fits[0] if fits else shown(given[role])
+        fits = (c for c in _by_distance(given[role]) if all(contrast(c, ground) >= MIN_CONTRAST for ground in grounds))
+        chosen[role] = next(fits, shown(given[role]))
     result = dict(roles)
     for role, colour in chosen.items():
         result[role] = " ".join([_sent()[colour], *roles[role].split()[1:]])
