@@ -14,8 +14,10 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.find import Find
 from nanoherm_tui.panes.keys import FocusAtOnce
-from nanoherm_tui.panes.rows import LEFT, RIGHT, Row, RowsView, Span
+from nanoherm_tui.panes.rows import LEFT, Row, RowsView, Span
 from nanoherm_tui.text import clean, width
+
+_SIGN = "/ "  # before what is looked for
 
 
 class FindField(Input, FocusAtOnce):
@@ -24,16 +26,37 @@ class FindField(Input, FocusAtOnce):
     def __init__(self, query: str, go: Callable[[int], None], leave: Callable[[bool], None]) -> None:
         super().__init__(query, compact=True, select_on_focus=True)
         self._go, self._leave = go, leave
+        self.latest: events.Key | None = None
+        """The key that came here last."""
+        self._left = False
 
     def on_key(self, event: events.Key) -> None:
-        if event.key in ("up", "down"):
+        self.latest = event
+        if self._take(event):
+            event.stop()
+            event.prevent_default()
+
+    def _take(self, event: events.Key) -> bool:
+        if event.key in ("up", "down") and not self._left:
             self._go(-1 if event.key == "up" else 1)
+        elif self._left and self.parent is not None:
+            # It came in the same read as the Enter before it, and is the pane's.
+            self.parent.post_message(events.Key(event.key, event.character))
         elif event.key in ("enter", "escape"):
+            self._left = True
             self._leave(event.key == "enter" and bool(self.value))
         else:
-            return  # Input's own
-        event.stop()
-        event.prevent_default()
+            return False
+        return True
+
+    def take_early(self, event: events.Key) -> None:
+        """A key that came in the same read as the one that opened the field, and so went to the pane."""
+        if event.is_printable and event.character:
+            self.insert_text_at_cursor(event.character)
+        elif event.key == "backspace":
+            self.action_delete_left()
+        else:
+            self._take(event)
 
 
 class Findable(RowsView):
@@ -58,14 +81,19 @@ class Findable(RowsView):
         return self.has_focus or (self._field is not None and self._field.has_focus)
 
     def on_key(self, event: events.Key) -> None:
-        if not self.has_focus:  # a key of the field's that comes by here on its way up
-            event.prevent_default()
+        if self._field is None:
+            return
+        event.prevent_default()
+        if event is not self._field.latest:  # else it comes by here on its way up from the field
+            event.stop()
+            self._field.take_early(event)
 
     def action_find(self) -> None:
         """Ask below what to look for."""
         if self._field is None:
             query = self._find.query if self._find is not None else ""
             self._field = FindField(query, self.find_next, self._leave)
+            self._field.styles.margin = (0, 0, 0, LEFT + width(_SIGN))
             self.mount(self._field)
             self._field.focus()
             self._say()
@@ -76,8 +104,8 @@ class Findable(RowsView):
             self.look_for(event.value)
 
     def _leave(self, keep: bool) -> None:
-        if not keep:
-            self.look_for("")
+        # What was typed last may not have been told of yet.
+        self.look_for(self._field.value if keep and self._field is not None else "")
         self._drop_field()
         self.focus()
 
@@ -196,10 +224,10 @@ class Findable(RowsView):
         words = Span(self._found_words(), "muted")
         if self._field is not None:
             room = 0 if width(words.text) + 12 > cells else width(words.text) + 1
-            self._field.styles.margin = (0, RIGHT + room, 0, LEFT + 2)
-            return Row((Span("/ ", "muted"),), (words,) if room else ())
+            self._field.styles.width = max(1, cells - width(_SIGN) - room)
+            return Row((Span(_SIGN, "muted"),), (words,) if room else ())
         query = self._find.query if self._find is not None else ""
-        return Row((Span("/ ", "muted"), Span(clean(query))), (words,))
+        return Row((Span(_SIGN, "muted"), Span(clean(query))), (words,))
 
     def _found_words(self) -> str:
         find = self._find

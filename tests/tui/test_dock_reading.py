@@ -1,6 +1,7 @@
 """Reading in the dock: finding, kept outputs, files, old and new side by side, unchanged lines, selecting by key."""
 
 import pytest
+from textual.events import Key
 
 from agent_core.errors import AgentError
 from agent_core.limits import TEXT_PAGE
@@ -85,6 +86,9 @@ async def test_find_marks_every_place_counts_them_and_goes_around():
         await pilot.press(*"时区")
         await pilot.pause()
         assert shown(dock)[-1].strip().endswith("1 of 5")
+        field = dock.children[0].region
+        assert (field.x, field.y, field.height) == (4, 15, 1)
+        assert field.right <= 58 - len(" 1 of 5")
         assert marked(dock, app) == {"hits": [], "here": ["时区"]}
         await pilot.press("enter")
         assert dock.has_focus
@@ -115,6 +119,30 @@ async def test_letters_of_a_find_are_not_the_docks_keys_and_without_a_find_they_
         await pilot.press("escape", "n")
         assert dock.has_focus
         assert dock.cursor is None
+
+
+async def test_keys_that_come_in_one_read_with_the_find_key_are_what_is_looked_for():
+    dock = Dock()
+    app = ReadingApp(dock)
+    async with app.run_test(size=(60, 16)) as pilot:
+        dock.show_result(Result("run_command", "x", OUTPUT, True))
+        dock.focus()
+        await pilot.pause()
+        for key, character in (
+            ("slash", "/"),
+            ("4", "4"),
+            ("3", "3"),
+            ("x", "x"),
+            ("backspace", None),
+            ("enter", "\r"),
+            ("n", "n"),
+        ):
+            app.post_message(Key(key, character))
+        await pilot.pause()
+        await pilot.pause()
+        assert dock.tab == "result"
+        assert "/ 43" in "".join(shown(dock))
+        assert any(row.strip().startswith("143 ") for row in shown(dock))
 
 
 async def test_a_find_covers_wrapped_rows_and_other_tabs_too():
