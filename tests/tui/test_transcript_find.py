@@ -319,3 +319,26 @@ async def test_another_session_closes_the_bar():
         view.show(view.model)
         await pilot.pause()
         assert not pilot.app.query(FindBar)
+
+
+async def test_a_long_search_lets_keys_through_and_says_so_until_it_knows(monkeypatch):
+    monkeypatch.setattr(limits, "FIND_SLICE", 1e-4)
+    async with run() as pilot:
+        view = await staged(pilot, conversation(60))
+        await pilot.press("g", "slash")
+        await pilot.pause()
+        bar = pilot.app.query_one(FindBar)
+        said = []
+        monkeypatch.setattr(bar, "tell", lambda found: said.append(found) or FindBar.tell(bar, found))
+        bar.query_one(Input).value = "done 59"
+        await pilot.pause(0)
+        assert said == [None]
+        assert str(bar.query_one("#found").render()) == "searching"
+        await pilot.press("!")
+        assert bar.query_one(Input).value == "done 59!", "the key had its turn"
+        await pilot.press("backspace")
+        while view._page.find.is_searching:
+            await pilot.pause(0.01)
+        assert any("Done 59." in row for row in shown(view))
+        assert str(bar.query_one("#found").render()) == ""
+        assert said[-1] is True
