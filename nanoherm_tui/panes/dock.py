@@ -195,7 +195,8 @@ class Dock(Findable):
         """The top, as something that still is right when the rows of a long text are made anew."""
         if self._back_to is not None:
             return self._back_to
-        return self._body.place(self.top) if isinstance(self._body, BookRows) else self.top
+        made = self._made_for is not None
+        return self._body.place(self.top) if made and isinstance(self._body, BookRows) else self.top
 
     def _changed(self, tab: Tab) -> None:
         self._places.pop(tab, None)

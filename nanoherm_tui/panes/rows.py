@@ -299,8 +299,11 @@ class RowsView(PaneKeys, can_focus=True):
         self.refresh()
 
     def refresh_look(self) -> None:
-        """The theme or the language has changed."""
-        self.stale()
+        """The theme or the language has changed: the same rows are made anew, and the line at the top stays there."""
+        if self._made_for is not None:
+            self._made_for = (-1, self._made_for[1])
+        self._drop_selection()
+        self.refresh()
 
     @property
     def rows(self) -> Body:

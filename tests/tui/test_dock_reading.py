@@ -286,6 +286,21 @@ async def test_another_width_keeps_the_row_of_a_long_result_and_a_tab_keeps_its_
         assert shown(dock)[2] == top
 
 
+async def test_another_language_or_theme_keeps_the_row_that_is_read():
+    dock = Dock()
+    app = ReadingApp(dock)
+    async with app.run_test(size=(60, 20)) as pilot:
+        dock.show_result(Result("grep", "x", KEPT, True))
+        dock.focus()
+        await pilot.press("G", *["pageup"] * 40)
+        top = shown(dock)[2]
+        i18n.set_language("zh")
+        dock.refresh_look()
+        await pilot.pause()
+        assert shown(dock)[2] == top
+        assert "结果" in shown(dock)[0]
+
+
 # -- files --------------------------------------------------------------------------------------------------------
 
 
