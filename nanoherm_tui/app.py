@@ -94,7 +94,7 @@ class Start:
     """Begin with the list of sessions."""
 
 
-class NanohermApp(compat.AsksGround, compat.FewBytes, compat.QuietCrash, App[int]):
+class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]):
     """One window over one Host."""
 
     CSS_PATH: ClassVar[CssPath] = [
@@ -685,6 +685,7 @@ def run(start: Start) -> int:
         if app.ready:
             if app.view is not None and app.composer.is_restored:
                 app.host.keep_draft(app.view.id, app.composer.text)
+            app.conversations.mark_seen()
             app.host.close()
         app.wait_for_threads()
     if app.view is not None and app.view.stored:

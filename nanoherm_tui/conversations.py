@@ -52,6 +52,7 @@ class Conversations:
             self.views[session.id] = view
             self.bridge.watch(session)
         if self.view is not None and self.view is not view:
+            self.mark_seen()
             app.approval.clear()
             app.dock.clear()
         self.view = view
@@ -59,7 +60,7 @@ class Conversations:
         view.unread = False
         if app.composer.show_draft(view.id):
             app.desk.do(lambda: app.host.draft(view.id), lambda text: self._draft_known(view, text))
-        app.transcript.show(view.model)
+        app.transcript.show(view.model, seen=next((row.seen for row in self.rows if row.id == view.id), ""))
         app.greet()
         for waiting in view.waiting:
             app.approval.ask(waiting.question, waiting.deadline)
@@ -71,6 +72,11 @@ class Conversations:
         if view is self.view:
             self._take_returned(view)
         self._app.greet()
+
+    def mark_seen(self) -> None:
+        """Have it written down how far the session in view has been seen."""
+        if self.view is not None and self.view.stored and (uid := self._app.transcript.last_seen):
+            self._app.host.mark_seen(self.view.id, uid)
 
     def forget(self, session_id: str) -> None:
         self.views.pop(session_id, None)
@@ -102,6 +108,8 @@ class Conversations:
             if changed:
                 self._show(view, changed)
             if any(isinstance(event, events.TurnFinished) for event in happened):
+                if view is self.view:
+                    self.mark_seen()
                 self.reload()
 
     def _in_view(self, happened: Sequence[events.Event]) -> None:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 def session_items(rows: Iterable[SessionRow], views: Iterable[SessionView], in_view: str) -> list[SessionItem]:
     """Stored sessions and open ones; of a session that is both, what the open one knows. `in_view`: the shown one."""
-    items = {row.id: SessionItem(row.id, row.title, row.workspace, "idle", row.updated) for row in rows}
+    items = {
+        row.id: SessionItem(row.id, row.title, row.workspace, "unread" if row.unread else "idle", row.updated)
+        for row in rows
+    }
     for view in views:
         if view.stored or view.id == in_view:
             updated = max(view.updated, items[view.id].updated) if view.id in items else view.updated

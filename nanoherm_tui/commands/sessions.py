@@ -155,7 +155,7 @@ def delete(app: NanohermApp, session_id: str) -> None:
     def gone(_: None) -> None:
         app.conversations.deleted.append(session_id)
         app.conversations.reload()
-        app.hint(t("app.conversations.deleted", title=title, command="/restore"), seconds=limits.DELETED_HINT)
+        app.hint(t("app.deleted", title=title, command="/restore"), seconds=limits.DELETED_HINT)
         if in_view:
             new_session(app, "")
 

@@ -1,0 +1,142 @@
+"""What a person does with sessions: begin them elsewhere, name, fork, delete and bring back, export, leave and return."""
+
+import pytest
+
+from nanoherm_tui.overlays.folders import FolderScreen
+from nanoherm_tui.overlays.name import NameScreen
+from tests.fakes.model_server import Reply
+from tests.tui.test_app import LONG, Stage
+
+
+async def answered(stage, text="hello"):
+    await stage.type(text)
+    await stage.until(lambda: stage.state == "idle" and stage.app.view.usage.total_tokens)
+    await stage.until(lambda: stage.app.view.id in {row.id for row in stage.app.conversations.rows})
+
+
+def listed(stage):
+    return {item.title: item for item in stage.app.sessions_pane._items}
+
+
+async def test_a_deleted_session_comes_back_whole(tmp_path):
+    async with Stage(tmp_path, [Reply(text="Worth keeping.")]) as stage:
+        await answered(stage)
+        app, gone = stage.app, stage.app.view.id
+        app.sessions_pane.focus()
+        await stage.pilot.press("d")
+        await stage.until(lambda: app.view.id != gone and "hello" not in listed(stage))
+        assert "/restore" in app._hint
+        app.sessions_pane.focus()
+        await stage.pilot.press("u")
+        await stage.until(lambda: app.view.id == gone and "Worth keeping." in stage.transcript())
+        await stage.until(lambda: "hello" in listed(stage))
+        await stage.type("/restore")
+        await stage.until(lambda: "Nothing was deleted" in app._hint)
+
+
+async def test_a_fork_goes_its_own_way(tmp_path):
+    replies = [Reply(text="Common ground."), Reply(text="Another way.")]
+    async with Stage(tmp_path, replies) as stage:
+        await answered(stage)
+        original = stage.app.view.id
+        await stage.type("/fork")
+        await stage.until(lambda: stage.app.view.id != original and "Common ground." in stage.transcript())
+        await answered(stage, "try it")
+        assert "Another way." in stage.transcript()
+        stage.app.conversations.show(stage.host.open(original))
+        await stage.until(lambda: stage.app.view.id == original)
+        assert "Another way." not in stage.transcript()
+        assert len(listed(stage)) == 2
+
+
+async def test_nothing_is_forked_deleted_or_exported_of_a_session_without_a_message(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        here = stage.app.view.id
+        for command in ("/fork", "/delete", "/clear", "/export"):
+            await stage.type(command)
+        await stage.pilot.pause(0.2)
+        assert stage.app.view.id == here
+
+
+async def test_a_session_is_renamed_in_a_field_that_has_its_title(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        await answered(stage)
+        stage.app.sessions_pane.focus()
+        await stage.pilot.press("r")
+        await stage.until(lambda: isinstance(stage.app.screen, NameScreen))
+        assert stage.app.screen._field.text == "hello"
+        stage.app.screen._field.type_in("，世界")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.app.view.title == "hello，世界")
+        await stage.until(lambda: "hello，世界" in listed(stage))
+        await stage.type("/rename")
+        await stage.until(lambda: isinstance(stage.app.screen, NameScreen))
+        await stage.pilot.press("escape")
+        await stage.pilot.pause(0.1)
+        assert stage.app.view.title == "hello，世界"
+
+
+async def test_a_session_that_is_not_open_is_renamed_too(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        await answered(stage)
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        await stage.until(lambda: "hello" in listed(stage))
+        stage.app.sessions_pane.focus()
+        await stage.pilot.press("j", "r")
+        await stage.until(lambda: isinstance(stage.app.screen, NameScreen))
+        await stage.pilot.press(*"!", "enter")
+        await stage.until(lambda: "hello!" in listed(stage))
+
+
+async def test_a_session_begins_in_a_folder_that_is_chosen(tmp_path):
+    work = tmp_path / "work"
+    (work / "项目 one" / "inner").mkdir(parents=True)
+    (work / "other").mkdir()
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        stage.app.sessions_pane.focus()
+        await stage.pilot.press("o")
+        await stage.until(lambda: isinstance(stage.app.screen, FolderScreen) and stage.app.screen._found)
+        await stage.pilot.press(*"one")
+        await stage.pilot.press("tab")
+        await stage.until(lambda: stage.app.screen._folder.name == "项目 one")
+        await stage.pilot.press("down", "enter")
+        await stage.until(lambda: stage.app.view.session.workspace == work / "项目 one" / "inner")
+
+
+async def test_a_folder_that_is_none_is_refused_in_words(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        await stage.type("/new no/such/folder")
+        await stage.until(lambda: "no/such/folder" in stage.transcript())
+
+
+@pytest.mark.parametrize(("key", "name"), [("e", "hello.md"), ("/export talk.json", "talk.json")])
+async def test_a_session_is_exported_beside_the_project(tmp_path, key, name):
+    async with Stage(tmp_path, [Reply(text="Said once.")]) as stage:
+        await answered(stage)
+        if len(key) == 1:
+            stage.app.sessions_pane.focus()
+            await stage.pilot.press(key)
+        else:
+            await stage.type(key)
+        await stage.until((tmp_path / "work" / name).exists)
+        assert "Said once." in (tmp_path / "work" / name).read_text()
+
+
+async def test_what_was_not_seen_is_marked_after_a_restart(tmp_path):
+    replies = [Reply(text="Seen.\n\n" + LONG[:3000]), Reply(text="Not seen.", hang=0.6), Reply(text="Elsewhere.")]
+    async with Stage(tmp_path, replies) as stage:
+        await answered(stage, "first")
+        first = stage.app.view
+        await stage.type("again")
+        await stage.until(lambda: first.state == "running")
+        await stage.pilot.press("ctrl+n")
+        await stage.until(lambda: stage.app.view is not first)
+        await answered(stage, "second")
+        await stage.until(lambda: first.state == "idle")
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        await stage.until(lambda: "first" in listed(stage))
+        assert listed(stage)["first"].state == "unread"
+        assert listed(stage)["second"].state == "idle"
+        await stage.type("/resume first")
+        await stage.until(lambda: "Not seen." in stage.transcript())
+        await stage.until(lambda: listed(stage)["first"].state == "idle")
