@@ -69,6 +69,7 @@ async def test_a_session_is_renamed_in_a_field_that_has_its_title(tmp_path):
         await stage.pilot.press("enter")
         await stage.until(lambda: stage.app.view.title == "hello，世界")
         await stage.until(lambda: "hello，世界" in listed(stage))
+        stage.app.composer.focus()
         await stage.type("/rename")
         await stage.until(lambda: isinstance(stage.app.screen, NameScreen))
         await stage.pilot.press("escape")
