@@ -223,7 +223,7 @@ async def look_at_everything(stage, seen):
     app, pilot = stage.app, stage.pilot
 
     async def look(name):
-        for theme in THEMES:
+        for theme in seen:
             app.use_theme(theme)
             await pilot.pause()
             for pair, words in pairs(app).items():
@@ -268,12 +268,12 @@ async def look_at_everything(stage, seen):
 async def test_whatever_is_drawn_can_be_read(tmp_path, monkeypatch, eight_bit):
     if eight_bit:
         monkeypatch.setenv("COLORTERM", "")
-    seen = {theme: {} for theme in THEMES}
+    seen = {theme: {} for theme in (THEMES[:2] if eight_bit else THEMES)}  # with 256 the two that are hard
     async with Stage(tmp_path, list(WORK), size=(160, 45), **{"display.theme": "nanoherm-dark"}) as stage:
         (tmp_path / "work" / "a.py").write_text("def f():\n    return 10\n")
         await look_at_everything(stage, seen)
         themes = stage.app.themes.all
-    assert seen.pop("ansi") == {}, "words have the terminal's own colours"
+    assert seen.pop("ansi", {}) == {}, "words have the terminal's own colours"
     for theme, found in seen.items():
         for pair, (where, words) in found.items():
             fg, bg = map(shown, pair) if eight_bit else pair
