@@ -170,3 +170,30 @@ async def test_behind_an_overlay_no_caret_is_drawn(tmp_path):
         await pilot.press("escape")
         await pilot.pause(0.2)
         assert len(carets(app)) == 1
+
+
+async def test_every_panes_keys_can_be_changed_and_a_conflict_is_told(tmp_path):
+    keymap = {"next": "f7", "copy_block": "c", "toggle_dock": "f8", "redraw": [], "fold": "ctrl+n", "sessions_open": "l"}
+    async with Stage(tmp_path, [Reply(text=LONG[:2000])], size=(160, 40), keymap=keymap) as stage:
+        app, pilot = stage.app, stage.pilot
+        await stage.type("hi")
+        await stage.until(lambda: stage.state == "idle" and len(app.view.model.entries) > 1)
+        told = [entry.text for entry in app.view.model.entries if entry.kind == "note"]
+        assert len(told) == 1
+        assert "fold: Ctrl+N belongs to new" in told[0]
+        app.transcript.focus()
+        await pilot.press("k")
+        await pilot.press("f7")
+        before = app.transcript._page.cursor.block()
+        await pilot.press("c")
+        await pilot.pause(0.1)
+        assert copied(app)
+        assert app.composer.text == ""
+        assert before is not None
+        await pilot.press("f8")
+        await pilot.pause()
+        assert app.panes.dock == "hidden"
+        app.transcript.focus()
+        await pilot.press("j")  # is nobody's key now: it begins a message
+        await pilot.pause()
+        assert app.composer.text == "j"
