@@ -81,7 +81,7 @@ class Findable(RowsView):
         return self.has_focus or (self._field is not None and self._field.has_focus)
 
     def on_key(self, event: events.Key) -> None:
-        if self._field is None:
+        if self._field is None or event.key in ("pageup", "pagedown"):
             return
         event.prevent_default()
         if event is not self._field.latest:  # else it comes by here on its way up from the field
@@ -117,6 +117,8 @@ class Findable(RowsView):
 
     def end_find(self) -> None:
         """What is shown is about to be something else."""
+        if self.holds_focus:
+            self.focus()  # the keyboard stays here
         self._drop_field()
         self.look_for("")
 

@@ -90,6 +90,8 @@ async def test_find_marks_every_place_counts_them_and_goes_around():
         assert (field.x, field.y, field.height) == (4, 15, 1)
         assert field.right <= 58 - len(" 1 of 5")
         assert marked(dock, app) == {"hits": [], "here": ["时区"]}
+        await pilot.press("pagedown")
+        assert dock.top > 10
         await pilot.press("enter")
         assert dock.has_focus
         await pilot.press("n", "n")
@@ -161,6 +163,20 @@ async def test_a_find_covers_wrapped_rows_and_other_tabs_too():
         await pilot.pause()
         assert len(marked(dock, app)["hits"]) == 5
         assert "1 of 6" in "".join(shown(dock))
+
+
+async def test_the_keyboard_stays_in_the_dock_when_something_else_is_shown_while_a_find_is_typed():
+    dock = Dock()
+    async with ReadingApp(dock).run_test(size=(60, 20)) as pilot:
+        dock.show_result(Result("run_command", "x", OUTPUT, True))
+        dock.focus()
+        await pilot.press("slash", "a")
+        assert dock.holds_focus
+        assert not dock.has_focus
+        dock.show_diffs([FOLDED])
+        await pilot.pause()
+        assert dock.has_focus
+        assert not dock.children
 
 
 async def test_while_a_question_waits_its_letters_are_not_finds():
