@@ -7,7 +7,7 @@ told that something is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -18,9 +18,7 @@ from textual import events
 from textual.actions import SkipAction
 from textual.geometry import Region
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollDown, ScrollTo, ScrollUp
-from textual.selection import SELECT_ALL, Selection
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
@@ -28,7 +26,6 @@ from textual.widget import Widget
 from agent_core.events import Event, ReasoningDelta, TextDelta, UserMessage
 from nanoherm_tui import compat, limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.keys import PaneKeys
 from nanoherm_tui.strips import look_of
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.transcript.cursor import Cursor
@@ -37,8 +34,9 @@ from nanoherm_tui.transcript.find_bar import FindBar
 from nanoherm_tui.transcript.layout import Layout, Line, Place
 from nanoherm_tui.transcript.model import TranscriptModel
 from nanoherm_tui.transcript.render import RIGHT_MARGIN, TEXT_AT, Moment, Row
-from nanoherm_tui.transcript.select import Selected, code_near, source_of
-from nanoherm_tui.transcript.spots import Motion, Point, chars_at, path_in, rows_from, size_of, word_at
+from nanoherm_tui.transcript.select import Selected
+from nanoherm_tui.transcript.selecting import Selecting
+from nanoherm_tui.transcript.spots import Point, chars_at, path_in, rows_from, size_of, word_at
 from nanoherm_tui.transcript.unread import Seen, first_unseen, last_message, left_at, message_after
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ class _Painted:
     mark: str = ""
 
 
-class TranscriptView(PaneKeys, ScrollView, can_focus=True):
+class TranscriptView(Selecting, can_focus=True):
     """Shows a TranscriptModel. The app's `look` gives the colours."""
 
     DEFAULT_CSS = """
@@ -94,7 +92,6 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
     """
 
     CONTEXT = "transcript"
-    ALLOW_SELECT = False  # Textual's own selection is kept by the rows of a width
 
     class OpenRequested(Message):
         """A tool card's result is wanted in the dock."""
@@ -127,10 +124,8 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         self._painted = _Painted()
         self._frame = 0
         self._bar: FindBar | None = None
-        self._slice: Timer | None = None  # to go on finding
-        self._held = False  # the end is left only while a selection or a hit is in the window
+        self._finding: Timer | None = None  # while it is not known whether there is a hit
         self._wanted = ""  # the message after which a session is to be shown once it is loaded
-        self._drag: _Drag | None = None
 
     # -- what the app calls ---------------------------------------------------------------------------------------
 
@@ -265,6 +260,17 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         """Cells of a row: the widget without its scrollbar."""
         return self.scrollable_content_region.width
 
+    @property
+    def _selected(self) -> Selected | None:
+        return self._page.selected if self._page is not None else None
+
+    @property
+    def _cursor(self) -> Cursor | None:
+        return self._page.cursor if self._page is not None else None
+
+    def _ask_copy(self, text: str, missing: str) -> None:
+        self.post_message(self.CopyRequested(text, missing))
+
     def _moment(self) -> Moment:
         return Moment(self._frame, self._model.clock())
 
@@ -350,14 +356,6 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
             self._painted.mark = mark
             self._dirty(self.size.height - 1)
 
-    def on_blur(self) -> None:
-        """Keys go elsewhere; what they have selected stays."""
-        selected = self._selected
-        if selected is not None and selected.by_keys:
-            selected.by_keys = False
-            selected.resolve()
-            self._selection_changed()
-
     def on_mount(self) -> None:
         compat.thin_scrollbar(self, lambda: self._look.mark("thumb"))
 
@@ -433,206 +431,6 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         for start, end in find.spans(line):
             strip = _painted_over(strip, line.row.indent + start, line.row.indent + end, style)
         return strip
-
-    # -- selecting and copying ------------------------------------------------------------------------------------
-
-    @property
-    def _selected(self) -> Selected | None:
-        return self._page.selected if self._page is not None else None
-
-    @property
-    def uses_letters(self) -> bool:
-        """Keys move the end of a selection: letters are neither answers nor the start of a message."""
-        return self._selected is not None and self._selected.by_keys
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text, whatever the screen knows of the selection."""
-        selected = self._selected
-        return (selected.text(), "\n") if selected is not None else None
-
-    def selection_updated(self, selection: Selection | None) -> None:
-        selected = self._selected
-        if self.text_selection is None and selected is not None and selected.span is not None:
-            self._unselect()  # as it is now: what is told may be older
-        elif self.text_selection is None:
-            self._release()
-
-    def _unselect(self) -> None:
-        """Nothing is selected any more."""
-        selected = self._selected
-        if selected is not None and (selected.span is not None or selected.by_keys):
-            selected.clear()
-            self._paint_mark()
-            self.refresh()
-        if self.text_selection is not None:
-            self.screen.clear_selection()
-        self._release()
-
-    def _selection_changed(self) -> None:
-        """Show what is selected now, and tell the screen whether something is."""
-        selected = self._selected
-        if selected is None:
-            return
-        if selected.span is not None and self.text_selection is None:
-            self.screen.selections = {self: SELECT_ALL}
-        elif selected.span is None and self.text_selection is not None:
-            self.screen.clear_selection()
-        self._paint_mark()
-        self.refresh()
-
-    def action_select(self) -> None:
-        """Let keys move the end of the selection, or stop that."""
-        selected = self._selected
-        if self._layout() is None or selected is None:
-            return
-        if selected.by_keys:
-            self._unselect()
-        else:
-            self._begin_selecting(selected)
-
-    def _begin_selecting(self, selected: Selected) -> bool:
-        """From the block under the cursor if that can be seen, else from the window's first row of text."""
-        if selected.by_keys:
-            return True
-        lines = [line for line in self.lines if line.row.indent]
-        if not lines:
-            return False
-        cursor = self._page.cursor if self._page is not None else None
-        line = next((line for line in lines if cursor is not None and cursor.is_on(line)), lines[0])
-        selected.begin(Point(line.place, 0))
-        self._selection_changed()
-        return True
-
-    def action_caret(self, motion: Motion) -> None:
-        """Move the end of the selection; the keys for it are letters again while nothing is being selected."""
-        if not self.uses_letters:
-            raise SkipAction
-        self._move_head(motion)
-
-    def action_extend(self, motion: Motion) -> None:
-        """Select on from where the selection ends, or from the cursor."""
-        if self._selected is not None and self._begin_selecting(self._selected):
-            self._move_head(motion)
-
-    def action_extend_rows(self, rows: int) -> None:
-        if self._selected is not None and self._begin_selecting(self._selected):
-            self._move_head(rows)
-
-    def action_extend_pages(self, pages: int) -> None:
-        self.action_extend_rows(pages * max(1, self.size.height - 1))
-
-    def _move_head(self, by: Motion | int) -> None:
-        """Move the selection's end by a motion or some rows, and bring it into the window."""
-        layout, selected = self._layout(), self._selected
-        if layout is None or selected is None:
-            return
-        if isinstance(by, int):
-            selected.move_rows(by)
-        else:
-            selected.move(by)
-        self._head_moved(layout, selected)
-
-    def _head_moved(self, layout: Layout, selected: Selected) -> None:
-        if selected.caret is not None:
-            layout.reveal(selected.caret.place)
-        self._held = False
-        self._sync(everything=True)
-        self._selection_changed()
-
-    def action_copy_block(self) -> None:
-        """Copy what is selected, else the block under the cursor: an answer's Markdown, code without its fence, ..."""
-        selected = self._selected
-        if selected is not None and (selected.span is not None or selected.by_keys):
-            self.post_message(self.CopyRequested(selected.text(), t("transcript.nothing_selected")))
-            self._unselect()
-            return
-        self._copy_from_cursor(source_of)
-
-    def action_copy_code(self) -> None:
-        """Copy the code at the cursor: a whole fence, however long; the nearest of its answer."""
-        self._copy_from_cursor(code_near, t("transcript.no_code"))
-
-    def action_copy_message(self) -> None:
-        """Copy the whole message under the cursor, as it was written."""
-        self._copy_from_cursor(lambda layout, entry, block: source_of(layout, entry))
-
-    def _copy_from_cursor(self, what: Callable[[Layout, Entry, Block], str], missing: str = "") -> None:
-        layout, chosen = self._layout(), self._chosen()
-        if layout is None:
-            return
-        text = what(layout, *chosen) if chosen is not None else ""
-        if chosen is None:
-            missing = t("transcript.no_block", next=self._key("next"), previous=self._key("previous"))
-        self.post_message(self.CopyRequested(text, missing))
-
-    def _key(self, action_id: str) -> str:
-        return self.keymap.label(action_id) or t("transcript.no_key")
-
-    # -- the mouse selects ----------------------------------------------------------------------------------------
-
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        selected = self._selected
-        if event.button != 1 or selected is None or not self.lines or self._on_mark(event.x, event.y):
-            return
-        selected.clear()
-        line, x = self._line_at(event.x, event.y)
-        selected.press(line, x)
-        self._drag = _Drag(event.screen_x, event.screen_y)
-        self.capture_mouse()
-
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        drag = self._drag
-        if drag is None:
-            return
-        if not event.button:  # the release was lost, outside the terminal perhaps
-            self._end_drag()
-        elif drag.moved or (event.screen_x, event.screen_y) != (drag.x, drag.y):
-            drag.moved, drag.x, drag.y = True, event.x, event.y
-            self._drag_on(drag)
-            self._scroll_while_dragged(drag)
-
-    def on_mouse_up(self, event: events.MouseUp) -> None:
-        self._end_drag()
-
-    def _end_drag(self) -> None:
-        drag, self._drag = self._drag, None
-        if drag is None:
-            return
-        self.release_mouse()
-        if drag.timer is not None:
-            drag.timer.stop()
-
-    def _drag_on(self, drag: _Drag) -> None:
-        if self._selected is not None and self.lines:
-            self._selected.drag(*self._line_at(drag.x, drag.y))
-            self._selection_changed()
-
-    def _line_at(self, x: int, y: int) -> tuple[Line, int]:
-        """The line and the column at a place of the widget; above them the first one's start, below the last's end."""
-        lines = self.lines
-        if y < 0:
-            return lines[0], 0
-        return (lines[y], x) if y < len(lines) else (lines[-1], self._width)
-
-    def _scroll_while_dragged(self, drag: _Drag) -> None:
-        """Dragged over the edge, the text comes by itself, the faster the further; at the screen's edge, on its row."""
-        region, screen = self.region, self.screen.size
-        above, below = -drag.y, drag.y - (self.size.height - 1)
-        if above > 0 or (above == 0 and region.y == 0):
-            drag.rows = -1 - above // 2
-        elif below > 0 or (below == 0 and region.bottom == screen.height):
-            drag.rows = 1 + below // 2
-        else:
-            drag.rows = 0
-        if drag.rows and drag.timer is None:
-            drag.timer = self.set_interval(limits.DRAG_SECONDS, self._scroll_dragged)
-
-    def _scroll_dragged(self) -> None:
-        layout, drag = self._layout(), self._drag
-        if layout is not None and drag is not None and drag.rows:
-            layout.scroll(drag.rows)
-            self._sync()
-            self._drag_on(drag)
 
     def _on_mark(self, x: int, y: int) -> bool:
         """Whether the mark at the window's lower right is at a place of the widget."""
@@ -806,21 +604,22 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         return found
 
     def _find_later(self) -> None:
-        """Find for another moment when the keys have had their turn."""
-        if self._slice is None:
-            self._slice = self.set_timer(limits.FIND_SLICE / 8, self._find_on)
+        """Find for a moment at a time; between the moments the keys have their turn."""
+        if self._finding is None:
+            self._finding = self.set_interval(2 * limits.FIND_SLICE, self._find_on)
 
     def _find_on(self) -> None:
-        self._slice = None
-        if self._layout() is None or self._page is None or not self._page.find.is_searching:
-            return
-        found = self._page.find.go_on()
-        if found is None:
-            self._find_later()
-            return
-        self._found(found)
-        if self._bar is not None:
-            self._bar.tell(found)
+        find = self._page.find if self._layout() is not None and self._page is not None else None
+        if find is not None and find.is_searching:
+            found = find.go_on()
+            if found is None:
+                return
+            self._found(found)
+            if self._bar is not None:
+                self._bar.tell(found)
+        if self._finding is not None:
+            self._finding.stop()
+            self._finding = None
 
     def _leave_bar(self, keep: bool) -> None:
         self._drop_bar()
@@ -911,29 +710,6 @@ class TranscriptView(PaneKeys, ScrollView, can_focus=True):
         elif line.entry.kind == "thought" and is_head:
             self._toggle(line.entry)
         self._moved()
-
-    def _click_again(self, line: Line, event: events.Click) -> None:
-        """A second click selects a word, a third the block."""
-        if self._page is None or not line.row.indent:
-            return
-        if event.chain == 2:
-            self._page.selected.word(line, event.x)
-        else:
-            self._page.cursor.select(line)
-            self._page.selected.blocks(line.place.entry, self._page.cursor.group(line))
-        self._selection_changed()
-
-
-@dataclass(slots=True)
-class _Drag:
-    """The mouse is held down. Places are the screen's until it has moved, then the widget's."""
-
-    x: int
-    y: int
-    moved: bool = False
-    rows: int = 0
-    """What it scrolls by, while it is over the edge."""
-    timer: Timer | None = None
 
 
 def _differ(shown: Row, row: Row) -> bool:
