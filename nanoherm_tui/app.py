@@ -469,9 +469,11 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def pane(self, name: str) -> Composer | TranscriptView | SessionsPane | Dock:
         """The pane of this name: composer, transcript, sessions or dock."""
-        if name == "transcript" and self.furnished:
-            return self.transcript
-        return {"sessions": self.sessions_pane, "dock": self.dock}.get(name, self.composer)
+        if name == "sessions":
+            return self.sessions_pane
+        if name == "dock":
+            return self.dock
+        return self.transcript if name == "transcript" and self.furnished else self.composer
 
     @property
     def focused_context(self) -> str:

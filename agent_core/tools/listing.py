@@ -12,7 +12,7 @@ from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.names import LIST_DIR
 from agent_core.ports import Args, Prepared, ReadAction, Tool, ToolContext, ToolOutput
-from agent_core.safety.paths import printable
+from agent_core.text.printable import printable
 from agent_core.workspace import ignore_for
 
 from . import base

@@ -41,8 +41,9 @@ def next_pane(app: NanohermApp, argument: str) -> None:
 
 def focus_pane(app: NanohermApp, name: str) -> None:
     """Give a pane the keyboard, and show it if it is hidden. `name`: sessions, transcript, composer or dock."""
-    if name == "sessions" or name == "dock":
-        app.show_pane(name)
+    side: Side | None = "sessions" if name == "sessions" else "dock" if name == "dock" else None
+    if side is not None:
+        app.show_pane(side)
     elif not app.panes.transcript:
         app.wish = replace(app.wish, over=None)
         app.arrange()

@@ -40,12 +40,12 @@ class NameScreen(Overlay[str | None]):
 
     def __init__(self, title: str, name: str) -> None:
         super().__init__()
-        self._title, self._name = title, name
+        self._words, self._given = title, name
         self._field = LineField(id="name-field")
 
     def compose(self) -> ComposeResult:
         with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield _Words(self._title)
+            yield _Words(self._words)
             with Horizontal(id="name-line"):
                 prompt = DraftPrompt()
                 prompt.lit = True
@@ -54,7 +54,7 @@ class NameScreen(Overlay[str | None]):
             yield _Foot(id="name-foot")
 
     def on_mount(self) -> None:
-        self._field.put(self._name)
+        self._field.put(self._given)
         self._field.focus()
 
     def action_keep(self) -> None:
