@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agent_core.safety import paths
-from agent_core.safety.paths import PathRules, classify, may_read_found, open_beneath, printable
+from agent_core.safety.paths import PathRules, classify, may_read_found, open_beneath
+from agent_core.text.printable import printable
 from tests.corpus.paths import check
 
 CORPUS = Path(__file__).parents[1] / "data/corpora/security/paths.jsonl"
