@@ -19,6 +19,7 @@ from pathlib import Path
 from agent_core.events import Envelope
 from nanoherm_tui import cli
 from nanoherm_tui.app import NanohermApp
+from nanoherm_tui.conversations import Conversations
 
 NAP = 0.005
 
@@ -45,23 +46,26 @@ def _write(report: Path, app: NanohermApp) -> None:
 
 def main() -> int:
     report, arguments = Path(sys.argv[1]), sys.argv[2:]
-    mounted, deliver = NanohermApp.on_mount, NanohermApp.deliver
+    mounted, deliver = NanohermApp.on_mount, Conversations.deliver
     tasks: list[asyncio.Task[None]] = []
+    apps: list[NanohermApp] = []
 
     def on_mount(app: NanohermApp) -> None:
+        apps.append(app)
         mounted(app)
         loop = asyncio.get_running_loop()
         tasks.append(loop.create_task(_nap_and_look()))
         loop.add_signal_handler(signal.SIGUSR1, _write, report, app)
 
-    def watched(app: NanohermApp, batch: Sequence[Envelope]) -> None:
-        rows, began = app.transcript.counters.rows, time.monotonic()
-        deliver(app, batch)
+    def watched(conversations: Conversations, batch: Sequence[Envelope]) -> None:
+        counters = apps[0].transcript.counters
+        rows, began = counters.rows, time.monotonic()
+        deliver(conversations, batch)
         kinds = sorted({type(envelope.event).__name__ for envelope in batch})
-        batches.append((began, time.monotonic(), kinds, app.transcript.counters.rows - rows))
+        batches.append((began, time.monotonic(), kinds, counters.rows - rows))
 
     NanohermApp.on_mount = on_mount  # type: ignore[method-assign]
-    NanohermApp.deliver = watched  # type: ignore[method-assign]
+    Conversations.deliver = watched  # type: ignore[method-assign]
     return cli.main(arguments)
 
 
