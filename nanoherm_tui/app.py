@@ -145,7 +145,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.dock = Dock()
         self.dock.restore(self._recalled("dock_look", dict) or {})
         for pane in (self.sessions_pane, self.dock):
-            pane.keymap = self.keymap
+            pane.keymap, pane.begin_message = self.keymap, self.begin_message
         self.status = StatusLine()
         self.desk: Desk
         self.files: FilePicker
@@ -210,7 +210,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
         self.transcript = TranscriptView(id="transcript")
         self.transcript.display = False
-        self.transcript.keymap = self.keymap
+        self.transcript.keymap, self.transcript.begin_message = self.keymap, self.begin_message
         self.approval = ApprovalPanel(self.keymap, id="approval")
         self.conversations = Conversations(self, asyncio.get_running_loop())
         self.query_one("#main").mount(self.transcript, self.approval, before=self.composer)
@@ -512,12 +512,16 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             return bool(parameters) and parameters[0] in _OVER_OVERLAYS
         return True
 
+    def begin_message(self, character: str) -> None:
+        """A letter that a pane has no use for begins a message, or goes on with it."""
+        self.composer.focus()
+        self.composer.insert(character)
+
     def on_key(self, event: textual_events.Key) -> None:
-        """A letter that the focused pane has no use for begins or goes on with a message: nothing typed is lost."""
+        """A letter that nobody has taken: nothing typed is lost."""
         if event.is_printable and event.character and isinstance(self.screen, compat.TightScreen):
             event.stop()
-            self.composer.focus()
-            self.composer.insert(event.character)
+            self.begin_message(event.character)
 
     def action_command(self, action_id: str) -> None:
         commands.run(self, action_id)

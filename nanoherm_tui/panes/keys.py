@@ -29,13 +29,15 @@ class FocusAtOnce(Widget):
 class PaneKeys(FocusAtOnce):
     """Mixed into a pane whose keys are those of the keymap's context CONTEXT, and of "pane".
 
-    They come before a letter goes on to the app, which would begin a message with it.
+    They come before a letter begins a message.
     """
 
     CONTEXT: ClassVar[Context] = "pane"
     keymap: Keymap = Keymap()
     key_filter: KeyFilter | None = None
     """Is given each key before the pane; True means it took it."""
+    begin_message: Callable[[str], None] | None = None
+    """Takes a letter that the pane has no use for: nothing typed is lost."""
 
     @property
     def uses_letters(self) -> bool:
@@ -43,10 +45,23 @@ class PaneKeys(FocusAtOnce):
         return False
 
     async def _on_key(self, event: events.Key) -> None:
-        if self.key_filter is None or not self.key_filter(event):
-            action_id = self.keymap.action(event.key, self.CONTEXT)
-            # What cannot be done now is not taken: the letter goes on.
-            if not action_id or not await self.app.run_action(BY_ID[action_id].run, self):
-                return
+        keyboard = self.app.screen.focused
+        if keyboard is not None and keyboard is not self:
+            # A key of the same read has moved the keyboard meanwhile: this one was meant for where it is now.
+            keyboard.post_message(events.Key(event.key, event.character))
+        elif not await self._takes(event):
+            return
         event.stop()
         event.prevent_default()
+
+    async def _takes(self, event: events.Key) -> bool:
+        if self.key_filter is not None and self.key_filter(event):
+            return True
+        action_id = self.keymap.action(event.key, self.CONTEXT)
+        # What cannot be done now is not taken: the letter goes on.
+        if action_id and await self.app.run_action(BY_ID[action_id].run, self):
+            return True
+        if self.begin_message is None or not event.is_printable or not event.character:
+            return False
+        self.begin_message(event.character)
+        return True

@@ -2,7 +2,9 @@
 
 import pytest
 from textual import events
+from textual.events import Key
 from textual.geometry import Region
+from textual.keys import _character_to_key
 
 from nanoherm_tui import commands, limits
 from tests.fakes.model_server import Reply
@@ -196,3 +198,17 @@ async def test_every_panes_keys_can_be_changed_and_a_conflict_is_told(tmp_path):
         await pilot.press("j")  # is nobody's key now: it begins a message
         await pilot.pause()
         assert app.composer.text == "j"
+
+
+@pytest.mark.parametrize("pane", ["dock", "transcript", "sessions"])
+async def test_what_is_typed_at_a_pane_in_one_read_is_all_in_the_message(tmp_path, pane):
+    async with Stage(tmp_path, [Reply(text=LONG[:2000])], size=(160, 40)) as stage:
+        app, pilot = stage.app, stage.pilot
+        await stage.type("hi")
+        await stage.until(lambda: stage.state == "idle" and len(app.view.model.entries) > 1)
+        app.pane(pane).focus()
+        await pilot.pause()
+        for character in "!ls -jk dg":
+            app.post_message(Key(key=_character_to_key(character), character=character))
+        await stage.until(lambda: app.composer.text == "!ls -jk dg")
+        assert app.composer.holds_focus
