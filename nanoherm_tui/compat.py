@@ -270,35 +270,46 @@ class GroundTold(Message):
         self.colour: Final = colour
 
 
-class AsksGround:
-    """Mixed into an App that wants to know the colour of the terminal's ground.
+class OwnDriver:
+    """Mixed into an App: has the terminal tell Shift+Enter from Enter, in tmux too, and what colour its ground is.
 
-    The terminal is asked once, before anything is drawn. Nothing waits for the answer, and there may be none.
+    The ground is asked for once, before anything is drawn. Nothing waits for the answer, and there may be none.
     """
 
     asks_ground = False
-    """To be set before the app runs."""
+    """Whether the ground is asked for; to be set before the app runs."""
     ground_told: str | None = None
     """The answer, as soon as it is read: while the app starts, a GroundTold waits for its turn until much is drawn."""
 
     def get_driver_class(self) -> type[Driver]:
         chosen: type[Driver] = cast("App[Any]", super()).get_driver_class()
-        return _AskingDriver if self.asks_ground and chosen is linux_driver.LinuxDriver else chosen
+        return _Driver if chosen is linux_driver.LinuxDriver else chosen
 
 
-class _AskingDriver(linux_driver.LinuxDriver):
+# xterm's modifyOtherKeys, which tmux knows too; Textual asks for kitty's protocol alone. 1: keys that mean something as
+# they are, Ctrl+letter and Tab among them, stay as they are.
+_TELL_MODIFIERS: Final = "\x1b[>4;1m"
+_TELL_NO_MODIFIERS: Final = "\x1b[>4m"
+
+
+class _Driver(linux_driver.LinuxDriver):
     _asked = False
 
     def start_application_mode(self) -> None:
         cast(Driver, super()).start_application_mode()
-        if not self._asked:
+        self.write(_TELL_MODIFIERS)
+        if cast(OwnDriver, self._app).asks_ground and not self._asked:
             self._asked = True
             self.write(terminal_colours.ASK_GROUND)
-            self.flush()
+        self.flush()
+
+    def stop_application_mode(self) -> None:
+        self.write(_TELL_NO_MODIFIERS)
+        cast(Driver, super()).stop_application_mode()
 
     def process_message(self, message: Message) -> None:
         if isinstance(message, GroundTold):
-            cast(AsksGround, self._app).ground_told = message.colour
+            cast(OwnDriver, self._app).ground_told = message.colour
         super().process_message(message)
 
 

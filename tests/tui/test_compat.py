@@ -10,7 +10,7 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from nanoherm_tui import compat
+from nanoherm_tui import compat, terminal_colours
 from tests.tui.transcript_helpers import LOOK
 
 
@@ -208,9 +208,20 @@ def test_the_rest_of_an_answer_that_comes_after_its_time_is_no_keys(monkeypatch)
     assert [told(m) for m in parser.feed("add")] == ["a", "d", "d"]
 
 
-@pytest.mark.parametrize(("asks", "driver"), [(True, compat._AskingDriver), (False, linux_driver.LinuxDriver)])
-def test_only_an_app_that_wants_to_know_asks_the_terminal_for_its_ground(asks, driver):
-    class Asking(compat.AsksGround, App[None]):
+@pytest.mark.parametrize("asks", [True, False])
+async def test_only_an_app_that_wants_to_know_asks_the_terminal_for_its_ground(asks, monkeypatch):
+    class Asking(compat.OwnDriver, App[None]):
         asks_ground = asks
 
-    assert Asking().get_driver_class() is driver
+    monkeypatch.setattr(linux_driver.LinuxDriver, "start_application_mode", lambda self: None)
+    monkeypatch.setattr(linux_driver.LinuxDriver, "stop_application_mode", lambda self: None)
+    app = Asking()
+    driver = app.get_driver_class()(app)
+    written: list[str] = []
+    driver.write = written.append
+    driver.flush = lambda: None
+    for _ in range(2):  # suspended and back
+        driver.start_application_mode()
+        driver.stop_application_mode()
+    assert ["ground" for words in written if words == terminal_colours.ASK_GROUND] == ["ground"] * asks
+    assert [words for words in written if words.startswith("\x1b[>4")] == ["\x1b[>4;1m", "\x1b[>4m"] * 2
