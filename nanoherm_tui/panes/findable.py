@@ -180,7 +180,8 @@ class Findable(RowsView):
             self._find.count(page, lines)
             self._advance()
             if monotonic() > end:
-                self._slice = self.set_timer(limits.FIND_SLICE / 8, self._count)
+                # An interval: a timer that is due before it has begun to wait would never come.
+                self._slice = self.set_interval(limits.FIND_SLICE / 8, self._count)
                 break
         self._advance()
         self._say()
