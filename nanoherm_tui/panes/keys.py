@@ -46,7 +46,7 @@ class PaneKeys(FocusAtOnce):
 
     async def _on_key(self, event: events.Key) -> None:
         keyboard = self.app.screen.focused
-        if keyboard is not None and keyboard is not self:
+        if keyboard is not None and self not in keyboard.ancestors_with_self:
             # A key of the same read has moved the keyboard meanwhile: this one was meant for where it is now.
             keyboard.post_message(events.Key(event.key, event.character))
         elif not await self._takes(event):
