@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -297,15 +298,20 @@ class _Driver(linux_driver.LinuxDriver):
 
     def start_application_mode(self) -> None:
         cast(Driver, super()).start_application_mode()
-        self.write(_TELL_MODIFIERS)
+        self._tell(_TELL_MODIFIERS)
         if cast(OwnDriver, self._app).asks_ground and not self._asked:
             self._asked = True
             self.write(terminal_colours.ASK_GROUND)
         self.flush()
 
     def stop_application_mode(self) -> None:
-        self.write(_TELL_NO_MODIFIERS)
+        self._tell(_TELL_NO_MODIFIERS)
         cast(Driver, super()).stop_application_mode()
+
+    def _tell(self, sequence: str) -> None:
+        """Write, unless the terminal is gone: it is started once more by then, and nobody empties its queue."""
+        if os.isatty(self.fileno):
+            self.write(sequence)
 
     def process_message(self, message: Message) -> None:
         if isinstance(message, GroundTold):

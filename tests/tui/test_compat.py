@@ -220,7 +220,8 @@ async def test_only_an_app_that_wants_to_know_asks_the_terminal_for_its_ground(a
     written: list[str] = []
     driver.write = written.append
     driver.flush = lambda: None
-    for _ in range(2):  # suspended and back
+    for alive in (True, True, False):  # suspended and back; closed
+        monkeypatch.setattr(compat.os, "isatty", lambda fd, alive=alive: alive)
         driver.start_application_mode()
         driver.stop_application_mode()
     assert ["ground" for words in written if words == terminal_colours.ASK_GROUND] == ["ground"] * asks
