@@ -1,4 +1,4 @@
-"""The paths of a workspace for a file picker: read once, kept fresh by what the kernel tells, searched as one types.
+"""The paths of a workspace for a file picker: read once, kept fresh by a watching program, searched as one types.
 
 One daemon thread does all of it, from the first question on. A question never waits: the newest one wins, is answered
 from what is known so far, and again when more is. Answers are given in that thread.
@@ -12,16 +12,15 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent_core import limits, plain_files
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
+from agent_core.file_tree import FileTree
 from agent_core.text.path_search import Found, places, search
-from agent_core.text.path_table import PathTable
-from agent_core.watch import Watch, WatchLost
-from agent_core.workspace import Ignore, ignore_for, look_into
+from agent_core.watch import Changes, Watch, WatchEnded
 
 log = logging.getLogger(__name__)
 
@@ -56,24 +55,6 @@ class _Question:
     query: str
     recent: tuple[str, ...]
     then: Callable[[Answer], None]
-    opens: bool
-    """Nobody was asking before."""
-
-
-@dataclass(slots=True)
-class _News:
-    """What the kernel has told and is not taken in yet."""
-
-    changed: dict[str, set[str]] = field(default_factory=dict)
-    """Folders, and the names that came or went in them."""
-    rules: set[str] = field(default_factory=set)
-    """Folders whose .gitignore has changed."""
-    lost: bool = False
-    due: float = 0.0
-
-    @property
-    def any(self) -> bool:
-        return bool(self.changed or self.rules or self.lost)
 
 
 def is_too_wide(root: Path, home: Path) -> bool:
@@ -82,32 +63,42 @@ def is_too_wide(root: Path, home: Path) -> bool:
 
 
 class FileIndex:
-    """All files and folders of `root`: hidden ones too, links without what they lead to; what .gitignore names is not.
+    """All files and folders of `root`, as FileTree has them.
 
     `ask`, `rest` and `close` never block. The thread begins with the first question.
     """
 
-    def __init__(self, root: Path, home: Path | None = None) -> None:
-        """`home`: the user's home folder; a root that is it or holds it is refused."""
+    def __init__(self, root: Path, home: Path | None = None, *, ignored: bool = False) -> None:
+        """`home`: the user's home folder; a root that is it or holds it is refused.
+
+        `ignored`: with what .gitignore names.
+        """
         self._root = str(root).rstrip("/")
+        self._ignored = ignored
         self._refused = is_too_wide(root, home or Path.home())
         self._cancel = CancelScope()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._question: _Question | None = None
+        self._opened = False
+        """Somebody asks, and nobody did before."""
         self._jobs: list[Callable[[], None]] = []
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
         # What follows belongs to the thread.
-        self._table = PathTable()
+        self._tree = FileTree(self._root)
         self._watch: Watch | None = None
-        self._news = _News()
+        self._watch_due = 0.0
+        self._is_watched = False
+        """The watches are set: changes are told."""
+        self._news: list[Changes] = []
+        self._in_doubt = False
+        """Anything may have changed."""
         self._growing = False
-        self._cut = False
-        self._room = 0
-        """How many more entries may be read."""
-        self._built = 0.0
+        self._built = False
+        self._looked = 0.0
+        """When it was read, or the folders' times were compared."""
         self._answered: _Question | None = None
         self._told = 0.0
         self._paused = 0.0
@@ -125,7 +116,8 @@ class FileIndex:
             then(Answer(query, refused=True))
             return
         with self._lock:
-            self._question = _Question(query, tuple(recent), then, opens=self._question is None)
+            self._opened |= self._question is None
+            self._question = _Question(query, tuple(recent), then)
         self._start()
 
     def rest(self) -> None:
@@ -191,41 +183,41 @@ class FileIndex:
             if question is not None and not self._built:
                 self._build()
             self._serve()
-            if question is not None and self._is_stale(question):
-                self._build()
-                self._serve()
-            if self._news.any and time.monotonic() >= self._news.due:
-                self._take_in()
-                self._serve()
+            if self._built:
+                self._catch_up(self._news)
+            if question is not None:
+                self._keep_watch()
+
+    def _catch_up(self, news: list[Changes]) -> None:
+        """Take in what has changed since the last time."""
+        self._news = []
+        if any(".gitignore" in changes.get("", ()) for changes in news) and not self._ignored:
+            self._build()
+        for changes in news:
+            self._take_in(self._tree.update(changes))
+        if self._in_doubt or self._is_stale():
+            self._compare()
+        self._serve()
 
     def _wait(self) -> None:
-        """Until somebody asks, the kernel tells, or news are due."""
+        """Until somebody asks, the watching program tells, or, where none runs, it is time to look again."""
         poll = select.poll()
         poll.register(self._wake_read, select.POLLIN)
         if self._watch is not None:
             poll.register(self._watch.fd, select.POLLIN)
-        wait = max(0.0, self._news.due - time.monotonic()) * 1000 if self._news.any else None
-        ready = [fd for fd, _ in poll.poll(wait)]
+        look = self._built and self._question is not None and not self._is_watched
+        ready = [fd for fd, _ in poll.poll(limits.INDEX_STALE * 1000 if look else None)]
         if self._wake_read in ready:
             os.read(self._wake_read, 4096)
         if self._watch is not None and self._watch.fd in ready:
             self._listen(self._watch)
 
-    def _listen(self, watch: Watch) -> None:
-        fresh = not self._news.any
-        try:
-            for change in watch.read():
-                if change.name == ".gitignore":
-                    self._news.rules.add(change.folder)
-                if not change.written:
-                    self._news.changed.setdefault(change.folder, set()).add(change.name)
-        except WatchLost:
-            self._news.lost = True
-        if fresh and self._news.any:
-            self._news.due = time.monotonic() + limits.INDEX_SETTLE
-
-    def _is_stale(self, question: _Question) -> bool:
-        return self._watch is None and question.opens and time.monotonic() - self._built > limits.INDEX_STALE
+    def _is_stale(self) -> bool:
+        """Whether the folders' times are to be compared: not every change is told, on a network's disk none is."""
+        with self._lock:
+            opened, self._opened = self._opened, False
+        due = opened or (self._question is not None and not self._is_watched)
+        return due and time.monotonic() - self._looked >= limits.INDEX_STALE
 
     def _do_jobs(self) -> None:
         with self._lock:
@@ -245,7 +237,7 @@ class FileIndex:
     def _serve(self) -> None:
         """Answer the question there is, unless it has been answered from just this."""
         while (question := self._question) is not None and question is not self._answered:
-            for found in search(self._table, question.query, limits.FIND_HITS, question.recent):
+            for found in search(self._tree.table, question.query, limits.FIND_HITS, question.recent):
                 if self._question is not question:
                     break
                 self._breathe()
@@ -257,7 +249,7 @@ class FileIndex:
 
     def _answer(self, question: _Question, found: Found) -> Answer:
         hits = tuple(Hit(path, places(question.query, path)) for path in found.paths)
-        return Answer(question.query, hits, found.count, len(self._table), self._growing, self._cut)
+        return Answer(question.query, hits, found.count, len(self._tree.table), self._growing, self._tree.cut)
 
     def _lines(self, path: str) -> int | None:
         if path.startswith("/") or ".." in path.split("/"):
@@ -270,117 +262,64 @@ class FileIndex:
             return None
         return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
-    # -- reading the workspace -----------------------------------------------------------------------------------------
+    # -- the workspace -----------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
         """Read all of it. Meanwhile the first time what is known already answers, later what was known before."""
-        self._unwatch()
-        self._news, self._cut, self._room = _News(), False, limits.INDEX_ENTRIES
-        try:
-            self._watch = Watch()
-        except OSError as problem:
-            log.info("the workspace is not watched: %s", problem)
-        table = PathTable()
+        tree = FileTree(self._root, ignored=self._ignored)
         if not self._built:
-            self._table, self._growing = table, True
-        batch: dict[str, list[str]] = {}
-        waiting = 0
-        for folder, names in self._walk("", ignore_for(self._root or "/")):
-            batch[folder] = names
-            waiting += len(names)
+            self._tree, self._growing = tree, True
+        for _ in tree.read_all():
+            self._breathe(limits.INDEX_PAUSE)
             news_due = self._growing and time.monotonic() - self._told > limits.INDEX_NEWS
-            if waiting >= limits.INDEX_SHARD or (waiting and (news_due or self._question is not self._answered)):
-                table.change(batch)
-                batch, waiting = {}, 0
+            asked = self._question is not self._answered
+            if tree.waiting >= limits.INDEX_SHARD or (tree.waiting and (news_due or asked)):
+                tree.settle()
                 if news_due:
                     self._answered = None
                 self._serve()
-        table.change(batch)
-        self._table, self._growing, self._built, self._answered = table, False, time.monotonic(), None
+        tree.settle()
+        self._tree, self._growing, self._built, self._answered = tree, False, True, None
+        self._looked = time.monotonic()
 
-    def _walk(self, top: str, rules: Ignore) -> Iterator[tuple[str, list[str]]]:
-        """`top` and the folders below it, each with the names in it, watched from before it is looked into.
-
-        `rules`: those that hold in `top`, its own among them. Ends when there is no more room.
-        """
-        todo = [(top, rules)]
-        while todo:
-            folder, rules = todo.pop()
-            self._add_watch(folder)
-            inside = look_into(self._root, folder, rules, self._room, links=True)
-            self._cut |= inside.cut
-            self._room -= len(inside.entries)
-            names = []
-            for path, is_folder in inside.entries:
-                name = path[len(folder) :]
-                if "\n" in name or not _is_text(name):  # nobody could write it into a message
-                    continue
-                names.append(name + "/" if is_folder else name)
-                if is_folder:
-                    todo.append((path + "/", rules.deeper(f"{self._root}/{path}")))
-            yield folder, names
+    def _take_in(self, work: Iterator[None]) -> None:
+        """Bring the table up to date, and answer again if that has changed it."""
+        edition = self._tree.edition
+        for _ in work:
             self._breathe(limits.INDEX_PAUSE)
+            self._serve()
+        if self._tree.edition != edition:
+            self._answered = None
 
-    def _add_watch(self, folder: str) -> None:
-        if self._watch is not None:
+    def _compare(self) -> None:
+        begun = time.monotonic()
+        self._take_in(self._tree.compare())
+        self._looked, self._in_doubt = begun, False
+
+    # -- the watching program ----------------------------------------------------------------------------------------
+
+    def _keep_watch(self) -> None:
+        """Start it, unless it runs or has ended a short time ago."""
+        if self._watch is None and time.monotonic() >= self._watch_due:
+            self._watch_due = time.monotonic() + limits.INDEX_RETRY
             try:
-                self._watch.add(f"{self._root}/{folder}", folder)
-            except OSError as problem:  # the kernel has no more watches: reading anew has to do
-                log.warning("the workspace is not watched any further: %s", problem)
-                self._unwatch()
+                self._watch = Watch(self._root or "/")
+            except OSError as problem:
+                log.warning("the workspace is not watched: %s", problem)
+
+    def _listen(self, watch: Watch) -> None:
+        try:
+            for changes in watch.read():
+                if changes is None:
+                    self._in_doubt = True
+                else:
+                    self._news.append(changes)
+                self._is_watched = True
+        except WatchEnded as reason:  # from now on the folders' times have to do
+            log.warning("the workspace is watched no longer: %s", reason)
+            self._unwatch()
 
     def _unwatch(self) -> None:
         if self._watch is not None:
             self._watch.close()
-            self._watch = None
-
-    # -- changes -----------------------------------------------------------------------------------------------------
-
-    def _take_in(self) -> None:
-        news, self._news = self._news, _News()
-        if news.lost or "" in news.rules or len(news.changed) + len(news.rules) > limits.INDEX_RESCANS:
-            self._build()
-            return
-        self._room = limits.INDEX_ENTRIES - len(self._table)
-        changes: dict[str, list[str] | None] = {}
-        for folder in sorted(news.rules):
-            if folder in self._table:
-                self._forget({folder}, changes)
-                self._read(folder, changes)
-        for folder in sorted(news.changed):  # those above come first
-            if folder in self._table and folder not in changes:
-                self._look_again(folder, news.changed[folder], changes)
-        self._table.change(changes)
-        self._answered = None
-
-    def _look_again(self, folder: str, names: set[str], changes: dict[str, list[str] | None]) -> None:
-        """Compare a folder in which `names` came or went with what is known of it."""
-        rules = ignore_for(f"{self._root}/{folder}".rstrip("/") or "/")
-        inside = look_into(self._root, folder, rules, limits.INDEX_ENTRIES, links=True)
-        now = [path[len(folder) :] + "/" * is_folder for path, is_folder in inside.entries]
-        now = [name for name in now if "\n" not in name and _is_text(name)]
-        before = {name for name in self._table.names(folder) if name.endswith("/")}
-        after = {name for name in now if name.endswith("/")}
-        # A folder that is there before and after may be another one that took the name.
-        other = {f"{name}/" for name in names}
-        self._forget({folder + name for name in (before - after) | (before & other)}, changes)
-        for name in sorted((after - before) | (after & other)):
-            self._read(folder + name, changes)
-        changes[folder] = now
-
-    def _forget(self, folders: set[str], changes: dict[str, list[str] | None]) -> None:
-        """These folders and all below them."""
-        if folders:
-            for folder in self._table.below(folders):
-                changes[folder] = None
-                if self._watch is not None:
-                    self._watch.drop(folder)
-
-    def _read(self, folder: str, changes: dict[str, list[str] | None]) -> None:
-        for below, names in self._walk(folder, ignore_for(f"{self._root}/{folder}".rstrip("/"))):
-            changes[below] = names
-
-
-def _is_text(name: str) -> bool:
-    """Whether a file's name is Unicode."""
-    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
+            self._watch, self._is_watched = None, False

@@ -79,6 +79,7 @@ class _Request:
     argv: Sequence[str]
     cwd: Path
     env: Mapping[str, str]
+    stdin: int
     done: threading.Event
     process: subprocess.Popen[bytes] | None = None
     error: Exception | None = None
@@ -92,8 +93,8 @@ class _Spawner:
         self._requests: queue.SimpleQueue[_Request] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def spawn(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        request = _Request(argv, cwd, env, threading.Event())
+    def spawn(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int) -> subprocess.Popen[bytes]:
+        request = _Request(argv, cwd, env, stdin, threading.Event())
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._serve, name="spawner", daemon=True)
@@ -113,7 +114,7 @@ class _Spawner:
                     request.argv,
                     cwd=request.cwd,
                     env=dict(request.env),
-                    stdin=subprocess.DEVNULL,
+                    stdin=request.stdin,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     start_new_session=True,
@@ -130,9 +131,14 @@ class _Spawner:
 _spawner = _Spawner()
 
 
-def spawn(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start `argv` in a session of its own, stdin empty, both streams piped and unbuffered. Raises OSError."""
-    return _spawner.spawn(argv, cwd, env)
+def spawn(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    """Start `argv` in a session of its own, both its output streams piped and unbuffered. Raises OSError.
+
+    `stdin`: empty, or subprocess.PIPE.
+    """
+    return _spawner.spawn(argv, cwd, env, stdin)
 
 
 @contextmanager

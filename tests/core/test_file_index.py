@@ -4,14 +4,15 @@ import errno
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
-from agent_core import file_index, limits
+from agent_core import file_tree, limits
 from agent_core.file_index import FileIndex, is_too_wide
-from agent_core.watch import Watch, WatchLost
+from agent_core.watch import Watch
 
 WAIT = 20.0  # seconds; far more than any of it takes
 
@@ -54,6 +55,19 @@ def write(root, *paths):
 
 def paths(answer):
     return sorted(hit.path for hit in answer.hits)
+
+
+def wait_for(true):
+    deadline = time.monotonic() + WAIT
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def watched(asking):
+    """The tree once its watches are set."""
+    wait_for(lambda: asking.index._is_watched and not asking.index._in_doubt)
+    return asking.index._tree
 
 
 @pytest.fixture
@@ -182,15 +196,34 @@ def test_a_changed_gitignore_holds_at_once(root, asking):
     asking.until_paths("sub/", "sub/.gitignore", "sub/a.py", "b.log")
 
 
-def test_an_ignored_folder_is_not_watched(root, asking):
-    write(root, "node_modules/x/a.js", "a.js")
+def test_changes_in_an_ignored_folder_and_in_a_version_store_are_passed_over(root, asking):
+    write(root, "node_modules/x/a.js", "a.js", ".git/HEAD")
     (root / ".gitignore").write_text("node_modules/\n")
     asking.ask()
-    assert set(asking.index._watch._watches) == {""}
+    edition = watched(asking).edition
+    write(root, *(f"node_modules/x{n}/b.js" for n in range(30)), ".git/objects/aa/b")
+    (root / "a.js").write_text("other\n")
+    write(root, "b.js")
+    asking.until_paths(".gitignore", "a.js", "b.js")
+    assert asking.index._tree.edition == edition + 1
+
+
+def test_what_changed_before_the_watches_were_set_is_seen(root, asking, monkeypatch):
+    write(root, "a", "d/b")
+    started = Watch.__init__
+
+    def late(self, path):
+        write(root, "d/c")
+        (root / "a").unlink()
+        started(self, path)
+
+    monkeypatch.setattr(Watch, "__init__", late)
+    asking.ask()
+    asking.until_paths("d/", "d/b", "d/c")
 
 
 def test_a_switch_of_branches_with_thousands_of_files_is_followed(root, asking, monkeypatch):
-    monkeypatch.setattr(limits, "INDEX_RESCANS", 20)
+    monkeypatch.setattr(limits, "INDEX_CHANGES", 20)
 
     def git(*words):
         subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=root, check=True,
@@ -205,39 +238,81 @@ def test_a_switch_of_branches_with_thousands_of_files_is_followed(root, asking, 
     git("add", ".")
     git("commit", "-qm", "b")
     assert asking.ask("f").count > 1999
+    watched(asking)
     git("checkout", "-q", "main")
     asking.until(lambda answer: answer.total == 1)
     git("checkout", "-q", "wide")
     asking.until(lambda answer: answer.total == 2061)
 
 
-def test_when_the_kernel_dropped_news_all_is_read_anew(root, asking, monkeypatch):
+def test_a_name_that_is_no_text_only_makes_the_watches_be_set_anew(root, asking, monkeypatch):
+    monkeypatch.setattr(limits, "INDEX_REST", 0.1)
     write(root, "a")
     asking.ask()
-    read = Watch.read
-
-    def lost(self):
-        read(self)
-        raise WatchLost
-
-    monkeypatch.setattr(Watch, "read", lost)
+    watched(asking)
+    with open(os.fsencode(root) + b"/\xff.txt", "w"):
+        pass
     write(root, "b")
     asking.until_paths("a", "b")
+    write(root, "c")
+    asking.until_paths("a", "b", "c")
 
 
-def test_without_watches_an_old_index_is_read_anew_when_it_is_asked_again(root, asking, monkeypatch):
-    def full(self, path, folder):
-        raise OSError(errno.ENOSPC, "no watches left")
+def test_when_the_watching_program_ends_the_folders_times_have_to_do(root, asking, monkeypatch, caplog):
+    monkeypatch.setattr(limits, "INDEX_STALE", 0.1)
+    write(root, "a", "d/b")
+    asking.ask()
+    watched(asking)
+    asking.index._watch._process.kill()
+    wait_for(lambda: asking.index._watch is None)
+    assert "watched no longer" in caplog.text
+    write(root, "d/c")
+    asking.until_paths("a", "d/", "d/b", "d/c")
+    (root / "d/.gitignore").write_text("b\n")
+    asking.until_paths("a", "d/", "d/.gitignore", "d/c")
+    (root / "d/.gitignore").write_text("c\n")  # the folder's own time stays
+    asking.until_paths("a", "d/", "d/.gitignore", "d/b")
 
-    monkeypatch.setattr(Watch, "add", full)
+
+def test_a_program_that_cannot_be_started_is_said_and_tried_again_later(root, asking, monkeypatch, caplog):
+    def full(self, path):
+        raise OSError(errno.EAGAIN, "no more processes")
+
     monkeypatch.setattr(limits, "INDEX_STALE", 0.05)
-    write(root, "a")
-    assert paths(asking.ask()) == ["a"]
-    write(root, "b")
+    with monkeypatch.context() as patch:
+        patch.setattr(Watch, "__init__", full)
+        write(root, "a")
+        assert paths(asking.ask()) == ["a"]
+        asking.index.rest()
+        write(root, "b")
+        time.sleep(0.1)
+        asking.ask()
+        asking.until_paths("a", "b")
+    assert caplog.text.count("no more processes") == 1
+    asking.index._watch_due = 0.0
     asking.index.rest()
-    time.sleep(0.1)
+    asking.ask()
+    watched(asking)
+
+
+def test_what_nobody_told_is_seen_when_the_picker_opens_again(root, asking, monkeypatch):
+    monkeypatch.setattr(limits, "INDEX_STALE", 0.0)
+    monkeypatch.setattr(Watch, "read", lambda self: os.read(self.fd, 1000) and [])
+    write(root, "a")
+    asking.ask()
+    asking.index.rest()
+    write(root, "b")
     asking.ask()
     asking.until_paths("a", "b")
+
+
+def test_the_watching_program_ends_with_ours(root):
+    program = (
+        "import os, sys; from agent_core.watch import Watch; w = Watch(sys.argv[1]); w.read(); "
+        "print(w._process.pid, flush=True); os._exit(1)"
+    )
+    out = subprocess.run([sys.executable, "-c", program, str(root)], capture_output=True, check=False, text=True)
+    wait_for(lambda: not os.path.exists(f"/proc/{int(out.stdout)}"))
 
 
 # -- asking -------------------------------------------------------------------------------------------------------
@@ -252,9 +327,10 @@ def test_the_newest_question_wins_and_nobody_is_told_after_rest(root, asking):
     asking.index.rest()
     asking.answers.clear()
     write(root, "bench")
-    time.sleep(4 * limits.INDEX_SETTLE)
+    time.sleep(4 * limits.INDEX_STEP)
     assert asking.answers == []
-    assert paths(asking.ask("be")) == ["bench", "beta"]
+    asking.ask("be")
+    asking.until_paths("bench", "beta")
 
 
 def test_while_it_grows_it_answers_from_what_it_has(root, asking, monkeypatch):
@@ -286,7 +362,7 @@ def test_a_closed_index_ends_its_thread_even_while_it_reads(root, tmp_path, monk
 def test_what_goes_wrong_is_logged_and_the_next_question_tries_again(root, asking, monkeypatch, caplog):
     write(root, "a")
     with monkeypatch.context() as patch:
-        patch.setattr(file_index, "look_into", lambda *args, **options: 1 / 0)
+        patch.setattr(file_tree, "look_into", lambda *args, **options: 1 / 0)
         asking.index.ask("", asking.take)
         asking.index._thread.join(WAIT) if asking.index._thread else None
     assert "file index failed" in caplog.text
