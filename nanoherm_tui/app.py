@@ -110,6 +110,9 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.asks_ground = self.themes.asks_terminal
         self.look = Look(self.themes.theme_or_auto())  # before super: Textual asks for styles while it starts
         super().__init__()
+        for theme in self.themes.all.values():
+            self.register_theme(to_textual(theme))
+        compat.begin_with_theme(self, self.look.theme.name)
         self.host: Host
         """The core, from the moment it is open: `ready` tells."""
         self.ready = False
@@ -174,9 +177,6 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def on_load(self) -> None:
         compat.teach_alt_keys()
-        for theme in self.themes.all.values():
-            self.register_theme(to_textual(theme))
-        self._draw_with(self.look.theme)
         get = self._start.config.get
         symbols.set_ascii(True if get("display.ascii") else None)
         symbols.set_reduced_motion(get("display.reduced_motion"))
@@ -654,6 +654,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         gc.collect()
         gc.freeze()
         gc.set_threshold(*limits.GC_THRESHOLDS)
+        gc.enable()
 
     def open_call(self, call_id: str) -> None:
         """Show a tool call's result, or its changes, in the dock."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -105,6 +106,8 @@ def _headless(args: argparse.Namespace, cwd: Path, overrides: Mapping[str, Any])
 
 
 def _screen(args: argparse.Namespace, cwd: Path, overrides: Mapping[str, Any]) -> int:
+    # Nothing that the start makes is garbage: looking through it would delay the first frame. The app enables it.
+    gc.disable()
     from agent_core.config.load import load
     from agent_core.config.paths import find_places
     from agent_core.errors import ConfigError

@@ -211,6 +211,15 @@ def write_terminal(app: App[Any], data: str) -> None:
 # -- the end ---------------------------------------------------------------------------------------------------------
 
 
+def begin_with_theme(app: App[Any], name: str) -> None:
+    """Have an app that does not run yet use a theme from its first style on; set later, all styles are read twice."""
+    app.set_reactive(type(app).theme, name)
+    dark = app.current_theme.dark
+    app.update_classes({f"-theme-{name}": True, "-dark-mode": dark, "-light-mode": not dark}, update=False)
+    app._refresh_truecolor_filter(app.ansi_theme)
+    app.stylesheet.set_variables(app.get_css_variables())
+
+
 class QuietCrash(NoGreys):
     """Mixed into an App: an exception that escapes a handler ends it with `crash_words`, in plain text.
 

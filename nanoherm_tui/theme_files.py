@@ -120,6 +120,11 @@ def _read(path: Path) -> str:
 def _parse(text: str) -> yaml.Node | None:
     import yaml
 
+    if hasattr(yaml, "CSafeLoader"):
+        try:
+            return yaml.compose(text, yaml.CSafeLoader)
+        except yaml.YAMLError:
+            pass  # the slow reader has better words for what is wrong
     try:
         return yaml.compose(text, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
