@@ -32,7 +32,6 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.layout import Layout, Side, Wish, hidden, lay_out, shown
 from nanoherm_tui.panes.composer import Composer
-from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.sessions import SessionsPane
 from nanoherm_tui.panes.status import StatusLine
 from nanoherm_tui.panes.title import TitleRow
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from nanoherm_tui.overlays.mention import MentionPopup
     from nanoherm_tui.overlays.palette import PaletteScreen
     from nanoherm_tui.overlays.slash import Values
+    from nanoherm_tui.panes.dock import Dock
     from nanoherm_tui.session_view import SessionView
     from nanoherm_tui.transcript.view import TranscriptView
 
@@ -145,10 +145,10 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.approval: ApprovalPanel
         self.composer = Composer(History(start.places.history_file), self.keymap, id="composer")
         self.composer.values_of = self._values_of
-        self.dock = Dock()
-        self.dock.restore(self._recalled("dock_look", dict) or {})
-        for pane in (self.sessions_pane, self.dock):
-            pane.keymap, pane.begin_message = self.keymap, self.begin_message
+        self.dock: Dock
+        self.dock_side = Vertical(id="dock-side")
+        """Where the dock is; it has its place from the first frame on."""
+        self.sessions_pane.keymap, self.sessions_pane.begin_message = self.keymap, self.begin_message
         self.status = StatusLine()
         self.desk: Desk
         self.files: FilePicker
@@ -164,7 +164,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
                 yield self.title_row
                 yield self.welcome
                 yield self.composer
-            yield self.dock
+            yield self.dock_side
         yield self.status
 
     def crash_words(self, error: BaseException) -> str:
@@ -206,14 +206,19 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         """The first frame is shown: bring what it did without, then open the core."""
         from nanoherm_tui.conversations import Conversations
         from nanoherm_tui.overlays.approval import ApprovalPanel
+        from nanoherm_tui.panes.dock import Dock
         from nanoherm_tui.transcript.view import TranscriptView
 
         self.transcript = TranscriptView(id="transcript")
         self.transcript.display = False
-        self.transcript.keymap, self.transcript.begin_message = self.keymap, self.begin_message
+        self.dock = Dock()
+        self.dock.restore(self._recalled("dock_look", dict) or {})
+        for pane in (self.transcript, self.dock):
+            pane.keymap, pane.begin_message = self.keymap, self.begin_message
         self.approval = ApprovalPanel(self.keymap, id="approval")
         self.conversations = Conversations(self, asyncio.get_running_loop())
         self.query_one("#main").mount(self.transcript, self.approval, before=self.composer)
+        self.dock_side.mount(self.dock)
         self.approval.attach(self.composer)
         self.furnished = True
         self.desk.do(self._open, self._opened)
@@ -432,10 +437,11 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     def refresh_look(self) -> None:
         if not self.is_running:
             return
-        for pane in (self.sessions_pane, self.title_row, self.welcome, self.composer, self.dock, self.status):
+        for pane in (self.sessions_pane, self.title_row, self.welcome, self.composer, self.status):
             pane.refresh_look()
         if self.furnished:
             self.transcript.refresh_look()
+            self.dock.refresh_look()
             self.approval.refresh_look()
         self.greet()
 
@@ -456,7 +462,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         now = {
             "sessions": self.wish.sessions,
             "dock": self.wish.dock,
-            "dock_look": self.dock.state(),
+            "dock_look": self.dock.state() if self.furnished else self._recalled("dock_look", dict),
             "recent": self.recent,
         }
         if now != self._remembered:
@@ -471,9 +477,9 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         """The pane of this name: composer, transcript, sessions or dock."""
         if name == "sessions":
             return self.sessions_pane
-        if name == "dock":
-            return self.dock
-        return self.transcript if name == "transcript" and self.furnished else self.composer
+        if name in ("transcript", "dock") and self.furnished:
+            return self.transcript if name == "transcript" else self.dock
+        return self.composer
 
     @property
     def focused_context(self) -> str:
@@ -491,13 +497,13 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         main = self.query_one("#main")
         self.sessions_pane.display = panes.sessions != "hidden"
         self.sessions_pane.styles.width = "1fr" if panes.sessions == "over" else panes.sessions_width
-        self.dock.display = panes.dock != "hidden"
-        self.dock.styles.width = "1fr" if panes.dock == "over" else panes.dock_width
+        self.dock_side.display = panes.dock != "hidden"
+        self.dock_side.styles.width = "1fr" if panes.dock == "over" else panes.dock_width
         main.display = panes.transcript
         self.title_row.display = panes.title
         self.screen.set_class(width >= limits.WIDE, "-wide")
         if not panes.transcript:
-            (self.dock if panes.dock == "over" else self.sessions_pane).focus()
+            self.pane("dock" if panes.dock == "over" else "sessions").focus()
         elif self.focused is None or not self.focused.display:
             self.composer.focus()
 
