@@ -17,6 +17,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteList, search
 from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.text import cut_path, visible
 
@@ -31,7 +32,8 @@ class _Where(Painted):
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
         style = look.style("text", "surface", bold=True)
-        return [row(width, [(cut_path(visible(self.words), width), style)], look.style("text", "surface"))]
+        where = shorten_home(visible(self.words), str(Path.home()))
+        return [row(width, [(cut_path(where, width), style)], look.style("text", "surface"))]
 
 
 class _Foot(Painted):

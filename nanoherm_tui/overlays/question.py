@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from nanoherm_tui.i18n import phrase, t
+from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.text import clean, one_line, visible, wrap, wrap_code_spans
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ def question_rows(question: Question, cells: int) -> list[QuestionRow]:
     if question.command:
         rows += _labelled(t("approval.command"), visible(question.command), room, exact=True)
     if question.cwd:
-        rows += _labelled(t("approval.cwd"), visible(question.cwd), room, exact=True)
+        where = shorten_home(visible(question.cwd), str(Path.home()))
+        rows += _labelled(t("approval.cwd"), where, room, exact=True)
     for diff in question.diffs:
         label = {"create": t("approval.create"), "edit": t("approval.change"), "delete": t("approval.delete")}
         figures = 4 + len(str(diff.added)) + len(str(diff.removed))

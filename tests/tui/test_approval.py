@@ -494,6 +494,14 @@ def test_a_huge_command_is_wrapped_without_delay():
     assert time.monotonic() - begun < 5
 
 
+@pytest.mark.parametrize(
+    ("cwd", "shown"), [("/home/ann/work/ledger", "~/work/ledger"), ("/home/ann", "~"), ("/home/anna/x", "/home/anna/x")]
+)
+def test_a_commands_folder_is_written_as_in_the_title(monkeypatch, cwd, shown):
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert [r.words for r in question_rows(command_question("ls", cwd=cwd), 72)][1] == shown
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_the_panel_fits_every_size_and_takes_nothing_as_markup(language):
     set_language(language)
