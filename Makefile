@@ -4,7 +4,7 @@
 # make lint    style, types and import contracts
 # make wheel   build the wheel into dist/
 # make docs    write docs/*.md from the tables in the code
-# make screenshots   walk through the program in tmux and keep the pictures
+# make screenshots   pictures of every pane, each checked, in build/screenshots
 # make bench   measure the program against its bars, in a real terminal, ten minutes
 # make lock    pin the dependencies anew, with hashes
 

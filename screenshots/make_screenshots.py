@@ -1,233 +1,141 @@
-"""Walks through the program in a real tmux, as a user would, and keeps a picture of each step.
+"""Pictures of every pane and overlay, in every theme, language and size, and a check of each of them.
 
-    make screenshots            all walks, 120x36 and 200x60, pictures beside this file
+    make screenshots                            sheets in build/screenshots, the README's pictures beside this file
+    make screenshots ARGS="--only 'dock-*'"     some views; may be given several times
+    make screenshots ARGS=--check               no pictures: only what is wrong
 
-Needs tmux and, for the text in the pictures, the DejaVu and Noto CJK fonts.
+Nothing leaves this machine: the program runs in this process, its model on the loopback. The text in the pictures
+needs the DejaVu and Noto CJK fonts.
 """
 
 from __future__ import annotations
 
+import argparse
+import asyncio
+import multiprocessing
 import os
-import re
-import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Final
 
-from screenshots.render import save_png
-from tests.fakes.model_server import ModelServer, Reply
+if __name__ in ("__main__", "__mp_main__"):
+    from screenshots import clock
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent
-SETTINGS = """\
-set -g default-terminal "tmux-256color"
-set -ga terminal-overrides ",*:RGB"
-set -g status off
-set -s escape-time 10
-"""
+    clock.hold()
 
+from nanoherm_tui.i18n import LANGUAGES, Language
+from screenshots import render
+from screenshots.checks import faults
+from screenshots.frame import Frame
+from screenshots.stage import NeverCame, Stage
+from screenshots.views import VIEWS, View
 
-class Tmux:
-    """One tmux session of a fixed size on its own socket, ended with the `with` block."""
-
-    def __init__(self, columns: int, rows: int, command: str, env: dict[str, str], folder: Path, walk: str) -> None:
-        self.columns, self.rows, self.walk = columns, rows, walk
-        self.number = 0
-        self._socket = f"pictures-{os.getpid()}-{walk}-{time.monotonic_ns()}"
-        settings = folder / "tmux.conf"
-        settings.write_text(SETTINGS)
-        words = " ".join(f"{key}='{value}'" for key, value in env.items())
-        self._tmux("-f", str(settings), "new-session", "-d", "-x", str(columns), "-y", str(rows),
-                   f"cd {ROOT} && env {words} {command}; echo; echo EXIT $?; sleep 600")  # fmt: skip
-
-    def _tmux(self, *arguments: str) -> str:
-        done = subprocess.run(["tmux", "-L", self._socket, *arguments], check=True, capture_output=True, text=True)
-        return done.stdout
-
-    def keys(self, *keys: str, pause: float = 0.4) -> None:
-        self._tmux("send-keys", *keys)
-        time.sleep(pause)
-
-    def text(self, words: str) -> None:
-        self._tmux("send-keys", "-l", words)
-        time.sleep(0.4)
-
-    def wait(self, *words: str, seconds: float = 60.0) -> None:
-        """Wait for all of `words`, wherever they are wrapped."""
-        end = time.monotonic() + seconds
-        wanted = [re.sub(r"\s", "", w) for w in words]
-        while time.monotonic() < end:
-            screen = re.sub(r"\s|▐", "", self._tmux("capture-pane", "-p"))
-            if all(w in screen for w in wanted):
-                return
-            time.sleep(0.1)
-        raise SystemExit(f"{self.walk}: no {words} on\n{self._tmux('capture-pane', '-p')}")
-
-    def picture(self, name: str) -> None:
-        """Keep the screen as it is."""
-        self.number += 1
-        captured = self._tmux("capture-pane", "-e", "-N", "-p")
-        target = HERE / f"{self.walk}-{self.columns}x{self.rows}-{self.number:02d}-{name}.png"
-        save_png(captured, self.columns, self.rows, target)
-        print(target.name, flush=True)
-
-    def __enter__(self) -> Tmux:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        subprocess.run(["tmux", "-L", self._socket, "kill-server"], check=False, capture_output=True)
+HERE: Final = Path(__file__).parent
+SHEETS: Final = HERE.parent / "build" / "screenshots"
+SIZES: Final = ((200, 60), (120, 36), (80, 24), (79, 24), (40, 10))
+THEMES: Final = ("nanoherm-dark", "nanoherm-light", "high-contrast", "ansi")
+_SCALE: Final = 0.75  # of the sheets: small, and can still be read
 
 
-def environment(home: Path, **more: str) -> dict[str, str]:
-    home.mkdir(exist_ok=True)
-    return {"HOME": str(home), "NANOHERMES_HOME": str(home / ".nanohermes"), "LANG": "C.UTF-8",
-            "COLORTERM": "truecolor", **more}  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One picture: which, and what it shows."""
+
+    view: str
+    theme: str
+    language: Language
+    size: tuple[int, int]
+    frame: Frame
+
+    @property
+    def label(self) -> str:
+        columns, rows = self.size
+        return f"{self.view}  {self.theme}  {self.language}  {columns}x{rows}"
+
+    def faults(self) -> list[str]:
+        return [f"{self.label}  {fault}" for fault in faults(self.frame)]
 
 
-def demo(columns: int, rows: int) -> None:
-    """The demo from `make run` to the repaired test: one run refused and later given, quit, resume."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        env = environment(folder / "home")
-        with Tmux(columns, rows, "make run ARGS=--demo", env, folder, "demo") as screen:
-            screen.wait("Scripted demo, not an AI.", "fix it.", seconds=300)
-            screen.picture("greeting")
-            screen.keys("C-c")
-            screen.text("测试失败了：购物车的折扣算错了。请找出原因并修好。")
-            screen.picture("chinese-in-the-composer")
-            screen.keys("Enter")
-            screen.wait("Run this command?", "y once")
-            time.sleep(1.0)
-            screen.picture("a-command-asks")
-            screen.keys("n")
-            screen.text("先不要运行")
-            screen.picture("refusing-with-words")
-            screen.keys("Enter")
-            screen.wait("Change shop/cart.py?")
-            time.sleep(1.0)
-            screen.picture("an-edit-asks")
-            screen.keys("y")
-            screen.wait("Run this command?", "改动已写入")
-            time.sleep(1.0)
-            screen.picture("the-command-asks-again")
-            screen.keys("y")
-            screen.wait("已修复", "6 passed", "Message, /command")
-            screen.picture("repaired")
-            screen.keys("C-t", pause=0.8)
-            screen.picture("plan")
-            screen.text("/exit")
-            screen.keys("Enter")
-            screen.wait("--resume", "EXIT")
-            screen.picture("quit")
-        with Tmux(columns, rows, "make run ARGS='--demo -r 测试失败'", env, folder, "demo") as screen:
-            screen.number = 9
-            screen.wait("已修复")
-            screen.picture("resumed")
+# The pictures the READMEs show: (file, view, theme, language, size).
+SHOWN: Final[tuple[tuple[str, str, str, Language, tuple[int, int]], ...]] = (
+    ("main", "main", "nanoherm-dark", "en", (200, 55)),
+    ("main-zh", "main", "nanoherm-light", "zh", (160, 45)),
+    ("approval", "approval-edit", "nanoherm-dark", "en", (120, 36)),
+    ("approval-zh", "approval-edit", "nanoherm-dark", "zh", (120, 36)),
+    ("mention", "composer-mention", "nanoherm-dark", "en", (80, 24)),
+    ("mention-zh", "composer-mention", "nanoherm-dark", "zh", (80, 24)),
+)
 
 
-STUBBORN = "trap '' INT TERM; sleep 100"
+async def shoot(
+    view: View,
+    language: Language,
+    sizes: Sequence[tuple[int, int]] = SIZES,
+    themes: Sequence[str] = THEMES,
+) -> list[Shot]:
+    """A view in every size and theme, from one run of the program. Sizes go from the largest down."""
+    shots = []
+    async with Stage(language, sizes[0], **view.stage) as stage:
+        await view.act(stage)
+        for size in sizes:
+            await stage.resize(size)
+            if view.follow is not None:
+                await view.follow(stage)
+            for theme in themes:
+                await stage.use_theme(theme)
+                shots.append(Shot(view.name, theme, language, size, stage.take()))
+    return shots
 
 
-def stops(columns: int, rows: int) -> None:
-    """Ctrl+C in the middle of a stream and of a command that ignores it, over a loopback server."""
-    story = "".join(f"第 {n} 段：流式输出的文字，每一段都说明一点。Some English in between.\n\n" for n in range(400))
-
-    def reply(body: dict, number: int) -> Reply:
-        asked = [m for m in body["messages"] if m["role"] == "user"][-1]["content"]
-        if "story" in asked:
-            return Reply(text=story, piece=6, gap=0.02)
-        if "command" in asked and body["messages"][-1]["role"] == "user":
-            return Reply(text="I run it.", calls=[("run_command", {"command": STUBBORN})])
-        return Reply(text="好的，继续。The session goes on after each stop.")
-
-    with tempfile.TemporaryDirectory() as scratch, ModelServer(reply) as server:
-        folder = Path(scratch)
-        (folder / "work").mkdir()
-        env = environment(folder / "home", NANOHERMES_BASE_URL=server.base_url, NANOHERMES_MODEL="test-model")
-        with Tmux(columns, rows, f"make run ARGS='-C {folder / 'work'}'", env, folder, "stops") as screen:
-            screen.wait("test-model")
-            screen.text("tell me a long story")
-            screen.keys("Enter")
-            screen.wait("第12段")
-            screen.picture("mid-stream")
-            screen.keys("C-c")
-            screen.wait("Message, /command", seconds=3)
-            screen.picture("stopped-mid-stream")
-            screen.text("run the stubborn command")
-            screen.keys("Enter")
-            screen.wait("Run this command?")
-            time.sleep(1.0)
-            screen.picture("stubborn-command-asks")
-            screen.keys("y")
-            screen.wait("running")
-            time.sleep(2.0)
-            screen.picture("stubborn-command-runs")
-            screen.keys("C-c")
-            screen.wait("Message, /command", seconds=3)
-            screen.picture("stubborn-command-stopped")
-            screen.text("go on")
-            screen.keys("Enter")
-            screen.wait("好的，继续。")
-            screen.picture("goes-on")
-            assert server.violations == [], server.violations
+def _job(name: str, language: Language, picture: bool) -> list[str]:
+    """All pictures of a view in one language; returns what is wrong with them."""
+    try:
+        shots = asyncio.run(shoot(VIEWS[name], language))
+    except NeverCame as missed:
+        return [f"{name}  {language}  never came to its state: {missed}"]
+    if picture:
+        rows = [[(shot.label, shot.frame) for shot in shots if shot.theme == theme] for theme in THEMES]
+        render.save_png(render.sheet(rows, _SCALE), SHEETS / f"{name}-{language}.png")
+    return [fault for shot in shots for fault in shot.faults()]
 
 
-def faces(columns: int, rows: int) -> None:
-    """Overlays and themes over one finished session."""
-    answer = (
-        "## 原因\n`parse_date` 只取前 19 个字符，**时区** 被丢掉了。\n\n- 保留偏移\n- 统一换算成 UTC\n\n"
-        "```python\ndef parse_date(text: str) -> datetime:\n    value = datetime.fromisoformat(text.strip())\n"
-        "    return value.astimezone(UTC)\n```\n\n"
-        "| 输入 | 修改前 | 修改后 |\n|---|---|---|\n| 02:30+02:00 | 02:30 | 00:30 UTC |\n"
-    )
-    replies = [
-        Reply(reasoning="the offset is read, then thrown away", calls=[("list_dir", {"path": "."})]),
-        Reply(text=answer),
-    ]
-    with tempfile.TemporaryDirectory() as scratch, ModelServer(replies) as server:
-        folder = Path(scratch)
-        (folder / "ledger").mkdir()
-        (folder / "ledger" / "日期.py").write_text("x = 1\n")
-        env = environment(folder / "home", NANOHERMES_BASE_URL=server.base_url, NANOHERMES_MODEL="test-model")
-        with Tmux(columns, rows, f"make run ARGS='-C {folder / 'ledger'}'", env, folder, "faces") as screen:
-            screen.wait("test-model")
-            screen.text("parse_date 丢掉了时区，请修好。")
-            screen.keys("Enter")
-            screen.wait("原因", "00:30 UTC", "Message, /command")
-            screen.picture("answer")
-            screen.keys("C-p")
-            screen.picture("palette")
-            screen.keys("Escape")
-            screen.keys("F1")
-            screen.picture("help")
-            screen.keys("Escape")
-            screen.text("/setup")
-            screen.keys("Enter", pause=0.8)
-            screen.picture("setup")
-            screen.keys("Escape")
-            for theme in ("nanoherm-light", "high-contrast", "ansi"):
-                screen.text(f"/theme {theme}")
-                screen.keys("Enter", pause=0.8)
-                screen.picture(theme)
-            screen.text("/theme nanoherm-light")
-            screen.keys("Enter")
-            screen.text("/language zh")
-            screen.keys("Enter", pause=0.8)
-            screen.keys("F2", pause=0.8)
-            screen.picture("light-chinese")
+def _show(file: str, name: str, theme: str, language: Language, size: tuple[int, int]) -> list[str]:
+    """One of the README's pictures."""
+    [shot] = asyncio.run(shoot(VIEWS[name], language, [size], [theme]))
+    render.save_png(render.svg(shot.frame), HERE / f"{file}.png")
+    return shot.faults()
 
 
-WALKS = {"demo": demo, "stops": stops, "faces": faces}
-
-
-def main(names: list[str]) -> None:
-    for name in names or WALKS:
-        for old in HERE.glob(f"{name}-*.png"):
-            old.unlink()
-        for columns, rows in ((120, 36), (200, 60)):
-            WALKS[name](columns, rows)
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="make screenshots", description="Pictures of the program, checked.")
+    parser.add_argument("--only", action="append", metavar="GLOB", help="views, by name")
+    parser.add_argument("--check", action="store_true", help="no pictures, only the checks")
+    options = parser.parse_args(arguments)
+    names = [name for name in VIEWS if any(fnmatchcase(name, glob) for glob in options.only or ["*"])]
+    if not names:
+        parser.error(f"no view is called that; there are {', '.join(VIEWS)}")
+    began = time.perf_counter()
+    SHEETS.mkdir(parents=True, exist_ok=True)
+    wrong: list[str] = []
+    spawn = multiprocessing.get_context("spawn")  # forked, a child would have the parent's threads' locks
+    with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=spawn) as pool:
+        jobs = [pool.submit(_job, name, code, not options.check) for name in names for code in LANGUAGES]
+        if not options.check:
+            jobs += [pool.submit(_show, *shown) for shown in SHOWN if shown[1] in names]
+        for job in jobs:
+            found = job.result()
+            for fault in found:
+                print(fault, flush=True)
+            wrong += found
+    pictures = len(names) * len(LANGUAGES) * len(SIZES) * len(THEMES)
+    print(f"{pictures} screens, {len(wrong)} faults, {time.perf_counter() - began:.0f} s")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -1,82 +1,137 @@
-"""A captured terminal screen as a picture: cells to SVG to PNG.
-
-Every character is placed at its own cell, so the picture is aligned exactly as a terminal's grid is, whatever the
-fallback font for Chinese is.
-"""
+"""Frames as pictures: every character at its own cell, as in a terminal's grid, whatever the font for Chinese is."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
+from typing import Final
 from xml.sax.saxutils import escape
 
-import pyte
-from pyte.screens import Char
-from rich.cells import cell_len
+from rich.cells import cell_len, split_graphemes
 
-CELL_W, CELL_H, FONT = 9.0, 19.0, 15
-FONTS = "DejaVu Sans Mono, Noto Sans Mono CJK SC, Noto Sans CJK SC, monospace"
-# The reference palette for a terminal's own colours; a theme may use them (ansi).
-DEFAULT = {"fg": "#e5e5e5", "bg": "#000000"}
-BASIC = {
-    "black": "#000000", "red": "#cd3131", "green": "#0dbc79", "brown": "#e5e510", "yellow": "#e5e510",
-    "blue": "#2472c8", "magenta": "#bc3fbc", "cyan": "#11a8cd", "white": "#e5e5e5", "brightblack": "#8c8c8c",
-    "brightred": "#f14c4c", "brightgreen": "#23d18b", "brightbrown": "#f5f543", "brightyellow": "#f5f543",
-    "brightblue": "#3b8eea", "brightmagenta": "#d670d6", "brightcyan": "#29b8db", "brightwhite": "#ffffff",
-}  # fmt: skip
+from screenshots.frame import BACKGROUND, Frame, Run
 
-
-def parse(captured: str, columns: int, rows: int) -> pyte.Screen:
-    """The screen that `tmux capture-pane -e -p` printed."""
-    screen = pyte.Screen(columns, rows)
-    pyte.Stream(screen).feed("\r\n".join(captured.split("\n")[:rows]))
-    return screen
+CELL_W: Final = 9.0
+CELL_H: Final = 19.0
+FONT: Final = 14.949
+"""At this size a character of DejaVu Sans Mono is exactly a cell wide: a word needs one place, not one a letter."""
+MARGIN: Final = 8.0
+FONTS: Final = "DejaVu Sans Mono, monospace"
+WIDE_FONTS: Final = "Noto Sans Mono CJK SC, Noto Sans CJK SC, sans-serif"
+_BASELINE: Final = 14.5
+_LABEL: Final = 26.0
+_HALF_BLOCK: Final = "▐"
 
 
-def svg(screen: pyte.Screen) -> str:
-    width, height = screen.columns * CELL_W + 16, screen.lines * CELL_H + 16
-    ground = _colour(screen.buffer[screen.lines - 1][0].bg, "bg")
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="{FONTS}" '
-        f'font-size="{FONT}" xml:space="preserve"><rect width="100%" height="100%" fill="{ground}"/>'
-    ]
-    for y in range(screen.lines):
-        row = screen.buffer[y]
-        for x in range(screen.columns):
-            _cell(out, row[x], 8 + x * CELL_W, 8 + y * CELL_H, ground)
-    return "".join(out) + "</svg>"
+def svg(frame: Frame) -> str:
+    """A frame with a margin in its ground's colour."""
+    width, height = _size(frame)
+    ground = _ground(frame)
+    return _document(width, height, [f'<rect width="100%" height="100%" fill="{ground}"/>', *_body(frame, ground)])
 
 
-def _cell(out: list[str], char: Char, left: float, top: float, ground: str) -> None:
-    if char.data == "":  # the right half of a wide character
-        return
-    fg, bg = _colour(char.fg, "fg"), _colour(char.bg, "bg")
-    if char.reverse:
-        fg, bg = bg, fg
-    cells = max(1, cell_len(char.data))
-    if bg != ground:
-        out.append(f'<rect x="{left}" y="{top}" width="{cells * CELL_W + 0.4}" height="{CELL_H + 0.4}" fill="{bg}"/>')
-    if char.data == "▐":  # drawn, not set: a font's half block does not fill this line height
-        out.append(
-            f'<rect x="{left + CELL_W / 2}" y="{top}" width="{CELL_W / 2}" height="{CELL_H + 0.4}" fill="{fg}"/>'
-        )
-        return
-    if char.data.strip():
-        style = (' font-weight="bold"' if char.bold else "") + (' font-style="italic"' if char.italics else "")
-        if cells == 2:  # a wide character fills its two cells
-            style += f' font-size="{2 * CELL_W - 1:g}"'
-        out.append(f'<text x="{left}" y="{top + 14.5}" fill="{fg}"{style}>{escape(char.data)}</text>')
-    if char.underscore:
-        out.append(f'<rect x="{left}" y="{top + 17}" width="{cells * CELL_W}" height="1" fill="{fg}"/>')
+def sheet(rows: Sequence[Sequence[tuple[str, Frame]]], scale: float) -> str:
+    """Labelled frames in rows, all in one picture."""
+    out = ['<rect width="100%" height="100%" fill="#7f7f7f"/>']
+    top = widest = 0.0
+    for row in rows:
+        left = tallest = 0.0
+        for label, frame in row:
+            width, height = _size(frame)
+            ground = _ground(frame)
+            out.append(f'<text x="{left + 4}" y="{top + 18}" fill="#ffffff">{escape(label)}</text>')
+            out.append(f'<g transform="translate({left} {top + _LABEL})">')
+            out += [f'<rect width="{width}" height="{height}" fill="{ground}"/>', *_body(frame, ground), "</g>"]
+            left += width + 12
+            tallest = max(tallest, height)
+        top += tallest + _LABEL + 12
+        widest = max(widest, left)
+    return _document(widest, top, out, scale)
 
 
-def _colour(name: str, role: str) -> str:
-    if name == "default":
-        return DEFAULT[role]
-    return BASIC.get(name) or f"#{name}"
-
-
-def save_png(captured: str, columns: int, rows: int, target: Path) -> None:
+def save_png(picture: str, target: Path) -> None:
     import resvg_py
 
-    picture = svg(parse(captured, columns, rows))
-    target.write_bytes(bytes(resvg_py.svg_to_bytes(svg_string=picture, font_size=FONT)))
+    target.write_bytes(bytes(resvg_py.svg_to_bytes(svg_string=picture)))
+
+
+def _document(width: float, height: float, parts: Sequence[str], scale: float = 1.0) -> str:
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * scale:g}" height="{height * scale:g}" '
+        f'viewBox="0 0 {width:g} {height:g}" font-family="{FONTS}" font-size="{FONT}" xml:space="preserve">'
+    )
+    return head + "".join(parts) + "</svg>"
+
+
+def _size(frame: Frame) -> tuple[float, float]:
+    return frame.columns * CELL_W + 2 * MARGIN, len(frame.rows) * CELL_H + 2 * MARGIN
+
+
+def _ground(frame: Frame) -> str:
+    """The colour of the last row's start: the margin goes on with it."""
+    return frame.rows[-1][0].bg if frame.rows and frame.rows[-1] else BACKGROUND
+
+
+def _body(frame: Frame, ground: str) -> list[str]:
+    grounds: list[str] = []
+    words: list[str] = []
+    for y, row in enumerate(frame.rows):
+        top, x = MARGIN + y * CELL_H, 0
+        for bg, runs in groupby(row, key=lambda run: run.bg):
+            left, begin = MARGIN + x * CELL_W, x
+            for run in runs:
+                _words(words, run, x, top)
+                x += cell_len(run.text)
+            if bg != ground:
+                width = (x - begin) * CELL_W + 0.4
+                grounds.append(
+                    f'<rect x="{left:g}" y="{top:g}" width="{width:g}" height="{CELL_H + 0.4}" fill="{bg}"/>'
+                )
+    return grounds + words
+
+
+def _words(out: list[str], run: Run, x: int, top: float) -> None:
+    """A run's text, in pieces that keep to the grid by themselves."""
+    if run.underline:
+        width = cell_len(run.text) * CELL_W
+        left = MARGIN + x * CELL_W
+        out.append(f'<rect x="{left:g}" y="{top + 17:g}" width="{width:g}" height="1" fill="{run.fg}"/>')
+    style = (' font-weight="bold"' if run.bold else "") + (' font-style="italic"' if run.italic else "")
+    for piece, cells, kind in _pieces(run.text):
+        left = MARGIN + x * CELL_W
+        x += cells
+        if piece == _HALF_BLOCK:  # drawn, not set: a font's half block does not fill this line height
+            half = CELL_W / 2
+            out.append(
+                f'<rect x="{left + half:g}" y="{top:g}" width="{half}" height="{CELL_H + 0.4}" fill="{run.fg}"/>'
+            )
+        elif piece.strip():
+            wide = (
+                f' font-family="{WIDE_FONTS}" font-size="{2 * CELL_W - 1:g}" letter-spacing="1"'
+                if kind == "wide"
+                else ""
+            )
+            out.append(
+                f'<text x="{left:g}" y="{top + _BASELINE:g}" fill="{run.fg}"{style}{wide}>{escape(piece)}</text>'
+            )
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int, str]]:
+    """`text` as (piece, cells, kind): words of the font's own width, runs of wide characters, others one by one."""
+    marks = [(text[begin:end], cells) for begin, end, cells in split_graphemes(text)[0]]
+    for kind, group in groupby(marks, key=lambda mark: _kind(*mark)):
+        if kind == "other":
+            for character, cells in group:
+                yield character, cells, kind
+        else:
+            piece = list(group)
+            yield "".join(character for character, _ in piece), sum(cells for _, cells in piece), kind
+
+
+def _kind(character: str, cells: int) -> str:
+    if character == " ":
+        return "blank"
+    if cells == 2 and len(character) == 1:
+        return "wide"
+    return "plain" if cells == 1 and " " < character < "\u0250" else "other"

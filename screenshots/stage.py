@@ -1,0 +1,157 @@
+"""The program itself, running in this process: a real core and store in a scratch home, a model on the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+from unittest.mock import patch
+
+from agent_core import intents
+from agent_core.host import Host, Launch
+from nanoherm_tui import i18n, limits, symbols
+from nanoherm_tui.app import NanohermApp, Start
+from nanoherm_tui.history import History
+from nanoherm_tui.i18n import Language
+from screenshots import content, frame
+from screenshots.clock import held
+from screenshots.frame import Frame
+from tests.fakes.model_server import ModelServer
+
+_PATIENCE: Final = 30.0
+"""Seconds until something that never comes is given up."""
+_WINDOW: Final = 40_000  # tokens of context; with the usage of content.py a third is full
+
+
+class NeverCame(AssertionError):
+    """What a view waits for did not come."""
+
+
+class Stage:
+    """`async with Stage("zh", (200, 60)) as stage`: the app, a session in view, and what a view needs to act."""
+
+    def __init__(
+        self, language: Language, size: tuple[int, int], *, stored: bool = True, model: str = "server", **config: Any
+    ) -> None:
+        """`stored`: with the sessions of content.py, the first of them opened. `model`: server, demo, or none."""
+        self.language = language
+        self.words = content.WORDS[language]
+        self.prompts = content.prompts(language)
+        self._size, self._stored, self._model = size, stored, model
+        self._config = {"display.language": language, "display.theme": "nanoherm-dark", **config}
+        self._stack = ExitStack()
+
+    async def __aenter__(self) -> Self:
+        enter = self._stack.enter_context
+        self.clock = enter(held())
+        scratch = Path(tempfile.mkdtemp(prefix="nanoherm-pictures-"))
+        self._stack.callback(shutil.rmtree, scratch, ignore_errors=True)
+        self.home = scratch / "home"
+        self.workspace = content.make_project(self.home, self.language)
+        # Running marks stand at their first step.
+        enter(patch.object(limits, "TICK_SECONDS", 3_600.0))
+        env = {"HOME": str(self.home), "PATH": f"{self.home / 'bin'}:/usr/bin:/bin", "LANG": "C.UTF-8"}
+        enter(patch.dict(os.environ, {**env, "COLORTERM": "truecolor", "TERM": "xterm-256color", "LC_ALL": ""}))
+        for name in ("NO_COLOR", "COLORFGBG", "TMUX"):
+            os.environ.pop(name, None)
+        if self._model == "server":
+            server = enter(ModelServer(content.model(self.language)))
+            env |= {"NANOHERMES_BASE_URL": server.base_url, "NANOHERMES_MODEL": "coder-30b"}
+            self._config["model.context_length"] = _WINDOW
+        elif self._model == "none":
+            env |= {"NANOHERMES_MODEL": "coder-30b", "NANOHERMES_BASE_URL": "ftp://coder"}
+        self.host = Host(Launch(self.workspace, env, self._config, demo=self._model == "demo"))
+        self._stack.callback(self.host.close)
+        self._stack.callback(_calm)
+        main = content.fill_store(self.host.store, self.clock, self.home, self.language) if self._stored else ""
+        session = self.host.open(main) if main else None
+        history = History(self.host.places.history_file)
+        for entry in self.words.history:
+            history.add(entry)
+        self.app = NanohermApp(Start(self.host.places, self.host.config, lambda: (self.host, session)))
+        self._test = self.app.run_test(size=self._size)
+        self.pilot = await self._test.__aenter__()
+        await self.until(lambda: self.app.view is not None and self.app.view.loaded, "the session")
+        await self.until(
+            lambda: not self._stored or len(self.app.conversations.rows) > len(self.words.others), "the list"
+        )
+        await self.settle()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._test.__aexit__(kind, error, trace)
+        finally:
+            self._stack.close()
+
+    # -- what a view does ---------------------------------------------------------------------------------------------
+
+    async def until(self, condition: Callable[[], object], what: str) -> None:
+        """Wait for it. Raises NeverCame."""
+        end = time.monotonic() + _PATIENCE
+        while not condition():
+            if time.monotonic() > end:
+                raise NeverCame(what)
+            await asyncio.sleep(0.01)
+
+    async def settle(self) -> None:
+        """Wait until everything that was to be drawn is drawn."""
+        await self.pilot.pause()
+        await self.pilot.pause()
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+
+    async def write(self, text: str) -> None:
+        """Put text into the draft, as if it had been typed."""
+        self.app.composer.text = text
+        await self.settle()
+
+    async def command(self, text: str) -> None:
+        await self.write(text)
+        await self.press("enter")
+
+    def send(self, part: str) -> None:
+        """Begin the turn in which the model plays this part."""
+        self.app.conversations.send(intents.Submit(self.prompts[part]))
+
+    async def shown(self, words: str) -> None:
+        """Wait until these words are somewhere on the screen, all in one row."""
+        await self.until(lambda: words in str(self.take()), words)
+        await self.settle()
+
+    async def focused(self, id: str) -> None:
+        await self.until(lambda: self.app.focused is not None and self.app.focused.id == id, id)
+        await self.settle()
+
+    async def asked(self) -> None:
+        """Wait for a question that a letter would answer."""
+        await self.until(lambda: self.app.approval.display and self.app.approval.armed, "a question")
+        await self.settle()
+
+    async def resize(self, size: tuple[int, int]) -> None:
+        await self.pilot.resize_terminal(*size)
+        await self.settle()
+
+    async def use_theme(self, name: str) -> None:
+        self.app.use_theme(name)
+        await self.settle()
+
+    def take(self) -> Frame:
+        return frame.take(self.app)
+
+
+def _calm() -> None:
+    """Leave the rooms that remember a choice for the whole process as a test expects them."""
+    symbols.set_ascii(None)
+    symbols.set_reduced_motion(False)
+    i18n.set_language("en")

@@ -1,0 +1,417 @@
+"""Every pane and overlay of the program, each in the state a picture should show.
+
+A view brings a fresh stage to its state, once, on a large screen; then it is looked at in every size and theme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from textual.events import Paste
+from textual.widgets import TextArea
+
+from agent_core import events, intents
+from agent_core.events import Envelope
+from nanoherm_tui import commands, symbols
+from nanoherm_tui.commands.looking import preview
+from nanoherm_tui.overlays.frame import Overlay
+from nanoherm_tui.overlays.setup import SetupScreen
+from screenshots import content
+from screenshots.stage import Stage
+
+Act = Callable[[Stage], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    name: str
+    act: Act
+    """Brings the stage to its state."""
+    follow: Act | None = None
+    """Done again in every size: shows the pane that does not fit beside the others."""
+    stage: dict[str, Any] = field(default_factory=dict)
+    """How the stage is set."""
+
+
+async def _nothing(stage: Stage) -> None:
+    pass
+
+
+async def _dock(stage: Stage) -> None:
+    commands.run(stage.app, "focus_dock")
+    await stage.settle()
+
+
+async def _sessions(stage: Stage) -> None:
+    commands.run(stage.app, "focus_sessions")
+    await stage.settle()
+
+
+# -- the conversation ---------------------------------------------------------------------------------------------
+
+
+async def _work(stage: Stage) -> None:
+    """The repair done, other sessions at work, the changes in the dock."""
+    await _others_at_work(stage)
+    stage.app.dock.show_diffs(stage.app.view.diffs)
+    stage.clock.now += 1
+    stage.send("run")
+    await stage.asked()
+    stage.app.conversations.send(intents.Answer(stage.app.approval.current.id, "once"))
+    await stage.until(lambda: stage.app.view.model.running, "the running command")
+    stage.app.conversations.reload()
+    await _time_passes(stage, 12)
+
+
+async def _time_passes(stage: Stage, seconds: float) -> None:
+    stage.clock.now += seconds
+    stage.app._tick()
+    await stage.settle()
+
+
+async def _others_at_work(stage: Stage) -> None:
+    """Of the other sessions one asks, one has failed, one has ended unread."""
+    rows = {row.title: row.id for row in stage.app.conversations.rows}
+    titles = [title for title, _, _ in stage.words.others]
+    app, front = stage.app, stage.app.view.session
+    for title, part in ((titles[0], "report"), (titles[3], "break"), (titles[1], "short")):
+        stage.clock.now += 1  # the list is in the order of what happened last
+        app.conversations.show(stage.host.open(rows[title]))
+        await stage.until(lambda: app.view.loaded, title)
+        view = app.view
+        stage.send(part)
+        state = {"report": "asking", "break": "failed", "short": "idle"}[part]
+        if part == "short":
+            app.conversations.show(front)
+        await stage.until(lambda view=view, state=state: view.stored and view.state == state, f"{title}: {state}")
+        await stage.until(lambda view=view, part=part: part != "short" or view.unread, "an unread answer")
+    app.conversations.show(front)
+    await stage.settle()
+
+
+async def _stream(stage: Stage) -> None:
+    stage.send("stream")
+    # The newest word is held back until it is whole.
+    least = len(stage.words.story) - 12
+    await stage.until(lambda: len(stage.app.view.model.entries[-1].text) >= least, "the streamed text")
+    await _time_passes(stage, 7)
+
+
+async def _thought(stage: Stage) -> None:
+    stage.send("think")
+    await stage.until(lambda: stage.app.view.model.running, "a thought")
+    await stage.settle()
+
+
+async def _find(stage: Stage) -> None:
+    commands.run(stage.app, "focus_transcript")
+    await stage.press("slash", *"parse")
+    await stage.settle()
+
+
+async def _selection(stage: Stage) -> None:
+    commands.run(stage.app, "focus_transcript")
+    await stage.press("G", "k", "k", "v", "down", "down", "e")
+    await stage.settle()
+
+
+async def _new_lines(stage: Stage) -> None:
+    """An answer that came while the start of the session was read."""
+    stage.send("long")
+    await stage.until(lambda: stage.app.view.state == "running", "a turn")
+    commands.run(stage.app, "focus_transcript")
+    await stage.press("g")
+    await stage.until(lambda: stage.app.view.state == "idle", "a long answer")
+    await stage.settle()
+
+
+async def _errors(stage: Stage) -> None:
+    stage.send("break")
+    await stage.until(lambda: stage.app.view.state == "failed", "a failure")
+    await stage.command("/undo many")
+    await stage.command("/theme solarized")
+    await stage.settle()
+
+
+async def _details(stage: Stage) -> None:
+    commands.run(stage.app, "details")
+    await stage.settle()
+
+
+async def _own_command(stage: Stage) -> None:
+    """A command of the person's own, done; another one being written."""
+    await stage.command("!ls src/ledger")
+    await stage.until(lambda: any(call.name == "shell" and call.text for call in stage.app.view.calls.values()), "ls")
+    await stage.write("!git log --oneline")
+
+
+# -- questions ----------------------------------------------------------------------------------------------------
+
+
+async def _command_asks(stage: Stage) -> None:
+    stage.send("run")
+    await stage.asked()
+    await _time_passes(stage, 9)
+
+
+async def _edit_asks(stage: Stage) -> None:
+    stage.send("report")
+    await stage.asked()
+    await _time_passes(stage, 9)
+
+
+async def _edit_asks_in_dock(stage: Stage) -> None:
+    await _edit_asks(stage)
+    await _dock(stage)
+    await stage.asked()
+
+
+async def _refusing(stage: Stage) -> None:
+    await _edit_asks(stage)
+    await stage.press("n")
+    await stage.focused("approval-field")
+    await stage.press(*"Not now")
+    await stage.settle()
+
+
+async def _editing_command(stage: Stage) -> None:
+    await _command_asks(stage)
+    await stage.press("e")
+    await stage.focused("approval-field")
+
+
+async def _draft_open(stage: Stage) -> None:
+    """A question that waits behind a draft."""
+    await _command_asks(stage)
+    await stage.write(stage.words.queued)
+
+
+async def _person_asked(stage: Stage) -> None:
+    stage.send("ask")
+    await stage.asked()
+    await stage.focused("approval-field")
+
+
+async def _plan_asked(stage: Stage) -> None:
+    await stage.command("/mode plan")
+    await stage.until(lambda: stage.app.view.mode == "plan", "mode plan")
+    stage.send("plan")
+    await stage.asked()
+
+
+# -- the dock -----------------------------------------------------------------------------------------------------
+
+
+async def _result(stage: Stage) -> None:
+    failed = next(call_id for call_id, call in stage.app.view.calls.items() if not call.ok)
+    stage.app.open_call(failed)
+    await stage.settle()
+
+
+async def _result_find(stage: Stage) -> None:
+    await _result(stage)
+    await _dock(stage)
+    await stage.press("slash", *"assert", "enter")
+    await stage.settle()
+
+
+async def _diff(stage: Stage) -> None:
+    stage.app.dock.restore({"split": False})
+    commands.run(stage.app, "diff")
+    await stage.settle()
+
+
+async def _diff_split(stage: Stage) -> None:
+    stage.app.dock.restore({"split": True})
+    commands.run(stage.app, "diff")
+    await stage.settle()
+
+
+async def _diff_unfolded(stage: Stage) -> None:
+    await _diff(stage)
+    await _dock(stage)
+    await stage.press("f", "enter")
+    await stage.shown("return instant.isoformat")
+
+
+async def _plan(stage: Stage) -> None:
+    commands.run(stage.app, "show_plan")
+    await stage.settle()
+
+
+async def _file(stage: Stage) -> None:
+    preview(stage.app, "src/ledger/dates.py", 32, 37)
+    await stage.shown("def parse_date")
+
+
+# -- the composer -------------------------------------------------------------------------------------------------
+
+
+async def _chips(stage: Stage) -> None:
+    await stage.write(stage.words.queued + "\n")
+    area = stage.app.query_one("#draft", TextArea)
+    area.move_cursor(area.document.end)
+    area.post_message(Paste(content.FAILED_RUN))
+    await stage.settle()
+    await stage.press("ctrl+j", *"OK?")
+    await stage.settle()
+
+
+async def _history(stage: Stage) -> None:
+    await stage.press("ctrl+r", *("test" if stage.language == "en" else "测试"))
+    await stage.settle()
+
+
+async def _mention(stage: Stage) -> None:
+    await stage.press(*"@da")
+    await stage.shown("src/ledger/dates.py")
+
+
+async def _mention_lines(stage: Stage) -> None:
+    await stage.press(*"@src/ledger/dates.py#30-45")
+    await stage.shown("30")
+
+
+async def _slash(stage: Stage) -> None:
+    await stage.press(*"/re")
+    await stage.settle()
+
+
+async def _slash_values(stage: Stage) -> None:
+    await stage.press(*"/theme n")
+    await stage.settle()
+
+
+async def _long_draft(stage: Stage) -> None:
+    await stage.write("\n".join([stage.words.fix, "", stage.words.where, "", *stage.words.todos] * 2))
+
+
+async def _pending(stage: Stage) -> None:
+    await _stream(stage)
+    session = stage.app.view.session
+    session.send(intents.Steer(stage.words.steer))
+    session.send(intents.Queue(stage.words.queued))
+    await stage.until(lambda: stage.app.view.steers and stage.app.view.queued, "waiting texts")
+    await stage.settle()
+
+
+async def _stopping(stage: Stage) -> None:
+    """The moment between Ctrl+C and the end of the turn, which is too short to be caught."""
+    await _stream(stage)
+    stage.app.conversations.deliver([Envelope(stage.app.view.id, 0, 0.0, events.StateChanged("stopping"))])
+    await stage.settle()
+
+
+# -- sessions and overlays ----------------------------------------------------------------------------------------
+
+
+async def _list(stage: Stage) -> None:
+    await _others_at_work(stage)
+    await _sessions(stage)
+    await stage.press("j")
+    await stage.settle()
+
+
+async def _deleted(stage: Stage) -> None:
+    await _sessions(stage)
+    await stage.press("j", "d")
+    await stage.shown("/restore")
+
+
+def _overlay(command: str, *keys: str) -> Act:
+    """The view of an overlay that a command opens, and keys pressed in it."""
+
+    async def act(stage: Stage) -> None:
+        commands.run(stage.app, command)
+        await stage.until(lambda: isinstance(stage.app.screen, Overlay), command)
+        await stage.settle()
+        await stage.press(*keys)
+        await stage.settle()
+
+    return act
+
+
+async def _setup_tested(stage: Stage) -> None:
+    await _overlay("setup")(stage)
+    screen = stage.app.screen
+    assert isinstance(screen, SetupScreen)
+    screen.show_result(False, "No answer from 127.0.0.1:8080 (connection refused). Start the server, or change it.")
+    await stage.settle()
+
+
+async def _folders(stage: Stage) -> None:
+    await _overlay("new_in")(stage)
+    await stage.press("shift+tab")
+    await stage.shown("notes")
+
+
+async def _fresh(stage: Stage) -> None:
+    await stage.until(lambda: stage.host.model.settled, "a model")
+    await stage.settle()
+
+
+async def _ascii(stage: Stage) -> None:
+    symbols.set_ascii(True)
+    await _edit_asks(stage)
+
+
+_FRESH: Final = {"stored": False}
+
+_ALL: Final[tuple[View, ...]] = (
+    View("main", _work),
+    View("streaming", _stream),
+    View("thinking", _thought),
+    View("details", _details),
+    View("find", _find),
+    View("selection", _selection),
+    View("new-lines", _new_lines),
+    View("errors", _errors),
+    View("own-command", _own_command),
+    View("approval-command", _command_asks),
+    View("approval-edit", _edit_asks),
+    View("approval-edit-dock", _edit_asks_in_dock, _dock),
+    View("approval-refusing", _refusing),
+    View("approval-editing", _editing_command),
+    View("approval-draft", _draft_open),
+    View("approval-question", _person_asked),
+    View("approval-plan", _plan_asked),
+    View("dock-result", _result, _dock),
+    View("dock-find", _result_find, _dock),
+    View("dock-diff", _diff, _dock),
+    View("dock-split", _diff_split, _dock),
+    View("dock-unfolded", _diff_unfolded, _dock),
+    View("dock-plan", _plan, _dock),
+    View("dock-file", _file, _file),
+    View("dock-empty", _nothing, _dock, {"stored": False}),
+    View("composer-chips", _chips),
+    View("composer-long", _long_draft),
+    View("composer-history", _history),
+    View("composer-mention", _mention),
+    View("composer-lines", _mention_lines),
+    View("composer-slash", _slash),
+    View("composer-values", _slash_values),
+    View("composer-pending", _pending),
+    View("composer-stopping", _stopping),
+    View("sessions", _list, _sessions),
+    View("sessions-empty", _nothing, _sessions, _FRESH),
+    View("sessions-deleted", _deleted),
+    View("palette", _overlay("palette")),
+    View("palette-search", _overlay("palette", *"mod")),
+    View("palette-themes", _overlay("theme")),
+    View("palette-nothing", _overlay("palette", *"qqqq")),
+    View("help", _overlay("help")),
+    View("help-filter", _overlay("help", *"copy")),
+    View("setup", _overlay("setup")),
+    View("setup-failed", _setup_tested),
+    View("folders", _folders),
+    View("rename", _overlay("rename")),
+    View("confirm", _overlay("clear")),
+    View("welcome", _fresh, stage=_FRESH),
+    View("welcome-demo", _fresh, stage={"stored": False, "model": "demo"}),
+    View("welcome-no-model", _fresh, stage={"stored": False, "model": "none"}),
+    View("ascii", _ascii),
+)
+VIEWS: Final[dict[str, View]] = {view.name: view for view in _ALL}
+"""By name."""
