@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, Literal
 
-from agent_core.text import fuzzy
 
 Context = Literal[
     "everywhere", "composer", "running", "approval", "pane", "transcript", "sessions", "dock"
@@ -263,5 +262,7 @@ def complete_slash(text: str) -> tuple[Action, ...]:
     starts = [a for a in SLASH_ACTIONS if any(n.startswith(typed) for n in (a.slash, *a.aliases))]
     if starts:
         return tuple(starts)
+    from agent_core.text import fuzzy
+
     found = [(match.tier, a) for a in SLASH_ACTIONS if (match := fuzzy.match(typed, a.slash))]
     return tuple(action for _, action in sorted(found, key=lambda pair: pair[0]))

@@ -24,12 +24,21 @@ class History:
     def __init__(self, path: Path | None) -> None:
         """`path` None keeps the history in memory only."""
         self._path = path
-        self.entries: list[str] = []
+        self._entries: list[str] | None = None
         self.unreadable = 0
         """Lines of the file that were passed over."""
 
+    @property
+    def entries(self) -> list[str]:
+        """The file is read for the first who asks."""
+        if self._entries is None:
+            self.load()
+        return self._entries if self._entries is not None else []
+
     def load(self) -> None:
         """Read the file; what other sessions have added since is seen from then on."""
+        if self._entries is None:
+            self._entries = []
         if self._path is None:
             return
         try:
@@ -39,7 +48,7 @@ class History:
                 data = file.read(HISTORY_FILE)
         except OSError:
             return
-        self.entries, self.unreadable = _parse(data)
+        self._entries, self.unreadable = _parse(data)
 
     def add(self, text: str) -> None:
         """Remember `text`, unless it is blank, the same as the newest, or larger than limits.HISTORY_ENTRY."""
@@ -52,8 +61,9 @@ class History:
         line = json.dumps({"text": redact(text), "time": round(time.time(), 3)}).encode("ascii") + b"\n"
         if len(line) > HISTORY_ENTRY:
             return
-        self.entries.append(text)
-        del self.entries[:-HISTORY_ENTRIES]
+        entries = self.entries
+        entries.append(text)
+        del entries[:-HISTORY_ENTRIES]
         if self._path is not None:
             try:
                 self._append(self._path, line)

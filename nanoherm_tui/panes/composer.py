@@ -192,7 +192,7 @@ class Composer(Widget):
                 yield self._hint
 
     def on_mount(self) -> None:
-        self._history.load()
+        self.call_after_refresh(self._history.load)
         self._resting = self.set_interval(limits.DRAFT_REST, self.tell_draft, pause=True)
         self.screen.screen_layout_refresh_signal.subscribe(self, self._follow_screen)
         self._show_state()
