@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import cached_property
 from itertools import chain
@@ -23,6 +23,7 @@ from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, Layou
 from textual._xterm_parser import XTermParser
 from textual.driver import Driver
 from textual.drivers import linux_driver
+from textual.drivers._writer_thread import WriterThread
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -31,6 +32,7 @@ from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input, TextArea
 
 from nanoherm_tui import limits, terminal_colours
 from nanoherm_tui.frames import Frames
@@ -184,6 +186,10 @@ class FewBytes:
         return Frames(ansi)
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        app = cast("App[Any]", self)
+        if isinstance(app.focused, (TextArea, Input)):
+            # Whatever has moved the text since the last key: an input method opens its window at the terminal's caret.
+            app.cursor_position = app.focused.cursor_screen_offset
         if isinstance(renderable, (LayoutUpdate, ChopsUpdate)):
             renderable = cast(RenderableType, _Frame(renderable, self.frames))
         cast("App[Any]", super())._display(screen, renderable)
@@ -293,7 +299,10 @@ class OwnDriver:
 
     def get_driver_class(self) -> type[Driver]:
         chosen: type[Driver] = cast("App[Any]", super()).get_driver_class()
-        return _Driver if chosen is linux_driver.LinuxDriver else chosen
+        if chosen is not linux_driver.LinuxDriver:
+            return chosen
+        setattr(linux_driver, "WriterThread", _Writer)  # noqa: B010  # the module does not export the name
+        return _Driver
 
 
 # xterm's modifyOtherKeys, which tmux knows too; Textual asks for kitty's protocol alone. 1: keys that mean something as
@@ -302,25 +311,50 @@ _TELL_MODIFIERS: Final = "\x1b[>4;1m"
 _TELL_NO_MODIFIERS: Final = "\x1b[>4m"
 
 
+class _Writer(WriterThread):
+    """Textual's, but it outlives the terminal: what is written to one that is gone is dropped.
+
+    Otherwise its bounded queue is full soon, and the end of the program waits for room in it for ever.
+    """
+
+    def run(self) -> None:
+        while (text := self._queue.get()) is not None:
+            with suppress(OSError):
+                self._file.write(text)
+                if self._queue.empty():
+                    self._file.flush()
+        with suppress(OSError):
+            self._file.flush()
+
+
 class _Driver(linux_driver.LinuxDriver):
     _asked = False
+    _started = False
 
     def start_application_mode(self) -> None:
+        """Once, whoever calls: after a stop both the one who suspended and SIGCONT's handler may.
+
+        What is switched on twice, kitty's keys among it, would be on for ever.
+        """
+        if self._started:
+            return
+        before = self._writer_thread
         cast(Driver, super()).start_application_mode()
-        self._tell(_TELL_MODIFIERS)
+        self._started = self._writer_thread is not before
+        if not self._started:  # in the background still: SIGCONT brings the next try
+            return
+        self.write(_TELL_MODIFIERS)
         if cast(OwnDriver, self._app).asks_ground and not self._asked:
             self._asked = True
             self.write(terminal_colours.ASK_GROUND)
         self.flush()
 
     def stop_application_mode(self) -> None:
-        self._tell(_TELL_NO_MODIFIERS)
+        if not self._started:
+            return
+        self._started = False
+        self.write(_TELL_NO_MODIFIERS)
         cast(Driver, super()).stop_application_mode()
-
-    def _tell(self, sequence: str) -> None:
-        """Write, unless the terminal is gone: it is started once more by then, and nobody empties its queue."""
-        if os.isatty(self.fileno):
-            self.write(sequence)
 
     def process_message(self, message: Message) -> None:
         if isinstance(message, GroundTold):

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 from agent_core import names
@@ -38,4 +39,5 @@ def stop_process_group() -> None:
 
 
 def say_how_to_resume(session_id: str) -> None:
-    print(f"{names.APP} --resume {session_id[:8]}   continues this session", file=sys.stderr)
+    with suppress(OSError):  # the terminal may be gone
+        print(f"{names.APP} --resume {session_id[:8]}   continues this session", file=sys.stderr, flush=True)

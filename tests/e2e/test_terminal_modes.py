@@ -291,11 +291,15 @@ def test_when_the_terminal_is_closed_the_program_ends_and_the_session_is_kept(te
             screen.submit("remember this")
             screen.wait_for("A first answer.")
             screen.still()
+            screen.send("typed and not sent")
+            screen.wait_for("› typed and not sent")
             pid = screen.program
             screen.hang_up()
             assert gone(pid, 3 * SLACK)
+            if terminal is Screen:
+                assert screen.wait_exit() == 129
         with terminal(["-c"], env=env, cwd=workspace) as screen:
-            screen.wait_for("remember this", "A first answer.")
+            screen.wait_for("remember this", "A first answer.", "› typed and not sent")
 
 
 def gone(pid, seconds):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from textual import events
 from textual.app import App, ComposeResult
@@ -213,16 +215,32 @@ async def test_only_an_app_that_wants_to_know_asks_the_terminal_for_its_ground(a
     class Asking(compat.OwnDriver, App[None]):
         asks_ground = asks
 
-    monkeypatch.setattr(linux_driver.LinuxDriver, "start_application_mode", lambda self: None)
+    def starts(self):
+        self._writer_thread = object()
+
+    monkeypatch.setattr(linux_driver.LinuxDriver, "start_application_mode", starts)
     monkeypatch.setattr(linux_driver.LinuxDriver, "stop_application_mode", lambda self: None)
     app = Asking()
     driver = app.get_driver_class()(app)
     written: list[str] = []
     driver.write = written.append
     driver.flush = lambda: None
-    for alive in (True, True, False):  # suspended and back; closed
-        monkeypatch.setattr(compat.os, "isatty", lambda fd, alive=alive: alive)
+    for _ in range(2):  # suspended and back
         driver.start_application_mode()
+        driver.start_application_mode()  # SIGCONT's handler comes late
         driver.stop_application_mode()
     assert ["ground" for words in written if words == terminal_colours.ASK_GROUND] == ["ground"] * asks
     assert [words for words in written if words.startswith("\x1b[>4")] == ["\x1b[>4;1m", "\x1b[>4m"] * 2
+
+
+def test_what_is_written_to_a_terminal_that_is_gone_is_dropped_and_nobody_waits():
+    gone, kept = os.pipe()
+    os.close(gone)
+    with os.fdopen(kept, "w", buffering=1) as file:
+        writer = compat._Writer(file)
+        writer.start()
+        for number in range(200):  # many times what the queue holds
+            writer.write(f"{number}\n")
+        writer.stop()
+        assert not writer.is_alive()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), kept)  # what the file still holds can go somewhere
