@@ -19,7 +19,7 @@ from agent_core import limits, plain_files
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from agent_core.file_tree import FileTree
-from agent_core.text.path_search import Found, places, search
+from agent_core.text.path_search import Found, Search, places
 from agent_core.watch import Changes, Watch, WatchEnded
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,8 @@ class Answer:
     """It has more than limits.INDEX_ENTRIES; the others are not known."""
     refused: bool = False
     """It is the home folder or the whole machine, which is not read."""
+    settled: bool = True
+    """These are the best ones; otherwise better ones may come within a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class FileIndex:
         self._built = False
         self._looked = 0.0
         """When it was read, or the folders' times were compared."""
+        self._search: Search | None = None
+        """The last one, which the next begins with."""
         self._answered: _Question | None = None
         self._told = 0.0
         self._paused = 0.0
@@ -237,11 +241,17 @@ class FileIndex:
     def _serve(self) -> None:
         """Answer the question there is, unless it has been answered from just this."""
         while (question := self._question) is not None and question is not self._answered:
-            for found in search(self._tree.table, question.query, limits.FIND_HITS, question.recent):
+            recent, begun, told = question.recent, time.monotonic(), False
+            self._search = Search(self._tree.table, question.query, limits.FIND_HITS, recent, self._search)
+            for found in self._search.run():
                 if self._question is not question:
                     break
                 self._breathe()
+                if found is None and not told and time.monotonic() - begun > limits.FIND_FIRST:
+                    so_far = self._search.so_far()
+                    found = so_far if len(so_far.paths) >= limits.FIND_EARLY else None
                 if found is not None:
+                    told = True
                     question.then(self._answer(question, found))
             else:
                 self._answered = question
@@ -249,7 +259,8 @@ class FileIndex:
 
     def _answer(self, question: _Question, found: Found) -> Answer:
         hits = tuple(Hit(path, places(question.query, path)) for path in found.paths)
-        return Answer(question.query, hits, found.count, len(self._tree.table), self._growing, self._tree.cut)
+        total, growing, cut = len(self._tree.table), self._growing, self._tree.cut
+        return Answer(question.query, hits, found.count, total, growing, cut, settled=found.settled)
 
     def _lines(self, path: str) -> int | None:
         if path.startswith("/") or ".." in path.split("/"):

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from importlib import resources
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent_core import context_files, limits, preview, process, spill
-from agent_core.cancel import CancelScope
 from agent_core.config import load as config_load
 from agent_core.config import write as config_write
 from agent_core.config.dotenv import set_variable
@@ -48,7 +47,9 @@ from agent_core.store import exchange
 from agent_core.store.notes import Draft, Seen
 from agent_core.store.sessions import SessionRow, Store
 from agent_core.tools.builtin import builtin_tools
-from agent_core.workspace import Walk
+
+if TYPE_CHECKING:
+    from agent_core.file_index import FileIndex
 
 log = logging.getLogger(__name__)
 
@@ -303,6 +304,7 @@ class Host:
             deny=tuple(get("approvals.deny")),
             approval_timeout=get("approvals.timeout"),
             command_timeout=get("terminal.timeout"),
+            respect_gitignore=get("files.respect_gitignore"),
             max_steps=get("agent.max_turns") or 0,
             request=LlmRequest(
                 (),
@@ -420,9 +422,11 @@ class Host:
 
     # -- files, for a face --------------------------------------------------------------------------------------
 
-    def list_files(self, session_id: str, limit: int = limits.WALK_FILES) -> list[str]:
-        """The files of a session's workspace, relative and sorted, without what .gitignore names; at most `limit`."""
-        return list(islice(Walk(str(self._sessions[session_id].workspace), CancelScope()), limit))
+    def file_index(self, workspace: Path) -> FileIndex:
+        """The files of a workspace, for a picker to ask and to close (list_workspace_files)."""
+        from agent_core.file_index import FileIndex
+
+        return FileIndex(workspace, self.places.home, ignored=not self.config.get("files.respect_gitignore"))
 
     def preview(self, session_id: str, path: str, line: int = 1) -> FilePreview:
         """A part of a file of a session's workspace around a line. Raises AgentError with words for a person."""

@@ -265,6 +265,8 @@ class ToolContext:
     env: Mapping[str, str] = field(default_factory=dict)
     """The environment of commands, already free of secrets."""
     command_timeout: float = 180.0
+    respect_gitignore: bool = True
+    """What .gitignore names is left out unless a call asks for it."""
     progress: Callable[[str], None] = lambda text: None
     """Show a line of output on the call's card while it runs."""
     read_paths: tuple[Path, ...] = ()

@@ -80,6 +80,7 @@ class SessionServices:
     """Patterns of commands that are never run (approvals.deny)."""
     approval_timeout: float = limits.APPROVAL_TIMEOUT
     command_timeout: float = limits.COMMAND_TIMEOUT
+    respect_gitignore: bool = True
     max_steps: int = limits.MAX_STEPS
     request: LlmRequest = field(default_factory=lambda: LlmRequest(()))
 
@@ -681,6 +682,7 @@ class LiveSession:
                 files=self._files,
                 env=services.command_env,
                 command_timeout=services.command_timeout,
+                respect_gitignore=services.respect_gitignore,
                 set_mode=self._tool_set_mode,
                 read_paths=(services.data_home / "spill",),
             ),

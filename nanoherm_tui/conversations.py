@@ -56,7 +56,7 @@ class Conversations:
             app.approval.clear()
             app.dock.clear()
         self.view = view
-        app.files.show(session.workspace)
+        app.files.show(session.workspace, app.host.file_index)
         view.unread = False
         if app.composer.show_draft(view.id):
             app.desk.do(lambda: app.host.draft(view.id), lambda text: self._draft_known(view, text))
@@ -141,6 +141,8 @@ class Conversations:
             app.desk.do(view.look_at_branch, lambda _: self._show_title(view))
         if "plan" in changed:
             app.dock.show_plan(view.plan)
+        if "diffs" in changed:
+            app.files.changed([diff.path for diff in view.diffs])
         if "diffs" in changed and not view.waiting:
             # Not away from somebody who is reading something else there.
             app.dock.show_diffs(view.diffs, bring=bool(view.diffs) and not app.dock.holds_focus)

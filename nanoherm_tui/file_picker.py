@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,11 +25,14 @@ class FilePicker:
         self._loop = loop
         self._context = contextvars.copy_context()  # Textual finds its app in it
         self._root: Path | None = None
+        self._make: Callable[[Path], FileIndex] | None = None
         self._index: FileIndex | None = None
         self._recent: deque[str] = deque(maxlen=limits.RECENT_FILES)
+        self._known_changes = 0
 
-    def show(self, root: Path) -> None:
-        """From now on it is the files of this workspace."""
+    def show(self, root: Path, make: Callable[[Path], FileIndex]) -> None:
+        """From now on it is the files of this workspace, in which a session works. `make`: gives their index."""
+        self._make, self._known_changes = make, 0
         if root != self._root:
             self.close()
             self._root = root
@@ -39,6 +43,12 @@ class FilePicker:
         if path in self._recent:
             self._recent.remove(path)
         self._recent.appendleft(path)
+
+    def changed(self, paths: Sequence[str]) -> None:
+        """All changes of files in the session, the last one first: those it was not told yet count as used just now."""
+        fresh, self._known_changes = len(paths) - self._known_changes, len(paths)
+        for path in reversed([*islice(paths, max(0, min(fresh, limits.RECENT_FILES)))]):
+            self.taken(path)
 
     def ask(self, query: str, then: Callable[[Answer], None]) -> None:
         if (index := self._open()) is not None:
@@ -58,10 +68,8 @@ class FilePicker:
             self._index = None
 
     def _open(self) -> FileIndex | None:
-        if self._index is None and self._root is not None:
-            from agent_core.file_index import FileIndex
-
-            self._index = FileIndex(self._root)
+        if self._index is None and self._root is not None and self._make is not None:
+            self._index = self._make(self._root)
         return self._index
 
     def _here(self, then: Callable[[T], None]) -> Callable[[T], None]:

@@ -158,6 +158,7 @@ KEYS: Final[tuple[Key, ...]] = (
         "tool_output.profile", "text", "nano", "Sizes of results. Accepted; only nano yet.", choices=("nano", "hermes")
     ),
     Key("mcp_servers", "mapping", {}, "MCP servers by name. Accepted; not started yet."),
+    Key("files.respect_gitignore", "flag", True, "grep, glob and the file picker leave out what .gitignore names."),
     Key("context_files.enabled", "flag", True, "Give the model AGENTS.md and its kin."),
     # The screen.
     Key(

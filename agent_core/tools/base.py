@@ -39,11 +39,11 @@ def number(args: Args, name: str, default: int, low: int, high: int) -> int:
     return int(max(low, min(high, value)))
 
 
-def flag(args: Args, name: str) -> bool:
-    """A true or false argument, false when missing."""
-    value = args.get(name)
+def flag(args: Args, name: str, default: bool = False) -> bool:
+    """A true or false argument, or the default."""
+    value = args.get(name, default)
     if value is None or isinstance(value, bool):
-        return bool(value)
+        return default if value is None else value
     raise ToolFailure(f'"{name}" must be true or false.', code="invalid_arguments", outcome="invalid arguments")
 
 

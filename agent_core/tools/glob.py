@@ -20,7 +20,7 @@ _MAGIC = re.compile(r"[*?\[{\\]")
 
 def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     path, pattern = base.text(args, "path", ".") or ".", base.text(args, "pattern")
-    ignored = base.flag(args, "ignored")
+    ignored = base.flag(args, "ignored", not ctx.respect_gitignore)
     if pattern.startswith(("/", "~/")):
         path, pattern = split(pattern)
     elif (head := pattern.removeprefix("./")) and not pattern.startswith("**") and "/" in head:

@@ -72,7 +72,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         base.text(args, "glob", ""),
         base.number(args, "context", 0, 0, limits.GREP_CONTEXT),
         base.flag(args, "files_only"),
-        base.flag(args, "ignored"),
+        base.flag(args, "ignored", not ctx.respect_gitignore),
     )
     if request.glob:
         compiled(request.glob)

@@ -13,17 +13,22 @@ from agent_core.errors import ToolFailure
 from agent_core.names import LIST_DIR
 from agent_core.ports import Args, Prepared, ReadAction, Tool, ToolContext, ToolOutput
 from agent_core.text.printable import printable
-from agent_core.workspace import ignore_for
+from agent_core.workspace import Ignore, ignore_for
 
 from . import base
 
 
 def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     verdict = base.judged("read", base.text(args, "path", ".") or ".", ctx)
-    return Prepared(ReadAction(verdict.shown), lambda: _list(verdict.path, verdict.shown), **base.path_verdict(verdict))
+
+    def run() -> ToolOutput:
+        ignore = ignore_for(str(verdict.path)) if ctx.respect_gitignore else Ignore()
+        return _list(verdict.path, verdict.shown, ignore)
+
+    return Prepared(ReadAction(verdict.shown), run, **base.path_verdict(verdict))
 
 
-def _list(folder: Path, shown: str) -> ToolOutput:
+def _list(folder: Path, shown: str, ignore: Ignore) -> ToolOutput:
     try:
         with os.scandir(folder) as scan:
             found = list(islice(scan, limits.WALK_FILES))
@@ -33,7 +38,6 @@ def _list(folder: Path, shown: str) -> ToolOutput:
         raise ToolFailure(f"{shown} is a file; read it with read_file.", code="not_a_folder") from None
     except OSError as error:
         raise ToolFailure(f"{shown} cannot be listed: {error.strerror}.", code="unreadable") from error
-    ignore = ignore_for(str(folder))
     entries = sorted((not _is_folder(entry), entry.name, entry) for entry in found)
     lines = [
         _line(entry) + (" (ignored)" if ignore.ignores(entry.path, not is_file) else "")

@@ -34,6 +34,8 @@ def preview(app: NanohermApp, path: str, first: int, last: int) -> None:
     def show(preview: Preview) -> None:
         if app.view is view:
             app.dock.show_preview(preview)
+            if preview.file is not None:
+                app.files.taken(path)
             app.show_pane("dock")
             if app.panes.dock == "over":  # the draft is behind it: keys go where they are seen
                 app.dock.focus()

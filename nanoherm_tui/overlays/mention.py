@@ -102,7 +102,7 @@ class MentionPopup(Popup):
         self._answer = answer
         paths = [hit.path for hit in answer.hits]
         self.show(len(paths), paths.index(kept) if kept in paths else 0)
-        if self._takes and self.chosen is not None:
+        if self._takes and answer.settled and self.chosen is not None:
             self._take(self.chosen)
 
     def _count(self, path: str) -> None:
@@ -170,7 +170,7 @@ class MentionPopup(Popup):
         mention, answer = self._mention, self._answer
         if mention is None:
             return False
-        if answer is None or answer.query != mention.path:
+        if answer is None or answer.query != mention.path or not (answer.settled or self._moved):
             self._takes = True  # the answer is on its way, and no hand waits for it
             return True
         hit = self.chosen

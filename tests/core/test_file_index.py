@@ -333,6 +333,19 @@ def test_the_newest_question_wins_and_nobody_is_told_after_rest(root, asking):
     asking.until_paths("bench", "beta")
 
 
+def test_a_search_that_takes_long_gives_what_it_has_found_so_far_and_then_the_best(root, asking, monkeypatch):
+    monkeypatch.setattr(limits, "INDEX_SHARD", 16)
+    monkeypatch.setattr(limits, "FIND_FIRST", 0.0)
+    write(root, *(f"d{n}/a_file{n}" for n in range(60)), "zz/a")
+    asking.ask()
+    asking.ask("a")
+    early, *others = asking.answers
+    assert not early.settled
+    assert len(early.hits) >= limits.FIND_EARLY
+    assert [other.settled for other in others] == [True, True]
+    assert others[-1].hits[0].path == "zz/a"
+
+
 def test_while_it_grows_it_answers_from_what_it_has(root, asking, monkeypatch):
     monkeypatch.setattr(limits, "INDEX_NEWS", 0.0)
     write(root, *(f"d{n}/file{n}" for n in range(300)))

@@ -1,5 +1,6 @@
 """The desk: everything a face calls, over a real home."""
 
+import queue
 import threading
 import time
 
@@ -109,18 +110,14 @@ def test_a_session_whose_folder_is_gone_says_so(start, server, tmp_path):
         host.open(session.id)
 
 
-def test_files_are_listed_and_previewed_within_bounds(start, server, tmp_path):
+def test_files_are_previewed_within_bounds(start, server, tmp_path):
     host = start(provider(server))
     work = host.places.workspace
     (work / "src").mkdir()
     (work / "src" / "日期.py").write_text("x = 1\n")
-    (work / ".gitignore").write_text("ignored.txt\n")
-    (work / "ignored.txt").write_text("no")
     (work / ".env").write_text("SECRET=1")
     (work / "big.txt").write_text("猫" * 100_000)
     session = host.new()
-    assert [f for f in host.list_files(session.id) if not f.startswith(".")] == ["big.txt", "src/日期.py"]
-    assert len(host.list_files(session.id, 1)) == 1
     assert host.preview(session.id, "src/日期.py").lines == ("x = 1",)
     assert set(host.preview(session.id, "big.txt").lines[0]) == {"猫"}
     for path in (".env", "../../../etc/shadow", "no such"):
@@ -128,6 +125,20 @@ def test_files_are_listed_and_previewed_within_bounds(start, server, tmp_path):
             host.preview(session.id, path)
     assert host.list_dirs(work) == [work / "src"]
     assert host.list_dirs(work / "none") == []
+
+
+@pytest.mark.parametrize("respected", [True, False])
+def test_the_file_picker_leaves_out_what_gitignore_names_unless_the_config_says_otherwise(start, server, respected):
+    host = start(provider(server), {"files.respect_gitignore": respected})
+    work = host.places.workspace
+    (work / ".gitignore").write_text("ignored.txt\n")
+    (work / "ignored.txt").write_text("no")
+    index, answers = host.file_index(work), queue.SimpleQueue()
+    index.ask("", answers.put)
+    while (answer := answers.get(timeout=20.0)).count is None or answer.growing:
+        pass
+    index.close()
+    assert ("ignored.txt" in [hit.path for hit in answer.hits]) is not respected
 
 
 def test_a_setting_is_written_and_read_back(start, server):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 
 import pytest
 
@@ -397,6 +398,16 @@ def test_glob_finds_by_name(ctx, ws, args, found):
     tree(ws, *FILES, ".git/a.py")
     (ws / ".gitignore").write_text("out/\n")
     assert call(ctx, "glob", **args).text == (found.replace(" ", "\n") or "No file matches.")
+
+
+def test_where_gitignore_is_not_to_be_respected_it_is_left_out_of_account(ctx, ws):
+    tree(ws, "out/x.py", "a.py")
+    (ws / ".gitignore").write_text("out/\n")
+    ctx = replace(ctx, respect_gitignore=False)
+    assert call(ctx, "glob", pattern="*.py").text == "a.py\nout/x.py"
+    assert call(ctx, "glob", pattern="*.py", ignored=False).text == "a.py"
+    assert call(ctx, "grep", pattern="out").text == ".gitignore\n1:out/\nout/x.py\n1:out/x.py"
+    assert "(ignored)" not in call(ctx, "list_dir").text
 
 
 def test_glob_says_when_it_cuts(ctx, ws):

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from textual import events
 
-from agent_core.file_index import Answer, Hit
+from agent_core.file_index import Answer, FileIndex, Hit
 from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.overlays.mention import fitted
 from tests.tui.composer_app import ComposerApp
@@ -28,7 +28,7 @@ class Picking(ComposerApp):
     def on_mount(self):
         super().on_mount()
         self.picker = FilePicker(asyncio.get_running_loop())
-        self.picker.show(self.root)
+        self.picker.show(self.root, FileIndex)
         self.composer.mention.files = self.picker
 
     def on_unmount(self):
@@ -146,6 +146,42 @@ async def test_letters_after_an_early_enter_take_it_back(root):
         assert app.composer.text == "@parse"
         await type_in(pilot, "", "enter")
         assert app.composer.text == "@parse_date.py "
+
+
+async def test_enter_waits_until_the_best_is_known_and_the_one_moved_to_stays(root):
+    app, slow = Picking(root), Slow()
+    early = Answer("a", (Hit("la", ()), Hit("ba", ())), None, 9, settled=False)
+    whole = Answer("a", (Hit("a", ()), Hit("ba", ()), Hit("la", ())), 3, 9)
+    async with app.run_test() as pilot:
+        app.composer.mention.files = slow
+        await type_in(pilot, "@a")
+        slow.asked[-1][1](early)
+        await type_in(pilot, "", "enter")
+        assert app.composer.text == "@a"
+        slow.asked[-1][1](whole)
+        await type_in(pilot, "@a")
+        assert app.composer.text == "@a @a"
+        slow.asked[-1][1](early)
+        await type_in(pilot, "", "down")
+        slow.asked[-1][1](whole)
+        await pilot.pause()
+        assert app.composer.mention.chosen == Hit("ba", ())
+
+
+async def test_files_changed_in_the_session_count_as_used_lately(root):
+    app = Picking(root)
+    async with app.run_test() as pilot:
+        app.picker.taken("my notes.md")
+        app.picker.changed(["src/date.py", "README.md"])  # the last one first
+        await type_in(pilot, "@")
+        await answered(pilot, "")
+        assert listed(app)[:3] == ["src/date.py", "README.md", "my notes.md"]
+        await type_in(pilot, "", "escape")
+        app.picker.taken("my notes.md")
+        app.picker.changed(["日期说明.md", "src/date.py", "README.md"])  # only the first is new
+        await type_in(pilot, " @")
+        await answered(pilot, "")
+        assert listed(app)[:4] == ["日期说明.md", "my notes.md", "src/date.py", "README.md"]
 
 
 async def test_a_path_written_in_full_is_sent_with_enter(root):
