@@ -6,8 +6,10 @@ from pathlib import PurePath
 from typing import ClassVar, Final, TypeVar
 
 from textual import events
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
+from textual.widget import Widget
 
 from nanoherm_tui import limits
 from nanoherm_tui.panes.draft import DraftArea, editing_keys
@@ -35,11 +37,32 @@ class Overlay(ModalScreen[Result]):
         for widget in self.query(Painted):
             widget.refresh()
 
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        """Close with `result`, once: two keys that close it may come in one read, or an answer after it was left."""
+        if self not in self.app.screen_stack:
+            return AwaitComplete.nothing()
+        return super().dismiss(result)
+
+    async def on_event(self, event: events.Event) -> None:
+        if not pass_on(self, event):
+            await super().on_event(event)
+
     def action_close(self) -> None:
         self.dismiss(None)
 
 
-# Keys of a text area that move between fields and rows where there is but one line.
+def pass_on(widget: Widget, event: events.Event) -> bool:
+    """Whether `event` is a key for an overlay that is gone: it came in the read that closed it, and goes where keys do.
+
+    `widget` is the overlay, or the one in it that had the keyboard.
+    """
+    if not isinstance(event, events.Key) or (widget.is_attached and widget.screen in widget.app.screen_stack):
+        return False
+    widget.app.post_message(events.Key(event.key, event.character))
+    return True
+
+
+# Keys of a text area that move between fields and rows where there is but one line: the overlay's.
 _AROUND: Final = frozenset({"enter", "up", "down", "pageup", "pagedown"})
 
 
@@ -48,9 +71,18 @@ class LineField(DraftArea):
 
     EDITING: ClassVar[dict[str, str]] = editing_keys(_AROUND)
 
+    async def on_event(self, event: events.Event) -> None:
+        if not pass_on(self, event):
+            await super().on_event(event)
+
     async def _on_key(self, event: events.Key) -> None:
-        if event.key in _AROUND:
-            event.prevent_default()
+        if event.key not in _AROUND:
+            return
+        event.prevent_default()
+        found = self.screen.active_bindings.get(event.key)
+        # At once: a key that came in the same read is not to be written here first.
+        if found is not None and found.enabled and await self.app.run_action(found.binding.action, found.node):
+            event.stop()
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()

@@ -8,6 +8,8 @@ from nanoherm_tui.actions import ACTIONS, SLASH_ACTIONS
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.overlays.confirm import ConfirmScreen
 from nanoherm_tui.overlays.help import HelpScreen, sections
+from nanoherm_tui.overlays.name import NameScreen
+from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
 from nanoherm_tui.overlays.setup import Provider, SetupScreen, SetupValues
 from tests.tui.overlay_app import OverlayApp, rows, shown
 
@@ -193,6 +195,50 @@ async def test_only_y_is_yes(keys, result):
 
 
 # -- all ----------------------------------------------------------------------------------------------------------
+
+
+CLOSED_BY = {
+    "help": (lambda: HelpScreen(KEYMAP), ("f1", "f1"), [None]),
+    "confirm": (lambda: ConfirmScreen("T"), ("y", "y"), [True]),
+    "palette": (lambda: PaletteScreen([PaletteItem("new", "action", "New")]), ("enter", "enter"), ["new"]),
+    "name": (lambda: NameScreen("Name", "given"), ("enter", "enter"), ["given"]),
+}
+
+
+@pytest.mark.parametrize(("make", "keys", "result"), CLOSED_BY.values(), ids=CLOSED_BY)
+async def test_an_overlay_closes_once_and_what_is_typed_behind_it_in_one_read_is_not_lost(make, keys, result):
+    typed = []
+
+    class Behind(OverlayApp):
+        def on_key(self, event):
+            typed.append(event.key)
+
+    app = Behind()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(make(), app.results.append)
+        await pilot.pause()
+        for key in keys:
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        app.post_message(events.Key("x", "x"))
+        await pilot.pause(0.1)
+        assert app.results == result
+        assert len(app.screen_stack) == 1
+        assert typed[-1] == "x"
+
+
+async def test_an_answer_that_comes_after_an_overlay_was_left_closes_nothing_else():
+    app = OverlayApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        left, other = SetupScreen(PROVIDERS), HelpScreen(KEYMAP)
+        app.push_screen(left, app.results.append)
+        await pilot.press("escape")
+        app.push_screen(other)
+        await pilot.pause()
+        left.show_result(True, "It answers.")
+        left.dismiss()
+        await pilot.pause()
+        assert app.screen is other
+        assert app.results == [None]
 
 
 @pytest.mark.parametrize(
