@@ -286,7 +286,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         if self._start.choose:
             commands.run(self, "sessions")
         elif problem is not None:
-            commands.run(self, "setup", problem.text)
+            commands.run(self, "setup", i18n.tell(problem.code, problem.params, problem.text))
         elif self._first_prompt:
             prompt, self._first_prompt = self._first_prompt, ""
             from agent_core import intents
@@ -294,7 +294,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             session.send(intents.Submit(prompt))
 
     def _start_problems(self) -> Iterable[str]:
-        yield from (warning.text for warning in self.host.config.warnings)
+        for found in self.host.config.warnings:
+            yield i18n.tell(found.code, {"file": found.file, "line": found.line, "key": found.key}, found.text)
         yield from (t(p.key, **p.params) for p in self.keymap_problems)
         yield from (error.text for error in self.themes.broken)
         if self.themes.theme() is None:

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from agent_core import events, intents
-from nanoherm_tui import commands, limits
+from nanoherm_tui import commands, i18n, limits
 from nanoherm_tui.bridge import Bridge
 from nanoherm_tui.session_view import Part, SessionView
 from nanoherm_tui.summary import session_items
@@ -155,7 +155,8 @@ class Conversations:
             from nanoherm_tui.commands.settings import needs_setup
 
             if any(needs_setup(app, error) for error in errors):
-                commands.run(app, "setup", errors[-1].text)
+                last = errors[-1]
+                commands.run(app, "setup", i18n.tell(last.code, last.params, last.text))
 
     def _take_returned(self, view: SessionView) -> None:
         """Texts that came back go into the draft, once that holds what the disk had."""

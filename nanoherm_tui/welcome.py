@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.panes.welcome import Greeting
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ def greeting(model: ModelState | None, keymap: Keymap) -> Greeting:
         )
     )
     if model.problem is not None:
-        return Greeting(t("welcome.no_model"), model.problem.text, True, keys)
+        problem = model.problem
+        return Greeting(t("welcome.no_model"), tell(problem.code, problem.params, problem.text), True, keys)
     if model.demo:
         return Greeting(t("welcome.demo_title"), t("welcome.demo_text"), True, keys)
     return Greeting(model.label, t("welcome.ready"), False, keys)

@@ -39,7 +39,7 @@ HERE: Final = Path(__file__).parent
 SHEETS: Final = HERE.parent / "build" / "screenshots"
 SIZES: Final = ((200, 60), (120, 36), (80, 24), (79, 24), (40, 10))
 THEMES: Final = ("nanoherm-dark", "nanoherm-light", "high-contrast", "ansi")
-_SCALE: Final = 0.75  # of the sheets: small, and can still be read
+_SCALE: Final = 2 / 3  # of the sheets: small, and can still be read
 
 
 @dataclass(frozen=True, slots=True)

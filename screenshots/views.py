@@ -118,7 +118,9 @@ async def _selection(stage: Stage) -> None:
 
 
 async def _new_lines(stage: Stage) -> None:
-    """An answer that came while the start of the session was read."""
+    """An answer that came while an earlier part of the session was read."""
+    stage.send("long")
+    await stage.until(lambda: stage.app.view.usage.total_tokens and stage.app.view.state == "idle", "an answer")
     stage.send("long")
     await stage.until(lambda: stage.app.view.state == "running", "a turn")
     commands.run(stage.app, "focus_transcript")

@@ -17,7 +17,7 @@ class FindBar(Horizontal):
     """One row: what to find, and whether it is there. Enter leaves the hits on the screen, Esc takes them away."""
 
     DEFAULT_CSS = """
-    FindBar { height: 1; width: 1fr; padding: 0 3 0 4; background: $surface; }
+    FindBar { height: 1; width: 1fr; margin: 0 3 0 3; padding: 0 0 0 1; background: $surface; }
     FindBar > Static { width: auto; background: $surface; color: $text-muted; }
     FindBar > Input { width: 1fr; background: $surface; color: $foreground; }
     FindBar > Input:focus { background-tint: $foreground 0%; }

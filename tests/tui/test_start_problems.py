@@ -1,0 +1,33 @@
+"""What is wrong when the program starts is told in the interface's language, with the way out."""
+
+import pytest
+
+from nanoherm_tui.overlays.setup import SetupScreen
+from tests.fakes.model_server import Reply
+from tests.tui.overlay_app import shown
+from tests.tui.test_app import Stage
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", "approvals.policy"), ("zh", "approvals.policy 的值不对")],
+)
+async def test_a_setting_that_does_not_count_is_named_in_the_conversation(tmp_path, language, words):
+    config = tmp_path / "home" / ".nanohermes" / "config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("approvals:\n  policy: sometimes\n")
+    async with Stage(tmp_path, [Reply(text="x")], **{"display.language": language}) as stage:
+        await stage.until(lambda: words in stage.transcript())
+
+
+@pytest.mark.parametrize(
+    ("language", "title", "words"),
+    [("en", "Connect a model", "cannot be used"), ("zh", "连接模型", "地址应形如 https://host/v1")],
+)
+async def test_a_provider_that_cannot_be_used_opens_the_setup_and_says_why(tmp_path, language, title, words):
+    settings = {"display.language": language, "model.provider": "custom", "model.base_url": "ftp://coder"}
+    async with Stage(tmp_path, [Reply(text="x")], size=(120, 36), **settings) as stage:
+        await stage.until(lambda: isinstance(stage.app.screen, SetupScreen))
+        await stage.pilot.pause()
+        assert title in shown(stage.app)
+        assert words in shown(stage.app)
