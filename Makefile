@@ -17,8 +17,9 @@ BIN := $(VENV)/bin
 run: $(VENV)/.run
 	@$(BIN)/python -m nanoherm_tui $(ARGS)
 
+# A file's tests stay together: some share a program that they have started.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -m long $(ARGS)

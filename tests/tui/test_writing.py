@@ -79,7 +79,7 @@ async def test_a_draft_is_there_again_after_a_restart_and_gone_once_it_is_sent(t
 
 @pytest.mark.parametrize(("typed", "private"), [("!printf own", False), ("!!printf own", True)])
 async def test_an_own_command_reaches_the_session_beside_a_running_turn(tmp_path, typed, private):
-    async with Stage(tmp_path, [Reply(text="word " * 400, piece=10, gap=0.01), Reply(text="after")]) as stage:
+    async with Stage(tmp_path, [Reply(text="word", hang=60.0), Reply(text="after")]) as stage:
         seen = []
         session = stage.app.view.session
         await stage.type("go")
