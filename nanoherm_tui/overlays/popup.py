@@ -41,7 +41,7 @@ class Popup(Painted):
             self.refresh()
 
     def parts(self, index: int, width: int, here: bool) -> tuple[list[Part], list[Part]]:
-        """The words of row `index`: what stands left, and what stands right and is not cut."""
+        """The words of row `index` in `width` cells, at least one: what stands left, and right, where it is not cut."""
         raise NotImplementedError
 
     def _visible(self) -> range:
@@ -57,7 +57,7 @@ class Popup(Painted):
             ground = "selection" if here else "surface"
             fill = look.style("text", ground)
             bar = (sym("bar"), look.mark("accent", ground)) if here else (" ", fill)
-            left, right = self.parts(index, width - 3, here)
+            left, right = self.parts(index, max(1, width - 3), here)
             end: list[Part] = [*right, (" ", fill)] if right else []
             rows.append(row(width, [(" ", fill), bar, (" ", fill), *left], fill, end))
         return rows

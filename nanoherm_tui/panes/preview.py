@@ -46,8 +46,9 @@ def preview_rows(preview: Preview, cells: int) -> Body:
     if not file.lines:
         return RowList([Row((Span(t("dock.empty_file"), "muted"),))])
     digits = max(NUMBER, len(str(file.first + len(file.lines))))
-    lines = _Lines(preview, file, digits)
-    return BookRows(Book("\n".join(file.lines)), cells - digits - 2, dress=lines.row)
+    book = _Part(file)
+    lines = _Lines(preview, file, book, digits)
+    return BookRows(book, cells - digits - 2, dress=lines.row)
 
 
 def _count(file: FilePreview) -> str:
@@ -56,11 +57,23 @@ def _count(file: FilePreview) -> str:
     return t("dock.lines_of", first=file.first, last=file.first + len(file.lines) - 1, total=file.total)
 
 
+class _Part(Book):
+    """The lines of the file on one page; none is two, though it may hold a form feed, or what a progress bar wrote."""
+
+    def __init__(self, file: FilePreview) -> None:
+        super().__init__()
+        self._shown = [clean(line).replace("\n", " ") for line in file.lines]
+
+    def lines(self, page: int) -> Sequence[str]:
+        return self._shown
+
+
 class _Lines:
     """Makes the rows of a file; colours are worked out when a line is first seen, some lines at a time."""
 
-    def __init__(self, preview: Preview, file: FilePreview, digits: int) -> None:
+    def __init__(self, preview: Preview, file: FilePreview, book: Book, digits: int) -> None:
         self._file = file
+        self._lines = book.lines(0) or ()
         self._digits = digits
         self._asked = range(preview.first, max(preview.first, preview.last) + 1) if preview.first else range(0)
         self._runs: dict[int, Sequence[Run]] = {}
@@ -82,6 +95,6 @@ class _Lines:
     def _coloured(self, index: int) -> Sequence[Run]:
         if index not in self._runs:
             first = index - index % limits.HIGHLIGHT_LINES
-            lines = [clean(line) for line in self._file.lines[first : first + limits.HIGHLIGHT_LINES]]
+            lines = self._lines[first : first + limits.HIGHLIGHT_LINES]
             self._runs |= enumerate(coloured(lines, self._file.path), first)
         return self._runs[index]

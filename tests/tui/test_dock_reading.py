@@ -13,7 +13,7 @@ from nanoherm_tui import i18n, limits
 from nanoherm_tui.panes.diff import FOLD, diff_rows
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.output import Result
-from nanoherm_tui.panes.preview import Preview
+from nanoherm_tui.panes.preview import Preview, preview_rows
 from nanoherm_tui.panes.rows import paint_row
 from tests.tui.panes_app import PaneApp, lines, styles
 from tests.tui.transcript_helpers import LOOK
@@ -376,6 +376,15 @@ async def test_a_file_is_found_in_and_copied_without_its_numbers():
         await pilot.press("y")
         await pilot.pause()
         assert app.posted[-1].text == "\n".join(preview(50).file.lines) + "\n"
+
+
+@pytest.mark.parametrize("inside", ["\r", "\x0b", "\x0c", "\x85", "\u2028", "\r\r"])
+def test_a_line_of_a_file_is_one_whatever_it_holds_and_the_numbers_stay(inside):
+    lines = (inside.join("abc"), *["x = 1"] * 100, inside, "last")
+    rows = preview_rows(Preview("a.py", file=FilePreview("a.py", lines, 1, len(lines))), 60)
+    rows.settle(0, 20)
+    assert [paint_row(row, 60, LOOK).text.rstrip() for row in rows][-1] == f"{len(lines):>4}  last"
+    assert len(rows) == len(lines)
 
 
 def test_a_long_file_is_coloured_only_where_it_is_seen(monkeypatch):
