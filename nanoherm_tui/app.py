@@ -509,8 +509,12 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             self.composer.focus()
 
     def on_resize(self, event: textual_events.Resize) -> None:
-        if self.is_running:
-            self.arrange(event.size)  # the app's own size follows later
+        if not self.is_running:
+            return
+        if self.ready and event.size == self.size:
+            # It had another size for a moment, and the terminal no longer holds what did not fit.
+            commands.run(self, "redraw")
+        self.arrange(event.size)  # the app's own size follows later
 
     # -- actions --------------------------------------------------------------------------------------------------
 

@@ -32,7 +32,6 @@ from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input, TextArea
 
 from nanoherm_tui import limits, terminal_colours
 from nanoherm_tui.frames import Frames
@@ -187,9 +186,10 @@ class FewBytes:
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         app = cast("App[Any]", self)
-        if isinstance(app.focused, (TextArea, Input)):
+        caret = getattr(app.focused, "cursor_screen_offset", None)
+        if caret is not None:
             # Whatever has moved the text since the last key: an input method opens its window at the terminal's caret.
-            app.cursor_position = app.focused.cursor_screen_offset
+            app.cursor_position = caret
         if isinstance(renderable, (LayoutUpdate, ChopsUpdate)):
             renderable = cast(RenderableType, _Frame(renderable, self.frames))
         cast("App[Any]", super())._display(screen, renderable)
@@ -332,16 +332,16 @@ class _Driver(linux_driver.LinuxDriver):
     _started = False
 
     def start_application_mode(self) -> None:
-        """Once, whoever calls: after a stop both the one who suspended and SIGCONT's handler may.
+        """Once, whoever calls: after a stop both the one who suspended and SIGCONT's handler may, one within the other.
 
         What is switched on twice, kitty's keys among it, would be on for ever.
         """
         if self._started:
             return
-        before = self._writer_thread
+        self._started, before = True, self._writer_thread
         cast(Driver, super()).start_application_mode()
-        self._started = self._writer_thread is not before
-        if not self._started:  # in the background still: SIGCONT brings the next try
+        if self._writer_thread is before:  # in the background still: SIGCONT brings the next try
+            self._started = False
             return
         self.write(_TELL_MODIFIERS)
         if cast(OwnDriver, self._app).asks_ground and not self._asked:

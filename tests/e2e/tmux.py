@@ -37,8 +37,13 @@ class Tmux(Watched):
         self._written = self._folder / "written"
         command = list(command or [sys.executable, "-m", "nanoherm_tui", *args])
         words = {"PYTHONPATH": str(ROOT), "COLORTERM": "truecolor", "LANG": "C.UTF-8", **(env or {})}
-        # The pane's bytes are kept from the first one on: the program waits until somebody listens.
-        wait = f"while [ ! -e {self._folder}/go ]; do sleep 0.01; done; exec {shlex.join(command)}"
+        # The pane's bytes are kept from the first one on: the program waits until somebody listens. A shell notes how
+        # it ended, which tmux does not always hear.
+        inner = f"echo $$ > {self._folder}/pid; exec {shlex.join(command)}"
+        wait = (
+            f"while [ ! -e {self._folder}/go ]; do sleep 0.01; done; "
+            f"sh -c {shlex.quote(inner)}; echo $? > {self._folder}/half; mv {self._folder}/half {self._folder}/code"
+        )
         start = ["set", "-g", "status", "off", ";", "set", "-g", "remain-on-exit", "on", ";",
                  "set", "-g", "default-terminal", "tmux-256color", ";", "set", "-s", "escape-time", "20", ";",
                  "set", "-s", "extended-keys", "on", ";", "set", "-g", "focus-events", "on", ";",
@@ -91,7 +96,9 @@ class Tmux(Watched):
 
     @property
     def program(self) -> int:
-        return int(self._ask("pane_pid"))
+        pid = self._folder / "pid"
+        self.until(lambda: pid.exists() and pid.read_text().strip())
+        return int(pid.read_text())
 
     @property
     def user(self) -> Screen:
@@ -129,24 +136,24 @@ class Tmux(Watched):
 
     @property
     def alive(self) -> bool:
-        return self._run("list-panes", "-F", "#{pane_dead}", check=False).strip() == "0"
+        return self.wait_exit(0.0) is None
 
     def wait_exit(self, seconds: float = 10.0) -> int | None:
-        """The exit code, or None when it still runs after `seconds`."""
+        """The exit code as a shell gives it, or None when it still runs after `seconds`."""
         end = time.monotonic() + seconds
-        while self.alive:
+        while not (self._folder / "code").exists():
             if time.monotonic() >= end:
                 return None
             time.sleep(0.02)
-        status = self._ask("pane_dead_status")
-        return int(status) if status else -1
+        return int((self._folder / "code").read_text())
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
         # The end of the server hangs up the pane; what does not end by that is killed.
-        pid = int(self._run("display-message", "-p", "#{pane_pid}", check=False).strip() or 0)
+        noted = self._folder / "pid"
+        pid = int(noted.read_text()) if noted.exists() else 0
         subprocess.run(["tmux", "-L", self._socket, "kill-server"], check=False, capture_output=True, timeout=20)
         self.outer.__exit__(*exc)
         end = time.monotonic() + 3.0
