@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.keys import FocusAtOnce
+
+
+class _Field(Input, FocusAtOnce):
+    """What is looked for."""
 
 
 class FindBar(Horizontal):
@@ -34,7 +38,6 @@ class FindBar(Horizontal):
         find: Callable[[str], bool | None],
         go: Callable[[int], bool | None],
         left: Callable[[bool], None],
-        query: str = "",
     ) -> None:
         """`find` looks for a query and `go` for the next hit, each telling whether there is one; `left` is the end.
 
@@ -42,15 +45,13 @@ class FindBar(Horizontal):
         """
         super().__init__()
         self._find, self._go, self._left = find, go, left
-        self._query = query
+        self._field = _Field(placeholder=t("transcript.find"), compact=True, select_on_focus=True)
 
-    def compose(self) -> ComposeResult:
-        yield Static("/ ", markup=False)
-        yield Input(self._query, placeholder=t("transcript.find"), compact=True)
-        yield Static("", id="found", markup=False)
-
-    def on_mount(self) -> None:
-        self.query_one(Input).focus()
+    def ask(self) -> None:
+        """Take the keyboard, at once: keys that came in the same read are what is looked for."""
+        if not self._field.is_attached:
+            self.mount(Static("/ ", markup=False), self._field, Static("", id="found", markup=False))
+        self._field.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -68,6 +69,6 @@ class FindBar(Horizontal):
 
     def tell(self, found: bool | None) -> None:
         """Show whether there is a hit; None while it is being looked for."""
-        empty = not self.query_one(Input).value
+        empty = not self._field.value
         words = t("transcript.finding") if found is None else "" if found or empty else t("transcript.no_hits")
         self.query_one("#found", Static).update(words)

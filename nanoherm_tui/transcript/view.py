@@ -571,10 +571,12 @@ class TranscriptView(Selecting, can_focus=True):
 
     def action_find(self) -> None:
         """Ask below the transcript what to look for."""
-        if self._layout() is None or self._page is None or self.parent is None or self._bar is not None:
+        if self._layout() is None or self._page is None or self.parent is None:
             return
-        self._bar = FindBar(self.find, self.find_next, self._leave_bar)
-        cast("Widget", self.parent).mount(self._bar, after=self)
+        if self._bar is None:
+            self._bar = FindBar(self.find, self.find_next, self._leave_bar)
+            cast("Widget", self.parent).mount(self._bar, after=self)
+        self._bar.ask()
 
     def find(self, query: str) -> bool | None:
         """Go to the first hit from where the window stands; False when there is none, None while it is looked for.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual.events import Key
 from textual.geometry import Region
 from textual.widgets import Input
 
@@ -264,6 +265,22 @@ async def test_slash_asks_and_goes_to_the_hit_while_it_is_typed():
         await pilot.press("y")
         await pilot.pause()
         assert pilot.app.posted[-1] == ("copy", "Answer 21 with `code`.")
+
+
+async def test_keys_in_one_read_with_the_find_key_are_what_is_looked_for_and_slash_comes_back_to_an_open_bar():
+    async with run() as pilot:
+        view = await staged(pilot, conversation(40))
+        await pilot.press("g")
+        for key in ("slash", *"done", "space", *"1x", "backspace"):
+            pilot.app.post_message(Key(key, {"slash": "/", "space": " ", "backspace": None}.get(key, key)))
+        await pilot.pause()
+        await pilot.pause()
+        field = pilot.app.query_one(Input)
+        assert field.value == "done 1"
+        assert any("Done 1." in row for row in shown(view))
+        view.focus()
+        await pilot.press("slash", *"done 21")
+        assert field.value == "done 21"
 
 
 async def test_n_and_shift_n_go_on_until_escape():
