@@ -152,12 +152,18 @@ def delete(app: NanohermApp, session_id: str) -> None:
     title = _title(app, session_id)
     in_view = app.view is not None and app.view.id == session_id
 
+    def instead(session: LiveSession) -> None:
+        in_list = app.sessions_pane.has_focus
+        app.conversations.show(session)
+        if in_list:
+            app.sessions_pane.focus()  # whose u takes it back
+
     def gone(_: None) -> None:
         app.conversations.deleted.append(session_id)
         app.conversations.reload()
         app.hint(t("app.deleted", title=title, command="/restore"), seconds=limits.DELETED_HINT)
         if in_view:
-            new_session(app, "")
+            app.desk.do(app.host.new, instead)
 
     app.conversations.forget(session_id)
     app.desk.do(lambda: app.host.delete(session_id), gone)

@@ -26,7 +26,7 @@ async def test_a_deleted_session_comes_back_whole(tmp_path):
         await stage.pilot.press("d")
         await stage.until(lambda: app.view.id != gone and "hello" not in listed(stage))
         assert "/restore" in app._hint
-        app.sessions_pane.focus()
+        await stage.until(lambda: app.sessions_pane.has_focus)
         await stage.pilot.press("u")
         await stage.until(lambda: app.view.id == gone and "Worth keeping." in stage.transcript())
         await stage.until(lambda: "hello" in listed(stage))
