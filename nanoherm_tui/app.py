@@ -130,7 +130,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.panes: Layout = lay_out(limits.NARROW, limits.SHORT, self.wish)
         self.keymap, self.keymap_problems = load_keymap(start.config.get("keymap"))
         self._start = start
-        self._first_prompt = start.prompt
+        self._first_prompts = [start.prompt] if start.prompt else []  # what was sent before there was a session
         self._hint = ""
         self._hint_timer: Timer | None = None
         self._ticker: Timer | None = None
@@ -143,7 +143,9 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.welcome = Welcome()
         self.transcript: TranscriptView
         self.approval: ApprovalPanel
-        self.composer = Composer(History(start.places.history_file), self.keymap, id="composer")
+        self.composer = Composer(
+            History(start.places.history_file, later=lambda work: self.desk.do(work)), self.keymap, id="composer"
+        )
         self.composer.values_of = self._values_of
         self.dock: Dock
         self.dock_side = Vertical(id="dock-side")
@@ -282,16 +284,21 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.conversations.show(session)
         for words in self._start_problems():
             self.conversations.tell("start_problem", words)
+        prompts, self._first_prompts = self._first_prompts, []
         problem = self.host.model.problem
+        if self._start.choose or problem is not None:
+            for prompt in reversed(prompts):
+                self.composer.bring_back(prompt)
+            prompts = []
         if self._start.choose:
             commands.run(self, "sessions")
         elif problem is not None:
             commands.run(self, "setup", i18n.tell(problem.code, problem.params, problem.text))
-        elif self._first_prompt:
-            prompt, self._first_prompt = self._first_prompt, ""
+        if prompts:
             from agent_core import intents
 
-            session.send(intents.Submit(prompt))
+            for prompt in prompts:
+                session.send(intents.Steer(prompt))
 
     def _start_problems(self) -> Iterable[str]:
         for found in self.host.config.warnings:
@@ -548,14 +555,18 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         from agent_core import intents
 
         if self.view is None:  # the first session is not there yet
-            self._first_prompt = message.text
+            self._first_prompts.append(message.text)
             return
         self.conversations.send((intents.Queue if message.how == "queue" else intents.Steer)(message.text))
         self.transcript.action_end()
 
     def on_composer_slash_entered(self, message: Composer.SlashEntered) -> None:
         parsed = parse_slash(message.text)
-        if isinstance(parsed, Slash):
+        if not isinstance(parsed, Slash):
+            return
+        if self.view is None and parsed.action.id not in commands.BEFORE_THE_CORE:
+            self.composer.bring_back(message.text)
+        else:
             commands.run(self, parsed.action.id, parsed.argument)
 
     def on_composer_shell_entered(self, message: Composer.ShellEntered) -> None:
@@ -704,6 +715,7 @@ def run(start: Start) -> int:
             if app.view is not None and app.composer.is_restored:
                 app.host.keep_draft(app.view.id, app.composer.text)
             app.conversations.mark_seen()
+            app.desk.finish(limits.DESK_SECONDS)
             app.host.close()
         app.wait_for_threads()
     if app.view is not None and app.view.stored:

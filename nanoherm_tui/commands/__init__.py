@@ -15,13 +15,13 @@ from nanoherm_tui.i18n import t
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
 
-_BEFORE_THE_CORE = frozenset({"interrupt", "quit", "redraw", "help", "toggle_dock", "toggle_sessions"})
+BEFORE_THE_CORE = frozenset({"interrupt", "quit", "redraw", "help", "toggle_dock", "toggle_sessions"})
 """What can be done in the moment between the first frame and the core's opening."""
 
 
 def run(app: NanohermApp, action_id: str, argument: str = "") -> None:
     """Do what the action with this id does, from wherever it was asked for. `argument` is stripped."""
-    if not app.ready and action_id not in _BEFORE_THE_CORE:
+    if not app.ready and action_id not in BEFORE_THE_CORE:
         return
     action = BY_ID[action_id]
     if action.run and action.context not in (*PANES, "pane"):

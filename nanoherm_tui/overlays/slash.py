@@ -56,8 +56,9 @@ def offers(draft: str, values_of: ValuesOf) -> tuple[tuple[Offer, ...], bool]:
         return (), False
     values, typed = values_of(action), found[2].strip().lower()
     starts = [value for value in values.known if value[0].lower().startswith(typed)]
-    within = [v for v in values.known if v not in starts and (typed in v[0].lower() or typed in v[1].lower())]
-    rows = tuple(Offer(one_line(v), one_line(h), f"/{found[1]} {v}", True) for v, h in (*starts, *within))
+    named = [value for value in values.known if value not in starts and typed in value[0].lower()]
+    told = [value for value in values.known if value not in (*starts, *named) and typed in value[1].lower()]
+    rows = tuple(Offer(one_line(v), one_line(h), f"/{found[1]} {v}", True) for v, h in (*starts, *named, *told))
     if len(rows) == 1 and rows[0].draft.lower() == f"/{found[1]} {typed}".lower():
         return (), False
     return rows, values.closed and bool(typed)

@@ -1,6 +1,7 @@
 """The whole app over a real Host, a real store and a loopback server; only the terminal is Textual's pilot."""
 
 import asyncio
+import threading
 import time
 from itertools import pairwise
 
@@ -214,17 +215,32 @@ async def test_enter_steers_and_tab_queues_while_a_turn_runs(tmp_path):
         assert shown.index("a steer") < shown.index("Steered.") < shown.index("a queued one")
 
 
-async def test_text_sent_before_the_first_session_is_ready_is_not_lost(tmp_path):
+EARLY = {
+    "a message": (["early"], ["early"], ""),
+    "two messages": (["one", "two"], ["one\n\ntwo"], ""),
+    "a command": (["/rename Early"], [], "/rename Early"),
+    "a command of the shell": (["!ls"], [], "!ls"),
+}
+
+
+@pytest.mark.parametrize(("typed", "sent", "draft"), EARLY.values(), ids=EARLY)
+async def test_what_is_sent_before_the_first_session_is_ready_is_not_lost(tmp_path, typed, sent, draft):
+    opened = threading.Event()
     with ModelServer([Reply(text="Answered.")]) as server:
         host = Host(launch(tmp_path, server))
-        app = NanohermApp(start(host))
+        app = NanohermApp(Start(host.places, host.config, lambda: opened.wait(10) and (host, None)))
         async with app.run_test(size=(120, 36)) as pilot:
-            app.composer.text = "early"
-            await pilot.press("enter")
+            for text in typed:
+                app.composer.text = text
+                await pilot.press("enter")
+            opened.set()
             end = time.monotonic() + 10
-            while time.monotonic() < end and not (app.view and any(e.kind == "answer" for e in app.view.model.entries)):
+            while not (app.view and app.view.loaded and (not sent or server.requests)):
+                assert time.monotonic() < end, "it never came"
                 await asyncio.sleep(0.02)
-            assert [m["content"] for m in server.requests[0]["messages"][1:]] == ["early"]
+            await pilot.pause(0.1)
+            assert [m["content"] for request in server.requests for m in request["messages"][1:2]] == sent
+            assert app.composer.text == draft
         host.close()
 
 

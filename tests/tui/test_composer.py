@@ -464,6 +464,7 @@ async def test_enter_runs_the_chosen_command():
 FRUIT = {
     "mode": Values((("ask", "asks"), ("plan", "reads only"), ("auto", "asks nothing")), closed=True),
     "model": Values((("qwen3-coder", ""), ("qwen3-coder-plus", ""), ("[b]odd", "")), closed=False),
+    "theme": Values((("auto", "light or dark"), ("own-light", "")), closed=True),
 }
 
 
@@ -474,6 +475,7 @@ FRUIT = {
         ("/mode a", ["ask", "auto", "plan"], True),  # "a" begins two, and is within the third
         ("/mode asks", ["ask", "auto"], True),  # by what it means
         ("/mode ask", ["ask", "auto"], True),
+        ("/theme light", ["own-light", "auto"], True),  # a name says it before what it means does
         ("/mode plan", [], False),  # nothing left to complete
         ("/model qwen3-coder", ["qwen3-coder", "qwen3-coder-plus"], False),
         ("/model zz", [], False),

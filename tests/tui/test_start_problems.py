@@ -1,11 +1,15 @@
 """What is wrong when the program starts is told in the interface's language, with the way out."""
 
+import time
+
 import pytest
 
+from agent_core.host import Host
+from nanoherm_tui.app import NanohermApp, Start
 from nanoherm_tui.overlays.setup import SetupScreen
-from tests.fakes.model_server import Reply
+from tests.fakes.model_server import ModelServer, Reply
 from tests.tui.overlay_app import shown
-from tests.tui.test_app import Stage
+from tests.tui.test_app import Stage, launch
 
 
 @pytest.mark.parametrize(
@@ -31,3 +35,17 @@ async def test_a_provider_that_cannot_be_used_opens_the_setup_and_says_why(tmp_p
         await stage.pilot.pause()
         assert title in shown(stage.app)
         assert words in shown(stage.app)
+
+
+async def test_what_could_not_be_sent_without_a_model_is_in_the_draft(tmp_path):
+    with ModelServer([Reply(text="x")]) as server:
+        settings = {"model.provider": "custom", "model.base_url": "ftp://coder"}
+        host = Host(launch(tmp_path, server, **settings))
+        app = NanohermApp(Start(host.places, host.config, lambda: (host, None), prompt="from the command line"))
+        async with app.run_test(size=(120, 36)) as pilot:
+            end = time.monotonic() + 10
+            while not isinstance(app.screen, SetupScreen):
+                assert time.monotonic() < end, "it never came"
+                await pilot.pause(0.02)
+            assert app.composer.text == "from the command line"
+        host.close()
