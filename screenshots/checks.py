@@ -29,6 +29,7 @@ _EDGES: Final = {
     "status": (2, 2),
     "overlay-box": (2, 2),
 }
+_MIDDLE: Final = frozenset({"title", "welcome", "transcript", "approval", "composer"})
 # What the fonts of nearly every terminal have: Latin, CJK with its punctuation, pictures of control characters.
 _BLOCKS: Final = (
     (0x20, 0x7E),
@@ -59,6 +60,7 @@ def faults(frame: Frame) -> list[Fault]:
         found += [Fault(y + 1, what) for what in (*_width(frame, y), *_characters(frame.text(y)))]
     if not found:  # a row of another width has no columns to speak of
         grid = [_cells(frame.text(y)) for y in range(len(frame.rows))]
+        found += _columns(frame)
         for pane in frame.panes:
             found += _edges(pane, grid)
             found += _cut_words(pane, grid)
@@ -101,6 +103,14 @@ def _cells(row: str) -> list[str]:
     for begin, end, cells in split_graphemes(row)[0]:
         out += [row[begin:end], *[""] * (cells - 1)]
     return out
+
+
+def _columns(frame: Frame) -> Iterator[Fault]:
+    """What stands between sessions and dock shares one left and one right edge."""
+    middle = [pane for pane in frame.panes if pane.name in _MIDDLE]
+    for pane in middle[1:]:
+        if (pane.x, pane.width) != (middle[0].x, middle[0].width):
+            yield Fault(pane.y + 1, f"{pane.name} is not as wide as {middle[0].name}")
 
 
 def _edges(pane: Pane, grid: Sequence[Sequence[str]]) -> Iterator[Fault]:

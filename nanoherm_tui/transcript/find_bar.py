@@ -21,7 +21,8 @@ class FindBar(Horizontal):
     """One row: what to find, and whether it is there. Enter leaves the hits on the screen, Esc takes them away."""
 
     DEFAULT_CSS = """
-    FindBar { height: 1; width: 1fr; margin: 0 3 0 3; padding: 0 0 0 1; background: $surface; }
+    /* No margin: Textual would take it from the transcript's width too. */
+    FindBar { height: 1; width: 1fr; padding: 0 3 0 3; background: $ground; }
     FindBar > Static { width: auto; background: $surface; color: $text-muted; }
     FindBar > Input { width: 1fr; background: $surface; color: $foreground; }
     FindBar > Input:focus { background-tint: $foreground 0%; }
@@ -50,7 +51,7 @@ class FindBar(Horizontal):
     def ask(self) -> None:
         """Take the keyboard, at once: keys that came in the same read are what is looked for."""
         if not self._field.is_attached:
-            self.mount(Static("/ ", markup=False), self._field, Static("", id="found", markup=False))
+            self.mount(Static(" / ", markup=False), self._field, Static("", id="found", markup=False))
         self._field.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:

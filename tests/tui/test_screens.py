@@ -93,3 +93,9 @@ def test_text_in_the_columns_at_a_panes_edge_is_found(row, fault):
 def test_a_word_of_the_interface_that_ends_before_its_end_is_found(rows, fault):
     rows = [row.ljust(12 - sum(c > "\u2fff" for c in row)) for row in rows]
     assert bool(found(*rows, panes=(LIST,))) == fault
+
+
+@pytest.mark.parametrize(("width", "fault"), [(12, False), (8, True)])
+def test_panes_between_sessions_and_dock_that_are_not_equally_wide_are_found(width, fault):
+    panes = (Pane("title", 0, 0, 12, 1), Pane("transcript", 0, 1, width, 1))
+    assert bool(found("            ", "            ", panes=panes)) == fault
