@@ -109,6 +109,7 @@ class Conversations:
                 self._show(view, changed)
             if any(isinstance(event, events.TurnFinished) for event in happened):
                 if view is self.view:
+                    view.unread = False
                     self.mark_seen()
                 self.reload()
 

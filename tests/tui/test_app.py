@@ -177,10 +177,13 @@ async def test_two_sessions_run_at_once_and_the_one_out_of_sight_is_marked_unrea
         await stage.until(lambda: "A quick one." in stage.transcript())
         await stage.until(lambda: first.state == "idle")
         assert first.unread
+        second = stage.app.view
         await stage.type("/resume first")
         await stage.until(lambda: stage.app.view is first)
         assert "A slow one." in stage.transcript()
         assert not first.unread
+        # It was in view when it ended.
+        assert [item.state for item in stage.app.sessions_pane._items if item.id == second.id] == ["idle"]
 
 
 async def test_slash_commands_change_the_session(tmp_path):
