@@ -28,8 +28,9 @@ class Desk:
         self._crashed = crashed
         self._context = contextvars.copy_context()
         self._failed = failed
-        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        threading.Thread(target=self._run, name="desk", daemon=True).start()
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="desk", daemon=True)
+        self._thread.start()
 
     def do(self, work: Callable[[], T], then: Callable[[T], None] = lambda result: None) -> None:
         """Run `work` on the desk's thread, then `then` with its result on the loop; an AgentError goes to `failed`."""
@@ -47,6 +48,11 @@ class Desk:
 
         self._work.put(job)
 
+    def finish(self, seconds: float) -> None:
+        """Do what has been given so far, then end; waits at most `seconds` for it."""
+        self._work.put(None)
+        self._thread.join(seconds)
+
     def _back(self, call: Callable[[T], None], value: T) -> None:
         def on_the_loop() -> None:
             try:
@@ -60,5 +66,5 @@ class Desk:
             pass
 
     def _run(self) -> None:
-        while True:
-            self._work.get()()
+        while (job := self._work.get()) is not None:
+            job()

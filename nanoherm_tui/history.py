@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,9 +21,10 @@ from nanoherm_tui.limits import HISTORY_ENTRY, HISTORY_FILE
 class History:
     """The entries, oldest first. A file that cannot be read or written costs the memory, never the message."""
 
-    def __init__(self, path: Path | None) -> None:
-        """`path` None keeps the history in memory only."""
+    def __init__(self, path: Path | None, later: Callable[[Callable[[], None]], None] = lambda work: work()) -> None:
+        """`path` None keeps the history in memory only. `later` is given what writes: it may wait for other programs."""
         self._path = path
+        self._later = later
         self._entries: list[str] | None = None
         self.unreadable = 0
         """Lines of the file that were passed over."""
@@ -64,11 +65,14 @@ class History:
         entries = self.entries
         entries.append(text)
         del entries[:-HISTORY_ENTRIES]
-        if self._path is not None:
-            try:
-                self._append(self._path, line)
-            except OSError:  # a full or read-only disk; the message itself goes its way
-                pass
+        if (path := self._path) is not None:
+            self._later(lambda: self._write(path, line))
+
+    def _write(self, path: Path, line: bytes) -> None:
+        try:
+            self._append(path, line)
+        except OSError:  # a full or read-only disk; the message itself goes its way
+            pass
 
     def _append(self, path: Path, line: bytes) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

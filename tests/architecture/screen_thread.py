@@ -40,9 +40,7 @@ ALLOWED = {
     "a module on its first use": "<frozen importlib._bootstrap>",
     "the words of a language, once each": "nanoherm_tui/i18n.py",
     "Textual's style sheets, once at the start": "textual/css/stylesheet.py",
-    "the history: bounded, read at the start so that Up works with the first frame; a line is appended to it": (
-        "nanoherm_tui/history.py"
-    ),
+    "the history: bounded, read at the start so that Up works soon": "nanoherm_tui/history.py",
 }
 """Reason → a file in the stack. Settings, themes and what was remembered are read before the loop begins."""
 

@@ -42,9 +42,10 @@ def lines(logs_dir):
     return [json.loads(line) for line in (logs_dir / "log.jsonl").read_text("utf-8").splitlines()]
 
 
-def test_a_record_is_one_json_line(tmp_path):
+def test_a_record_is_one_json_line(tmp_path, monkeypatch):
     assert log.setup(tmp_path / "logs", "info", redact)
     logger = logging.getLogger("agent_core.turn")
+    monkeypatch.setattr(logging.getLogger("agent_core"), "propagate", False)  # half a pair is for nobody else's report
     logger.info("step %d\nof %s", 1, "你好\u2028\x1b[31m\x9b\ud800", extra={"fields": {"tokens": 3, "model": "m"}})
     logger.debug("not at this level")
     [line] = lines(tmp_path / "logs")
