@@ -22,7 +22,7 @@ class FindBar(Horizontal):
 
     DEFAULT_CSS = """
     /* No margin: Textual would take it from the transcript's width too. */
-    FindBar { height: 1; width: 1fr; padding: 0 3 0 3; background: $ground; }
+    FindBar { height: 1; width: 1fr; padding: 0 3 0 3; background: $background; }
     FindBar > Static { width: auto; background: $surface; color: $text-muted; }
     FindBar > Input { width: 1fr; background: $surface; color: $foreground; }
     FindBar > Input:focus { background-tint: $foreground 0%; }
