@@ -13,7 +13,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.diff import FOLD, Fold, diff_rows, plain_diff
 from nanoherm_tui.panes.findable import Findable
-from nanoherm_tui.panes.output import Result, result_rows
+from nanoherm_tui.panes.output import Result, result_book, result_rows
 from nanoherm_tui.panes.pages import Book, BookRows
 from nanoherm_tui.panes.plan import plan_rows
 from nanoherm_tui.panes.preview import Preview, preview_heading, preview_rows
@@ -98,8 +98,7 @@ class Dock(Findable):
         """Show a tool's result; with `bring` its tab comes to the front."""
         if result != self._result:
             self._result = result
-            file = result.spilled.name if result.spilled is not None else ""
-            self._read(Book(file=file) if file else Book(result.text))
+            self._read(result_book(result))
         if bring:
             self.show_tab("result")
 

@@ -28,6 +28,14 @@ class Result:
     """The file that has all of the output, of which `text` is only the beginning and the end."""
 
 
+def result_book(result: Result) -> Book:
+    """The lines of the output, from its file if it has one; that of a cut file ends as the output did."""
+    if result.spilled is None:
+        return Book(result.text)
+    behind = f"\n\n{t('dock.cut_end')}\n\n{result.text}" if result.spilled.cut else ""
+    return Book(file=result.spilled.name, behind=behind)
+
+
 def result_rows(result: Result, book: Book, cells: int, problem: str = "") -> Body:
     """State, tool and subject (wrapped: a command is shown whole), then every line of `book`.
 

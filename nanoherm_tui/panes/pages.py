@@ -26,9 +26,13 @@ _HEAD: Final = -1  # the page of a place in the rows above the book
 class Book:
     """A text in pages of about TEXT_PAGE, as clean lines. Of a file's pages the latest that came are kept."""
 
-    def __init__(self, text: str = "", *, file: str = "") -> None:
-        """`file` is the name of the file the text comes from; its size comes with its first page."""
+    def __init__(self, text: str = "", *, file: str = "", behind: str = "") -> None:
+        """`file` is the name of the file the text comes from; its size comes with its first page.
+
+        `behind` is shown after the file's last line.
+        """
         self.file = file
+        self._behind = behind
         self._text = text.rstrip("\n")
         self.pages = 1
         self._size = TEXT_PAGE
@@ -62,7 +66,7 @@ class Book:
         self._resize(size)
         if continues:
             self._continuing.add(page)
-        return self._keep(page, text.rstrip("\n") if page == self.pages - 1 else text)
+        return self._keep(page, text.rstrip("\n") + self._behind if page == self.pages - 1 else text)
 
     def _keep(self, page: int, text: str) -> Sequence[str]:
         lines = self._kept[page] = _lines(text)

@@ -1,5 +1,7 @@
 """Reading in the dock: finding, kept outputs, files, old and new side by side, unchanged lines, selecting by key."""
 
+from dataclasses import replace
+
 import pytest
 from textual.events import Key
 
@@ -229,6 +231,18 @@ async def test_a_kept_output_is_paged_through_to_its_end_and_only_what_is_looked
         await until(pilot, lambda: any("row 59900 of" in row for row in shown(dock)))
         assert len(app.pages_read) < 12
         assert len(dock._book._kept) <= limits.PAGES_KEPT
+
+
+async def test_a_kept_output_that_filled_its_file_ends_as_the_output_did(spill):
+    dock = Dock()
+    app = ReadingApp(dock, spill=spill)
+    async with app.run_test(size=(60, 20)) as pilot:
+        dock.show_result(replace(SPILLED, spilled=Spilled(NAME, True)))
+        dock.focus()
+        await pilot.press("G")
+        await until(pilot, lambda: "  tail" in shown(dock))
+        text = " ".join(" ".join(shown(dock)).split())
+        assert "the last row The kept file is full here. Below is what the model was given" in text
 
 
 async def test_all_of_a_kept_output_is_searched_and_the_hit_is_brought(spill):
