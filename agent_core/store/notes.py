@@ -55,7 +55,7 @@ class Notes:
 
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._owner = f"{os.getpid()}:{new_id()}"
+        self._owner = f"{os.getpid()}:{new_id()}:{_began(os.getpid())}"
 
     def keep(self, notes: Sequence[Note]) -> None:
         """Write all of `notes`, in order, in one transaction. Raises StoreError; then none of them is written."""
@@ -146,11 +146,21 @@ def _lives(owner: str) -> bool:
 
     One of our own number does not: in a container every program may have the same.
     """
-    pid = int(owner.partition(":")[0])
+    number, _, rest = owner.partition(":")
+    pid, began = int(number), rest.partition(":")[2]
     if pid == os.getpid():
         return False
     try:
         os.kill(pid, 0)
     except OSError:  # gone, or another user's and so not a program of this home
         return False
-    return True
+    return not began or _began(pid) == began  # else another program has got the number since
+
+
+def _began(pid: int) -> str:
+    """When a process began, in ticks since the machine did; "" where there is no /proc to tell it."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode("ascii")
+    except (OSError, IndexError):
+        return ""

@@ -219,7 +219,7 @@ class Store:
         """Hide a session: it is neither listed nor found nor opened until it is restored or purged."""
 
         def work(c: sqlite3.Connection) -> None:
-            _row(c, session_id)
+            _check(c, session_id)
             c.execute("UPDATE sessions SET deleted_at = ? WHERE id = ?", (time.time(), session_id))
 
         self._db.write(work)
@@ -269,7 +269,7 @@ class Store:
         body = _body(message)
 
         def work(c: sqlite3.Connection) -> None:
-            _row(c, session_id)
+            _check(c, session_id)
             if not _insert(c, session_id, message, body, _next_position(c, session_id)):
                 return
             if message.result is not None:
@@ -295,7 +295,7 @@ class Store:
 
     def _begin(self, session_id: str, call_id: str, name: str, kind: str, subject: str) -> None:
         def work(c: sqlite3.Connection) -> None:
-            _row(c, session_id)
+            _check(c, session_id)
             c.execute(
                 "INSERT OR REPLACE INTO open_effects (session_id, call_id, name, kind, started, subject) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
@@ -314,7 +314,7 @@ class Store:
         body, call_id = _body(message), run.result.call_id
 
         def work(c: sqlite3.Connection) -> bool:
-            _row(c, session_id)
+            _check(c, session_id)
             begun = c.execute("DELETE FROM open_effects WHERE session_id = ? AND call_id = ?", (session_id, call_id))
             return begun.rowcount == 1 and _insert(c, session_id, message, body, None)
 
@@ -324,7 +324,7 @@ class Store:
         """Make a message that was put aside the conversation's last. One that has its place keeps it."""
 
         def work(c: sqlite3.Connection) -> None:
-            _row(c, session_id)
+            _check(c, session_id)
             placed = c.execute(
                 "UPDATE messages SET position = ? WHERE session_id = ? AND uid = ? AND position IS NULL",
                 (_next_position(c, session_id), session_id, uid),
@@ -337,7 +337,7 @@ class Store:
     def messages(self, session_id: str) -> Messages:
         """The conversation as stored. A row that cannot be read is left out and logged."""
         with self._db.read() as c:
-            _row(c, session_id)
+            _check(c, session_id)
             return _load(c, session_id)
 
     def recover(self, session_id: str, running: Collection[str] = ()) -> Messages:
@@ -348,7 +348,7 @@ class Store:
         """
 
         def work(c: sqlite3.Connection) -> Messages:
-            _row(c, session_id)
+            _check(c, session_id)
             stored = _load(c, session_id)
             begun = [
                 effect
@@ -383,7 +383,7 @@ class Store:
             raise StoreError("bad_undo", f"Cannot undo {turns} turns. Give a number from 1 up.", turns=turns)
 
         def work(c: sqlite3.Connection) -> int:
-            _row(c, session_id)
+            _check(c, session_id)
             starts = c.execute(
                 f"SELECT position FROM messages WHERE session_id = ? AND position IS NOT NULL AND {_TURN_START} "
                 "ORDER BY position DESC LIMIT ?",
@@ -420,7 +420,7 @@ class Store:
         values = [getattr(usage, f) for f in fields]
 
         def work(c: sqlite3.Connection) -> None:
-            _row(c, session_id)
+            _check(c, session_id)
             c.execute(
                 f"INSERT INTO model_usage (session_id, model, requests, {', '.join(fields)}) "
                 "VALUES (?, ?, 1, ?, ?, ?, ?, ?) "
@@ -433,7 +433,7 @@ class Store:
     def usage(self, session_id: str) -> tuple[ModelUsage, ...]:
         """Tokens by model, in the order of their names."""
         with self._db.read() as c:
-            _row(c, session_id)
+            _check(c, session_id)
             rows = c.execute(
                 f"SELECT model, requests, {', '.join(messages.USAGE_FIELDS)} FROM model_usage "
                 "WHERE session_id = ? ORDER BY model",
@@ -447,7 +447,7 @@ class Store:
 
     def todos(self, session_id: str) -> tuple[TodoItem, ...]:
         with self._db.read() as c:
-            _row(c, session_id)
+            _check(c, session_id)
             (text,) = c.execute("SELECT todos FROM sessions WHERE id = ?", (session_id,)).fetchone()
         return tuple(TodoItem(**item) for item in json.loads(text))
 
@@ -528,6 +528,12 @@ def _row(c: sqlite3.Connection, session_id: str) -> SessionRow:
     if not found:
         raise _no_session(session_id)
     return found[0]
+
+
+def _check(c: sqlite3.Connection, session_id: str) -> None:
+    """Raises StoreError "no_session". Cheap: `_row` also looks for what is unread, and every change asks first."""
+    if not c.execute("SELECT 1 FROM sessions WHERE id = ? AND deleted_at IS NULL", (session_id,)).fetchone():
+        raise _no_session(session_id)
 
 
 def _no_session(text: str) -> StoreError:

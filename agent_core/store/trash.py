@@ -25,13 +25,11 @@ def purge(database: Database, deleted_before: float, left_before: float) -> list
         left = [c.execute(_LEFT.format(table), (left_before,)).fetchone() for table in _NOTES]
         if not old and not any(left):
             return []
-        named: dict[str, set[str]] = {}
-        for session_id in old:
-            for (body,) in c.execute("SELECT body FROM messages WHERE session_id = ?", (session_id,)):
-                for name in _SPILL_NAME.findall(body):
-                    named.setdefault(name, set()).add(session_id)
-        # A fork speaks of the same files.
-        names = {name: owners for name, owners in named.items() if not _named_elsewhere(c, name, owners)}
+        # Of all sessions, in one pass: a fork speaks of the same files.
+        names: dict[str, set[str]] = {}
+        for session_id, body in c.execute("SELECT session_id, body FROM messages WHERE instr(body, '.txt')"):
+            for name in _SPILL_NAME.findall(body):
+                names.setdefault(name, set()).add(session_id)
 
     def work(c: sqlite3.Connection) -> set[str]:
         gone = {
@@ -46,8 +44,3 @@ def purge(database: Database, deleted_before: float, left_before: float) -> list
 
     gone = database.write(work)
     return sorted(name for name, owners in names.items() if owners <= gone)
-
-
-def _named_elsewhere(c: sqlite3.Connection, name: str, owners: set[str]) -> bool:
-    rows = c.execute("SELECT DISTINCT session_id FROM messages WHERE instr(body, ?)", (name,)).fetchall()
-    return any(session_id not in owners for (session_id,) in rows)

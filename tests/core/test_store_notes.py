@@ -129,10 +129,13 @@ def test_a_draft_of_a_program_that_still_runs_is_left_alone(store, path):
     other.notes._owner = f"{os.getppid()}:other"
     other.notes.keep([Draft("theirs", "/w", "typing this")])
     assert store.notes.draft("mine", "/w") == ""
+    other.notes._owner = f"{os.getppid()}:of an earlier program with that number:1"
+    other.notes.keep([Draft("theirs", "/w", "typing this")])
+    assert store.notes.draft("mine", "/w") == "typing this"
     other.notes._owner = f"{os.getpid()}:of an earlier program with our number"
     other.notes.keep([Draft("theirs", "/w", "typing this")])
     other.close()
-    assert store.notes.draft("mine", "/w") == "typing this"
+    assert store.notes.draft("mine too", "/w") == "typing this"
 
 
 def test_another_new_session_of_the_same_run_does_not_take_the_draft(store):
@@ -187,6 +190,20 @@ def test_a_session_is_unread_when_a_turn_has_ended_behind_what_was_seen(store):
     assert not store.get(session).unread
     store.undo(session)
     assert not store.get(session).unread, "what was seen is not there any more"
+
+
+def test_what_is_unread_is_looked_for_only_when_it_is_shown(store):
+    first = user("a")
+    session = filled(store, first, Message("assistant", "one"))
+    store.notes.keep([Seen(session, first.id)])
+    statements = []
+    store._db._writer.set_trace_callback(statements.append)
+    store.append(session, asks("c1"))
+    store.effect_started(session, "c1", "grep", "read")
+    store.append(session, answer("c1"))
+    store._db._writer.set_trace_callback(None)
+    assert statements
+    assert not [s for s in statements if "json_valid" in s], "a long unread session must not slow each step down"
 
 
 def test_a_spoiled_row_does_not_spoil_the_list(store, path):
@@ -267,6 +284,7 @@ def texts(conversation):
         (TALK, SECOND.id, 11),
         (TALK[:9], SECOND.id, 8),
     ],
+    ids=map(str, range(10)),  # the ids of messages are others in each process
 )
 def test_a_fork_takes_whole_steps_and_whole_turns(talk, through, taken):
     copies = forked(talk, through)
