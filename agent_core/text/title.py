@@ -16,7 +16,8 @@ _HAN: Final = "\u3400-\u9fff\uf900-\ufaff"
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _SLASH: Final = re.compile(r"\A\s*/[a-z][\w:-]*(?=\s|\Z)")  # a command's name; a path has a second slash
 _MENTION: Final = re.compile(r"(?<!\S)@(?:file:|folder:|diff:|url:)?(?=\S)([^\s#]+)(?:#\d+(?:-\d+)?)?")
-_LINK: Final = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)")
+# No open bracket inside a bracket, so that none is looked at again and again.
+_LINK: Final = re.compile(r"!?\[([^\[\]\n]*)\]\((?:[^()\s]|\([^()\s]*\))*\)")
 _SCHEME: Final = re.compile(r"\bhttps?://(?:www\.)?")
 _MARKS: Final = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)、]\s*)+")
 _EMPHASIS: Final = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`")
@@ -41,8 +42,6 @@ _LEAD: Final = re.compile(
     r")[\s,，.。!！~～:：;；、…\-]*",
     re.IGNORECASE,
 )
-# After "let us" and the like a bare verb is left; after these words nothing useful would be.
-_NOTHING_LEFT: Final = re.compile(r"[\W_]*\Z")
 _END: Final = re.compile(
     rf"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)(?<!\bcf\.)(?<!\bNo\.)[\"')\]]*\s+"
     rf"|(?<=[。！？!?；])[”’」』）]*(?=\s*\S)|(?<=[{_HAN}])(?<=\S)[.;]\s+",

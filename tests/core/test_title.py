@@ -79,6 +79,7 @@ TITLES = [
     ("See https://www.example.org/docs/page for details.", "See example.org/docs/page for details"),
     ("Update config.yaml and e.g. the docs. Then commit.", "Update config.yaml and e.g. the docs"),
     ("make \x1b[31mit\x1b[0m red", "make it red"),
+    ("Read [the notes](https://en.example.org/wiki/A_(b)) and sum them up", "Read the notes and sum them up"),
     # too long
     ("x" * 100, "x" * 59 + "⋯"),
     (
@@ -108,8 +109,10 @@ def test_no_title_is_wider_than_its_bound(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["please " * 50_000, "请" * 100_000, "```\n" * 50_000, "a. " * 100_000, "x(" * 100_000, "\n" * 200_000]
-)
+    "text",
+    ["please " * 50_000, "请" * 100_000, "```\n" * 50_000, "a. " * 100_000, "x(" * 100_000, "\n" * 200_000,
+     "[" * 20_000, "a [b](" * 9_000],
+)  # fmt: skip
 def test_a_huge_message_costs_little(text):
     begun = time.monotonic()
     title_of(text)
