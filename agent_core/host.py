@@ -296,6 +296,7 @@ class Host:
             data_home=self.places.data_home,
             command_env=child_env(self.launch.env),
             redact=self.redact,
+            keys=self._keys,
             context=self._context,
             identity=lambda: context_files.identity(self.places),
             keep=self._notebook.keep,
@@ -342,7 +343,9 @@ class Host:
 
     def reset(self, session_id: str) -> LiveSession:
         """Empty a session's history; its id stays. Raises StoreError."""
-        self._forget(session_id)
+        live = self._forget(session_id)
+        if live is not None:
+            live.join(limits.TURN_STOP)  # what it still has to store is of the history that goes
         self.store.reset(session_id)
         return self.open(session_id)
 
@@ -416,7 +419,7 @@ class Host:
         try:
             names = self.store.purge(now - limits.DELETED_KEPT, now - limits.ORPHAN_DRAFTS_KEPT)
             for name in names:
-                (self.places.data_home / "spill" / name).unlink(missing_ok=True)
+                (self._spill_folder(name) / name).unlink(missing_ok=True)
         except (StoreError, OSError) as error:  # a later start tries again
             log.warning("old sessions could not be removed: %s", error)
 
@@ -438,11 +441,16 @@ class Host:
 
     def spill_page(self, name: str, page: int) -> SpillPage:
         """A page of a long output that was kept in a file. Raises AgentError when it is gone."""
-        return spill.read_page(self.places.data_home / "spill", name, page)
+        return spill.read_page(self._spill_folder(name), name, page)
 
     def spill_text(self, name: str) -> str:
         """All of such an output. Raises AgentError when it is gone."""
-        return spill.read_all(self.places.data_home / "spill", name)
+        return spill.read_all(self._spill_folder(name), name)
+
+    def _spill_folder(self, name: str) -> Path:
+        """Where such an output is; those of private commands lie apart, where no model reads."""
+        private = self.places.data_home / spill.PRIVATE
+        return private if spill.is_name(name) and (private / name).exists() else self.places.data_home / spill.FOLDER
 
     def _path_rules(self, session_id: str) -> PathRules:
         return PathRules(self._sessions[session_id].workspace, self.places.home, self.places.data_home)
@@ -464,7 +472,7 @@ class Host:
         try:
             with os.scandir(path) as entries:
                 some = islice(entries, limits.FOLDERS_SCANNED)
-                names = sorted(entry.name for entry in some if not entry.name.startswith(".") and entry.is_dir())
+                names = sorted(entry.name for entry in some if not entry.name.startswith(".") and _is_folder(entry))
         except OSError:
             return []
         return [path / name for name in names[: limits.FOLDERS_LISTED]]
@@ -509,6 +517,14 @@ class Host:
             if folder.resolve() not in used:
                 shutil.rmtree(folder.parent, ignore_errors=True)
         self.store.close()
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is one, or a link to one; a link that leads nowhere or in a circle is none."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _demo_state() -> ModelState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -267,6 +267,8 @@ class ToolContext:
     command_timeout: float = 180.0
     respect_gitignore: bool = True
     """What .gitignore names is left out unless a call asks for it."""
+    keys: Callable[[], Iterable[str]] = lambda: ()
+    """What must not reach a file of our own, by its value."""
     progress: Callable[[str], None] = lambda text: None
     """Show a line of output on the call's card while it runs."""
     read_paths: tuple[Path, ...] = ()

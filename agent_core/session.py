@@ -6,11 +6,12 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agent_core import events, intents, limits, messages, prompt, shell
+from agent_core import events, intents, limits, messages, prompt, shell, spill
 from agent_core.agent import run_turn
 from agent_core.cancel import CancelScope
 from agent_core.conversation import Conversation
@@ -71,6 +72,8 @@ class SessionServices:
     context: Callable[[Path], tuple[str, tuple[str, ...]]]
     """The fenced text of a workspace's context files, and notices about them."""
     identity: Callable[[], str] = lambda: ""
+    keys: Callable[[], Iterable[str]] = lambda: ()
+    """What `redact` knows to be secret by its value."""
     keep: Callable[[Note], None] = lambda note: None
     """Have a note written down soon. Never blocks."""
     sandboxed: bool = False
@@ -381,8 +384,9 @@ class LiveSession:
     def _replace_worker(self) -> None:
         """Leave the old worker, which may be stuck or asleep, an inbox in which nothing but its end will come."""
         old, self._inbox = self._inbox, queue.SimpleQueue()
-        while not old.empty():
-            self._inbox.put(old.get())
+        with suppress(queue.Empty):  # the old one may be faster
+            while True:
+                self._inbox.put(old.get_nowait())
         self._new_worker()
         old.put(intents.Close())
 
@@ -415,16 +419,26 @@ class LiveSession:
         return failure.code
 
     def _load(self) -> None:
-        with self._lock:
-            running = dict(self._shells)
-            self._shells_done.clear()  # the store has them
-        history = self._services.store.recover(self.id, running) if self._stored else []
+        with self._row_lock:
+            with self._lock:
+                running = tuple(self._shells)
+                self._shells_done.clear()  # the store has them
+            history = self._services.store.recover(self.id, running) if self._stored else []
         self._conversation = Conversation(self._services.store, self.id, history, self._services.redact)
-        self._emit(events.HistoryChanged(tuple(history)))
-        for call_id, command in running.items():
-            self._emit(events.ToolQueued(call_id, SHELL, command.subject, command.private))
-            if command.started:
-                self._emit(events.ToolStarted(call_id))
+        ended = {message.shell.result.call_id for message in history if message.shell is not None}
+        with self._lock:
+            self._emit(events.HistoryChanged(tuple(history)))
+            # Its cards are all there are now: those of commands that run come again, whenever they began.
+            for call_id, command in self._shells.items():
+                if call_id not in ended:
+                    self._emit(events.ToolQueued(call_id, SHELL, command.subject, command.private))
+                    if command.started:
+                        self._emit(events.ToolStarted(call_id))
+            for run in (message.shell for message in self._shells_done):  # those that have ended just now
+                if run is not None and run.result.call_id not in ended | self._shells.keys():
+                    subject = shell.subject(run.command, self._services.redact)
+                    self._emit(events.ToolQueued(run.result.call_id, SHELL, subject, run.private))
+                    self._emit(events.finished(run.result))
         if self._stored:
             self._todos.load(self._services.store.todos(self.id))
 
@@ -548,16 +562,17 @@ class LiveSession:
         thread.start()
 
     def _run_shell(self, call_id: str, intent: intents.Shell, scope: CancelScope, generation: int) -> None:
-        emit, command = self._emitter(generation), self._services.redact(intent.command)
+        emit, command = self._emitter(generation), shell.recorded(intent.command, self._services.redact)
         try:
             self._make_row()
-            self._services.store.shell_started(self.id, call_id, command, intent.private)
+            with self._row_lock:  # `_load` would take it for one that a crash cut off
+                self._services.store.shell_started(self.id, call_id, command, intent.private)
             with self._lock:
                 if call_id in self._shells:
                     self._shells[call_id] = replace(self._shells[call_id], started=True)
                 emit(events.ToolStarted(call_id))
             run = shell.run(
-                self._shell_place(), call_id, intent.command, intent.private, scope,
+                self._shell_place(intent.private), call_id, intent.command, intent.private, scope,
                 lambda line: emit(events.ToolProgress(call_id, line)),
             )  # fmt: skip
             if generation == self._generation:
@@ -571,22 +586,23 @@ class LiveSession:
             failure = error if isinstance(error, AgentError) else crash(error)
             log.warning("shell command: %s", failure.text, exc_info=failure is not error)
             result = messages.ToolResult(call_id, SHELL, failure.text, ok=False, outcome="failed")
-        emit(events.finished(result))
         with self._lock:
+            emit(events.finished(result))
             if self._shells.pop(call_id, None) is not None and generation == self._generation:
                 if scope.cancelled and not self._has_turn:
                     self._return_pending()
                 self._settle()
 
-    def _shell_place(self) -> shell.ShellPlace:
+    def _shell_place(self, private: bool) -> shell.ShellPlace:
         services = self._services
         return shell.ShellPlace(
             self.workspace,
             services.backend,
             services.command_env,
             services.command_timeout,
-            services.data_home / "spill",
+            services.data_home / (spill.PRIVATE if private else spill.FOLDER),
             services.redact,
+            tuple(services.keys()),
         )
 
     def _place_shells(self, conversation: Conversation) -> None:
@@ -619,9 +635,10 @@ class LiveSession:
                 self._stored = True
 
     def _rename(self, title: str) -> None:
-        self._title = cut_title(self._services.redact(title))
-        if self._stored:
-            self._services.store.rename(self.id, self._title)
+        with self._row_lock:
+            self._title = cut_title(self._services.redact(title))
+            if self._stored:
+                self._services.store.rename(self.id, self._title)
         self._emit(events.TitleChanged(self._title))
 
     def _connected(self) -> Connection:
@@ -684,7 +701,8 @@ class LiveSession:
                 command_timeout=services.command_timeout,
                 respect_gitignore=services.respect_gitignore,
                 set_mode=self._tool_set_mode,
-                read_paths=(services.data_home / "spill",),
+                keys=services.keys,
+                read_paths=(services.data_home / spill.FOLDER,),
             ),
             situation=lambda: Situation(self._mode, self._policy, services.sandboxed, services.unattended),
             grants=self._grants,

@@ -8,7 +8,7 @@ or a file says never becomes such a command: only the intent `Shell` does, and o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,10 @@ class ShellPlace:
     env: Mapping[str, str]
     timeout: float
     spill: Path
+    """The folder for outputs that no result can hold."""
     redact: Callable[[str], str]
+    keys: Iterable[str] = ()
+    """What that knows to be secret by its value."""
 
 
 def run(
@@ -52,7 +55,7 @@ def run(
             backend=place.backend,
             env=place.env,
             cancel=cancel,
-            spill=Spill(place.spill),
+            spill=Spill(place.spill, place.keys),
             progress=lambda line: progress(place.redact(line)),
         )
     except ToolFailure as failure:
@@ -67,7 +70,12 @@ def run(
         tuple(place.redact(clean(line)) for line in output.preview),
         seconds=round(time.monotonic() - begun, 3),  # as it is stored
     )
-    return ShellRun(place.redact(clean(command)), result, private)
+    return ShellRun(recorded(command, place.redact), result, private)
+
+
+def recorded(command: str, redact: Callable[[str], str]) -> str:
+    """The command as it is stored and told: without control bytes and keys; of a very long one head and tail."""
+    return clamp(redact(clean(command)), limits.TOOL_RESULT, "both")
 
 
 def subject(command: str, redact: Callable[[str], str]) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,10 @@ _NOTE: Final = re.compile(
     re.MULTILINE,
 )
 _NAME: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}\.txt")
+FOLDER: Final = "spill"
+"""Of our home; models may read what lies there."""
+PRIVATE: Final = "spill-private"
+"""For commands that the model is not told of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +54,13 @@ class SpillPage:
 class Spill:
     """Takes text as it comes; only what no result can hold makes a file, of at most limits.SPILL_FILE bytes.
 
-    The file is readable by its owner only, and holds no keys: the text is redacted as it comes. A disk that cannot
-    take it costs the file, never the caller.
+    The file is readable by its owner only, and holds no keys, `keys` among them: the text is redacted as it comes. A
+    disk that cannot take it costs the file, never the caller.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, keys: Iterable[str] = ()) -> None:
         self._folder = folder
-        self._redactor = Redactor()
+        self._redactor = Redactor(keys)
         self._held: list[bytes] = []
         self._size = 0
         self._file: IO[bytes] | None = None
@@ -111,7 +116,8 @@ class Spill:
         self.cut = True
         self._close_file()
         if self.path is not None:
-            self.path.unlink(missing_ok=True)
+            with suppress(OSError):  # a disk that has become read-only
+                self.path.unlink()
             self.path = None
 
     def _close_file(self) -> None:
@@ -154,6 +160,11 @@ def find_note(text: str) -> Spilled | None:
     return Spilled(found["name"], found["what"] != "whole")
 
 
+def is_name(name: str) -> bool:
+    """Whether a spill file may be called so; no path is."""
+    return _NAME.fullmatch(name) is not None
+
+
 def read_page(folder: Path, name: str, page: int) -> SpillPage:
     """One page of a spill file, limits.TEXT_PAGE bytes but for whole lines; behind the end an empty one.
 
@@ -174,7 +185,7 @@ def read_all(folder: Path, name: str) -> str:
 
 def _part(folder: Path, name: str, start: int, length: int) -> tuple[bytes, int]:
     """Bytes of a spill file, and the size of all of it."""
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise AgentError("spill_gone", "That is not the name of a kept output.")
     try:
         data = plain_files.read_part(folder / name, start, length)

@@ -21,7 +21,7 @@ from agent_core.ports import (
     ToolContext,
     ToolOutput,
 )
-from agent_core.spill import Spill
+from agent_core.spill import FOLDER, Spill
 from agent_core.text import command_outcome
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
@@ -42,7 +42,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
             backend=ctx.backend,
             env=ctx.env,
             cancel=ctx.cancel,
-            spill=Spill(ctx.data_home / "spill"),
+            spill=Spill(ctx.data_home / FOLDER, ctx.keys()),
             progress=ctx.progress,
         )
 

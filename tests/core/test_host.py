@@ -180,6 +180,22 @@ def test_closing_ends_a_hanging_turn_within_a_second(start):
         assert time.monotonic() - begun < 1.0
 
 
+def test_an_emptied_session_gets_nothing_of_what_was_under_way(start):
+    with ModelServer([Reply(text="Half an answer. " * 20, stall=60.0)]) as slow:
+        host = start(provider(slow))
+        session = host.new()
+        session.send(Submit("go"))
+        seen = []
+        end = time.monotonic() + 10
+        while time.monotonic() < end and not any(isinstance(e, events.TextDelta) for e in seen):
+            seen += [e.event for e in session.mailbox.drain()]
+            time.sleep(0.01)
+        fresh = host.reset(session.id)
+        session.join(10)
+        assert fresh is not session
+        assert host.store.messages(session.id) == []
+
+
 def test_a_deleted_session_can_be_brought_back(start, server):
     host = start(provider(server))
     session = host.new()
@@ -275,6 +291,7 @@ def test_folders_are_listed_within_bounds(start, server, tmp_path, monkeypatch):
     (many / "file").write_text("x")
     (many / "link").symlink_to(many / "a")
     (many / "broken").symlink_to(many / "none")
+    (many / "circle").symlink_to("circle")
     assert host.list_dirs(many) == [many / "a", many / "b", many / "c", many / "link"]
     monkeypatch.setattr("agent_core.limits.FOLDERS_LISTED", 2)
     assert host.list_dirs(many) == [many / "a", many / "b"]

@@ -3,8 +3,11 @@
 import os
 import threading
 import time
+from dataclasses import replace
 
-from agent_core import events, intents, limits
+import pytest
+
+from agent_core import events, intents, limits, spill
 from agent_core.messages import new_id
 from agent_core.names import SHELL_END, SHELL_HEAD
 from agent_core.store.exchange import export_json, export_markdown
@@ -228,6 +231,89 @@ def test_what_cannot_be_run_says_so_on_its_card(table):
     rest(t)
     assert t.session.state == "idle"
     assert len({e.call_id for e in t.of(events.ToolQueued)}) == 2, "an empty command is none"
+
+
+def test_of_a_very_long_command_the_model_is_told_no_more_than_of_a_result(table):
+    t = table(say("x"))
+    assert "120 KB" in run(t, "echo " + "x" * limits.MB).text
+    rest(t)
+    t.turn("go")
+    (told,) = [m.text for m in t.model.requests[0].messages if SHELL_HEAD in m.text]
+    assert len(told) < 2 * limits.TOOL_RESULT
+    assert len(t.store.messages(t.session.id)[0].shell.command) <= limits.TOOL_RESULT
+
+
+def test_a_long_output_of_a_private_command_lies_where_no_model_reads(table):
+    t = table(say("x"))
+    run(t, "seq 1 9000", private=True)
+    assert not (t.services.data_home / spill.FOLDER).exists()
+    assert len(list((t.services.data_home / spill.PRIVATE).iterdir())) == 1
+
+
+class SlowToLoad:
+    """A store whose `recover` waits before and after."""
+
+    def __init__(self, store, before, after):
+        self._store, self._before, self._after = store, before, after
+        self.begun = threading.Event()
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def recover(self, *args):
+        self.begun.set()
+        self._before()
+        history = self._store.recover(*args)
+        self._after()
+        return history
+
+
+@pytest.mark.parametrize("wait", ["before", "after"])
+def test_a_command_that_begins_while_the_history_loads_is_none_of_a_crash(table, wait):
+    t = table(say("x"))
+    t.turn("a")
+    t.session.close()
+    t.session.join(5)
+    pauses = {"before": lambda: None, "after": lambda: None, wait: lambda: time.sleep(0.3)}
+    store = SlowToLoad(t.store, **pauses)
+    t.services = replace(t.services, store=store)
+    t.session, t.seen = t.open(t.session.id, stored=True), []
+    t.session.start()
+    assert store.begun.wait(10)
+    assert run(t, "sleep 0.5; echo end").ok
+    rest(t)
+    kinds = [type(e) for e in t.seen]
+    after = kinds[kinds.index(events.HistoryChanged) :]
+    assert [after.count(kind) for kind in (events.ToolQueued, events.ToolStarted, events.ToolFinished)] == [1, 1, 1]
+    assert "end" in placed(t, 3)[-1].shell.result.text
+
+
+@pytest.mark.parametrize("wait", ["before", "after"])
+def test_a_command_that_ends_while_the_history_loads_has_one_card_with_its_end(table, wait):
+    t = table(say("x"))
+    t.turn("a")
+    os.mkfifo(t.workspace / "fifo")
+    t.session.send(intents.Shell("read x < fifo; echo end"))
+    t.wait(events.ToolStarted)
+
+    def end():
+        (t.workspace / "fifo").write_text("\n")
+        rest(t)
+
+    pauses = {"before": lambda: None, "after": lambda: None, wait: end}
+    t.session._services = replace(t.services, store=SlowToLoad(t.store, **pauses))
+    t.session.send(intents.Undo())
+    t.wait(events.HistoryChanged, count=2)
+    rest(t)
+    at = max(number for number, e in enumerate(t.seen) if isinstance(e, events.HistoryChanged))
+    history, after = t.seen[at].messages, t.drain()[at:]
+    if wait == "before":
+        assert ["end" in m.shell.result.text for m in history] == [True]
+        assert not [e for e in after if isinstance(e, events.ToolQueued)]
+    else:
+        assert history == ()
+        kinds = [type(e) for e in after if isinstance(e, events.ToolQueued | events.ToolFinished)]
+        assert kinds == [events.ToolQueued, events.ToolFinished]
 
 
 def test_a_command_that_cannot_be_noted_down_is_not_run(table):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import time
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -134,6 +137,29 @@ def test_a_disk_that_fills_up_leaves_no_half_of_an_output(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert spill.path is None
     assert os.listdir(tmp_path) == []
+
+
+def test_a_disk_that_has_become_read_only_costs_the_file_only(tmp_path, monkeypatch):
+    spill = Spill(tmp_path)
+    spill.add("x\n" * limits.TOOL_RESULT)
+
+    def refuses(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    spill._file.close()
+    spill._file = SimpleNamespace(write=refuses, close=refuses)
+    monkeypatch.setattr("pathlib.Path.unlink", refuses)
+    spill.add("y\n" * limits.TOOL_RESULT)
+    spill.close()
+    assert spill.note == ""
+
+
+def test_the_file_holds_none_of_the_programs_own_keys(ctx):
+    ctx = replace(ctx, keys=lambda: ("plain-gateway-key-4711",))
+    call(ctx, "run_command", command="seq 1 5000; echo plain-gateway-key-4711; seq 1 5000")
+    (file,) = (ctx.data_home / "spill").iterdir()
+    assert "plain-gateway-key-4711" not in file.read_text()
+    assert "[REDACTED]" in file.read_text()
 
 
 def test_an_output_that_is_cut_has_a_file(ctx):
