@@ -93,9 +93,8 @@ async def _others_at_work(stage: Stage) -> None:
 
 async def _stream(stage: Stage) -> None:
     stage.send("stream")
-    # The newest word is held back until it is whole.
-    least = len(stage.words.story) - 12
-    await stage.until(lambda: len(stage.app.view.model.entries[-1].text) >= least, "the streamed text")
+    began = stage.words.story[:-12]  # the newest word is held back until it is whole
+    await stage.until(lambda: stage.app.view.model.entries[-1].text.startswith(began), "the streamed text")
     await _time_passes(stage, 7)
 
 
