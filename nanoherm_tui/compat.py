@@ -244,6 +244,11 @@ class QuietCrash(NoGreys):
         error = sys.exc_info()[1] or RuntimeError("unknown")
         cast("App[Any]", self).panic(Text(self.crash_words(error)))
 
+    def _print_error_renderables(self) -> None:
+        # The first is the cause; Textual would add advice for those who develop with it.
+        del cast("App[Any]", self)._exit_renderables[1:]
+        cast("App[Any]", super())._print_error_renderables()
+
 
 # -- what comes in: keys ---------------------------------------------------------------------------------------------
 

@@ -206,6 +206,7 @@ def test_the_terminal_is_whole_after_a_crash(terminal, home, workspace, where):
             # In words, not a dump of the program's inside.
             assert "Traceback" not in screen.text
             assert "ZeroDivisionError: on purpose" in screen.text
+            assert "textual run" not in screen.text
 
 
 def test_a_config_that_cannot_be_read_stops_before_the_screen(terminal, home, workspace):
