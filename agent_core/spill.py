@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}\.txt")
 FOLDER: Final = "spill"
 """Of our home; models may read what lies there."""
 PRIVATE: Final = "spill-private"
-"""For commands that the model is not told of."""
+"""For commands that the model is not told of; closed to its tools (safety.protected)."""
 
 
 @dataclass(frozen=True, slots=True)

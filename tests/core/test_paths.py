@@ -101,6 +101,7 @@ def test_every_row_of_the_path_corpus_holds(row):
         ("read", "~/.nanohermes/.env", "deny"),
         ("read", "~/.nanohermes/profiles/work/credentials.json", "deny"),
         ("read", "~/.nanohermes/spill/1.txt", "allow"),
+        ("read", "~/.nanohermes/spill-private/1.txt", "deny"),
         ("write", "~/.nanohermes/grants.json", "deny"),
         ("read", "/proc/self/environ", "deny"),
         ("read", "/proc/self/root/etc/hosts", "deny"),
