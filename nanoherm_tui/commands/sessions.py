@@ -150,7 +150,6 @@ def delete(app: NanohermApp, session_id: str) -> None:
     if not session_id:
         return
     title = _title(app, session_id)
-    in_view = app.view is not None and app.view.id == session_id
 
     def instead(session: LiveSession) -> None:
         in_list = app.sessions_pane.has_focus
@@ -162,9 +161,10 @@ def delete(app: NanohermApp, session_id: str) -> None:
         app.conversations.deleted.append(session_id)
         app.conversations.reload()
         app.hint(t("app.deleted", title=title, command="/restore"), seconds=limits.DELETED_HINT)
-        if in_view:
-            app.desk.do(app.host.new, instead)
 
+    if app.view is not None and app.view.id == session_id:
+        # First: a turn of its may take its time to stop, and what is typed meanwhile needs a session.
+        app.desk.do(app.host.new, instead)
     app.conversations.forget(session_id)
     app.desk.do(lambda: app.host.delete(session_id), gone)
 
