@@ -240,8 +240,8 @@ async def test_a_kept_output_that_filled_its_file_ends_as_the_output_did(spill):
         dock.show_result(replace(SPILLED, spilled=Spilled(NAME, True)))
         dock.focus()
         await pilot.press("G")
-        await until(pilot, lambda: "  tail" in shown(dock))
-        text = " ".join(" ".join(shown(dock)).split())
+        await until(pilot, lambda: any(row.strip("▐ ") == "tail" for row in shown(dock)))
+        text = " ".join(" ".join(shown(dock)).replace("▐", "").split())
         assert "the last row The kept file is full here. Below is what the model was given" in text
 
 
