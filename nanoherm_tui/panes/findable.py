@@ -25,6 +25,7 @@ class FindField(Input, FocusAtOnce):
 
     def __init__(self, query: str, go: Callable[[int], None], leave: Callable[[bool], None]) -> None:
         super().__init__(query, compact=True, select_on_focus=True)
+        self.cursor_blink = False
         self._go, self._leave = go, leave
         self.latest: events.Key | None = None
         """The key that came here last."""

@@ -47,6 +47,7 @@ class FindBar(Horizontal):
         super().__init__()
         self._find, self._go, self._left = find, go, left
         self._field = _Field(placeholder=t("transcript.find"), compact=True, select_on_focus=True)
+        self._field.cursor_blink = False
 
     def ask(self) -> None:
         """Take the keyboard, at once: keys that came in the same read are what is looked for."""

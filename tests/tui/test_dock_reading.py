@@ -115,7 +115,9 @@ async def test_letters_of_a_find_are_not_the_docks_keys_and_without_a_find_they_
     async with app.run_test(size=(60, 16)) as pilot:
         dock.show_result(Result("run_command", "x", "yes\nnothing", True))
         dock.focus()
-        await pilot.press("ctrl+f", *"y1s4", "backspace", "up", "down", "left", "end")
+        await pilot.press("ctrl+f")
+        assert not dock._field.cursor_blink
+        await pilot.press(*"y1s4", "backspace", "up", "down", "left", "end")
         await pilot.pause()
         assert dock.tab == "result"
         assert not app.posted

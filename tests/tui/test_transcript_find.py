@@ -277,6 +277,7 @@ async def test_keys_in_one_read_with_the_find_key_are_what_is_looked_for_and_sla
         await pilot.pause()
         field = pilot.app.query_one(Input)
         assert field.value == "done 1"
+        assert not field.cursor_blink
         assert any("Done 1." in row for row in shown(view))
         view.focus()
         await pilot.press("slash", *"done 21")
