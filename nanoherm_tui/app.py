@@ -322,6 +322,11 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         folder = self._start.places.cache_dir
         self.desk.do(lambda: clipboard.copy(text, os.environ, folder), self._copied)
 
+    def copy_to_clipboard(self, text: str) -> None:
+        """What fields cut and copy goes the same way."""
+        compat.keep_clipboard(self, text)
+        self.copy(text)
+
     def _copied(self, copied: Copied) -> None:
         if copied.sequence:
             compat.write_terminal(self, copied.sequence)

@@ -214,6 +214,11 @@ def write_terminal(app: App[Any], data: str) -> None:
         driver.write(data)
 
 
+def keep_clipboard(app: App[Any], text: str) -> None:
+    """Have the fields of Textual paste `text`; what it is copied by is the app's."""
+    app._clipboard = text
+
+
 # -- the end ---------------------------------------------------------------------------------------------------------
 
 

@@ -92,3 +92,12 @@ async def test_an_own_command_reaches_the_session_beside_a_running_turn(tmp_path
         assert stage.state == "running"
         send(intents.Interrupt())
         await stage.until(lambda: stage.state == "idle")
+
+
+async def test_what_is_cut_from_the_draft_goes_the_way_of_all_that_is_copied(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        stage.app.composer.text = "cut me"
+        await stage.pilot.press("ctrl+x")
+        assert stage.app.composer.text == ""
+        await stage.until(lambda: stage.app._hint.startswith("7 characters"))  # the line, with its end
+        assert stage.app.clipboard == "cut me\n"
