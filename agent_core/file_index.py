@@ -171,8 +171,8 @@ class FileIndex:
             pass
         except Exception:  # a picker without files is no reason to end the program; the next question tries again
             log.exception("file index failed")
+        self._unwatch()
         with self._lock:
-            self._unwatch()
             self._thread = None
             if self._cancel.cancelled:
                 os.close(self._wake_read)
