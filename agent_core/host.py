@@ -453,7 +453,9 @@ class Host:
         return private if spill.is_name(name) and (private / name).exists() else self.places.data_home / spill.FOLDER
 
     def _path_rules(self, session_id: str) -> PathRules:
-        return PathRules(self._sessions[session_id].workspace, self.places.home, self.places.data_home)
+        live = self._sessions.get(session_id)  # none: it was put away while its files were asked for
+        workspace = live.workspace if live is not None else Path(self.store.get(session_id).workspace)
+        return PathRules(workspace, self.places.home, self.places.data_home)
 
     def diff(self, session_id: str) -> tuple[FileDiff, ...]:
         """What the session's tools changed, in order (file_diff)."""

@@ -11,6 +11,7 @@ from agent_core.errors import AgentError, StoreError
 from agent_core.host import Host, Launch
 from agent_core.intents import Shell, Submit
 from agent_core.messages import user
+from agent_core.spill import find_note
 from tests.fakes.model_server import ModelServer, Reply
 
 
@@ -43,6 +44,16 @@ def turn(session, text):
         if any(isinstance(e, events.TurnFinished) for e in seen):
             return seen
     raise AssertionError("no end")
+
+
+def wait_for(session, kind):
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        for envelope in session.mailbox.drain():
+            if isinstance(envelope.event, kind):
+                return envelope.event
+        time.sleep(0.01)
+    raise AssertionError(f"no {kind.__name__}")
 
 
 @pytest.fixture
@@ -185,15 +196,22 @@ def test_an_emptied_session_gets_nothing_of_what_was_under_way(start):
         host = start(provider(slow))
         session = host.new()
         session.send(Submit("go"))
-        seen = []
-        end = time.monotonic() + 10
-        while time.monotonic() < end and not any(isinstance(e, events.TextDelta) for e in seen):
-            seen += [e.event for e in session.mailbox.drain()]
-            time.sleep(0.01)
+        wait_for(session, events.TextDelta)
         fresh = host.reset(session.id)
         session.join(10)
         assert fresh is not session
         assert host.store.messages(session.id) == []
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_a_long_output_can_be_read_on_whether_or_not_the_model_is_told(start, server, private):
+    host = start(provider(server))
+    session = host.new()
+    session.send(Shell("seq 1 9000", private))
+    finished = wait_for(session, events.ToolFinished)
+    name = find_note(finished.text).name
+    assert host.spill_page(name, 0).text.startswith("1\n2\n")
+    assert host.spill_text(name).endswith("9000\n")
 
 
 def test_a_deleted_session_can_be_brought_back(start, server):
@@ -202,8 +220,9 @@ def test_a_deleted_session_can_be_brought_back(start, server):
     turn(session, "hi")
     host.delete(session.id)
     assert (host.sessions(), host.latest(), host.live(session.id)) == ([], None, None)
-    with pytest.raises(StoreError):
-        host.find("hi")
+    for late in (lambda: host.find("hi"), lambda: host.preview(session.id, "a.py")):
+        with pytest.raises(StoreError):
+            late()
     assert host.restore(session.id).title == "hi"
     again = host.open(session.id)
     assert again is not session
