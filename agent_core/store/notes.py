@@ -158,9 +158,13 @@ def _lives(owner: str) -> bool:
 
 
 def _began(pid: int) -> str:
-    """When a process began, in ticks since the machine did; "" where there is no /proc to tell it."""
+    """When a process began, in ticks since the machine did; "" for an ended one, and where no /proc tells it.
+
+    A killed program may stay in the list of processes for long: not every first process of a container clears it.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode("ascii")
+            words = file.read().rpartition(b")")[2].split()
+        return "" if words[0] in (b"Z", b"X") else words[19].decode("ascii")
     except (OSError, IndexError):
         return ""

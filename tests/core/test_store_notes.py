@@ -18,7 +18,7 @@ from agent_core.ports import TodoItem
 from agent_core.store import db
 from agent_core.store.db import APPLICATION_ID, latest_version
 from agent_core.store.fork import fork_title, forked
-from agent_core.store.notes import Draft, Seen, Waiting
+from agent_core.store.notes import Draft, Seen, Waiting, _began
 from agent_core.store.sessions import Store
 
 
@@ -136,6 +136,21 @@ def test_a_draft_of_a_program_that_still_runs_is_left_alone(store, path):
     other.notes.keep([Draft("theirs", "/w", "typing this")])
     other.close()
     assert store.notes.draft("mine too", "/w") == "typing this"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc tells what has ended")
+def test_a_killed_program_that_nobody_has_cleared_away_does_not_hold_its_notes(store, path):
+    killed = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    other = Store.open(path)
+    other.notes._owner = f"{killed.pid}:other:{_began(killed.pid)}"
+    other.notes.keep([Waiting("s", "/w", (("m1", "sent, not begun"),))])
+    other.close()
+    assert store.notes.waiting("s") == ()
+    killed.kill()
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+    assert store.notes.waiting("s") == (("m1", "sent, not begun"),)
+    killed.wait()
+    killed.stdin.close()
 
 
 def test_another_new_session_of_the_same_run_does_not_take_the_draft(store):
