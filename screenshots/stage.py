@@ -112,8 +112,9 @@ class Stage:
         await self.pilot.press(*keys)
 
     async def write(self, text: str) -> None:
-        """Put text into the draft, as if it had been typed."""
-        self.app.composer.text = text
+        """Write text into the draft, all at once."""
+        self.app.composer.text = ""
+        self.app.composer.insert(text)
         await self.settle()
 
     async def command(self, text: str) -> None:

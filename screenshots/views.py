@@ -266,22 +266,22 @@ async def _history(stage: Stage) -> None:
 
 
 async def _mention(stage: Stage) -> None:
-    await stage.press(*"@da")
+    await stage.write("@da")
     await stage.shown("src/ledger/dates.py")
 
 
 async def _mention_lines(stage: Stage) -> None:
-    await stage.press(*"@src/ledger/dates.py#30-45")
+    await stage.write("@src/ledger/dates.py#30-45")
     await stage.shown("30")
 
 
 async def _slash(stage: Stage) -> None:
-    await stage.press(*"/re")
+    await stage.write("/re")
     await stage.settle()
 
 
 async def _slash_values(stage: Stage) -> None:
-    await stage.press(*"/theme n")
+    await stage.write("/theme n")
     await stage.settle()
 
 
