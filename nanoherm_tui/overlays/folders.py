@@ -63,6 +63,7 @@ class FolderScreen(Overlay[Path | None]):
         self._folder = start
         self._wanted = start
         self._found: tuple[Path, ...] = ()
+        self._narrowed: tuple[str, Path, tuple[Path, ...]] | None = None  # what the list shows the hits of
         self._where, self._field, self._list = _Where(id="folders-where"), LineField(id="palette-field"), PaletteList()
 
     def compose(self) -> ComposeResult:
@@ -97,6 +98,9 @@ class FolderScreen(Overlay[Path | None]):
 
     def _narrow(self) -> None:
         typed = self._field.text.strip()
+        if (typed, self._folder, self._found) == self._narrowed:
+            return
+        self._narrowed = typed, self._folder, self._found
         items = [PaletteItem(str(path), "folder", visible(path.name)) for path in self._found]
         hits = search(items, typed)
         if not typed:
@@ -120,10 +124,12 @@ class FolderScreen(Overlay[Path | None]):
     def _chosen(self) -> Path | None:
         if (typed := self._typed_path()) is not None:
             return typed
+        self._narrow()  # keys of one read come before the change they made is told
         item = self._list.current
         return Path(item.id) if item is not None else None
 
     def action_move(self, step: int) -> None:
+        self._narrow()
         self._list.move(step)
 
     def action_take(self) -> None:

@@ -40,7 +40,7 @@ class Overlay(ModalScreen[Result]):
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Close with `result`, once: two keys that close it may come in one read, or an answer after it was left."""
         if self not in self.app.screen_stack:
-            return AwaitComplete.nothing()
+            return AwaitComplete()
         return super().dismiss(result)
 
     async def on_event(self, event: events.Event) -> None:

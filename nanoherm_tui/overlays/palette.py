@@ -301,6 +301,7 @@ class PaletteScreen(Overlay[str | None]):
         self._kind = kind
         self._start = next((i.id for i in self._items if i.id in current), "") if kind else ""
         self._previewed: str | None = None
+        self._searched: str | None = None  # the query whose hits are shown
         self._field = LineField(id="palette-field")
         self._list = PaletteList()
         self._count = PaletteCount(id="palette-count")
@@ -334,6 +335,9 @@ class PaletteScreen(Overlay[str | None]):
 
     def _search(self) -> None:
         query = self._field.text
+        if query == self._searched:
+            return
+        self._searched = query
         hits = search(self._items, query)
         self._list.show(grouped(hits, self._recent), t("palette.nothing", query=one_line(query)))
         self._count.words = t("palette.count", n=len(hits), total=len(self._items))
@@ -345,6 +349,7 @@ class PaletteScreen(Overlay[str | None]):
         self._preview()
 
     def action_move(self, step: int) -> None:
+        self._search()  # keys of one read come before the change they made is told
         self._list.move(step)
         self._preview()
 
@@ -357,6 +362,7 @@ class PaletteScreen(Overlay[str | None]):
             self.post_message(self.Previewed(theme))
 
     def action_choose(self) -> None:
+        self._search()
         item = self._list.current
         if item is not None:
             self.dismiss(item.id)

@@ -2,6 +2,7 @@
 
 import pytest
 from rich.cells import cell_len
+from textual import events
 
 from nanoherm_tui.actions import BY_ID
 from nanoherm_tui.keymap import Keymap
@@ -105,6 +106,17 @@ async def test_typing_filters_arrows_move_and_enter_gives_the_id():
         await pilot.press("down", "enter")
         await pilot.pause()
         assert app.results == ["mode:plan"]
+
+
+async def test_enter_in_the_same_read_chooses_what_was_typed():
+    app = OverlayApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        open_palette(app)
+        await pilot.pause()
+        for key in ("l", "i", "g", "h", "t", "enter"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await pilot.pause(0.1)
+        assert app.results == ["theme:nanoherm-light"]
 
 
 async def test_chinese_finds_and_nothing_found_is_said():
