@@ -80,7 +80,7 @@ async def shoot(
 ) -> list[Shot]:
     """A view in every size and theme, from one run of the program. Sizes go from the largest down."""
     shots = []
-    async with Stage(language, sizes[0], **view.stage) as stage:
+    async with Stage(language, sizes[0], **{"display.theme": themes[0]}, **view.stage) as stage:
         await view.act(stage)
         for size in sizes:
             await stage.resize(size)

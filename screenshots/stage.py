@@ -140,12 +140,15 @@ class Stage:
         await self.settle()
 
     async def resize(self, size: tuple[int, int]) -> None:
+        if size == tuple(self.app.size):
+            return
         await self.pilot.resize_terminal(*size)
         await self.settle()
 
     async def use_theme(self, name: str) -> None:
-        self.app.use_theme(name)
-        await self.settle()
+        if name != self.app.look.theme.name:
+            self.app.use_theme(name)
+            await self.settle()
 
     def take(self) -> Frame:
         return frame.take(self.app)
