@@ -18,11 +18,15 @@ SETUP_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "n
 
 
 def needs_setup(app: NanohermApp, error: events.ErrorRaised) -> bool:
-    """True when this error is better met by the setup view: nothing has ever been answered with this set-up."""
+    """True when this error is better met by the setup view.
+
+    A network that fails is, as long as nothing has been answered in any session that is open, and nobody types.
+    """
     if error.code not in SETUP_CODES:
         return False
-    never_answered = all(view.usage.total_tokens is None for view in app.conversations.views.values())
-    return error.code != "network" or never_answered
+    views = app.conversations.views.values()
+    answered = any(view.usage.total_tokens is not None or view.model.last_answer() for view in views)
+    return error.code != "network" or not (answered or app.composer.text)
 
 
 # -- the session --------------------------------------------------------------------------------------------------

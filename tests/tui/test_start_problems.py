@@ -4,8 +4,10 @@ import time
 
 import pytest
 
+from agent_core import events
 from agent_core.host import Host
 from nanoherm_tui.app import NanohermApp, Start
+from nanoherm_tui.commands.settings import needs_setup
 from nanoherm_tui.overlays.setup import SetupScreen
 from tests.fakes.model_server import ModelServer, Reply
 from tests.tui.overlay_app import shown
@@ -49,3 +51,15 @@ async def test_what_could_not_be_sent_without_a_model_is_in_the_draft(tmp_path):
                 await pilot.pause(0.02)
             assert app.composer.text == "from the command line"
         host.close()
+
+
+async def test_a_network_that_fails_leads_to_the_setup_only_before_the_first_answer_and_while_nobody_types(tmp_path):
+    error = events.ErrorRaised("network", "It cannot be reached.")
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        app = stage.app
+        assert needs_setup(app, error)
+        app.composer.text = "the next message"
+        assert not needs_setup(app, error)
+        app.composer.text = ""
+        app.view.model.apply(events.TextDelta("half an answer"))
+        assert not needs_setup(app, error)
