@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, Literal
 
-
 Context = Literal[
     "everywhere", "composer", "running", "approval", "pane", "transcript", "sessions", "dock"
 ]  # fmt: skip

@@ -143,9 +143,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.welcome = Welcome()
         self.transcript: TranscriptView
         self.approval: ApprovalPanel
-        self.composer = Composer(
-            History(start.places.history_file, later=lambda work: self.desk.do(work)), self.keymap, id="composer"
-        )
+        self.composer = Composer(History(start.places.history_file, later=self._later), self.keymap, id="composer")
         self.composer.values_of = self._values_of
         self.dock: Dock
         self.dock_side = Vertical(id="dock-side")
@@ -156,6 +154,10 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.files: FilePicker
         self._at_the_end = ExitStack()
         """What a start that got that far must close."""
+
+    def _later(self, work: Callable[[], None]) -> None:
+        """Have the desk do it, which is there once anything can be typed."""
+        self.desk.do(work)
 
     # -- start ----------------------------------------------------------------------------------------------------
 
@@ -537,7 +539,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def begin_message(self, character: str) -> None:
         """A letter that a pane has no use for begins a message, or goes on with it."""
-        self.composer.focus()
+        commands.run(self, "focus_composer")
         self.composer.insert(character)
 
     def on_key(self, event: textual_events.Key) -> None:

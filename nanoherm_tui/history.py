@@ -22,7 +22,7 @@ class History:
     """The entries, oldest first. A file that cannot be read or written costs the memory, never the message."""
 
     def __init__(self, path: Path | None, later: Callable[[Callable[[], None]], None] = lambda work: work()) -> None:
-        """`path` None keeps the history in memory only. `later` is given what writes: it may wait for other programs."""
+        """`path` None keeps the history in memory only. `later` is given what writes, which may wait for others."""
         self._path = path
         self._later = later
         self._entries: list[str] | None = None

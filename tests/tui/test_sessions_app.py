@@ -1,4 +1,4 @@
-"""What a person does with sessions: begin them elsewhere, name, fork, delete and bring back, export, leave and return."""
+"""What a person does with sessions: begin elsewhere, name, fork, delete, bring back, export, leave and return."""
 
 import pytest
 
@@ -158,3 +158,21 @@ async def test_what_was_not_seen_is_marked_after_a_restart(tmp_path):
         await stage.type("/resume first")
         await stage.until(lambda: "Not seen." in stage.transcript())
         await stage.until(lambda: listed(stage)["first"].state == "idle")
+
+
+async def test_on_a_small_screen_the_list_gives_way_to_what_was_opened_and_to_what_is_typed(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")], size=(60, 16)) as stage:
+        await answered(stage)
+        app, pilot, first = stage.app, stage.pilot, stage.app.view.id
+        await pilot.press("f2", "n")
+        await stage.until(lambda: app.view.id != first)
+        assert app.panes.transcript and app.composer.holds_focus
+        await pilot.press("f2", "z")
+        await stage.until(lambda: app.composer.text == "z")
+        assert app.panes.transcript
+        await pilot.press("backspace", "f2", "j", "enter")
+        await stage.until(lambda: app.view.id == first)
+        assert app.panes.transcript
+        await pilot.press("f2", "d")
+        await stage.until(lambda: app.view.id != first)
+        await stage.until(lambda: app.sessions_pane.has_focus and app.panes.sessions == "over")

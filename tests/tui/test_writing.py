@@ -17,7 +17,8 @@ async def test_values_are_what_is_known_without_asking_anybody(tmp_path):
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
         app = stage.app
         await stage.type("a title of its own")
-        await stage.until(lambda: stage.state == "idle" and any("a title" in row.title for row in app.conversations.rows))
+        await stage.until(lambda: stage.state == "idle")
+        await stage.until(lambda: any("a title" in row.title for row in app.conversations.rows))
         app.models_seen = ("one", "two")
         known = {name: [value for value, _ in values_of(app, BY_ID[name]).known] for name in BY_ID}
         assert set(known["mode"]) <= set(MODES)
