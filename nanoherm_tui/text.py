@@ -39,6 +39,8 @@ _LOOSE_JOINERS = re.compile("(?:(?<=[\x00-\x7f])|^)[\u200d\ufe0f]+|\u200d+(?![^\
 _ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _PASTED_ENDS = re.compile("\r\n?")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+# All of these that take no cell.
+_NO_CELL = re.compile(f"{_CONTROLS.pattern}|(?!\xad){_UNSEEN.pattern}|[\u2028\u2029]")
 _PLAIN = re.compile(r"[ -~\n]*\Z")
 _ODD = re.compile(r"[^ -~\n]")
 _LONG: Final = 512  # characters; Rich remembers the widths of shorter texts, and walks longer ones
@@ -73,6 +75,11 @@ def _picture(control: str) -> str:
     if is_ascii():
         return "^" + chr(code ^ 0x40)
     return chr(0x2421 if code == 0x7F else 0x2400 + code)
+
+
+def harmless(text: str) -> str:
+    """A part of a text that is being edited as it is drawn: in the same cells, without what a terminal would obey."""
+    return text if _PLAIN.match(text) else _SURROGATES.sub("\ufffd", _NO_CELL.sub("", text))
 
 
 def pasted(text: str) -> str:

@@ -7,10 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.segment import Segment
 from rich.text import Text
 from textual import events
-from textual.strip import Strip
 from textual.widgets.text_area import Edit, EditHistory, EditResult, Location, Selection
 
 from nanoherm_tui import limits
@@ -171,10 +169,5 @@ class ChipDraft(DraftArea):
             line.stylize(look_of(self).style("accent", "surface"), start, end)
         return line
 
-    def render_line(self, y: int) -> Strip:
-        strip = super().render_line(y)
-        if "\x0e" not in strip.text and "\x0f" not in strip.text:
-            return strip
-        return Strip(
-            [Segment(chips.drawn(words), style, control) for words, style, control in strip], strip.cell_length
-        )
+    def drawn(self, words: str) -> str:
+        return super().drawn(chips.drawn(words))

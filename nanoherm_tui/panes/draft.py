@@ -13,6 +13,7 @@ from textual.widgets import TextArea
 from nanoherm_tui.panes.keys import FocusAtOnce
 from nanoherm_tui.strips import Painted, look_of, row
 from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import harmless
 
 # Keys of Textual's TextArea that mean something else here: the app's, or the keymap's.
 _NOT_OURS: Final = frozenset(
@@ -84,7 +85,13 @@ class DraftArea(TextArea, FocusAtOnce, inherit_bindings=False):
             style = self.get_component_rich_style("text-area--selection")
             first, rest = strip.divide([1, strip.cell_length])
             return Strip([Segment(" ", style), *rest], first.cell_length + rest.cell_length)
-        return strip
+        if strip.text.isprintable():
+            return strip
+        return Strip([Segment(self.drawn(words), style, control) for words, style, control in strip], strip.cell_length)
+
+    def drawn(self, words: str) -> str:
+        """A part of the text as it is drawn, in as many cells. It may come from a file, or be a model's command."""
+        return harmless(words)
 
     async def _on_key(self, event: events.Key) -> None:
         if action := self.EDITING.get(event.key):

@@ -357,6 +357,24 @@ async def test_a_command_can_be_edited_and_only_its_own_key_runs_it():
         assert app.posted == [("answer:once", "pytest -q")]
 
 
+# What a terminal obeys, and what turns the order of the rest around: a link, the title, clear, C1's CSI, shift out.
+OBEYED = "a\x1b]8;;http://x\x07b\x1b]0;title\x1b\\c\x1b[2Jd\x9b31me\x0ef\u202eg\u200bh\ud800"
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_command_that_is_edited_is_text_to_the_terminal_and_stays_what_it_is():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask(command_question(command=OBEYED))
+        await answer(pilot, "e")
+        assert app.panel._field.text == OBEYED
+        app.composer.text = OBEYED
+        await pilot.pause()
+        assert all(row.isprintable() for row in rows(app))
+        assert {cell_len(row) for row in rows(app)} == {80}
+        assert app.composer.text == OBEYED.replace("\x0e", "")  # the mark of a chip
+
+
 @pytest.mark.usefixtures("at_once")
 async def test_an_edit_that_changes_nothing_is_the_command_itself_and_an_empty_one_runs_nothing():
     app = ComposerApp()
