@@ -25,6 +25,7 @@ from agent_core import names
 from agent_core.errors import AgentError, ConfigError, crash
 from nanoherm_tui import commands, compat, i18n, limits, remembered, symbols, terminal, welcome
 from nanoherm_tui.actions import ACTIONS, PANES, Action, Slash, parse_slash
+from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.desk import Desk
 from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.history import History
@@ -539,7 +540,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def begin_message(self, character: str) -> None:
         """A letter that a pane has no use for begins a message, or goes on with it."""
-        commands.run(self, "focus_composer")
+        focus_pane(self, "composer")
         self.composer.insert(character)
 
     def on_key(self, event: textual_events.Key) -> None:

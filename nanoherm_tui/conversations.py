@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agent_core import events, intents
 from nanoherm_tui import commands, i18n, limits
 from nanoherm_tui.bridge import Bridge
+from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.session_view import Part, SessionView
 from nanoherm_tui.summary import session_items
 
@@ -65,7 +66,7 @@ class Conversations:
         for waiting in view.waiting:
             app.approval.ask(waiting.question, waiting.deadline)
         self._show(view, {"status", "list", "title", "plan", "pending", "diffs", "error", "returned"})
-        app.composer.focus()
+        focus_pane(app, "composer")  # also from under a list that covers it
 
     def _draft_known(self, view: SessionView, text: str) -> None:
         self._app.composer.restore(view.id, text)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agent_core import intents
 from agent_core.errors import AgentError
 from nanoherm_tui import limits
+from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.i18n import t
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def delete(app: NanohermApp, session_id: str) -> None:
         in_list = app.sessions_pane.has_focus
         app.conversations.show(session)
         if in_list:
-            app.sessions_pane.focus()  # whose u takes it back
+            focus_pane(app, "sessions")  # whose u takes it back
 
     def gone(_: None) -> None:
         app.conversations.deleted.append(session_id)

@@ -166,7 +166,8 @@ async def test_on_a_small_screen_the_list_gives_way_to_what_was_opened_and_to_wh
         app, pilot, first = stage.app, stage.pilot, stage.app.view.id
         await pilot.press("f2", "n")
         await stage.until(lambda: app.view.id != first)
-        assert app.panes.transcript and app.composer.holds_focus
+        assert app.panes.transcript
+        assert app.composer.holds_focus
         await pilot.press("f2", "z")
         await stage.until(lambda: app.composer.text == "z")
         assert app.panes.transcript
