@@ -5,6 +5,7 @@ Judged and opened like a tool's reads, and without keys; line numbers stay those
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -100,13 +101,17 @@ def _without_keys(text: str, redact: Redact) -> Sequence[str]:
     original, shown = _lines(text), _lines(redact(text))
     if len(original) == len(shown):
         return shown
+    places: dict[str, list[int]] = {}
+    for number, line in enumerate(original):
+        places.setdefault(line, []).append(number)
     out: list[str] = []
     for line in shown:
         if line in original[len(out) : len(out) + 1] or not out:
             out.append(line)
             continue
-        gap = next((n for n in range(len(out), len(original)) if original[n] == line), len(out))
-        out += [""] * (gap - len(out)) + [line]
+        found = places.get(line, [])
+        next_one = bisect_left(found, len(out))
+        out += [""] * (found[next_one] - len(out) if next_one < len(found) else 0) + [line]
     return out
 
 

@@ -1,5 +1,7 @@
 """Files for a person to look at: bounded, without keys, with the file's own line numbers."""
 
+import time
+
 import pytest
 
 from agent_core import limits
@@ -61,6 +63,15 @@ def test_keys_are_taken_out_and_later_lines_keep_their_numbers(rules):
     assert "MIIEpAIBAAKCAQEA7bq" not in "\n".join(shown.lines)
     assert (shown.lines[0], shown.lines[23:]) == ("before", ("after", "", "end"))
     assert shown.total == 26
+
+
+def test_a_file_full_of_keys_is_shown_as_soon_as_another(rules):
+    keys = "".join(f"api_key: abcdEFGH{number}123456\n" for number in range(40_000))
+    (rules.workspace / "full.log").write_text(f"{KEY}{keys}end\n")
+    begun = time.monotonic()
+    shown = look(rules, "full.log", 40_023)
+    assert (shown.total, shown.lines[-1]) == (40_023, "end")
+    assert time.monotonic() - begun < 10.0
 
 
 CODES = {
