@@ -68,7 +68,9 @@ class SessionView:
     step: int = 0
     turn_started: float = 0.0
     """Monotonic seconds; 0 while idle."""
-    updated: float = field(default_factory=time.time)
+    opened: float = field(default_factory=time.time)
+    updated: float = 0.0
+    """When a turn last began or ended here; 0 where none has."""
     unread: bool = False
     loaded: bool = False
     """The history has come."""
@@ -109,6 +111,7 @@ class SessionView:
                 changed |= {"status", "list"}
             case events.TurnStarted():
                 self.turn_started, self.step, self.stored = time.monotonic(), 0, True
+                self.updated = time.time()
                 changed |= {"status", "list"}
             case events.StepStarted(step):
                 self.step = step

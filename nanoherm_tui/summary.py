@@ -22,7 +22,7 @@ def session_items(rows: Iterable[SessionRow], views: Iterable[SessionView], in_v
     }
     for view in views:
         if view.stored or view.id == in_view:
-            updated = max(view.updated, items[view.id].updated) if view.id in items else view.updated
+            updated = max(view.updated, items[view.id].updated) if view.id in items else view.updated or view.opened
             state = _state(view, in_view)
             items[view.id] = SessionItem(view.id, view.title, str(view.session.workspace), state, updated)
     return list(items.values())

@@ -1,5 +1,8 @@
 """What a person does with sessions: begin elsewhere, name, fork, delete, bring back, export, leave and return."""
 
+import sqlite3
+import time
+
 import pytest
 
 from agent_core.errors import StoreError
@@ -177,3 +180,18 @@ async def test_on_a_small_screen_the_list_gives_way_to_what_was_opened_and_to_wh
         await pilot.press("f2", "d")
         await stage.until(lambda: app.view.id != first)
         await stage.until(lambda: app.sessions_pane.has_focus and app.panes.sessions == "over")
+
+
+async def test_a_session_that_is_only_looked_at_keeps_its_age_and_place(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        await answered(stage)
+        session_id, ago = stage.app.view.id, time.time() - 7200
+    with sqlite3.connect(tmp_path / "home" / ".nanohermes" / "state.db") as database:
+        database.execute("UPDATE sessions SET updated = ?", (ago,))
+    async with Stage(tmp_path, [Reply(text="y")]) as stage:
+        await stage.until(lambda: "hello" in listed(stage))
+        stage.app.conversations.show(stage.host.open(session_id))
+        await stage.until(lambda: stage.app.view.id == session_id and "hello" in listed(stage))
+        assert listed(stage)["hello"].updated == pytest.approx(ago)
+        await stage.type("more")
+        await stage.until(lambda: listed(stage)["hello"].updated > ago + 3600)
