@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_core import intents
+from agent_core import intents, spill
 from tests.fakes.model_server import Reply
 from tests.tui.panes_app import lines
 from tests.tui.test_app import Stage
@@ -35,7 +35,7 @@ async def test_the_whole_output_of_a_long_command_is_read_to_its_end_and_copied(
         await stage.pilot.press("escape", "y")
         await stage.until(lambda: len(copied) > 0)
         assert copied[0].splitlines()[10_000:10_001] == ["line 10001 of many"]
-        for file in (app.host.places.data_home / "spill").iterdir():
+        for file in (app.host.places.data_home / spill.PRIVATE).iterdir():
             file.unlink()
         app.dock.clear()
         app.open_call(next(iter(app.view.calls)))
