@@ -66,7 +66,10 @@ def question_rows(question: Question, cells: int) -> list[QuestionRow]:
             )
         )
     if question.text:
-        rows += [QuestionRow(piece) for line in clean(question.text).split("\n") for piece in wrap(line, cells)]
+        lines = clean(question.text).split("\n")
+        if question.kind == "command":  # the core's words; those of a plan or a question are the model's
+            lines = [_reason(line) for line in lines]
+        rows += [QuestionRow(piece) for line in lines for piece in wrap(line, cells)]
     for index, choice in enumerate(question.choices):
         pieces = wrap(one_line(choice), max(4, cells - 5))
         rows += [QuestionRow(p, str(index + 1) if n == 0 else "", "choice", index) for n, p in enumerate(pieces)]
@@ -85,6 +88,15 @@ def _rule(rule: str) -> str:
     kind, _, name = rule.partition(": ")
     said = phrase("questions", kind)
     return t("approval.rule_named", kind=said, name=phrase("questions", name)) if name else said
+
+
+def _reason(line: str) -> str:
+    """Why a command asks, "removes recursively: rm -r x", in the interface's language; any other text as it is."""
+    why, colon, part = line.partition(": ")
+    said = phrase("questions", why)
+    if said == why:
+        return line
+    return t("approval.rule_named", kind=said, name=part) if colon else said
 
 
 def title(question: Question) -> str:

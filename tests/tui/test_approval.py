@@ -557,6 +557,16 @@ def test_the_rule_and_the_grant_are_told_in_the_interfaces_language():
     assert [r.words for r in question_rows(command_question(rule="a new one"), 70)][2] == "a new one"
 
 
+def test_why_a_command_asks_is_told_in_the_interfaces_language():
+    set_language("zh")
+    for text, words in [
+        ("removes recursively: rm -r build", "递归删除：rm -r build"),
+        ("changes a system file: tee /etc/hosts", "改动系统文件：tee /etc/hosts"),
+        ("some words: of another kind", "some words: of another kind"),
+    ]:
+        assert words in [r.words for r in question_rows(command_question(text=text), 70)]
+
+
 def test_every_grant_of_the_core_has_its_words():
     source = Path(registry.__file__).read_text(encoding="utf-8")
     grants = re.findall(r'"((?:this|every|reading) [a-z ,]+)"', source)

@@ -266,6 +266,24 @@ def rules_that_ask():
     return rules
 
 
+def dangers():
+    """Every word the core has for what a command may do."""
+    found = set()
+    for function in ast.parse(Path(danger.__file__).read_text(encoding="utf-8")).body:
+        for node in ast.walk(function):
+            for part in ast.walk(node) if isinstance(node, ast.Return) else ():
+                if isinstance(part, ast.Constant) and isinstance(part.value, str) and " " in part.value.strip(": "):
+                    place = "changes " if getattr(function, "name", "") == "protected_place" else ""
+                    found.add(place + part.value.strip(": "))
+    return found
+
+
+def test_every_danger_is_said_in_chinese():
+    words = dangers()
+    assert {"removes recursively", "changes a system file"} <= words
+    assert {w for w in words if f"questions.{phrase_key(w)}" not in texts("zh")} == set()
+
+
 def test_every_rule_that_asks_is_said_in_chinese():
     rules = rules_that_ask()
     assert "protected: secrets" in rules
