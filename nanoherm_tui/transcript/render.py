@@ -55,7 +55,7 @@ class Row:
         """What copying puts before it: "" or blanks when the row goes on with the line above."""
         self.whole: str | None = None
         """What copying gives instead when rows do not read on one after the other: a table's row with wrapped cells has
-        all of it on its first row and "" on the others."""
+        all of it on its first row and "" on the others. A code line with tabs has it too, if it is one row."""
 
     @property
     def strip(self) -> Strip:
@@ -370,6 +370,7 @@ def _code(
     code: str, label: str, width: int, look: Look, *, lang: str, lead: str = "", plain: bool = False
 ) -> list[Row]:
     """A code block on `surface`, two cells of it left and right of the text, `label` at its right top."""
+    written = code.split("\n")
     code = code.expandtabs(cells.TAB) if "\t" in code else code
     surface = look.style(bg="surface")
     styles: dict[highlight.Ink, Style] = {}
@@ -382,7 +383,7 @@ def _code(
         lines = [[(line, highlight.PLAIN)] for line in code.split("\n")]
     rows: list[Row] = []
     label = cells.one_line(label)
-    for spans in lines:
+    for index, spans in enumerate(lines):
         inks: list[Ink] = []
         for text, ink in spans:
             style = styles.get(ink)
@@ -401,6 +402,8 @@ def _code(
             if note:
                 tail += [(note, look.style("muted", "surface")), (" " * inset, surface)]
             rows.append(_row(width, look, left, body, "" if number else "\n", tail))
+        if len(cuts) == 1 and index < len(written) and "\t" in written[index]:
+            rows[-1].whole = written[index]  # its tabs are copied as tabs
     return rows
 
 

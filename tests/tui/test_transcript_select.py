@@ -98,6 +98,16 @@ def test_a_tables_row_is_copied_with_its_cells_whole_however_they_are_wrapped(wi
     ]
 
 
+def test_tabs_of_code_are_copied_as_tabs():
+    rule = "all: a.c\n\tcc\t-o a a.c\n\n\t./a"
+    layout = laid_out(Message("assistant", f"```make\n{rule}\n```\n\nDone."))
+    assert everything(layout).text() == f"{rule}\n\nDone."
+    rows = [(place, row) for place, row in places(layout) if row.whole]
+    selected = Selected(layout)
+    selected.set(Point(rows[0][0], 8), Point(rows[0][0], 10))
+    assert selected.text() == "cc"
+
+
 def test_part_of_a_wrapped_table_row_is_what_is_marked():
     layout = laid_out(Message("assistant", TABLE), width=44)
     rows = [(place, row) for place, row in places(layout) if row.whole is not None]
