@@ -250,9 +250,8 @@ def _wrap_graphemes(text: str, cells: int) -> list[tuple[int, int]]:
     index = 0
     inked = False  # the row has more than blanks
     while index < len(marks):
-        begin, _end, size = marks[index]
-        char = text[begin]
-        if char == " ":
+        begin, end, size = marks[index]
+        if text[begin:end] == " ":  # an accent on a blank shows
             # Blanks never start a row, so they may hang over the edge.
             used += size
             index += 1

@@ -6,7 +6,7 @@ import itertools
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nanoherm_tui import i18n, symbols
@@ -183,6 +183,7 @@ def test_prose_wraps_by_words_and_by_the_rules_of_chinese_type(text, cells, rows
 
 
 @given(MIXED, st.integers(2, 30))
+@example("[[ \u0301", 2)  # an accent on a blank is no blank
 def test_wrapping_loses_only_blanks_and_fits(text, cells):
     spans = wrap_spans(text, cells)
     at = 0
