@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rich.text import Text
@@ -125,6 +125,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         """Ids of palette items chosen lately, newest first."""
         self.models_seen: tuple[str, ...] = ()
         """The models that the endpoint last listed."""
+        self._dock_for_question = False
         self.last_pane = "transcript"
         """The pane beside the composer that had the keyboard last."""
         self.wish = Wish(self._recalled("sessions", bool), self._recalled("dock", bool))
@@ -565,7 +566,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         if self.view is None:  # the first session is not there yet
             self._first_prompts.append(message.text)
             return
-        self.conversations.send((intents.Queue if message.how == "queue" else intents.Steer)(message.text))
+        self.conversations.say((intents.Queue if message.how == "queue" else intents.Steer)(message.text))
         self.transcript.action_end()
 
     def on_composer_slash_entered(self, message: Composer.SlashEntered) -> None:
@@ -606,10 +607,27 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def on_approval_panel_question_shown(self, message: ApprovalPanel.QuestionShown) -> None:
         question = message.question
+        asks_for_changes = question is not None and bool(question.diffs)
         if question is not None and question.diffs:
             self.dock.show_diffs(question.diffs, asking=True)
         elif self.view is not None:
             self.dock.show_diffs(self.view.diffs, bring=False)
+        self._show_while_asked(asks_for_changes)
+
+    def _show_while_asked(self, asked: bool) -> None:
+        """Nobody should say yes to changes that are out of sight: a hidden dock stands there while they wait.
+
+        Where it cannot stand beside the transcript it is opened with its key: over the panel nobody could answer.
+        """
+        fits = lay_out(*self.size, replace(self.wish, dock=True)).dock == "side"
+        if asked and fits and self.panes.dock == "hidden":
+            self.wish, self._dock_for_question = replace(self.wish, over="dock"), True
+            self.arrange()
+        elif not asked and self._dock_for_question:
+            self._dock_for_question = False
+            if self.wish.over == "dock":
+                self.wish = replace(self.wish, over=None)
+                self.arrange()
 
     def on_mention_popup_preview_requested(self, message: MentionPopup.PreviewRequested) -> None:
         from nanoherm_tui.commands.looking import preview

@@ -5,11 +5,12 @@ Made when the first frame is shown: of all that is loaded here nothing is needed
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from agent_core import events, intents
+from agent_core.errors import AgentError
 from nanoherm_tui import commands, i18n, limits
 from nanoherm_tui.bridge import Bridge
 from nanoherm_tui.commands.panes import focus_pane
@@ -19,7 +20,6 @@ from nanoherm_tui.summary import session_items
 if TYPE_CHECKING:
     import asyncio
 
-    from agent_core.errors import AgentError
     from agent_core.events import Envelope
     from agent_core.session import LiveSession
     from agent_core.store.sessions import SessionRow
@@ -41,8 +41,40 @@ class Conversations:
         self.deleted: list[str] = []
         """Ids of sessions deleted in this run, the newest last."""
         self._held: list[events.Event] = []
+        self._on_the_way = 0
+        """Sessions that were asked for and are not here yet."""
+        self._for_next: list[intents.Steer | intents.Queue] = []
 
     # -- which one ------------------------------------------------------------------------------------------------
+
+    def bring(self, make: Callable[[], LiveSession], then: Callable[[LiveSession], None] | None = None) -> None:
+        """Have the desk make a session, then show it, or do `then`. What is written meanwhile is for that one."""
+        self._on_the_way += 1
+
+        def made() -> LiveSession | AgentError:
+            try:
+                return make()
+            except AgentError as error:
+                return error
+
+        def come(result: LiveSession | AgentError) -> None:
+            self._on_the_way -= 1
+            if isinstance(result, AgentError):
+                self.tell_error(result)
+            else:
+                (then or self.show)(result)
+            if not self._on_the_way:
+                self._send_held(failed=isinstance(result, AgentError))
+
+        self._app.desk.do(made, come)
+
+    def _send_held(self, *, failed: bool) -> None:
+        waiting, self._for_next = self._for_next, []
+        for intent in waiting:
+            if failed:  # it was not for the session that is still in view
+                self._app.composer.bring_back(intent.text)
+            else:
+                self.send(intent)
 
     def show(self, session: LiveSession) -> None:
         """Bring a session to the front; its view is made on first sight."""
@@ -52,6 +84,7 @@ class Conversations:
             view = SessionView(session, title=session.title, mode=session.mode)
             self.views[session.id] = view
             self.bridge.watch(session)
+        first = self.view is None
         if self.view is not None and self.view is not view:
             self.mark_seen()
             app.approval.clear()
@@ -66,6 +99,8 @@ class Conversations:
         for waiting in view.waiting:
             app.approval.ask(waiting.question, waiting.deadline)
         self._show(view, {"status", "list", "title", "plan", "pending", "diffs", "error", "returned"})
+        if first and app.focused_context != "composer":
+            return  # somebody has gone to another pane already
         focus_pane(app, "composer")  # also from under a list that covers it
 
     def _draft_known(self, view: SessionView, text: str) -> None:
@@ -196,6 +231,13 @@ class Conversations:
             self._app.greet()
 
     # -- what the user says ---------------------------------------------------------------------------------------
+
+    def say(self, intent: intents.Steer | intents.Queue) -> None:
+        """Give a message to the session in view, or to the one that is on its way."""
+        if self._on_the_way:
+            self._for_next.append(intent)
+        else:
+            self.send(intent)
 
     def send(self, intent: intents.Intent) -> bool:
         """Tell the session in view; False when there is none yet."""

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def new_session(app: NanohermApp, folder: str) -> None:
     """A fresh session in `folder`, else where the program was started."""
     if not folder:
-        app.desk.do(app.host.new, app.conversations.show)
+        app.conversations.bring(app.host.new)
         return
     path = app.host.places.workspace / Path(folder).expanduser()
-    app.desk.do(lambda: app.host.new(path), app.conversations.show)
+    app.conversations.bring(lambda: app.host.new(path))
 
 
 def new_in_folder(app: NanohermApp, argument: str) -> None:
@@ -65,7 +65,7 @@ def open_by_id(app: NanohermApp, session_id: str) -> None:
     if live is not None:
         app.conversations.show(live)
     else:
-        app.desk.do(lambda: app.host.open(session_id), app.conversations.show)
+        app.conversations.bring(lambda: app.host.open(session_id))
 
 
 # -- the session in view, or the one with the id that is given --------------------------------------------------------
@@ -90,10 +90,13 @@ def clear(app: NanohermApp, argument: str) -> None:
     if not session_id:
         return
 
+    def emptied(session: LiveSession) -> None:
+        app.conversations.forget(session_id)
+        app.conversations.show(session)
+
     def sure(yes: bool | None) -> None:
         if yes:
-            app.conversations.forget(session_id)
-            app.desk.do(lambda: app.host.reset(session_id), app.conversations.show)
+            app.conversations.bring(lambda: app.host.reset(session_id), emptied)
 
     from nanoherm_tui.overlays.confirm import ConfirmScreen
 
@@ -113,7 +116,7 @@ def fork(app: NanohermApp, session_id: str) -> None:
         app.conversations.reload()
         app.hint(t("app.forked", title=title))
 
-    app.desk.do(lambda: app.host.fork(session_id), forked)
+    app.conversations.bring(lambda: app.host.fork(session_id), forked)
 
 
 def rename(app: NanohermApp, title: str) -> None:
@@ -165,7 +168,7 @@ def delete(app: NanohermApp, session_id: str) -> None:
 
     if app.view is not None and app.view.id == session_id:
         # First: a turn of its may take its time to stop, and what is typed meanwhile needs a session.
-        app.desk.do(app.host.new, instead)
+        app.conversations.bring(app.host.new, instead)
     app.conversations.forget(session_id)
     app.desk.do(lambda: app.host.delete(session_id), gone)
 

@@ -11,6 +11,7 @@ from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.terminal_colours import AUTO
 
 if TYPE_CHECKING:
+    from agent_core.session import LiveSession
     from nanoherm_tui.app import NanohermApp
 
 SETUP_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "network"})
@@ -129,7 +130,6 @@ def toggle_motion(app: NanohermApp, argument: str) -> None:
 def setup(app: NanohermApp, problem: str) -> None:
     """Open the setup view. `problem`: why it opens by itself."""
     from agent_core.llm.providers import PRESETS
-    from nanoherm_tui.commands.sessions import new_session
     from nanoherm_tui.overlays.setup import Provider, SetupScreen, SetupValues
 
     if any(isinstance(screen, SetupScreen) for screen in app.screen_stack):
@@ -151,7 +151,14 @@ def setup(app: NanohermApp, problem: str) -> None:
     def save(values: SetupValues) -> None:
         def saved(_: object) -> None:
             screen.dismiss()
-            new_session(app, "")
+
+            def begin(session: LiveSession) -> None:
+                draft, app.composer.text = app.composer.text, ""
+                app.conversations.show(session)
+                if draft:  # what was to be said when there was no model to hear it
+                    app.composer.bring_back(draft)
+
+            app.conversations.bring(app.host.new, begin)
 
         app.desk.do(lambda: app.host.save_setup(values.provider, values.key, values.model, values.base_url), saved)
 

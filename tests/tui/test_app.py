@@ -384,3 +384,19 @@ def test_urgent_events_are_those_a_person_waits_for():
     assert set(events.URGENT) == {
         events.QuestionAsked, events.QuestionClosed, events.ErrorRaised, events.ToolStarted, events.TurnFinished
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("size", "shown_then"), [((200, 60), "side"), ((100, 30), "hidden")])
+async def test_a_hidden_dock_shows_the_changes_that_wait_and_hides_again(tmp_path, size, shown_then):
+    replies = [Reply(calls=[("write_file", {"path": "a.txt", "content": "one\n"})]), Reply(text="Done.")]
+    async with Stage(tmp_path, replies, size=size) as stage:
+        app = stage.app
+        if app.panes.dock != "hidden":
+            await stage.pilot.press("f3")
+        assert app.panes.dock == "hidden"
+        await stage.type("write")
+        await stage.until(lambda: stage.state == "asking")
+        await stage.until(lambda: app.panes.dock == shown_then)
+        app.view.session.send(intents.Answer(app.view.waiting[0].question.id, "once"))
+        await stage.until(lambda: stage.state == "idle")
+        await stage.until(lambda: app.panes.dock == "hidden")

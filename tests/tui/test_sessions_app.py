@@ -1,6 +1,7 @@
 """What a person does with sessions: begin elsewhere, name, fork, delete, bring back, export, leave and return."""
 
 import sqlite3
+import threading
 import time
 
 import pytest
@@ -195,3 +196,49 @@ async def test_a_session_that_is_only_looked_at_keeps_its_age_and_place(tmp_path
         assert listed(stage)["hello"].updated == pytest.approx(ago)
         await stage.type("more")
         await stage.until(lambda: listed(stage)["hello"].updated > ago + 3600)
+
+
+async def test_what_is_written_while_a_session_is_on_its_way_is_for_that_one(tmp_path):
+    async with Stage(tmp_path, [Reply(text="Old."), Reply(text="New.")]) as stage:
+        await answered(stage, "old")
+        old, app = stage.app.view, stage.app
+        hold = threading.Event()
+        app.desk.do(lambda: hold.wait(5.0))
+        await stage.pilot.press("ctrl+n")
+        app.composer.focus()
+        await stage.type("for the new one")
+        await stage.pilot.pause(0.1)
+        hold.set()
+        await stage.until(lambda: app.view is not old and "New." in stage.transcript())
+        assert "for the new one" in stage.transcript()
+        assert all("for the new one" not in message.text for message in stage.host.store.messages(old.id))
+
+
+async def test_what_is_written_for_a_session_that_cannot_be_had_comes_back(tmp_path):
+    async with Stage(tmp_path, [Reply(text="Old.")]) as stage:
+        await answered(stage, "old")
+        app = stage.app
+        hold = threading.Event()
+        app.desk.do(lambda: hold.wait(5.0))
+        await stage.type("/new no/such/folder")
+        await stage.type("for nobody")
+        await stage.pilot.pause(0.1)
+        hold.set()
+        await stage.until(lambda: app.composer.text == "for nobody")
+        assert stage.state == "idle"
+
+
+async def test_a_session_that_cannot_be_emptied_goes_on(tmp_path, monkeypatch):
+    async with Stage(tmp_path, [Reply(text="Still here."), Reply(text="And goes on.")]) as stage:
+        await answered(stage)
+
+        def fails(session_id):
+            raise StoreError("store_failed", "The disk is full.")
+
+        monkeypatch.setattr(stage.host, "reset", fails)
+        await stage.type("/clear")
+        await stage.until(lambda: len(stage.app.screen_stack) == 2)
+        await stage.pilot.press("y")
+        await stage.until(lambda: "The disk is full." in stage.transcript())
+        await stage.type("on")
+        await stage.until(lambda: "And goes on." in stage.transcript())
