@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -365,6 +366,14 @@ class _Driver(linux_driver.LinuxDriver):
         self._started = False
         self.write(_TELL_NO_MODIFIERS)
         cast(Driver, super()).stop_application_mode()
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        # The terminal knows; COLUMNS and LINES in the environment are what some other program once saw.
+        try:
+            width, height = os.get_terminal_size(self.fileno)
+        except OSError:
+            width, height = 0, 0
+        return (width, height) if width and height else super()._get_terminal_size()
 
     def process_message(self, message: Message) -> None:
         if isinstance(message, GroundTold):

@@ -393,6 +393,14 @@ RESIZES = [
 ]
 
 
+def test_the_size_is_the_terminals_whatever_the_environment_says(home, workspace):
+    env = home_env(home, COLUMNS="80", LINES="24")
+    with Screen(["--demo"], env=env, cwd=workspace, columns=150, rows=40) as screen:
+        screen.wait_for("Scripted demo, not an AI.", "Result", "Sessions")
+        screen.resize(100, 30)
+        screen.wait_for("Result", gone=True)
+
+
 def test_the_panes_follow_each_resize_at_once(home, workspace):
     with ModelServer([Reply(text="x")]) as server, Screen(env=server_env(home, server), cwd=workspace) as screen:
         screen.wait_for("test-model", "Result")
