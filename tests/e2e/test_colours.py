@@ -66,7 +66,7 @@ def test_with_an_answer_at_once_nothing_is_ever_drawn_dark(tmp_path):
     for number in range(5):
         with Terminal(env=home_env(tmp_path / str(number)), cwd=tmp_path, parts=ANSWERS["white, ST"]) as screen:
             screen.wait_for("Message, ")
-            _until(lambda: LIGHT_GROUND in screen.raw)  # noqa: B023 - called here
+            _until(lambda: LIGHT_GROUND in screen.raw)
             screen.still()
             light = screen.raw.index(LIGHT_GROUND)
             assert screen.raw.index(ASK) < light
