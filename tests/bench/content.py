@@ -37,3 +37,13 @@ def history(count: int) -> list[Message]:
         out.append(tool(ToolResult(call.id, call.name, "line\n" * 40, outcome="40 lines", seconds=0.1)))
         out.append(Message("assistant", f"{KINDS['mixed'](900)}\n```\n\nAnswer {n}, end of history"))
     return out
+
+
+def begin_of(mark: str) -> str:
+    """The word a stream begins with."""
+    return mark[4:] + mark[:4]
+
+
+def end_of(mark: str) -> str:
+    """The word a stream ends with."""
+    return mark[::-1]

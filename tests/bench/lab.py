@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agent_core.store.sessions import Store
-from tests.bench.content import history
+from tests.bench.content import begin_of, history
 from tests.bench.terminal import Terminal
 from tests.e2e.screen import home_env
 
@@ -58,9 +59,12 @@ class Lab:
         self.known.clear()
 
     def mark(self) -> str:
-        """A word that is nowhere on the screen yet."""
+        """A word that is nowhere on the screen yet.
+
+        Only cells that differ are written: a word of letters that stood nowhere near before arrives in one piece.
+        """
         self.serial += 1
-        return f"mark{self.serial}"
+        return "".join(random.choices("JKQX" if self.serial % 2 else "VWYZ", k=8))
 
     @contextlib.contextmanager
     def program(self, *arguments: str, messages: int | None = None, report: Path | None = None) -> Iterator[Terminal]:
@@ -96,7 +100,7 @@ class Lab:
         terminal.wait_for(mark, since)
         terminal.send(ENTER)
         if rate:
-            terminal.wait_for(f"{mark}-begin", since)
+            terminal.wait_for(begin_of(mark), since)
             time.sleep(0.5)
         return mark
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -14,9 +15,10 @@ from tests.bench.terminal import Terminal
 KB, RATE = 200, 20_000
 KEY_EVERY = 0.1
 DRAFT = "zq9"
-"""Stands in the composer before the keys: no answer has these letters."""
+"""Stands in the composer before the keys."""
 LETTERS = "bcdfghjklmnpqrstvwxyz"
 AWAY_KB = 60
+_MOVE = re.compile(rb"\x1b\[(\d+);\d+H")
 DELTAS = {"TextDelta"}
 
 
@@ -36,6 +38,7 @@ def typed(lab: Lab) -> Typed:
         lab.ask(terminal, "mixed", KB, RATE)
         terminal.send(DRAFT)
         time.sleep(0.5)
+        caret = int(_MOVE.findall(bytes(terminal.raw))[-1])
         keys: list[tuple[float, str]] = []
         over = threading.Event()
         hand = threading.Thread(target=_type, args=(terminal, keys, over))
@@ -47,19 +50,25 @@ def typed(lab: Lab) -> Typed:
             hand.join()
         terminal.quiet(0.5)
         lags = [late for when, late in read_report(terminal, report)["lags"] if began <= when <= ended]
-        frames = [(when, Terminal.plain(drawn)) for when, drawn in terminal.frames(began, time.monotonic())]
-    waits = answers(keys, frames)
+        frames = [(when, drawn_in(caret, drawn)) for when, drawn in terminal.frames(began, time.monotonic())]
+    waits = answers(keys, [frame for frame in frames if frame[1]])
     return Typed(1000 * percentile(waits, 0.99), 1000 * percentile(lags, 0.99), 1000 * max(lags))
 
 
 def _type(terminal: Terminal, keys: list[tuple[float, str]], over: threading.Event) -> None:
-    """Note (when, what the draft's end must then look like) of each key."""
+    """Note (when, what its frame must draw in the draft's row) of each key."""
     number = 0
     while not over.wait(KEY_EVERY):
         letter = LETTERS[number // 2 % len(LETTERS)]
         key, shown = (letter, letter) if number % 2 == 0 else ("\x7f", " ")
-        keys.append((terminal.send(key), DRAFT + shown))
+        keys.append((terminal.send(key), shown))
         number += 1
+
+
+def drawn_in(row: int, frame: bytes) -> str:
+    """What a frame draws in a row, which only keys change: the caret's last move there draws nothing."""
+    found = re.finditer(rb"\x1b\[%d;\d+H((?:\x1b\[[0-9;]*m|[^\x1b])+)" % row, frame)
+    return "".join(Terminal.plain(match[1]) for match in found)
 
 
 def answers(keys: Sequence[tuple[float, str]], frames: Sequence[tuple[float, str]]) -> list[float]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.bench.bars import Bar
-from tests.bench.content import KINDS
+from tests.bench.content import KINDS, end_of
 from tests.bench.lab import ROOT, SHORT, Lab
 from tests.bench.terminal import Terminal
 
@@ -77,13 +77,13 @@ def growth(lab: Lab) -> float:
     with lab.program(messages=SHORT) as terminal:
         mark = lab.ask(terminal, "mixed", FILLING, FILLING_RATE)
         lab.go()
-        terminal.wait_for(f"{mark}-end")
+        terminal.wait_for(end_of(mark))
         terminal.quiet(3.0)
         before = terminal.pss()
         for _ in range(TURNS):
             since = len(terminal.raw)
             mark = lab.ask(terminal, "mixed", 1, 0)
-            terminal.wait_for(f"{mark}-end", since)
+            terminal.wait_for(end_of(mark), since)
             terminal.quiet(0.05)
         terminal.quiet(3.0)
         return terminal.pss() - before - TURNS * len(KINDS["mixed"](1000).encode()) / MB

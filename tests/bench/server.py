@@ -15,7 +15,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tests.bench.content import KINDS
+from tests.bench.content import KINDS, begin_of, end_of
 
 DELTA = 8
 """Characters in a delta: two tokens or so."""
@@ -79,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
         pieces = [event({"content": text[at : at + DELTA]}) for at in range(0, len(text), DELTA)]
         if rate:
             GATE.close()
-            self.wfile.write(event({"content": f"{mark}-begin\n\n"}))
+            self.wfile.write(event({"content": f"{begin_of(mark)}\n\n"}))
             GATE.go.wait()
         began, sent = time.monotonic(), 0
         while sent < len(pieces):
@@ -88,7 +88,7 @@ class Handler(BaseHTTPRequestHandler):
             sent = due
             if rate:
                 time.sleep(STEP)
-        self.wfile.write(event({"content": f"\n```\n\n{mark}-end"}))
+        self.wfile.write(event({"content": f"\n```\n\n{end_of(mark)}"}))
         if rate:
             GATE.times.update(began=began, ended=time.monotonic())
             GATE.over.set()

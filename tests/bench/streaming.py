@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from nanoherm_tui.limits import SESSIONS_WIDE
 from tests.bench.bars import Bar
+from tests.bench.content import end_of
 from tests.bench.lab import LONG, SHORT, Lab
 from tests.bench.terminal import ROWS
 
@@ -30,7 +31,7 @@ def stream(lab: Lab, kind: str, kb: int, messages: int = SHORT) -> Stream:
         mark = lab.ask(terminal, kind, kb, RATE)
         before = terminal.cpu()
         began, ended = lab.go()
-        terminal.wait_for(f"{mark}-end", since=0)
+        terminal.wait_for(end_of(mark))
         terminal.quiet(0.5)
         used = terminal.cpu() - before
         moments = [when for when, drawn in terminal.frames(began, ended) if is_of_stream(drawn)]
