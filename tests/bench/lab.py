@@ -96,8 +96,7 @@ class Lab:
         """Send the message that makes the server stream; gives its mark. With a rate the stream waits for `go`."""
         mark = self.mark()
         since = len(terminal.raw)
-        terminal.send(f"bench {kind} {kb} {rate} {mark}")
-        terminal.wait_for(mark, since)
+        terminal.settled(terminal.send(f"bench {kind} {kb} {rate} {mark}"), gap=0.05)
         terminal.send(ENTER)
         if rate:
             terminal.wait_for(begin_of(mark), since)
