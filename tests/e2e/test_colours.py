@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from agent_core.names import MODES_WITHOUT_SANDBOX
 from tests.e2e.screen import KEYS, Screen, home_env
 from tests.e2e.tmux import HAS_TMUX, Tmux
 from tests.fakes.model_server import ModelServer, Reply
@@ -126,6 +127,26 @@ def test_the_chosen_theme_survives_a_restart(tmp_path):
         assert LIGHT_GROUND in screen.raw
         assert DARK_GROUND not in screen.raw
         assert ASK not in screen.raw
+
+
+def test_every_mode_and_theme_is_reached_by_keys(tmp_path):
+    with Screen(env=home_env(tmp_path / "home"), cwd=tmp_path) as screen:
+        screen.wait_for("Scripted demo")
+        for mode in (*MODES_WITHOUT_SANDBOX[1:], MODES_WITHOUT_SANDBOX[0]):
+            screen.send(KEYS["shift+tab"])
+            screen.wait_for(f"  {mode}   no sandbox")
+        for mode in reversed(MODES_WITHOUT_SANDBOX):
+            screen.send(KEYS["ctrl+p"])
+            screen.wait_for("Action, mode, theme, session")
+            screen.type(f"mode {mode}")
+            screen.send(KEYS["enter"])
+            screen.wait_for(f"  {mode}   no sandbox")
+        for theme in ("ansi", "high-contrast", "nanoherm-light", "nanoherm-dark", "auto"):
+            screen.send(KEYS["ctrl+p"])
+            screen.wait_for("Action, mode, theme, session")
+            screen.type(f"theme {theme}")
+            screen.send(KEYS["enter"])
+            _until(lambda theme=theme: f"theme: {theme}" in _config(tmp_path))
 
 
 JOB = [
