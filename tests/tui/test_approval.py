@@ -513,7 +513,7 @@ def test_a_huge_command_is_wrapped_without_delay():
 
 
 @pytest.mark.parametrize(
-    ("cwd", "shown"), [("/home/ann/work/ledger", "~/work/ledger"), ("/home/ann", "~"), ("/home/anna/x", "/home/anna/x")]
+    ("cwd", "shown"), [("/home/ann/code/ledger", "~/code/ledger"), ("/home/ann", "~"), ("/home/anna/x", "/home/anna/x")]
 )
 def test_a_commands_folder_is_written_as_in_the_title(monkeypatch, cwd, shown):
     monkeypatch.setenv("HOME", "/home/ann")
