@@ -23,7 +23,6 @@ GROUNDS: Final = ("ground", "panel", "surface", "selection", "added_bg", "remove
 WORDS: Final = ("text", "seltext", "muted", "accent", "ok", "warn", "fail", "code", "string")
 ROLES: Final = (*GROUNDS, *WORDS, "thumb", "rule")
 
-DEFAULT_THEME: Final = "nanoherm-dark"
 
 # Which words stand on which ground; the contrast of each of these pairs has to hold.
 USED_ON: Final[Mapping[str, tuple[str, ...]]] = {

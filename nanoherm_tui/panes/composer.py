@@ -379,7 +379,8 @@ class Composer(Widget):
             ]
         else:
             choices = [t("composer.placeholder"), t("composer.placeholder_short")]
-        room = self._draft.size.width
+        # Before the first layout a guess: the words of the first frame should be those of the second.
+        room = self._draft.size.width or self.app.size.width // 2
         return next((words for words in choices if cell_width(words) <= room), choices[-1])
 
     def draft_resized(self) -> None:

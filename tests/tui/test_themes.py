@@ -10,7 +10,7 @@ from textual.widgets import Static
 from agent_core.errors import ConfigError
 from nanoherm_tui.eight_bit import shown
 from nanoherm_tui.theme_files import find_themes_dir, load_theme, load_themes
-from nanoherm_tui.themes import DEFAULT_THEME, MIN_CONTRAST, ROLES, USED_ON, Look, contrast, to_textual
+from nanoherm_tui.themes import MIN_CONTRAST, ROLES, USED_ON, Look, contrast, to_textual
 
 SHIPPED = ("ansi", "high-contrast", "nanoherm-dark", "nanoherm-light")
 
@@ -24,7 +24,7 @@ def themes():
 
 def test_the_four_shipped_themes_load_with_every_role(themes):
     assert tuple(sorted(themes)) == SHIPPED
-    assert DEFAULT_THEME in themes
+    assert "nanoherm-dark" in themes
     assert find_themes_dir().is_dir()
     for theme in themes.values():
         assert set(theme.roles) == set(ROLES)
@@ -234,7 +234,7 @@ def test_with_16_colours_every_theme_is_drawn_as_ansi_and_keeps_its_name(tmp_pat
 
 @pytest.mark.parametrize("no_color", [False, True])
 def test_with_16_colours_or_none_what_colours_say_can_be_told_otherwise(no_color):
-    look = Look(load_themes(colours="16")[0][DEFAULT_THEME], no_color=no_color)
+    look = Look(load_themes(colours="16")[0]["nanoherm-dark"], no_color=no_color)
     plain = look.style("text", "panel")
     assert look.style("text", "selection").reverse
     assert look.style("text", "added_word").underline
@@ -261,7 +261,7 @@ def test_with_16_colours_or_none_what_colours_say_can_be_told_otherwise(no_color
 def test_the_colours_are_those_the_terminal_has(monkeypatch, term, colorterm, eight_bit, ansi):
     monkeypatch.setenv("TERM", term)
     monkeypatch.setenv("COLORTERM", colorterm)
-    theme = load_themes()[0][DEFAULT_THEME]
+    theme = load_themes()[0]["nanoherm-dark"]
     assert (theme.eight_bit, theme.ansi) == (eight_bit, ansi)
 
 
