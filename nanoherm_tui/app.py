@@ -126,6 +126,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.models_seen: tuple[str, ...] = ()
         """The models that the endpoint last listed."""
         self._dock_for_question = False
+        self._resting: Timer | None = None
         self.last_pane = "transcript"
         """The pane beside the composer that had the keyboard last."""
         self.wish = Wish(self._recalled("sessions", bool), self._recalled("dock", bool))
@@ -527,10 +528,14 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     def on_resize(self, event: textual_events.Resize) -> None:
         if not self.is_running:
             return
-        if self.ready and event.size == self.size:
-            # It had another size for a moment, and the terminal no longer holds what did not fit.
-            commands.run(self, "redraw")
+        # What was on its way while the size changed was drawn for another one: once it rests, all is drawn anew.
+        if self._resting is not None:
+            self._resting.stop()
+        self._resting = self.set_timer(limits.RESIZE_RESTS, self._redraw) if self.ready else None
         self.arrange(event.size)  # the app's own size follows later
+
+    def _redraw(self) -> None:
+        commands.run(self, "redraw")
 
     # -- actions --------------------------------------------------------------------------------------------------
 

@@ -70,6 +70,7 @@ DOCK_SHARE_WIDE: Final = 0.38
 DOCK_SHARE_MEDIUM: Final = 0.45
 BATCH_SECONDS: Final = 0.04  # between two batches of events; 25 frames a second
 DESK_SECONDS: Final = 0.5  # what is still to be written when the program ends may take this long
+RESIZE_RESTS: Final = 0.15  # seconds after the last change of the size; a window that is dragged sends more
 BATCH_TIMES: Final = 1_000  # kept for tests and diagnostics
 AGAIN_SECONDS: Final = 2.0  # "press again" counts within this time
 TICK_SECONDS: Final = 0.25  # running marks step four times a second
