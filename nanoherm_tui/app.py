@@ -535,7 +535,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.arrange(event.size)  # the app's own size follows later
 
     def _redraw(self) -> None:
-        commands.run(self, "redraw")
+        if self.screen_stack:  # not while the program is ending
+            commands.run(self, "redraw")
 
     # -- actions --------------------------------------------------------------------------------------------------
 
