@@ -41,7 +41,8 @@ from agent_core.process import LocalBackend
 from agent_core.safety.paths import PathRules
 from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
-from agent_core.session import Connection, LiveSession, SessionServices
+from agent_core.services import Connection, SessionServices
+from agent_core.session import LiveSession
 from agent_core.spill import SpillPage
 from agent_core.store import exchange
 from agent_core.store.notes import Draft, Seen

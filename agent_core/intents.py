@@ -108,6 +108,68 @@ class Undo:
 
 
 @dataclass(frozen=True, slots=True)
+class Redo:
+    """Put back what the last undo took out, as long as nothing was said since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """Take the user message with this id, and everything after it, out of the conversation; `Redo` puts it back."""
+
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resend:
+    """Rewind to the user message with this id and start a turn with this text in its place; its images stay."""
+
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Rewind the last turn and start it again with the same message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """Correct the running turn now: a reply under way is cut, what it had said is kept, and this comes next (INT-08).
+
+    While tools run it is the same as Steer; idle, the same as Submit.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Summarise the older part of what requests hold, now. `focus` says what the summary should keep above all."""
+
+    focus: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetView:
+    """Drop messages from what requests hold, pin them there, or give them back ("")."""
+
+    message_ids: tuple[str, ...]
+    view: Literal["", "dropped", "pinned"]
+
+
+@dataclass(frozen=True, slots=True)
+class SetOptions:
+    """The session's own settings, all of them as they are to be. They act on the next request."""
+
+    persona: str = ""
+    """The name of a configured persona; empty: the program's own words."""
+    temperature: float | None = None
+    """None: not sent."""
+    reasoning_effort: str = ""
+    """Empty: as configured."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rename:
     title: str
 
@@ -130,6 +192,14 @@ Intent = (
     | SetPolicy
     | SetModel
     | Undo
+    | Redo
+    | Rewind
+    | Resend
+    | Retry
+    | Redirect
+    | Compact
+    | SetView
+    | SetOptions
     | Rename
     | Close
 )

@@ -14,6 +14,11 @@ EffectState = Literal["none", "started", "done", "unknown"]
 
 
 Origin = Literal["", "steer", "queue", "note", "summary", "shell"]
+"""Where a message comes from that the person did not simply send. "summary": it stands for what was compacted."""
+
+View = Literal["", "compacted", "dropped", "pinned"]
+"""What a request makes of a message: all of it; nothing, as the summary stands for it; a short remark in its place, as
+the person dropped it; all of it for good, as the person pinned it."""
 
 
 def new_id() -> str:
@@ -61,6 +66,7 @@ class Usage:
     total_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
 
     def __add__(self, other: Usage) -> Usage:
         def plus(a: int | None, b: int | None) -> int | None:
@@ -72,6 +78,7 @@ class Usage:
             plus(self.total_tokens, other.total_tokens),
             plus(self.cached_tokens, other.cached_tokens),
             plus(self.reasoning_tokens, other.reasoning_tokens),
+            plus(self.cache_write_tokens, other.cache_write_tokens),
         )
 
 
@@ -167,6 +174,8 @@ class Message:
     usage: Usage | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the server's own that must be sent back with this message (reasoning_details, reasoning_content)."""
+    view: View = ""
+    """What requests make of it. The store keeps it beside the message, as it changes."""
 
     @property
     def is_empty(self) -> bool:
@@ -289,7 +298,9 @@ def call_from_json(j: Mapping[str, Any]) -> ToolCall:
     return ToolCall(j["id"], j["name"], j.get("arguments", {}), j.get("arguments_error"), j.get("extra", {}))
 
 
-USAGE_FIELDS = ("prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "reasoning_tokens")
+USAGE_FIELDS = (
+    "prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "reasoning_tokens", "cache_write_tokens"
+)  # fmt: skip
 
 
 def usage_to_json(u: Usage) -> dict[str, Any]:
@@ -303,7 +314,7 @@ def usage_from_json(j: Mapping[str, Any]) -> Usage:
 def to_json(m: Message) -> dict[str, Any]:
     """`m` as plain data; fields at their default are left out."""
     out: dict[str, Any] = {"role": m.role, "id": m.id, "created": m.created}
-    for key in ("text", "reasoning", "interrupted", "origin", "finish", "model"):
+    for key in ("text", "reasoning", "interrupted", "origin", "finish", "model", "view"):
         if value := getattr(m, key):
             out[key] = value
     if m.reasoning_seconds:
@@ -342,6 +353,7 @@ def from_json(j: Mapping[str, Any]) -> Message:
         model=j.get("model", ""),
         usage=usage_from_json(j["usage"]) if "usage" in j else None,
         extra=j.get("extra", {}),
+        view=j.get("view", ""),
     )
 
 

@@ -37,6 +37,8 @@ class LlmRequest:
     max_tokens: int | None = None
     tool_choice: str | None = None
     """None = "auto" when there are tools."""
+    turn: str = ""
+    """The turn it belongs to: with a new one, what was tried in place of the first choice is forgotten (LLM-22)."""
 
 
 Finish = Literal["stop", "tool_calls", "length", "content_filter"]

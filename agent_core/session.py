@@ -6,86 +6,35 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent_core import events, intents, limits, messages, prompt, shell, spill
+from agent_core import events, intents, messages, prompt, shell, spill
 from agent_core.agent import run_turn
 from agent_core.cancel import CancelScope
 from agent_core.conversation import Conversation
-from agent_core.errors import AgentError, Interrupted, StoreError, crash
+from agent_core.errors import AgentError, StoreError, crash
 from agent_core.events import Envelope, Event, SessionState
-from agent_core.grants import Grants
+from agent_core.kit import Kit
 from agent_core.mailbox import Mailbox
-from agent_core.messages import Message, ToolCall, new_id, user
+from agent_core.messages import Message, new_id, user
 from agent_core.names import MODES, MODES_WITHOUT_SANDBOX, SHELL, ApprovalPolicy, Mode
 from agent_core.ports import (
     DeltaSink,
-    LlmClient,
     LlmReply,
     LlmRequest,
-    Question,
-    Reply,
-    TerminalBackend,
-    TodoItem,
-    Tool,
-    ToolContext,
 )
-from agent_core.safety.policy import Situation
-from agent_core.safety.shell_trust import TrustContext, git_config_names_helpers
-from agent_core.store.notes import Note, Waiting
-from agent_core.store.sessions import SessionRow, Store
+from agent_core.questions import Questions
+from agent_core.services import Connection, SessionServices
+from agent_core.store.notes import Waiting
+from agent_core.store.sessions import SessionRow
 from agent_core.text.title import cut_title, title_of
-from agent_core.tools.registry import Toolbox, toolbox_of
 from agent_core.turn import TurnTools
 from agent_core.waiting import WaitingTexts
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """A model to talk to, and what to call it. `label` says so when it is a scripted demo."""
-
-    client: LlmClient
-    provider: str
-    model: str
-    label: str
-    context_window: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SessionServices:
-    """What the desk hands to every session."""
-
-    store: Store
-    connect: Callable[[str], Connection]
-    """A new client for a model ("" = the configured one). Raises ConfigError."""
-    tools: tuple[Tool, ...]
-    backend: TerminalBackend
-    home: Path
-    data_home: Path
-    command_env: Mapping[str, str]
-    redact: Callable[[str], str]
-    context: Callable[[Path], tuple[str, tuple[str, ...]]]
-    """The fenced text of a workspace's context files, and notices about them."""
-    identity: Callable[[], str] = lambda: ""
-    keys: Callable[[], Iterable[str]] = lambda: ()
-    """What `redact` knows to be secret by its value."""
-    keep: Callable[[Note], None] = lambda note: None
-    """Have a note written down soon. Never blocks."""
-    sandboxed: bool = False
-    unattended: bool = False
-    policy: ApprovalPolicy = "untrusted"
-    deny: tuple[str, ...] = ()
-    """Patterns of commands that are never run (approvals.deny)."""
-    approval_timeout: float = limits.APPROVAL_TIMEOUT
-    command_timeout: float = limits.COMMAND_TIMEOUT
-    respect_gitignore: bool = True
-    max_steps: int = limits.MAX_STEPS
-    request: LlmRequest = field(default_factory=lambda: LlmRequest(()))
 
 
 class LiveSession:
@@ -122,10 +71,8 @@ class LiveSession:
         self._mode: Mode = row.mode if row.mode in self.modes else "ask"
         self._policy: ApprovalPolicy = services.policy
         self._title = row.title
-        self._waiting: dict[str, _Waiting] = {}
-        self._todos = _Todos(self)
-        self._grants = Grants()
-        self._files = _Files()
+        self._questions = Questions(self._lock, self._emit, self._asks, services.approval_timeout, services.unattended)
+        self._kit = Kit(services, row.id, self._emit)
         self._prompts: dict[Mode, str] = {}
         self._environment: prompt.Environment | None = None
         self._context_text: str | None = None
@@ -190,7 +137,7 @@ class LiveSession:
         if isinstance(intent, intents.Interrupt):
             self._interrupt(intent.abandon)
         elif isinstance(intent, intents.Answer):
-            self._answer(intent)
+            self._questions.answer(intent)
         elif isinstance(intent, intents.SetMode):
             self._set_mode(intent.mode)
         elif isinstance(intent, intents.SetPolicy):
@@ -336,41 +283,12 @@ class LiveSession:
                 self._state = state
                 self._emit(events.StateChanged(state))
 
-    # -- asking -------------------------------------------------------------------------------------------------
-
-    def ask(self, question: Question, cancel: CancelScope) -> Reply:
-        """The Asker port: show the question, wait for the answer, the deadline or a stop."""
-        if self._services.unattended:
-            return Reply("refuse", by="unattended")
-        seconds = self._services.approval_timeout
-        waiting = _Waiting(question)
-        with self._lock:
-            self._waiting[question.id] = waiting
-            self._emit(events.QuestionAsked(question, time.time() + seconds))
-            if self._state == "running":
-                self._set_state("asking")
-        try:
-            with cancel.closing(waiting.wake):
-                waiting.done.wait(seconds)
-            if cancel.cancelled:
-                reply = Reply("refuse", by="interrupt")
-                raise Interrupted
-            reply = waiting.reply or Reply("refuse", by="timeout")
-            return reply
-        finally:
-            with self._lock:
-                del self._waiting[question.id]
-                if not self._waiting and self._state == "asking":
-                    self._set_state("running")
-                self._emit(events.QuestionClosed(question.id, reply.decision, reply.by))
-
-    def _answer(self, answer: intents.Answer) -> None:
-        with self._lock:
-            waiting = self._waiting.get(answer.question_id)
-        if waiting is None or answer.decision not in waiting.question.decisions:
-            return
-        waiting.reply = Reply(answer.decision, answer.text)
-        waiting.wake()
+    def _asks(self, waits: bool) -> None:
+        """The first question waits, or the last one no longer does."""
+        if waits and self._state == "running":
+            self._set_state("asking")
+        elif not waits and self._state == "asking":
+            self._set_state("running")
 
     # -- the worker ---------------------------------------------------------------------------------------------
 
@@ -440,7 +358,7 @@ class LiveSession:
                     self._emit(events.ToolQueued(run.result.call_id, SHELL, subject, run.private))
                     self._emit(events.finished(run.result))
         if self._stored:
-            self._todos.load(self._services.store.todos(self.id))
+            self._kit.todos.load(self._services.store.todos(self.id))
 
     def _do(self, intent: intents.Intent | Message | None, generation: int) -> None:
         if intent is None:
@@ -480,7 +398,7 @@ class LiveSession:
             turn = TurnTools(
                 connection.client,
                 conversation,
-                self._toolbox(scope, emit),
+                self._kit.toolbox(self.workspace, scope, self._questions, emit, self._ways, self._tool_set_mode),
                 emit,
                 scope,
                 self._system_prompt,
@@ -669,49 +587,8 @@ class LiveSession:
             self._prompts[mode] = prompt.build(self._environment, mode, self._context_text, identity)
         return self._prompts[mode]
 
-    def _toolbox(self, scope: CancelScope, emit: Callable[[Event], None]) -> Toolbox:
-        services = self._services
-
-        def trust(cwd: Path) -> TrustContext:
-            return TrustContext(
-                cwd=cwd,
-                path_env=services.command_env.get("PATH", ""),
-                home=services.home,
-                git_is_plain=not git_config_names_helpers(cwd),
-            )
-
-        def started(call: ToolCall) -> None:
-            emit(events.ToolStarted(call.id))
-
-        def progress(call: ToolCall, text: str) -> None:
-            emit(events.ToolProgress(call.id, text))
-
-        return Toolbox(
-            tools=toolbox_of(services.tools),
-            context=ToolContext(
-                workspace=self.workspace,
-                home=services.home,
-                data_home=services.data_home,
-                cancel=scope,
-                asker=self,
-                backend=services.backend,
-                todos=self._todos,
-                files=self._files,
-                env=services.command_env,
-                command_timeout=services.command_timeout,
-                respect_gitignore=services.respect_gitignore,
-                set_mode=self._tool_set_mode,
-                keys=services.keys,
-                read_paths=(services.data_home / spill.FOLDER,),
-            ),
-            situation=lambda: Situation(self._mode, self._policy, services.sandboxed, services.unattended),
-            grants=self._grants,
-            trust=trust,
-            redact=services.redact,
-            deny=services.deny,
-            started=started,
-            progress=progress,
-        )
+    def _ways(self) -> tuple[Mode, ApprovalPolicy]:
+        return self._mode, self._policy
 
     def _tool_set_mode(self, mode: str) -> None:
         for known in self.modes:
@@ -728,55 +605,6 @@ class _Shell:
     scope: CancelScope
     thread: threading.Thread
     started: bool = False
-
-
-class _Waiting:
-    """A question that waits; `wake` ends the waiting whether or not there is a reply."""
-
-    def __init__(self, question: Question) -> None:
-        self.question = question
-        self.done = threading.Event()
-        self.reply: Reply | None = None
-        self.wake = self.done.set
-
-
-class _Todos:
-    """The session's todo list: in the store, and told to the listeners."""
-
-    def __init__(self, session: LiveSession) -> None:
-        self._session = session
-        self._items: tuple[TodoItem, ...] = ()
-
-    def load(self, items: tuple[TodoItem, ...]) -> None:
-        self._items = items
-        if items:
-            self._session._emit(events.PlanChanged(items))
-
-    def read(self) -> tuple[TodoItem, ...]:
-        return self._items
-
-    def write(self, items: tuple[TodoItem, ...]) -> None:
-        services = self._session._services
-        items = tuple(replace(item, text=services.redact(item.text)) for item in items)
-        services.store.set_todos(self._session.id, items)
-        self._items = items
-        self._session._emit(events.PlanChanged(items))
-
-
-class _Files:
-    """Content hashes of what the model has seen in this session."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._seen: dict[Path, str] = {}
-
-    def saw(self, path: Path, digest: str) -> None:
-        with self._lock:
-            self._seen[path] = digest
-
-    def seen(self, path: Path) -> str | None:
-        with self._lock:
-            return self._seen.get(path)
 
 
 class _Unconnected:

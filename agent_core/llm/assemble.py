@@ -17,6 +17,7 @@ from agent_core.llm import retry, text_tools
 from agent_core.llm.arguments import Decoded, decode, encodable
 from agent_core.llm.content import Halves, TextChannel, closed_only, parts
 from agent_core.llm.token_counts import read_usage
+from agent_core.llm.wire import Tools
 from agent_core.messages import ToolCall, Usage, clean_surrogates
 from agent_core.ports import Delta, Finish, LlmReply
 
@@ -86,7 +87,7 @@ class ReplyBuilder:
     the data reports a failure or is not what the format allows.
     """
 
-    def __init__(self, who: str, tools: Mapping[str, Mapping[str, Any]], key: str = "") -> None:
+    def __init__(self, who: str, tools: Tools, key: str = "") -> None:
         self._who = who
         self._tools = tools
         self._key = key

@@ -11,7 +11,7 @@ from typing import Any
 from agent_core import limits
 from agent_core.errors import ProviderError
 from agent_core.llm.arguments import parse_json
-from agent_core.llm.assemble import ReplyBuilder
+from agent_core.llm.wire import Builder
 from agent_core.ports import Delta
 from agent_core.sse import Event, EventReader, EventTooLarge
 
@@ -23,7 +23,7 @@ _EVENT_FIELD = re.compile(rb"(?::|(?:data|event|id|retry)(?::|[\r\n]|$))")
 class BodyReader:
     """Feed it pieces of the body; it feeds `builder` and returns the deltas."""
 
-    def __init__(self, builder: ReplyBuilder, who: str) -> None:
+    def __init__(self, builder: Builder, who: str) -> None:
         self._builder = builder
         self._who = who
         self._events: EventReader | None = None

@@ -10,37 +10,20 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from agent_core.errors import ProviderError
+from agent_core.llm.assemble import ReplyBuilder
 from agent_core.llm.providers import IdRule, Preset
-from agent_core.messages import Message, ToolCall, clean_surrogates
+from agent_core.llm.wire import Quirks, Wire
+from agent_core.messages import Message, ToolCall
 from agent_core.ports import LlmRequest, ToolSchema
 
 NO_RESULT = "(no result: the call was interrupted before it finished)"
 NO_OUTPUT = "(no output)"
 SEEN = "(The results are in.)"
 """Stands between results and a user message where a server wants an answer there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quirks:
-    """What one model on one server wants. Begins with the preset's; grows when a request is refused."""
-
-    id_rule: IdRule = "keep"
-    max_tokens_field: str = "max_tokens"
-    max_tokens_swapped: bool = False
-    """The field's other name has been tried already."""
-    system_role: Literal["system", "developer", "user"] = "system"
-    """"user": there is no such role; the text goes before the first user message."""
-    strict_tools: bool = False
-    dropped: frozenset[str] = frozenset()
-    """Optional fields of the request, or of assistant messages, that are not sent."""
-    fill_reasoning: bool = False
-    """Every assistant message with calls carries reasoning_content, empty if there was none."""
-    reply_after_results: bool = False
-    """A user message may not follow the results of calls at once."""
 
 
 def quirks_of(preset: Preset) -> Quirks:
@@ -53,7 +36,7 @@ def quirks_of(preset: Preset) -> Quirks:
     )
 
 
-def body_of(request: LlmRequest, model: str, quirks: Quirks, extra_body: Mapping[str, Any]) -> dict[str, Any]:
+def body_of(request: LlmRequest, model: str, quirks: Quirks, preset: Preset) -> dict[str, Any]:
     """The request's JSON object."""
     optional: dict[str, Any] = {"stream": request.stream}
     if request.stream:
@@ -67,18 +50,12 @@ def body_of(request: LlmRequest, model: str, quirks: Quirks, extra_body: Mapping
         optional["reasoning_effort"] = request.reasoning_effort
     if request.max_tokens:
         optional[quirks.max_tokens_field] = request.max_tokens
-    optional |= {k: v for k, v in extra_body.items() if k not in ("model", "messages", "stream", "tools")}
+    optional |= {k: v for k, v in preset.extra_body.items() if k not in ("model", "messages", "stream", "tools")}
     return {
         "model": model,
         "messages": wire_messages(request.messages, model, quirks),
         **{k: v for k, v in optional.items() if k not in quirks.dropped},
     }
-
-
-def encode(body: Mapping[str, Any]) -> bytes:
-    """`body` as UTF-8 JSON. Lone surrogates, which some servers refuse even escaped, become U+FFFD."""
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
-    return clean_surrogates(text).encode("utf-8")
 
 
 def _tool(tool: ToolSchema, strict: bool) -> dict[str, Any]:
@@ -327,3 +304,6 @@ def _other_field(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks |
     if "stream_options" in fields and named("include_usage"):
         return replace(quirks, dropped=quirks.dropped | {"stream_options"})
     return None
+
+
+WIRE = Wire("chat_completions", "chat/completions", quirks_of, body_of, adapted, ReplyBuilder)

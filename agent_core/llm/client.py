@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted, ProviderError
-from agent_core.llm import chat_completions, retry
-from agent_core.llm.assemble import ReplyBuilder
+from agent_core.llm import retry
 from agent_core.llm.body import BodyReader
 from agent_core.llm.exchange import Broken, Exchange, Head, Link, Silence, pieces, tls
 from agent_core.llm.providers import Endpoint, ProviderOptions, is_loopback, url_of
+from agent_core.llm.wire import Builder, Quirks, encode
+from agent_core.llm.wires import WIRES
 from agent_core.ports import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
 from agent_core.version import __version__
 
@@ -30,7 +31,7 @@ def make_client(
     endpoint: Endpoint, options: ProviderOptions, *, transport: httpx.BaseTransport | None = None
 ) -> LlmClient:
     """A client for `endpoint`. `transport` takes the place of the network (the demo model); it is not closed here."""
-    return ChatClient(endpoint, options, transport)
+    return ModelClient(endpoint, options, transport)
 
 
 def request_headers(endpoint: Endpoint) -> dict[str, str]:
@@ -48,8 +49,8 @@ def request_headers(endpoint: Endpoint) -> dict[str, str]:
     return headers
 
 
-class ChatClient:
-    """The chat-completions client; see ports.LlmClient."""
+class ModelClient:
+    """The client of one server, over the wire it speaks; see ports.LlmClient."""
 
     def __init__(
         self, endpoint: Endpoint, options: ProviderOptions, transport: httpx.BaseTransport | None = None
@@ -57,8 +58,9 @@ class ChatClient:
         self._endpoint = endpoint
         self._options = options
         self._transport = transport
+        self._wire = WIRES[endpoint.preset.wire]
         self._link: Link | None = None
-        self._quirks: dict[str, chat_completions.Quirks] = {}
+        self._quirks: dict[str, Quirks] = {}
         """What each model of this server turned out to want."""
 
     def complete(self, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
@@ -112,12 +114,12 @@ class ChatClient:
         """One try; a request refused for one of its fields is asked again without it, and that is remembered."""
         preset = self._endpoint.preset
         for _ in range(limits.FIELD_REASKS):
-            quirks = self._quirks.get(model) or chat_completions.quirks_of(preset)
-            body = chat_completions.body_of(request, model, quirks, preset.extra_body)
+            quirks = self._quirks.get(model) or self._wire.quirks(preset)
+            body = self._wire.body(request, model, quirks, preset)
             try:
-                reply = self._ask(request, chat_completions.encode(body), sink, cancel)
+                reply = self._ask(request, encode(body), sink, cancel)
             except ProviderError as error:
-                changed = chat_completions.adapted(quirks, body, error)
+                changed = self._wire.adapted(quirks, body, error)
                 if changed is None:
                     raise
                 self._quirks[model] = changed
@@ -128,9 +130,9 @@ class ChatClient:
 
     def _ask(self, request: LlmRequest, body: bytes, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
         endpoint = self._endpoint
-        url = url_of(endpoint.base_url, "chat/completions")
+        url = url_of(endpoint.base_url, self._wire.path)
         key = endpoint.key.reveal() if endpoint.key else ""
-        builder = ReplyBuilder(endpoint.label, {t.name: t.parameters for t in request.tools}, key)
+        builder = self._wire.builder(endpoint.label, {t.name: t.parameters for t in request.tools}, key)
         clocks = _Clocks.of(endpoint, self._options)
         link, self._link = self._link or self._new_link(clocks.idle), None
         try:
@@ -153,7 +155,7 @@ class ChatClient:
             if exchange.reusable:
                 self._link = link
 
-    def _read(self, exchange: Exchange, builder: ReplyBuilder, clocks: _Clocks, sink: DeltaSink, key: str) -> LlmReply:
+    def _read(self, exchange: Exchange, builder: Builder, clocks: _Clocks, sink: DeltaSink, key: str) -> LlmReply:
         who = self._endpoint.label
         head = exchange.take(clocks.deadline(builder))
         assert isinstance(head, Head)
@@ -239,14 +241,14 @@ class _Clocks:
     def byte(self) -> None:
         self.last_byte = time.monotonic()
 
-    def content(self, builder: ReplyBuilder) -> None:
+    def content(self, builder: Builder) -> None:
         if builder.progress != self.seen:
             self.seen = builder.progress
             self.last_content = time.monotonic()
         if builder.finished and self.finished_at is None:
             self.finished_at = time.monotonic()
 
-    def deadline(self, builder: ReplyBuilder) -> float:
+    def deadline(self, builder: Builder) -> float:
         if self.finished_at is not None:
             # Content may still come from servers that name a reason with every chunk.
             return max(self.finished_at, self.last_content) + self.finish
@@ -257,7 +259,7 @@ class _Clocks:
         return self.last_byte + self.idle <= self.last_content + self.progress
 
 
-def _error_body(exchange: Exchange, clocks: _Clocks, builder: ReplyBuilder) -> bytes:
+def _error_body(exchange: Exchange, clocks: _Clocks, builder: Builder) -> bytes:
     """The body of a failed response, as much as is kept. What breaks while it is read does not hide the status."""
     body = bytearray()
     deadline = min(clocks.deadline(builder), time.monotonic() + limits.HEALTH_TIMEOUT)
@@ -271,7 +273,7 @@ def _error_body(exchange: Exchange, clocks: _Clocks, builder: ReplyBuilder) -> b
     return bytes(body[: limits.ERROR_BODY])
 
 
-def _add_partial(error: ProviderError, builder: ReplyBuilder) -> None:
+def _add_partial(error: ProviderError, builder: Builder) -> None:
     """Note in `error` what had been delivered before it."""
     error.partial_text = error.partial_text or builder.partial_text
     error.partial_reasoning = error.partial_reasoning or builder.partial_reasoning

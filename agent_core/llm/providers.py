@@ -21,6 +21,10 @@ IdRule = Literal["keep", "max40", "alnum9", "safe"]
 """What ids of tool calls must look like: any; at most 40 characters; exactly nine letters or digits; [A-Za-z0-9_-]."""
 
 
+WireName = Literal["chat_completions", "anthropic_messages", "responses"]
+"""How a server is asked and answers; `wires.WIRES` has what each name means. Hermes calls it the api mode (LLM-27)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Preset:
     """One kind of model server."""
@@ -29,6 +33,7 @@ class Preset:
     label: str
     base_url: str = ""
     """Empty: the user has to give it."""
+    wire: WireName = "chat_completions"
     key_env: tuple[str, ...] = ()
     base_url_env: str = ""
     """The variable that users of this server's own tools set; a key found with it belongs to that address."""
@@ -60,7 +65,7 @@ _KNOWN = (
         "openai",
         "OpenAI",
         "https://api.openai.com/v1",
-        ("OPENAI_API_KEY",),
+        key_env=("OPENAI_API_KEY",),
         base_url_env="OPENAI_BASE_URL",
         default_model="gpt-5",
         key_url="https://platform.openai.com/api-keys",
@@ -71,7 +76,7 @@ _KNOWN = (
         "anthropic",
         "Anthropic",
         "https://api.anthropic.com/v1",
-        ("ANTHROPIC_API_KEY",),
+        key_env=("ANTHROPIC_API_KEY",),
         base_url_env="ANTHROPIC_BASE_URL",
         default_model="claude-sonnet-4-5",
         key_url="https://console.anthropic.com/settings/keys",
@@ -83,7 +88,7 @@ _KNOWN = (
         "openrouter",
         "OpenRouter",
         "https://openrouter.ai/api/v1",
-        ("OPENROUTER_API_KEY",),
+        key_env=("OPENROUTER_API_KEY",),
         base_url_env="OPENROUTER_BASE_URL",
         default_model="anthropic/claude-sonnet-4.5",
         key_url="https://openrouter.ai/keys",
@@ -94,7 +99,7 @@ _KNOWN = (
         "deepseek",
         "DeepSeek",
         "https://api.deepseek.com/v1",
-        ("DEEPSEEK_API_KEY",),
+        key_env=("DEEPSEEK_API_KEY",),
         base_url_env="DEEPSEEK_BASE_URL",
         default_model="deepseek-chat",
         key_url="https://platform.deepseek.com/api_keys",
@@ -103,7 +108,7 @@ _KNOWN = (
         "dashscope",
         "Qwen (DashScope)",
         "https://dashscope.aliyuncs.com/compatible-mode/v1",
-        ("DASHSCOPE_API_KEY", "QWEN_API_KEY"),
+        key_env=("DASHSCOPE_API_KEY", "QWEN_API_KEY"),
         base_url_env="DASHSCOPE_BASE_URL",
         default_model="qwen3-coder-plus",
         key_url="https://bailian.console.aliyun.com/?tab=model#/api-key",
@@ -112,7 +117,7 @@ _KNOWN = (
         "moonshot",
         "Kimi (Moonshot)",
         "https://api.moonshot.ai/v1",
-        ("MOONSHOT_API_KEY", "KIMI_API_KEY"),
+        key_env=("MOONSHOT_API_KEY", "KIMI_API_KEY"),
         base_url_env="MOONSHOT_BASE_URL",
         default_model="kimi-k2-turbo-preview",
         key_url="https://platform.moonshot.ai/console/api-keys",
@@ -121,7 +126,7 @@ _KNOWN = (
         "zhipu",
         "GLM (Zhipu)",
         "https://open.bigmodel.cn/api/paas/v4",
-        ("ZHIPU_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY", "ZAI_API_KEY"),
+        key_env=("ZHIPU_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY", "ZAI_API_KEY"),
         base_url_env="ZHIPU_BASE_URL",
         default_model="glm-4.6",
         key_url="https://open.bigmodel.cn/usercenter/apikeys",
@@ -130,7 +135,7 @@ _KNOWN = (
         "gemini",
         "Gemini",
         "https://generativelanguage.googleapis.com/v1beta/openai",
-        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         base_url_env="GEMINI_BASE_URL",
         default_model="gemini-2.5-pro",
         key_url="https://aistudio.google.com/apikey",
@@ -139,7 +144,7 @@ _KNOWN = (
         "mistral",
         "Mistral",
         "https://api.mistral.ai/v1",
-        ("MISTRAL_API_KEY",),
+        key_env=("MISTRAL_API_KEY",),
         default_model="mistral-medium-latest",
         key_url="https://console.mistral.ai/api-keys",
         id_rule="alnum9",
@@ -149,7 +154,7 @@ _KNOWN = (
         "groq",
         "Groq",
         "https://api.groq.com/openai/v1",
-        ("GROQ_API_KEY",),
+        key_env=("GROQ_API_KEY",),
         default_model="openai/gpt-oss-120b",
         key_url="https://console.groq.com/keys",
         max_tokens_field="max_completion_tokens",
@@ -159,7 +164,7 @@ _KNOWN = (
         "together",
         "Together",
         "https://api.together.xyz/v1",
-        ("TOGETHER_API_KEY",),
+        key_env=("TOGETHER_API_KEY",),
         default_model="openai/gpt-oss-120b",
         key_url="https://api.together.ai/settings/api-keys",
         slashed_models=True,
@@ -168,7 +173,7 @@ _KNOWN = (
         "xai",
         "xAI",
         "https://api.x.ai/v1",
-        ("XAI_API_KEY",),
+        key_env=("XAI_API_KEY",),
         default_model="grok-code-fast-1",
         key_url="https://console.x.ai",
     ),
@@ -185,7 +190,7 @@ _KNOWN = (
         "ollama",
         "Ollama",
         "http://127.0.0.1:11434/v1",
-        ("OLLAMA_API_KEY",),
+        key_env=("OLLAMA_API_KEY",),
         needs_key=False,
         local=True,
         slashed_models=True,
@@ -194,7 +199,7 @@ _KNOWN = (
         "lmstudio",
         "LM Studio",
         "http://127.0.0.1:1234/v1",
-        ("LMSTUDIO_API_KEY",),
+        key_env=("LMSTUDIO_API_KEY",),
         needs_key=False,
         local=True,
         slashed_models=True,
@@ -203,13 +208,19 @@ _KNOWN = (
         "llamacpp",
         "llama.cpp",
         "http://127.0.0.1:8080/v1",
-        ("LLAMACPP_API_KEY",),
+        key_env=("LLAMACPP_API_KEY",),
         needs_key=False,
         local=True,
         slashed_models=True,
     ),
     Preset(
-        "vllm", "vLLM", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), needs_key=False, local=True, slashed_models=True
+        "vllm",
+        "vLLM",
+        "http://127.0.0.1:8000/v1",
+        key_env=("VLLM_API_KEY",),
+        needs_key=False,
+        local=True,
+        slashed_models=True,
     ),
     Preset("custom", "Custom server", needs_key=False, slashed_models=True),
 )
@@ -253,7 +264,7 @@ class ProviderOptions:
     """The variable that holds the key for `base_url` or `provider`, in place of the usual ones."""
     providers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The user's own servers, or changes to known ones, by name: `preset`, `base_url`, `api_key_env`, `api_key`,
-    `model`, `label`, `headers`, `extra_body`, and the fields of Preset that are quirks."""
+    `model`, `label`, `headers`, `extra_body`, `api_mode`, and the fields of Preset that are quirks."""
     fallback_model: str = ""
     max_attempts: int = limits.RETRY_ATTEMPTS
     """Requests in all, the first included; at least one is sent (LLM-11)."""
@@ -436,8 +447,17 @@ def _configured(name: str, options: ProviderOptions) -> Mapping[str, Any]:
 _QUIRKS = frozenset(
     f.name
     for f in fields(Preset)
-    if f.name not in ("name", "base_url", "key_env", "key_headers", "headers", "extra_body", "default_model")
+    if f.name not in ("name", "base_url", "wire", "key_env", "key_headers", "headers", "extra_body", "default_model")
 )
+API_MODES: Mapping[str, WireName] = MappingProxyType(
+    {
+        "chat_completions": "chat_completions",
+        "anthropic_messages": "anthropic_messages",
+        "responses": "responses",
+        "codex_responses": "responses",
+    }
+)
+"""The wires as a provider's `api_mode` names them."""
 
 
 def _preset(name: str, options: ProviderOptions) -> Preset:
@@ -467,6 +487,7 @@ def _preset(name: str, options: ProviderOptions) -> Preset:
         base,
         **{"label": base.label if known(name) else name, **changes},
         name=base.name if known(name) else name,
+        wire=API_MODES.get(str(entry.get("api_mode") or ""), base.wire),
         base_url=url or base.base_url,
         headers={**base.headers, **{str(k).lower(): str(v) for k, v in headers.items()}}
         if isinstance(headers, Mapping)

@@ -62,6 +62,11 @@ class SessionRow:
     """The uid of the newest message the person has seen; empty: never noted."""
     unread: bool = False
     """A turn has ended behind that message."""
+    persona: str = ""
+    temperature: float | None = None
+    reasoning_effort: str = ""
+    parent: str = ""
+    """The session this one was forked from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +85,16 @@ Names: TypeAlias = list[str]
 
 _SELECT = """
     SELECT s.id, s.title, s.workspace, s.model, s.provider, s.mode, s.created, s.updated, s.message_count, s.turn_count,
-        (SELECT coalesce(sum(prompt_tokens), 0) FROM model_usage u WHERE u.session_id = s.id),
-        (SELECT coalesce(sum(completion_tokens), 0) FROM model_usage u WHERE u.session_id = s.id),
+        (SELECT coalesce(sum(prompt_tokens), 0) FROM session_model_usage u WHERE u.session_id = s.id),
+        (SELECT coalesce(sum(completion_tokens), 0) FROM session_model_usage u WHERE u.session_id = s.id),
         s.seen,
         EXISTS (
             SELECT 1 FROM messages m
             WHERE m.session_id = s.id AND m.role = 'assistant'
             AND m.position > (SELECT position FROM messages WHERE session_id = s.id AND uid = s.seen)
             AND CASE WHEN json_valid(m.body) THEN json_type(m.body, '$.tool_calls') IS NULL END
-        )
+        ),
+        s.persona, s.temperature, s.reasoning_effort, coalesce(s.parent_session_id, '')
     FROM sessions s
     WHERE s.deleted_at IS NULL
 """
@@ -246,8 +252,10 @@ class Store:
             titles = {title for (title,) in c.execute("SELECT title FROM sessions WHERE deleted_at IS NULL")}
             new, now = messages.new_id(), time.time()
             c.execute(
-                "INSERT INTO sessions (id, title, workspace, model, provider, mode, created, updated, seen, todos) "
-                "SELECT ?, ?, workspace, model, provider, mode, ?, ?, ?, todos FROM sessions WHERE id = ?",
+                "INSERT INTO sessions (id, title, workspace, model, provider, mode, created, updated, seen, todos, "
+                "persona, temperature, reasoning_effort, parent_session_id) "
+                "SELECT ?, ?, workspace, model, provider, mode, ?, ?, ?, todos, "
+                "persona, temperature, reasoning_effort, id FROM sessions WHERE id = ?",
                 (new, fork_title(source.title, titles), now, now, copies[-1].id if copies else "", session_id),
             )
             for position, message in enumerate(copies, 1):
@@ -422,8 +430,8 @@ class Store:
         def work(c: sqlite3.Connection) -> None:
             _check(c, session_id)
             c.execute(
-                f"INSERT INTO model_usage (session_id, model, requests, {', '.join(fields)}) "
-                "VALUES (?, ?, 1, ?, ?, ?, ?, ?) "
+                f"INSERT INTO session_model_usage (session_id, model, requests, {', '.join(fields)}) "
+                f"VALUES (?, ?, 1{', ?' * len(fields)}) "
                 f"ON CONFLICT (session_id, model) DO UPDATE SET requests = requests + 1, {adding}",
                 (session_id, _clean(model), *values),
             )
@@ -435,7 +443,7 @@ class Store:
         with self._db.read() as c:
             _check(c, session_id)
             rows = c.execute(
-                f"SELECT model, requests, {', '.join(messages.USAGE_FIELDS)} FROM model_usage "
+                f"SELECT model, requests, {', '.join(messages.USAGE_FIELDS)} FROM session_model_usage "
                 "WHERE session_id = ? ORDER BY model",
                 (session_id,),
             ).fetchall()
@@ -551,7 +559,7 @@ def _load(c: sqlite3.Connection, session_id: str) -> list[Message]:
     return _parsed(
         session_id,
         c.execute(
-            "SELECT uid, body FROM messages WHERE session_id = ? AND position IS NOT NULL ORDER BY position",
+            "SELECT uid, body, view FROM messages WHERE session_id = ? AND position IS NOT NULL ORDER BY position",
             (session_id,),
         ).fetchall(),
     )
@@ -562,17 +570,19 @@ def _load_aside(c: sqlite3.Connection, session_id: str) -> list[Message]:
     return _parsed(
         session_id,
         c.execute(
-            "SELECT uid, body FROM messages WHERE session_id = ? AND position IS NULL AND origin = 'shell' ORDER BY id",
+            "SELECT uid, body, view FROM messages WHERE session_id = ? AND position IS NULL AND undone IS NULL "
+            "AND origin = 'shell' ORDER BY id",
             (session_id,),
         ).fetchall(),
     )
 
 
-def _parsed(session_id: str, rows: Sequence[tuple[str, str]]) -> list[Message]:
+def _parsed(session_id: str, rows: Sequence[tuple[str, str, messages.View]]) -> list[Message]:
     out: list[Message] = []
-    for uid, body in rows:
+    for uid, body, view in rows:
         try:
-            out.append(messages.from_json(json.loads(body)))
+            message = messages.from_json(json.loads(body))
+            out.append(replace(message, view=view) if view else message)
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             # One spoiled row must not take the whole conversation with it.
             log.warning("message %s of session %s cannot be read: %s", uid, session_id, e)
@@ -581,9 +591,9 @@ def _parsed(session_id: str, rows: Sequence[tuple[str, str]]) -> list[Message]:
 
 def _insert(c: sqlite3.Connection, session_id: str, message: Message, body: str, position: int | None) -> bool:
     cursor = c.execute(
-        "INSERT INTO messages (session_id, uid, position, role, origin, created, body) VALUES (?, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (session_id, uid) DO NOTHING",
-        (session_id, message.id, position, message.role, message.origin, message.created, body),
+        "INSERT INTO messages (session_id, uid, position, role, origin, created, body, view) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, uid) DO NOTHING",
+        (session_id, message.id, position, message.role, message.origin, message.created, body, message.view),
     )
     return cursor.rowcount == 1
 
@@ -619,6 +629,7 @@ def _recount(c: sqlite3.Connection, session_id: str) -> None:
 
 def _body(message: Message) -> str:
     """The message as JSON. Control characters, NUL too, are escaped by JSON and so come back as they were."""
+    message = replace(message, view="") if message.view else message  # it has a column
     return messages.clean_surrogates(json.dumps(messages.to_json(message), ensure_ascii=False, separators=(",", ":")))
 
 

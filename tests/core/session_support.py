@@ -8,7 +8,8 @@ from agent_core.messages import ToolCall, new_id
 from agent_core.ports import Delta, LlmReply, LlmRequest
 from agent_core.process import LocalBackend
 from agent_core.sandbox.env import child_env
-from agent_core.session import Connection, LiveSession, SessionServices
+from agent_core.services import Connection, SessionServices
+from agent_core.session import LiveSession
 from agent_core.store.sessions import SessionRow, Store
 from agent_core.tools.builtin import builtin_tools
 

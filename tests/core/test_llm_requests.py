@@ -8,11 +8,14 @@ from dataclasses import replace
 import pytest
 
 from agent_core.errors import ProviderError
-from agent_core.llm.chat_completions import NO_OUTPUT, NO_RESULT, Quirks, adapted, body_of, encode, wire_messages
+from agent_core.llm.chat_completions import NO_OUTPUT, NO_RESULT, adapted, body_of, wire_messages
+from agent_core.llm.providers import Preset
+from agent_core.llm.wire import Quirks, encode
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
 from agent_core.ports import LlmRequest, ToolSchema
 
 CALL = ToolCall("c1", "read_file", {"path": "ä"})
+ANY = Preset("x", "X")
 PLAIN = Quirks()
 
 
@@ -168,15 +171,20 @@ def test_images_come_as_parts_and_without_text_there_is_no_empty_part():
 
 
 def test_lone_surrogates_are_replaced_and_the_rest_is_utf_8():
-    body = encode(body_of(LlmRequest((user("a\udce9b 世界"),)), "m", PLAIN, {}))
+    body = encode(body_of(LlmRequest((user("a\udce9b 世界"),)), "m", PLAIN, ANY))
     assert json.loads(body)["messages"][0]["content"] == "a\ufffdb 世界"
     assert "世界".encode() in body
 
 
 def test_only_what_was_asked_for_is_sent():
-    body = body_of(LlmRequest((user("Hi"),)), "m", PLAIN, {})
+    body = body_of(LlmRequest((user("Hi"),)), "m", PLAIN, ANY)
     assert body.keys() == {"model", "messages", "stream", "stream_options"}
-    body = body_of(LlmRequest((user("Hi"),), stream=False), "m", PLAIN, {"enable_thinking": False, "model": "evil"})
+    body = body_of(
+        LlmRequest((user("Hi"),), stream=False),
+        "m",
+        PLAIN,
+        Preset("x", "X", extra_body={"enable_thinking": False, "model": "evil"}),
+    )
     assert (body["model"], body["enable_thinking"], "stream_options" in body) == ("m", False, False)
 
 
@@ -216,7 +224,7 @@ FULL = LlmRequest(
     ],
 )
 def test_a_refused_field_is_changed(quirks, said, changed):
-    body = body_of(FULL, "m", quirks, {})
+    body = body_of(FULL, "m", quirks, ANY)
     found = adapted(quirks, body, ProviderError("bad_request", said, said=said))
     assert found is not None
     for name, value in changed.items():
@@ -235,7 +243,7 @@ def test_a_refused_field_is_changed(quirks, said, changed):
     ],
 )
 def test_other_refusals_are_not_answered_with_another_request(kind, said):
-    assert adapted(PLAIN, body_of(FULL, "m", PLAIN, {}), ProviderError(kind, said, said=said)) is None
+    assert adapted(PLAIN, body_of(FULL, "m", PLAIN, ANY), ProviderError(kind, said, said=said)) is None
 
 
 def test_asking_again_always_comes_to_an_end():
@@ -244,7 +252,7 @@ def test_asking_again_always_comes_to_an_end():
     )
     quirks: Quirks | None = PLAIN
     for _ in range(20):
-        body = body_of(FULL, "m", quirks, {})
+        body = body_of(FULL, "m", quirks, ANY)
         quirks = adapted(quirks, body, ProviderError("bad_request", everything, said=everything))
         if quirks is None:
             break

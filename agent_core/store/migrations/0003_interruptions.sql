@@ -1,0 +1,50 @@
+-- What a session keeps besides its words: its settings and prompt, what requests leave out, what was undone, who is at
+-- work in it, what it cost.
+
+ALTER TABLE sessions ADD COLUMN parent_session_id TEXT;
+ALTER TABLE sessions ADD COLUMN persona TEXT NOT NULL DEFAULT '';
+-- NULL: not sent.
+ALTER TABLE sessions ADD COLUMN temperature REAL;
+ALTER TABLE sessions ADD COLUMN reasoning_effort TEXT NOT NULL DEFAULT '';
+-- The system prompt and the tools (JSON) as they were sent last, and what they were made from: a resumed session sends
+-- the same bytes.
+ALTER TABLE sessions ADD COLUMN system_prompt TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN tools TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN prompt_identity TEXT NOT NULL DEFAULT '';
+-- Grows with every change of the conversation, so that a second program sees that the first has moved on.
+ALTER TABLE sessions ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+-- Seconds that turns have been under way.
+ALTER TABLE sessions ADD COLUMN run_seconds REAL NOT NULL DEFAULT 0;
+
+-- messages.View: what a request makes of the message.
+ALTER TABLE messages ADD COLUMN view TEXT NOT NULL DEFAULT '';
+-- The undo that took the message out, counted up within a session, and the position it had; NULL: none did.
+ALTER TABLE messages ADD COLUMN undone INTEGER;
+ALTER TABLE messages ADD COLUMN undone_position INTEGER;
+
+ALTER TABLE model_usage RENAME TO session_model_usage;
+ALTER TABLE session_model_usage ADD COLUMN cache_write_tokens INTEGER;
+-- US dollars of the requests whose price was known, and how many there were of the others.
+ALTER TABLE session_model_usage ADD COLUMN estimated_cost_usd REAL NOT NULL DEFAULT 0;
+ALTER TABLE session_model_usage ADD COLUMN unpriced_requests INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE session_model_usage ADD COLUMN pricing_version TEXT NOT NULL DEFAULT '';
+
+-- The program that runs a turn of a session; times are seconds since the epoch.
+CREATE TABLE session_turn_leases (
+    conversation_id TEXT PRIMARY KEY,
+    holder TEXT NOT NULL,
+    acquired_at REAL NOT NULL,
+    expires_at REAL NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE compression_locks (
+    session_id TEXT PRIMARY KEY,
+    holder TEXT NOT NULL,
+    acquired_at REAL NOT NULL,
+    expires_at REAL NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE state_meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
