@@ -6,22 +6,19 @@ Pure: data in, data out. The history is cleaned here on every request and never 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from agent_core.errors import ProviderError
 from agent_core.llm.assemble import ReplyBuilder
-from agent_core.llm.providers import IdRule, Preset
+from agent_core.llm.history import CallIds, arguments_json, result_text, results_after, tool_name
+from agent_core.llm.providers import Preset
 from agent_core.llm.wire import Quirks, Wire
 from agent_core.messages import Message, ToolCall
 from agent_core.ports import LlmRequest, ToolSchema
 
-NO_RESULT = "(no result: the call was interrupted before it finished)"
-NO_OUTPUT = "(no output)"
 SEEN = "(The results are in.)"
 """Stands between results and a user message where a server wants an answer there."""
 
@@ -79,7 +76,7 @@ def wire_messages(messages: Iterable[Message], model: str, quirks: Quirks) -> li
     the roles to take turns.
     """
     history = list(messages)
-    ids = _Ids(quirks.id_rule)
+    ids = CallIds(quirks.id_rule)
     out: list[dict[str, Any]] = []
     system: list[str] = []
     for index, message in enumerate(history):
@@ -94,22 +91,11 @@ def wire_messages(messages: Iterable[Message], model: str, quirks: Quirks) -> li
             if content := _user_content(message):
                 _put_user(out, content, quirks)
         elif message.role == "assistant":
-            out += _assistant(message, model, quirks, ids, _results_after(history, index))
+            out += _assistant(message, model, quirks, ids, results_after(history, index))
         # Results are written with their calls; one without a call is an orphan that no server accepts.
     if system:
         _put_before_first_user(out, "\n\n".join(system))
     return out
-
-
-def _results_after(history: Sequence[Message], index: int) -> dict[str, Message]:
-    """The results that follow the assistant message at `index`, by call id; other messages may use the same ids."""
-    found: dict[str, Message] = {}
-    for message in history[index + 1 :] if history[index].tool_calls else ():
-        if message.role == "assistant":
-            break
-        if message.result is not None:
-            found.setdefault(message.result.call_id, message)
-    return found
 
 
 def _put_user(out: list[dict[str, Any]], content: str | list[dict[str, Any]], quirks: Quirks) -> None:
@@ -143,7 +129,7 @@ def _user_content(message: Message) -> str | list[dict[str, Any]]:
 
 
 def _assistant(
-    message: Message, model: str, quirks: Quirks, ids: _Ids, results: Mapping[str, Message]
+    message: Message, model: str, quirks: Quirks, ids: CallIds, results: Mapping[str, Message]
 ) -> list[dict[str, Any]]:
     text = message.text if message.text.strip() else None
     if text is None and not message.tool_calls:
@@ -163,17 +149,14 @@ def _assistant(
     for call in message.tool_calls:
         call_id = ids.next(call.id)
         calls.append(_call(call, call_id, quirks))
-        answer = results.get(call.id)
-        content = answer.text if answer else NO_RESULT
-        answers.append({"role": "tool", "tool_call_id": call_id, "content": content if content.strip() else NO_OUTPUT})
+        answers.append({"role": "tool", "tool_call_id": call_id, "content": result_text(results.get(call.id))})
     wire["tool_calls"] = calls
     return [wire, *answers]
 
 
 def _call(call: ToolCall, call_id: str, quirks: Quirks) -> dict[str, Any]:
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:64] or "unknown_tool"
-    arguments = json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
-    wire: dict[str, Any] = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    function = {"name": tool_name(call), "arguments": arguments_json(call)}
+    wire: dict[str, Any] = {"id": call_id, "type": "function", "function": function}
     if call.extra.get("extra_content") and "extra_content" not in quirks.dropped:
         wire["extra_content"] = call.extra["extra_content"]
     return wire
@@ -185,49 +168,6 @@ def _put_before_first_user(out: list[dict[str, Any]], text: str) -> None:
             message["content"] = _joined(text, message["content"])
             return
     out.insert(0, {"role": "user", "content": text})
-
-
-class _Ids:
-    """Ids of calls as one server accepts them.
-
-    Different for different calls, also where a server that counts from 0 in every reply gave several the same id, and
-    equal from request to request. "keep" leaves even those: who made them takes them back.
-    """
-
-    __slots__ = ("_rule", "_taken", "_uses")
-
-    def __init__(self, rule: IdRule) -> None:
-        self._rule = rule
-        self._taken: set[str] = set()
-        self._uses: dict[str, int] = {}
-
-    def next(self, call_id: str) -> str:
-        """The id to send for the next call that is known as `call_id`, and for its result."""
-        if self._rule == "keep" and call_id:
-            return call_id
-        while True:
-            use = self._uses.get(call_id, 0)
-            self._uses[call_id] = use + 1
-            wanted = _fit(call_id, self._rule, use)
-            if wanted not in self._taken:
-                self._taken.add(wanted)
-                return wanted
-
-
-def _fit(call_id: str, rule: IdRule, use: int) -> str:
-    """`call_id` itself where `rule` allows it and it is used for the first time, else one made from it."""
-    if use == 0 and _ALLOWED_IDS[rule].fullmatch(call_id):
-        return call_id
-    digest = hashlib.sha256(f"{use}:{call_id}".encode("utf-8", "replace")).hexdigest()
-    return digest[:9] if rule == "alnum9" else f"call_{digest[:24]}"
-
-
-_ALLOWED_IDS: Mapping[IdRule, re.Pattern[str]] = {
-    "keep": re.compile(r".+", re.DOTALL),
-    "alnum9": re.compile(r"[A-Za-z0-9]{9}"),
-    "max40": re.compile(r".{1,40}", re.DOTALL),
-    "safe": re.compile(r"[A-Za-z0-9_-]{1,64}"),
-}
 
 
 # -- when a request is refused ----------------------------------------------------------------------------------------

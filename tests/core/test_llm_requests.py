@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from agent_core.errors import ProviderError
-from agent_core.llm.chat_completions import NO_OUTPUT, NO_RESULT, adapted, body_of, wire_messages
+from agent_core.llm.chat_completions import adapted, body_of, wire_messages
+from agent_core.llm.history import NO_OUTPUT, NO_RESULT
 from agent_core.llm.providers import Preset
 from agent_core.llm.wire import Quirks, encode
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user

@@ -1,0 +1,87 @@
+"""What every wire makes of a stored conversation before it writes it its own way: pure, the same for all.
+
+Each call has one result, ids are such as the server takes, nothing is empty (LLM wire rules 33 and 34). The history is
+cleaned on every request and never stored differently.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from agent_core.llm.providers import IdRule
+from agent_core.messages import Message, ToolCall
+
+NO_RESULT = "(no result: the call was interrupted before it finished)"
+NO_OUTPUT = "(no output)"
+
+
+def results_after(history: Sequence[Message], index: int) -> dict[str, Message]:
+    """The results that follow the assistant message at `index`, by call id; other messages may use the same ids."""
+    found: dict[str, Message] = {}
+    for message in history[index + 1 :] if history[index].tool_calls else ():
+        if message.role == "assistant":
+            break
+        if message.result is not None:
+            found.setdefault(message.result.call_id, message)
+    return found
+
+
+def result_text(answer: Message | None) -> str:
+    """What a server is told of a call's result; never empty, as most refuse that."""
+    text = NO_RESULT if answer is None else answer.text
+    return text if text.strip() else NO_OUTPUT
+
+
+def tool_name(call: ToolCall) -> str:
+    """The name of the called tool as servers accept one, whatever the model wrote."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:64] or "unknown_tool"
+
+
+def arguments_json(call: ToolCall) -> str:
+    return json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
+
+
+class CallIds:
+    """Ids of calls as one server accepts them.
+
+    Different for different calls, also where a server that counts from 0 in every reply gave several the same id, and
+    equal from request to request. "keep" leaves even those: who made them takes them back.
+    """
+
+    __slots__ = ("_rule", "_taken", "_uses")
+
+    def __init__(self, rule: IdRule) -> None:
+        self._rule = rule
+        self._taken: set[str] = set()
+        self._uses: dict[str, int] = {}
+
+    def next(self, call_id: str) -> str:
+        """The id to send for the next call that is known as `call_id`, and for its result."""
+        if self._rule == "keep" and call_id:
+            return call_id
+        while True:
+            use = self._uses.get(call_id, 0)
+            self._uses[call_id] = use + 1
+            wanted = _fit(call_id, self._rule, use)
+            if wanted not in self._taken:
+                self._taken.add(wanted)
+                return wanted
+
+
+def _fit(call_id: str, rule: IdRule, use: int) -> str:
+    """`call_id` itself where `rule` allows it and it is used for the first time, else one made from it."""
+    if use == 0 and _ALLOWED_IDS[rule].fullmatch(call_id):
+        return call_id
+    digest = hashlib.sha256(f"{use}:{call_id}".encode("utf-8", "replace")).hexdigest()
+    return digest[:9] if rule == "alnum9" else f"call_{digest[:24]}"
+
+
+_ALLOWED_IDS: Mapping[IdRule, re.Pattern[str]] = {
+    "keep": re.compile(r".+", re.DOTALL),
+    "alnum9": re.compile(r"[A-Za-z0-9]{9}"),
+    "max40": re.compile(r".{1,40}", re.DOTALL),
+    "safe": re.compile(r"[A-Za-z0-9_-]{1,64}"),
+}
