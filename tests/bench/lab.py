@@ -26,8 +26,8 @@ from tests.e2e.screen import home_env
 T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
-SHORT, LONG = 200, 20_000
-TITLES = {SHORT: "the short history", LONG: "the long history"}
+FEW, SHORT, MANY, LONG = 8, 200, 2_000, 20_000
+TITLES = {FEW: "hardly begun", SHORT: "the short history", MANY: "a day of work", LONG: "the long history"}
 LAST = "end of history"
 SETTLE = 1.0
 """Seconds without output after which the program has started."""
@@ -72,17 +72,22 @@ class Lab:
 
         With `report` it runs under the probe.
         """
-        home = Path(tempfile.mkdtemp(dir=self.folder))
-        shutil.copytree(self.folder / "home", home, dirs_exist_ok=True)
         module = ["tests.bench.probe", str(report)] if report is not None else ["nanoherm_tui"]
         resume = ["-r", self.sessions[messages]] if messages is not None else []
         argv = [sys.executable, "-m", *module, *resume, *arguments]
-        with Terminal(argv, self.environment(home), self.folder / "work") as terminal:
+        with self.home() as home, Terminal(argv, self.environment(home), self.folder / "work") as terminal:
             terminal.first_words()
             if messages is not None:
                 terminal.wait_for(LAST)
             terminal.quiet(SETTLE)
             yield terminal
+
+    @contextlib.contextmanager
+    def home(self) -> Iterator[Path]:
+        """A home of its own with the stored sessions, for one run."""
+        home = Path(tempfile.mkdtemp(dir=self.folder))
+        shutil.copytree(self.folder / "home", home, dirs_exist_ok=True)
+        yield home
         shutil.rmtree(home)
 
     def environment(self, home: Path) -> dict[str, str]:
@@ -105,10 +110,18 @@ class Lab:
 
     def go(self) -> tuple[float, float]:
         """Let the stream begin and wait for its end; gives both moments."""
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f"{self.base_url.removesuffix('/v1')}/go", timeout=300) as answer:
-            times = json.load(answer)
+        times = self._get("go")
         return times["began"], times["ended"]
+
+    def arrivals(self) -> list[float]:
+        """When each request for an answer has come to the server."""
+        moments: list[float] = self._get("arrivals")
+        return moments
+
+    def _get(self, name: str) -> Any:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"{self.base_url.removesuffix('/v1')}/{name}", timeout=300) as answer:
+            return json.load(answer)
 
 
 def read_report(terminal: Terminal, report: Path) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 It answers with MARK and "-begin", waits for GET /go, streams KB × 1000 characters of KIND at RATE characters a second
 in small deltas (RATE 0: no waiting, all at once), and ends with MARK and "-end". GET /go returns when the stream has
-ended: {"began": t, "ended": t} in monotonic seconds, which all processes of a machine share.
+ended: {"began": t, "ended": t} in monotonic seconds, which all processes of a machine share. GET /arrivals gives the
+moments at which requests for an answer came.
 
 A process of its own, so that what it costs is neither the program's nor the reader's: `python -m tests.bench.server`
 prints its port.
@@ -37,6 +38,7 @@ class Gate:
 
 
 GATE = Gate()
+ARRIVALS: list[float] = []
 
 
 def event(delta: dict[str, str], finish: str | None = None) -> bytes:
@@ -57,10 +59,13 @@ class Handler(BaseHTTPRequestHandler):
             GATE.go.set()
             GATE.over.wait()
             self.answer(GATE.times)
+        elif self.path == "/arrivals":
+            self.answer(ARRIVALS)
         else:
             self.answer({"object": "list", "data": [{"id": "bench", "object": "model"}]})
 
     def do_POST(self) -> None:
+        ARRIVALS.append(time.monotonic())
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         asked = [m["content"] for m in body["messages"] if m["role"] == "user"][-1].split()
         self.send_response(200)
@@ -68,8 +73,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         if asked[:1] == ["bench"]:
-            kind, kb, rate, mark = asked[1], int(asked[2]), int(asked[3]), asked[4]
-            self.stream(KINDS[kind](kb * 1000), rate, mark)
+            kind, kb, rate, mark = asked[1], float(asked[2]), int(asked[3]), asked[4]
+            self.stream(KINDS[kind](int(kb * 1000)), rate, mark)
         else:
             self.wfile.write(event({"content": "A title"}))
         done = b"data: [DONE]\n\n"
