@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 def edit_draft(app: NanohermApp, argument: str) -> None:
     """Open the draft in the user's editor. It has the terminal while it runs; what a session says meanwhile waits."""
+    app.composer.call_later(_edit, app)  # behind keys that are on their way to it: they are a part of the draft
+
+
+def _edit(app: NanohermApp) -> None:
     try:
         edited = _in_the_terminal(app, app.composer.text, editor.command(os.environ))
     except AgentError as error:
