@@ -15,6 +15,7 @@ from agent_core.errors import ProviderError
 from agent_core.llm.assemble import ReplyBuilder
 from agent_core.llm.history import CallIds, arguments_json, result_text, results_after, tool_name
 from agent_core.llm.providers import Preset
+from agent_core.llm.refusal import is_about_size, names, other_ids, said
 from agent_core.llm.wire import Quirks, Wire
 from agent_core.messages import Message, ToolCall
 from agent_core.ports import LlmRequest, ToolSchema
@@ -179,12 +180,12 @@ def adapted(quirks: Quirks, body: Mapping[str, Any], error: ProviderError) -> Qu
     A server that fails in a chat template on a role answers 500, so those are looked at too. Never gives the same
     quirks back, so asking again ends.
     """
-    text = f"{error.params.get('said', '')} {error.params.get('field', '')}".lower().strip()
+    text = said(error)
     if not text or error.kind not in ("bad_request", "server"):
         return None
     new = _other_role(quirks, body, text)
     if new is None and error.kind == "bad_request":
-        new = _other_ids(quirks, text) or _other_field(quirks, body, text)
+        new = other_ids(quirks, text) or _other_field(quirks, body, text)
     return new if new != quirks else None
 
 
@@ -204,23 +205,9 @@ def _other_role(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks | 
     return None
 
 
-def _other_ids(quirks: Quirks, text: str) -> Quirks | None:
-    if not re.search(r"tool.?call.?.{0,12}id|tool_calls\S*\.id|tool_use(?:_|\.)?id|\bcall_id", text):
-        return None
-    if re.search(r"length of 9|\{9\}|9 characters", text):
-        return replace(quirks, id_rule="alnum9")
-    if re.search(r"too long|maximum length|max(?:imum)? (?:of )?40|at most 40", text):
-        return replace(quirks, id_rule="max40")
-    if re.search(r"pattern|\[a-za-z0-9_-\]", text):
-        return replace(quirks, id_rule="safe")
-    return None
-
-
 def _other_field(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks | None:
     def named(field: str) -> bool:
-        # reasoning_effort, "reasoning effort", reasoning.effort, reasoningEffort
-        pattern = re.escape(field.lower()).replace("_", "[_. -]?")
-        return re.search(rf"(?<![\w-]){pattern}(?![\w-])", text) is not None
+        return names(text, field)
 
     if named("reasoning_content"):
         if re.search(r"missing|must be (?:passed|provided|present|included)|required|passed back", text):
@@ -231,8 +218,7 @@ def _other_field(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks |
             return replace(quirks, dropped=quirks.dropped | {field})
     for field, other in (("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")):
         if field in body and named(field):
-            about_value = re.search(r"too large|must be (?:<|less|at most|between|in)|range of|at most|exceed", text)
-            if about_value or quirks.max_tokens_swapped:
+            if is_about_size(text) or quirks.max_tokens_swapped:
                 return replace(quirks, dropped=quirks.dropped | {field})
             return replace(quirks, max_tokens_field=other, max_tokens_swapped=True)
     if quirks.strict_tools and named("strict"):

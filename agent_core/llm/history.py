@@ -12,10 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agent_core.llm.providers import IdRule
-from agent_core.messages import Message, ToolCall
+from agent_core.messages import ImagePart, Message, ToolCall
 
 NO_RESULT = "(no result: the call was interrupted before it finished)"
 NO_OUTPUT = "(no output)"
+NO_IMAGE = "[image left out: this model takes none]"
 
 
 def results_after(history: Sequence[Message], index: int) -> dict[str, Message]:
@@ -33,6 +34,12 @@ def result_text(answer: Message | None) -> str:
     """What a server is told of a call's result; never empty, as most refuse that."""
     text = NO_RESULT if answer is None else answer.text
     return text if text.strip() else NO_OUTPUT
+
+
+def user_content(message: Message, images: bool) -> list[str | ImagePart]:
+    """The text and the images of a user message, nothing of it empty; without `images` a remark in their place."""
+    text = [message.text] if message.text.strip() else []
+    return [*text, *(part if images else NO_IMAGE for part in message.parts)]
 
 
 def tool_name(call: ToolCall) -> str:
