@@ -42,13 +42,13 @@ class Conversation:
     def add(self, message: Message) -> None:
         """Store `message`, then append it. Raises StoreError; the history is then unchanged."""
         self._check_open()
-        self._store.append(self.session_id, for_the_record(message, self._redact))
+        self._store.append(self.session_id, for_the_record(message, self._redact), self._check_open)
         self._messages.append(message)
 
     def place(self, message: Message) -> None:
         """Append a message that the store holds aside. Raises StoreError; the history is then unchanged."""
         self._check_open()
-        self._store.place(self.session_id, message.id)
+        self._store.place(self.session_id, message.id, self._check_open)
         if not self.has(message.id):
             self._messages.append(message)
 
@@ -66,7 +66,7 @@ class Conversation:
     def effect_started(self, call: ToolCall, effect: Effect) -> None:
         """Note durably that `call` is about to act. Raises StoreError; the call must then not run."""
         self._check_open()
-        self._store.effect_started(self.session_id, call.id, call.name, effect.kind)
+        self._store.effect_started(self.session_id, call.id, call.name, effect.kind, self._check_open)
 
     def _check_open(self) -> None:
         if self._closed:

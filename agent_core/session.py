@@ -53,8 +53,8 @@ class LiveSession:
         self._lock = threading.RLock()
         self._seq = 0
         self._row_lock = threading.Lock()
-        self._inbox: queue.SimpleQueue[intents.Intent | Message | None] = queue.SimpleQueue()
-        """Intents, messages to begin a turn with, and None: a command of the person's own has ended."""
+        self._inbox: _Inbox = queue.SimpleQueue()
+        """The worker's."""
         self._texts = WaitingTexts()
         self._noted: tuple[tuple[str, str], ...] = ()
         """What of these was written down last."""
@@ -64,9 +64,6 @@ class LiveSession:
         """The person's own commands that run, by call id."""
         self._shells_done: list[Message] = []
         """Those that have ended and wait for a step boundary; the store has them."""
-        self._scope: CancelScope | None = None
-        self._conversation: Conversation | None = None
-        self._connection: Connection | None = None
         self._state: SessionState = "idle"
         self._mode: Mode = row.mode if row.mode in self.modes else "ask"
         self._policy: ApprovalPolicy = services.policy
@@ -76,8 +73,7 @@ class LiveSession:
         self._prompts: dict[Mode, str] = {}
         self._environment: prompt.Environment | None = None
         self._context_text: str | None = None
-        self._generation = 0
-        self._worker: threading.Thread | None = None
+        self._worker: _Worker | None = None
 
     # -- what a face may look at --------------------------------------------------------------------------------
 
@@ -113,7 +109,7 @@ class LiveSession:
         """Begin: load the history on the worker and tell the listener (HistoryChanged)."""
         with self._lock:
             if self._worker is None:
-                self._new_worker()
+                self._new_worker(first=True)
 
     def close(self) -> None:
         """Stop the turn and end the worker; `join` waits for that."""
@@ -123,10 +119,11 @@ class LiveSession:
         """Wait at most `seconds` for the worker and for the person's own commands."""
         deadline = time.monotonic() + seconds
         with self._lock:
-            threads = [self._worker, *(running.thread for running in self._shells.values())]
+            threads = [running.thread for running in self._shells.values()]
+            if self._worker is not None:
+                threads.append(self._worker.thread)
         for thread in threads:
-            if thread is not None:
-                thread.join(max(0.0, deadline - time.monotonic()))
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def tell(self, event: Event) -> None:
         """Tell the session's listener something that did not come about in it."""
@@ -174,7 +171,7 @@ class LiveSession:
         self._has_turn, self._failed = True, False
         self._note_waiting()
         self._set_state("running")
-        self._inbox.put(message)
+        self._inbox.put(_Start(message))
 
     def _take_back(self) -> None:
         with self._lock:
@@ -182,9 +179,8 @@ class LiveSession:
 
     def _return_pending(self) -> None:
         """After a stop, what was pending goes back to the composer: nothing runs unasked, nothing is lost."""
-        with self._lock:
-            self._forget_stored()
-            self._tell_returned(self._texts.return_all())
+        self._forget_stored()
+        self._tell_returned(self._texts.return_all())
 
     def _bring_back(self) -> None:
         """What waited when the program was killed goes to the composer too."""
@@ -199,9 +195,17 @@ class LiveSession:
             self._texts.taken(text)
             self._note_waiting()
 
+    def _return_adrift(self, worker: _Worker) -> None:
+        """Of what a worker that was given up held, return what it has not stored: now that is certain."""
+        with self._lock:
+            if worker is self._worker:
+                conversation = worker.conversation
+                # Without a history nobody knows what is stored; rather twice than never.
+                self._tell_returned(self._texts.return_adrift(conversation.has if conversation else lambda _: False))
+
     def _forget_stored(self) -> None:
-        if self._conversation is not None:
-            self._texts.forget(self._conversation.has)
+        if self._worker is not None and self._worker.conversation is not None:
+            self._texts.forget(self._worker.conversation.has)
 
     def _tell_returned(self, text: str | None) -> None:
         if text is not None:
@@ -225,8 +229,8 @@ class LiveSession:
         with self._lock:
             busy = self.busy
             scopes = [running.scope for running in self._shells.values()]
-            if self._scope is not None:
-                scopes.append(self._scope)
+            if self._worker is not None and self._worker.scope is not None:
+                scopes.append(self._worker.scope)
             if busy:
                 self._set_state("stopping")
         for scope in scopes:
@@ -235,15 +239,17 @@ class LiveSession:
             self._abandon()
 
     def _abandon(self) -> None:
-        """Give the stuck worker up: what it still does is neither stored nor heard."""
+        """Give the stuck worker up: what it still does is neither stored nor heard.
+
+        Whether the store has what it was given to store is known when the next worker has read the history.
+        """
         with self._lock:
-            if self._conversation is not None:
-                self._conversation.close()
-            self._scope = None
+            if self._worker is not None:
+                self._worker.give_up()
             self._has_turn = False
             self._shells.clear()
-            self._connection = None
-            self._return_pending()
+            self._texts.give_up()
+            self._tell_returned(self._texts.return_all())
             self._replace_worker()
             self._emit(events.Notice("abandoned", "The stuck step was given up.", "warning"))
             self._set_state("idle")
@@ -270,10 +276,13 @@ class LiveSession:
             self._seq += 1
             self.mailbox.put(Envelope(self.id, self._seq, time.time(), event))
 
-    def _emitter(self, generation: int) -> Callable[[Event], None]:
+    def _emitter(self, worker: _Worker | None) -> Callable[[Event], None]:
+        """Tells what a worker does for as long as it is the session's."""
+
         def emit(event: Event) -> None:
-            if generation == self._generation:
-                self._emit(event)
+            with self._lock:
+                if worker is self._worker:
+                    self._emit(event)
 
         return emit
 
@@ -292,41 +301,51 @@ class LiveSession:
 
     # -- the worker ---------------------------------------------------------------------------------------------
 
-    def _new_worker(self) -> None:
-        self._generation += 1
-        self._worker = threading.Thread(
-            target=self._work, args=(self._generation, self._inbox), name=f"session-{self.id[:8]}", daemon=True
+    def _new_worker(self, first: bool = False) -> None:
+        worker = self._worker = _Worker(self._inbox)
+        worker.thread = threading.Thread(
+            target=self._work, args=(worker, first), name=f"session-{self.id[:8]}", daemon=True
         )
-        self._worker.start()
+        worker.thread.start()
 
     def _replace_worker(self) -> None:
         """Leave the old worker, which may be stuck or asleep, an inbox in which nothing but its end will come."""
         old, self._inbox = self._inbox, queue.SimpleQueue()
+        self._new_worker()
         with suppress(queue.Empty):  # the old one may be faster
             while True:
-                self._inbox.put(old.get_nowait())
-        self._new_worker()
+                self._hand_on(old.get_nowait())
         old.put(intents.Close())
 
-    def _work(self, generation: int, inbox: queue.SimpleQueue[intents.Intent | Message | None]) -> None:
+    def _hand_on(self, item: intents.Intent | _Start | None) -> None:
+        """Give the worker there is now what came for one that was given up; the turns of that one are over."""
+        if not isinstance(item, _Start):
+            self._inbox.put(item)
+
+    def _work(self, worker: _Worker, first: bool) -> None:
         try:
-            self._load()
-            if generation == 1:
+            self._load(worker)
+            if first:
                 self._bring_back()
         except Exception as error:  # without its history the session can still be looked at and closed
             self._tell_failure(error)
-        while generation == self._generation:
-            intent = inbox.get()
-            if isinstance(intent, intents.Close):
+        self._return_adrift(worker)
+        while True:
+            item = worker.inbox.get()
+            with self._lock:
+                if worker is not self._worker:
+                    self._hand_on(item)
+                    return
+            if isinstance(item, intents.Close):
                 break
             try:
-                self._do(intent, generation)
+                self._do(item, worker)
             except Exception as error:  # the worker outlives whatever goes wrong with one intent
                 self._tell_failure(error)
-                if isinstance(intent, Message):
-                    self._finish(generation, failed=True)
-        if generation == self._generation and self._connection is not None:
-            self._connection.client.close()
+                if isinstance(item, _Start):
+                    self._finish(worker, "failed")
+        if worker.connection is not None:
+            worker.connection.client.close()
 
     def _tell_failure(self, error: Exception) -> str:
         """Tell the listener of a failure; returns its code."""
@@ -336,13 +355,15 @@ class LiveSession:
         self._emit(events.ErrorRaised(failure.code, failure.text, failure.params))
         return failure.code
 
-    def _load(self) -> None:
+    def _load(self, worker: _Worker) -> None:
         with self._row_lock:
             with self._lock:
                 running = tuple(self._shells)
                 self._shells_done.clear()  # the store has them
             history = self._services.store.recover(self.id, running) if self._stored else []
-        self._conversation = Conversation(self._services.store, self.id, history, self._services.redact)
+        conversation = Conversation(self._services.store, self.id, history, self._services.redact)
+        if not worker.take_up(conversation):
+            return
         ended = {message.shell.result.call_id for message in history if message.shell is not None}
         with self._lock:
             self._emit(events.HistoryChanged(tuple(history)))
@@ -360,41 +381,45 @@ class LiveSession:
         if self._stored:
             self._kit.todos.load(self._services.store.todos(self.id))
 
-    def _do(self, intent: intents.Intent | Message | None, generation: int) -> None:
+    def _do(self, intent: intents.Intent | _Start | None, worker: _Worker) -> None:
         if intent is None:
-            if self._conversation is not None:
-                self._place_shells(self._conversation)
-        elif isinstance(intent, Message):
-            self._turn(intent, generation)
+            if worker.conversation is not None:
+                self._place_shells(worker.conversation)
+        elif isinstance(intent, _Start):
+            self._turn(intent.message, worker)
         elif isinstance(intent, intents.SetModel):
-            self._connection = self._services.connect(intent.model)
-            self._tell_model(self._connection)
+            connection = worker.connection = self._services.connect(intent.model)
+            self._tell_model(connection)
             if self._stored:
-                self._services.store.set_model(self.id, self._connection.model, self._connection.provider)
+                self._services.store.set_model(self.id, connection.model, connection.provider)
         elif isinstance(intent, intents.SetMode) and self._stored:
             self._services.store.set_mode(self.id, intent.mode)
         elif isinstance(intent, intents.Undo):
             if self._stored:
                 self._services.store.undo(self.id, intent.turns)
-                self._load()
+                self._load(worker)
         elif isinstance(intent, intents.Rename):
             self._rename(intent.title)
 
-    def _turn(self, message: Message, generation: int) -> None:
-        emit = self._emitter(generation)
+    def _turn(self, message: Message, worker: _Worker) -> None:
+        emit = self._emitter(worker)
         turn_id = new_id()
         scope = CancelScope()
         with self._lock:
+            if worker is not self._worker:
+                return
             if self._state == "stopping":  # stopped between the key and the worker's waking
                 scope.cancel()
-            self._scope = scope
+            worker.scope = scope
         emit(events.TurnStarted(turn_id))
         try:
             self._make_row(message.text)
-            conversation = self._conversation
+            if worker.conversation is None:  # it could not be read, or not all of a turn could be stored
+                self._load(worker)
+            conversation = worker.conversation
             assert conversation is not None
             self._place_shells(conversation)
-            connection = self._connected()
+            connection = self._connected(worker)
             turn = TurnTools(
                 connection.client,
                 conversation,
@@ -405,11 +430,7 @@ class LiveSession:
                 self._services.request,
                 connection.context_window,
             )
-
-            def at_boundary() -> list[Message]:
-                return self._at_boundary(conversation) if generation == self._generation else []
-
-            end = run_turn(turn, message, at_boundary, self._services.max_steps)
+            end = run_turn(turn, message, lambda: self._at_boundary(worker), self._services.max_steps)
         except Exception as error:  # whatever went wrong before the turn began; the turn itself never raises
             code = self._tell_failure(error)
             emit(events.TurnFinished(turn_id, "failed", 0, 0.0, error_code=code))
@@ -418,14 +439,17 @@ class LiveSession:
             code = end.error.code if end.error is not None else ""
             emit(events.TurnFinished(turn_id, end.outcome, end.steps, end.seconds, end.text, code))
             outcome = end.outcome
-        if outcome in ("interrupted", "failed") and generation == self._generation:
-            self._return_pending()
-        self._finish(generation, outcome == "failed")
+        self._finish(worker, outcome)
+        if outcome == "failed" and code.startswith("store_"):
+            worker.conversation = None  # a call's result may be missing in it; to be read anew, which mends it
 
-    def _at_boundary(self, conversation: Conversation) -> list[Message]:
+    def _at_boundary(self, worker: _Worker) -> list[Message]:
         """Between two steps: the commands the person ran join the history; gives the steers that came."""
-        self._place_shells(conversation)
+        if worker is self._worker and worker.conversation is not None:
+            self._place_shells(worker.conversation)
         with self._lock:
+            if worker is not self._worker:
+                return []
             self._forget_stored()
             steers = self._texts.hand_steers()
             if steers:
@@ -434,12 +458,14 @@ class LiveSession:
                 self._note_waiting()
             return steers
 
-    def _finish(self, generation: int, failed: bool = False) -> None:
-        """The turn is over."""
+    def _finish(self, worker: _Worker, outcome: events.Outcome) -> None:
+        """The turn is over. One that was stopped, or failed, is not followed by what waited."""
         with self._lock:
-            if generation == self._generation:
-                self._scope = None
-                self._has_turn, self._failed = False, failed
+            if worker is self._worker:
+                if outcome in ("interrupted", "failed") or self._state == "stopping":
+                    self._return_pending()
+                worker.scope = None
+                self._has_turn, self._failed = False, outcome == "failed"
                 self._forget_stored()
                 self._settle()
 
@@ -470,7 +496,7 @@ class LiveSession:
         call_id, scope = new_id(), CancelScope()
         with self._lock:
             thread = threading.Thread(
-                target=self._run_shell, args=(call_id, intent, scope, self._generation), name="shell", daemon=True
+                target=self._run_shell, args=(call_id, intent, scope, self._worker), name="shell", daemon=True
             )
             self._shells[call_id] = _Shell(subject, intent.private, scope, thread)
             if not self.busy:
@@ -479,8 +505,8 @@ class LiveSession:
             self._emit(events.ToolQueued(call_id, SHELL, subject, intent.private))
         thread.start()
 
-    def _run_shell(self, call_id: str, intent: intents.Shell, scope: CancelScope, generation: int) -> None:
-        emit, command = self._emitter(generation), shell.recorded(intent.command, self._services.redact)
+    def _run_shell(self, call_id: str, intent: intents.Shell, scope: CancelScope, worker: _Worker | None) -> None:
+        emit, command = self._emitter(worker), shell.recorded(intent.command, self._services.redact)
         try:
             self._make_row()
             with self._row_lock:  # `_load` would take it for one that a crash cut off
@@ -493,7 +519,7 @@ class LiveSession:
                 self._shell_place(intent.private), call_id, intent.command, intent.private, scope,
                 lambda line: emit(events.ToolProgress(call_id, line)),
             )  # fmt: skip
-            if generation == self._generation:
+            if worker is self._worker:
                 message = messages.shell(run)
                 if self._services.store.put_aside(self.id, message):
                     with self._lock:
@@ -506,7 +532,7 @@ class LiveSession:
             result = messages.ToolResult(call_id, SHELL, failure.text, ok=False, outcome="failed")
         with self._lock:
             emit(events.finished(result))
-            if self._shells.pop(call_id, None) is not None and generation == self._generation:
+            if self._shells.pop(call_id, None) is not None and worker is self._worker:
                 if scope.cancelled and not self._has_turn:
                     self._return_pending()
                 self._settle()
@@ -559,11 +585,11 @@ class LiveSession:
                 self._services.store.rename(self.id, self._title)
         self._emit(events.TitleChanged(self._title))
 
-    def _connected(self) -> Connection:
-        connection = self._connection
+    def _connected(self, worker: _Worker) -> Connection:
+        connection = worker.connection
         if connection is None:
             try:
-                connection = self._connection = self._services.connect(self._row.model)
+                connection = worker.connection = self._services.connect(self._row.model)
             except AgentError as error:
                 # Not kept: the next turn tries again. The message is stored all the same, and the turn says why.
                 return Connection(_Unconnected(error), "", "", "")
@@ -594,6 +620,49 @@ class LiveSession:
         for known in self.modes:
             if known == mode:
                 self._set_mode(known)
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Begin a turn with this message."""
+
+    message: Message
+
+
+_Inbox = queue.SimpleQueue[intents.Intent | _Start | None]
+"""Intents, turns to begin, and None: a command of the person's own has ended."""
+
+
+class _Worker:
+    """The thread that runs a session's turns, and what only it works with.
+
+    One that is given up keeps all of this for itself: what it still does cannot touch what its successor works on.
+    """
+
+    def __init__(self, inbox: _Inbox) -> None:
+        self.inbox = inbox
+        self.thread: threading.Thread
+        self.scope: CancelScope | None = None
+        """Of the turn that runs."""
+        self.conversation: Conversation | None = None
+        """None: it has to be read."""
+        self.connection: Connection | None = None
+        self._lock = threading.Lock()
+        self._given_up = False
+
+    def take_up(self, conversation: Conversation) -> bool:
+        """Work on `conversation` from now on; False when the worker was given up while that was read."""
+        with self._lock:
+            if not self._given_up:
+                self.conversation = conversation
+            return not self._given_up
+
+    def give_up(self) -> None:
+        """Nothing it still does is stored."""
+        with self._lock:
+            self._given_up = True
+            if self.conversation is not None:
+                self.conversation.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,9 @@ from agent_core.messages import Message
 
 
 class WaitingTexts:
-    """Each text is in one place: with the steers, queued, handed to the turn until it is stored, or returned.
+    """Each text is in one place: with the steers, queued, handed to the turn until it is stored, adrift, or returned.
+
+    Adrift is what a turn was given that nobody hears of any more: it may or may not have been stored.
 
     A returned one stays until the face says that the kept draft has it. Texts are messages from the start, so that a
     crash cannot make two of one: what the store has under its id waits no more.
@@ -20,6 +22,7 @@ class WaitingTexts:
         self._steers: list[Message] = []
         self._queued: list[Message] = []
         self._handed: list[Message] = []
+        self._adrift: list[Message] = []
         self._returned: list[tuple[str, list[Message]]] = []
 
     @property
@@ -33,7 +36,7 @@ class WaitingTexts:
     def all(self) -> tuple[tuple[str, str], ...]:
         """(message id, text) of everything that a crash would lose, oldest first."""
         returned = [message for _, messages in self._returned for message in messages]
-        waiting = [*returned, *self._handed, *self._steers, *self._queued]
+        waiting = [*returned, *self._adrift, *self._handed, *self._steers, *self._queued]
         return tuple((message.id, message.text) for message in waiting)
 
     def steer(self, message: Message) -> None:
@@ -73,6 +76,17 @@ class WaitingTexts:
         waiting = [*self._handed, *self._steers, *self._queued]
         self._handed, self._steers, self._queued = [], [], []
         return self._give_back(waiting) if waiting else None
+
+    def give_up(self) -> None:
+        """The turn that has what was handed is not heard of any more."""
+        self._adrift += self._handed
+        self._handed = []
+
+    def return_adrift(self, is_stored: Callable[[str], bool]) -> str | None:
+        """Take back what is adrift and not stored; None when there is no such text."""
+        lost = [message for message in self._adrift if not is_stored(message.id)]
+        self._adrift = []
+        return self._give_back(lost) if lost else None
 
     def bring_back(self, texts: Sequence[tuple[str, str]]) -> str:
         """Return what `all` had been before the program was killed."""

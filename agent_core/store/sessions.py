@@ -28,6 +28,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+Check = Callable[[], None]
+"""Called inside the transaction, before anything is written: raises StoreError when the writer has been given up.
+
+Whoever writes to the session after that finds either all of it or nothing, and nothing comes later.
+"""
+
 # Kinds of ports.Effect that leave nothing behind when they are cut short.
 HARMLESS_KINDS = frozenset({"none", "read", "person"})
 
@@ -267,16 +273,17 @@ class Store:
 
     # -- the conversation -----------------------------------------------------------------------------------------
 
-    def append(self, session_id: str, message: Message) -> None:
+    def append(self, session_id: str, message: Message, check: Check = lambda: None) -> None:
         """Store `message` at the end. A message that is stored already (same id) or empty is not stored again.
 
-        A result also closes its call's open effect.
+        A result also closes its call's open effect. Nothing is stored when `check` raises.
         """
         if message.is_empty:
             return
         body = _body(message)
 
         def work(c: sqlite3.Connection) -> None:
+            check()
             _check(c, session_id)
             if not _insert(c, session_id, message, body, _next_position(c, session_id)):
                 return
@@ -293,16 +300,19 @@ class Store:
 
         self._db.write(work)
 
-    def effect_started(self, session_id: str, call_id: str, name: str, kind: str) -> None:
+    def effect_started(self, session_id: str, call_id: str, name: str, kind: str, check: Check = lambda: None) -> None:
         """Note that a call begins now. Until its result is stored, a crash leaves its effect unknown."""
-        self._begin(session_id, call_id, name, kind, "")
+        self._begin(session_id, call_id, name, kind, "", check)
 
     def shell_started(self, session_id: str, call_id: str, command: str, private: bool) -> None:
         """Note that a command of the person's own begins now; after a crash `recover` tells of it."""
         self._begin(session_id, call_id, SHELL, _PRIVATE if private else "command", command)
 
-    def _begin(self, session_id: str, call_id: str, name: str, kind: str, subject: str) -> None:
+    def _begin(
+        self, session_id: str, call_id: str, name: str, kind: str, subject: str, check: Check = lambda: None
+    ) -> None:
         def work(c: sqlite3.Connection) -> None:
+            check()
             _check(c, session_id)
             c.execute(
                 "INSERT OR REPLACE INTO open_effects (session_id, call_id, name, kind, started, subject) "
@@ -328,10 +338,11 @@ class Store:
 
         return self._db.write(work)
 
-    def place(self, session_id: str, uid: str) -> None:
+    def place(self, session_id: str, uid: str, check: Check = lambda: None) -> None:
         """Make a message that was put aside the conversation's last. One that has its place keeps it."""
 
         def work(c: sqlite3.Connection) -> None:
+            check()
             _check(c, session_id)
             placed = c.execute(
                 "UPDATE messages SET position = ? WHERE session_id = ? AND uid = ? AND position IS NULL",
