@@ -16,9 +16,9 @@ EffectState = Literal["none", "started", "done", "unknown"]
 Origin = Literal["", "steer", "queue", "note", "summary", "shell"]
 """Where a message comes from that the person did not simply send. "summary": it stands for what was compacted."""
 
-View = Literal["", "compacted", "dropped", "pinned"]
-"""What a request makes of a message: all of it; nothing, as the summary stands for it; a short remark in its place, as
-the person dropped it; all of it for good, as the person pinned it."""
+View = Literal["", "dropped", "pinned"]
+"""What the person wants a request to make of a message: what the program thinks best; a short remark in its place; all
+of it for good, also where a summary stands for what is around it. What a summary stands for is in Message.covers."""
 
 
 def new_id() -> str:
@@ -149,6 +149,18 @@ class ShellRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Covered:
+    """What a summary stands for: the conversation up to a message, which stays in the history."""
+
+    through: str
+    """The id of the last message it stands for."""
+    messages: int
+    """How many messages the newest compaction took out of requests."""
+    kept: tuple[str, ...] = ()
+    """Ids of messages in that part which requests hold all the same, word for word."""
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     role: Role
     text: str = ""
@@ -176,6 +188,8 @@ class Message:
     """Fields of the server's own that must be sent back with this message (reasoning_details, reasoning_content)."""
     view: View = ""
     """What requests make of it. The store keeps it beside the message, as it changes."""
+    covers: Covered | None = None
+    """Set on origin "summary" only. The newest summary of a history counts, so an undo gives back what it stood for."""
 
     @property
     def is_empty(self) -> bool:
@@ -331,6 +345,8 @@ def to_json(m: Message) -> dict[str, Any]:
         out["usage"] = usage_to_json(m.usage)
     if m.extra:
         out["extra"] = dict(m.extra)
+    if m.covers is not None:
+        out["covers"] = {"through": m.covers.through, "messages": m.covers.messages, "kept": list(m.covers.kept)}
     return out
 
 
@@ -354,6 +370,7 @@ def from_json(j: Mapping[str, Any]) -> Message:
         usage=usage_from_json(j["usage"]) if "usage" in j else None,
         extra=j.get("extra", {}),
         view=j.get("view", ""),
+        covers=Covered(c["through"], c["messages"], tuple(c["kept"])) if (c := j.get("covers")) else None,
     )
 
 
