@@ -112,6 +112,7 @@ RETRY_BASE: Final = 0.5
 RETRY_CAP: Final = 30.0
 RETRY_JITTER: Final = 0.1  # of the wait, so that many clients do not come back at once (LLM-09)
 FIELD_REASKS: Final = 6  # one request asked again without fields the server refused
+ENCODED_HISTORY: Final = 8 * MB  # of a conversation kept as it was sent; no model takes more
 DRAIN: Final = 0.2  # after the end marker, for the connection's own end, so that it can be used again
 REPLY_QUEUE: Final = 64  # pieces between the reading thread and the loop
 KEEP_ALIVE: Final = 30.0  # an idle connection is kept this long: most tool rounds are shorter
@@ -133,9 +134,38 @@ SIGNAL_CHECK: Final = 0.2  # how often a screenless run looks whether a signal h
 TURN_STOP: Final = 1.0  # a turn stops within this
 APPROVAL_TIMEOUT: Final = 300.0
 
+# -- compaction --------------------------------------------------------------------------------------------------
+CONTEXT_CHARS: Final = 120_000  # a history with more is compacted (COMP-01)
+KEEP_RECENT: Final = 10  # messages that stay as they are (COMP-01)
+CHARS_A_TOKEN: Final = 4  # of plain English and code; a Chinese character is about one token
+IMAGE_TOKENS: Final = 1_000  # one image, as most servers count one of medium size
+MESSAGE_TOKENS: Final = 4  # what a message costs beside its text
+WINDOW_GUESS: Final = 128_000  # tokens of a model that nobody knows the window of
+SMALL_WINDOW: Final = 512_000  # tokens; below, compaction waits until SMALL_WINDOW_SHARE of it is full (COMP-09)
+SMALL_WINDOW_SHARE: Final = 0.75
+COMPACTION_GAIN: Final = 0.1  # of a history; a compaction that takes out less is not worth a request
+COMPACTION_USELESS: Final = 0.9  # a request that is still this part of the one before shows a useless compaction
+COMPACTION_REST: Final = 300.0  # seconds until another try after two useless ones (COMP-16)
+COMPACTION_COOLDOWN: Final = (60.0, 300.0, 900.0)  # seconds after a summary that failed, then failed again (COMP-15)
+COMPACTION_LOCK: Final = 900.0  # seconds one program may take to compact a session (COMP-19)
+SUMMARY_INPUT: Final = 240_000  # characters of a history given to be summarised
+SUMMARY_MESSAGE: Final = 6_000  # characters of one message in it, its beginning and its end
+SUMMARY_LEAST: Final = 400  # characters of one message when there are very many
+SUMMARY_TEXT: Final = 16_000  # characters of a summary; a longer one would soon fill the room that was made
+SUMMARY_FALLBACK: Final = 8_000  # characters of what stands there when no model gave one (COMP-15)
+DROPPED_ARGUMENT: Final = 200  # characters; longer texts in a dropped call's arguments are left out
+CONTEXT_ITEMS: Final = 2_000  # largest messages listed in the view of what fills the window
+
 # -- memory and disk ---------------------------------------------------------------------------------------------
 SQLITE_BUSY: Final = 1.0  # one try; the write budget below is the whole
-WRITE_BUDGET: Final = 20.0  # a write that cannot be made durable in this time fails the turn (SESS-16)
+WRITE_BUDGET: Final = 20.0  # a write that cannot be made durable in this time is given up (SESS-16)
+TRANSCRIPT_BUDGET: Final = 60.0  # the same for what a turn says and does; the turn ends then
+ACTIVITY_BUDGET: Final = 0.5  # the same for drafts and the like, which are written again later anyway
+LEASE_TTL: Final = 300.0  # a turn's lease that nobody renews is void after this (SESS-40)
+LEASE_REFRESH: Final = 60.0  # between two renewals
+LEASE_WAIT: Final = 1_800.0  # a turn waits this long for another program's turn in the same session
+LEASE_LOOK: Final = 1.0  # seconds between two looks whether that has ended, or has stored something new to read
+READ_ALONG_SHARE: Final = 10  # of that time, reading a long history anew takes at most one part
 WRITE_RETRY: Final = (0.02, 0.12)  # seconds between two tries of a write, drawn anew each time
 STORE_CHECK: Final = 16 * MB  # larger databases are not checked whole at start: it must stay quick
 SESSIONS_LISTED: Final = 200

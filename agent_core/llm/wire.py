@@ -99,9 +99,11 @@ class Wire:
     Never the same ones again, so that asking anew ends."""
     builder: Callable[[str, Tools, str], Builder]
     """(who, for error texts; the offered tools; the key, to be masked in error texts)."""
+    history: str = "messages"
+    """The field of the body that holds the conversation as an array; see llm/encoded.py for what it relies on."""
 
 
-def encode(body: Mapping[str, Any]) -> bytes:
-    """`body` as UTF-8 JSON. Lone surrogates, which some servers refuse even escaped, become U+FFFD."""
+def encode(body: object) -> bytes:
+    """`body`, or a part of one, as UTF-8 JSON. Lone surrogates, refused by some even escaped, become U+FFFD."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
     return clean_surrogates(text).encode("utf-8")
