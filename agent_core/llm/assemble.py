@@ -7,124 +7,30 @@ LLM wire rules (10 to 22). Whatever comes, a call is handed up only when all of 
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from agent_core.errors import ProviderError, ProviderErrorKind
-from agent_core.llm import retry, text_tools
-from agent_core.llm.arguments import Decoded, decode, encodable
-from agent_core.llm.content import Halves, TextChannel, closed_only, parts
+from agent_core.llm import retry
+from agent_core.llm.arguments import encodable
+from agent_core.llm.content import parts
+from agent_core.llm.reply import Incoming, RawCall
 from agent_core.llm.token_counts import read_usage
 from agent_core.llm.wire import Tools
-from agent_core.messages import ToolCall, Usage, clean_surrogates
-from agent_core.ports import Delta, Finish, LlmReply
-
-_FINISH: Mapping[str, Finish] = {
-    "stop": "stop",
-    "end_turn": "stop",
-    "eos": "stop",
-    "stop_sequence": "stop",
-    "tool_calls": "tool_calls",
-    "tool_call": "tool_calls",
-    "tool_use": "tool_calls",
-    "function_call": "tool_calls",
-    "length": "length",
-    "max_tokens": "length",
-    "max_output_tokens": "length",
-    "model_length": "length",
-    "content_filter": "content_filter",
-    "sensitive": "content_filter",
-    "safety": "content_filter",
-    "recitation": "content_filter",
-    "blocklist": "content_filter",
-    "prohibited_content": "content_filter",
-    "spii": "content_filter",
-    "refusal": "content_filter",
-}
-_FAILED: Mapping[str, ProviderErrorKind] = {
-    "error": "server",
-    "network_error": "server",
-    "insufficient_system_resource": "server",
-    "abort": "server",
-    "malformed_function_call": "bad_tool_call",
-    "unexpected_tool_call": "bad_tool_call",
-    "model_context_window_exceeded": "context_length",
-    "context_length_exceeded": "context_length",
-}
-_WORDS: Mapping[ProviderErrorKind, str] = {
-    "server": "{who} gave up in the middle of the reply. Try again.",
-    "bad_tool_call": "The model of {who} wrote a call that cannot be read. Try again.",
-    "context_length": "The conversation is too long for this model. Shorten it or start a new one.",
-}
+from agent_core.messages import clean_surrogates
+from agent_core.ports import Delta, LlmReply
 
 
-@dataclass(slots=True)
-class _Call:
-    """A tool call while it arrives."""
-
-    index: int | None = None
-    id: str = ""
-    name: str = ""
-    fragments: list[str] = field(default_factory=list)
-    extra: dict[str, Any] = field(default_factory=dict)
-
-    def looks_whole(self) -> bool:
-        """True when the arguments so far are one JSON value; the last character is looked at first, as it is cheap."""
-        last = next((f.rstrip() for f in reversed(self.fragments) if f.strip()), "")
-        return last.endswith(("}", "]", '"', "null")) and decode(self.fragments).whole
-
-    @property
-    def has_arguments(self) -> bool:
-        return any(f.strip() for f in self.fragments)
-
-
-class ReplyBuilder:
-    """Takes decoded chunks, or one whole completion; gives deltas as they come, and the reply in the end.
-
-    `tools` are the offered tools' parameter schemas by name. Every method that takes data raises ProviderError when
-    the data reports a failure or is not what the format allows.
-    """
+class ReplyBuilder(Incoming):
+    """Takes decoded chunks, or one whole completion; gives deltas as they come, and the reply in the end."""
 
     def __init__(self, who: str, tools: Tools, key: str = "") -> None:
-        self._who = who
-        self._tools = tools
-        self._key = key
-        self._text = TextChannel(bool(tools))
-        self._text_halves = Halves()
-        self._reasoning: list[str] = []
-        self._reasoning_halves = Halves()
+        super().__init__(who, tools, key)
         self._sent_back: list[str] = []
         """Raw reasoning_content, which some servers want back."""
         self._details: list[Any] = []
-        self._calls: list[_Call] = []
-        self._by_index: dict[int, _Call] = {}
-        self._by_id: dict[str, _Call] = {}
-        self._usage: Usage | None = None
-        self._finish: Finish | None = None
-        self._done = False
-        self.late = ""
-        """Set by `finish`: the end of the reply's text that was held back and has not been shown."""
-        self.progress = 0
-        """Counts the pieces of content that have come, shown or held back: text, reasoning, calls."""
-
-    @property
-    def finished(self) -> bool:
-        """True once the server has named a reason to finish: a connection that breaks now breaks nothing."""
-        return self._finish is not None
-
-    @property
-    def partial_text(self) -> str:
-        return "".join(self._text.text)
-
-    @property
-    def partial_reasoning(self) -> str:
-        return "".join(self._reasoning) + "".join(self._text.reasoning)
-
-    def done(self) -> None:
-        """The end marker has come."""
-        self._done = True
+        self._calls: list[RawCall] = []
+        self._by_index: dict[int, RawCall] = {}
+        self._by_id: dict[str, RawCall] = {}
 
     def feed(self, chunk: Any) -> list[Delta]:
         """Take one chunk of a stream."""
@@ -158,11 +64,6 @@ class ReplyBuilder:
         self._finish = self._finish or "stop"
         return deltas
 
-    def _protocol(self, what: str) -> ProviderError:
-        return ProviderError(
-            "protocol", f"{self._who} sent {what}. Try again; if it stays so, check the server's address."
-        )
-
     def _take_choice(self, choice: Mapping[str, Any]) -> list[Delta]:
         if retry.is_error_object(choice):
             raise retry.from_event(choice, self._who, self._key)
@@ -177,14 +78,8 @@ class ReplyBuilder:
         deltas += self._take_calls(delta)
         word = choice.get("finish_reason")
         if isinstance(word, str) and word.strip():
-            self._take_finish(word.strip().lower().replace("-", "_"))
+            self._end_with(word)
         return deltas
-
-    def _take_finish(self, word: str) -> None:
-        if kind := _FAILED.get(word):
-            raise ProviderError(kind, _WORDS[kind].format(who=self._who), finish_reason=word)
-        # An unknown word ends the reply all the same.
-        self._finish = _FINISH.get(word, "stop")
 
     # -- text -------------------------------------------------------------------------------------------------------
 
@@ -193,14 +88,9 @@ class ReplyBuilder:
         refusal = delta.get("refusal")
         deltas: list[Delta] = []
         for kind, text in parts(content):
-            self.progress += 1
-            if kind == "reasoning":
-                deltas += self._think(text)
-            else:
-                deltas += self._text.feed(self._text_halves.feed(text))
-        if isinstance(refusal, str) and refusal:
-            self.progress += 1
-            deltas += self._text.feed(self._text_halves.feed(refusal))
+            deltas += self._think(text) if kind == "reasoning" else self._say(text)
+        if isinstance(refusal, str):
+            deltas += self._say(refusal)
         return deltas
 
     def _take_reasoning(self, delta: Mapping[str, Any]) -> list[Delta]:
@@ -245,14 +135,6 @@ class ReplyBuilder:
         elif item is not None:
             self._details.append(item)
 
-    def _think(self, text: str) -> list[Delta]:
-        text = self._reasoning_halves.feed(text)
-        if not text:
-            return []
-        self.progress += 1
-        self._reasoning.append(text)
-        return [Delta("reasoning", text)]
-
     # -- calls ------------------------------------------------------------------------------------------------------
 
     def _take_calls(self, delta: Mapping[str, Any]) -> list[Delta]:
@@ -290,7 +172,7 @@ class ReplyBuilder:
         self.progress += 1
         return [Delta("tool", clean_surrogates(call.name))] if call.name != before else []
 
-    def _find(self, index: int | None, call_id: str, name: str, arguments: str) -> _Call:
+    def _find(self, index: int | None, call_id: str, name: str, arguments: str) -> RawCall:
         """The call a fragment belongs to (rule 17): by index, else by id, else the last one; or a new one."""
         if index is not None:
             call = self._by_index.get(index)
@@ -299,13 +181,13 @@ class ReplyBuilder:
         else:
             call = self._calls[-1] if self._calls else None
         if call is None or self._begins_another(call, index, call_id, name, arguments):
-            call = _Call(index)
+            call = RawCall(index)
             self._calls.append(call)
             if index is not None:
                 self._by_index[index] = call
         return call
 
-    def _begins_another(self, call: _Call, index: int | None, call_id: str, name: str, arguments: str) -> bool:
+    def _begins_another(self, call: RawCall, index: int | None, call_id: str, name: str, arguments: str) -> bool:
         """True when a fragment that seems to belong to `call` opens the next one: all calls at index 0, or none.
 
         A fragment without a name never does. One with a name does once the call's arguments are whole, or when both
@@ -335,87 +217,16 @@ class ReplyBuilder:
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def finish(self) -> LlmReply:
-        """The reply. Raises ProviderError "truncated" when what came is not known to be all of it (rules 3, 5, 21)."""
-        self._text.feed(self._text_halves.end())
-        self._think(self._reasoning_halves.end())
-        shown = self.partial_text
-        self._text.end()
-        text, reasoning = self.partial_text, self.partial_reasoning
-        if not reasoning:
-            text, reasoning = closed_only(text)
-        calls, dropped = self._finished_calls()
-        nothing = not (text.strip() or reasoning.strip() or calls)
-        if self._finish is None and (not self._done or nothing):
-            raise ProviderError(
-                "truncated",
-                f"The reply of {self._who} broke off before its end. Try again.",
-                partial_text=shown,
-            )
-        if self._tools and not calls:
-            written = text_tools.extract(text, self._tools)
-            text, calls = written.text, self._with_ids(written.calls)
-            reasoning = reasoning or written.reasoning
-        text = text_tools.without_residue(text) if self._tools else text
-        self.late = text[len(shown) :] if text.startswith(shown) else ""
+        """The reply. Raises ProviderError "truncated" when what came is not known to be all of it."""
+        calls = [c for c in self._calls if c.name or c.has_arguments]
+        if all(c.index is not None for c in calls):
+            calls.sort(key=lambda c: c.index or 0)
         extra: dict[str, Any] = {}
         if self._sent_back:
             extra["reasoning_content"] = clean_surrogates("".join(self._sent_back))
         if self._details:
             extra["reasoning_details"] = encodable([_joined(d) for d in self._details])
-        finish: Finish = self._finish or "stop"
-        if calls:
-            finish = "tool_calls"
-        elif finish == "tool_calls":
-            finish = "stop"
-        return LlmReply(
-            text=text if text.strip() else "",
-            reasoning=reasoning.strip(),
-            tool_calls=tuple(calls),
-            usage=self._usage,
-            finish=finish,
-            extra=extra,
-            dropped_tool_calls=dropped,
-        )
-
-    def _finished_calls(self) -> tuple[list[ToolCall], int]:
-        """The calls that arrived whole, in order, and how many the output limit cut."""
-        calls = [c for c in self._calls if c.name or c.has_arguments]
-        if all(c.index is not None for c in calls):
-            calls.sort(key=lambda c: c.index or 0)
-        cut = self._finish in ("length", "content_filter")
-        decoded: list[tuple[_Call, Decoded]] = []
-        dropped = 0
-        for call in calls:
-            arguments = decode(call.fragments)
-            if not arguments.whole and self._finish is None:
-                raise ProviderError("truncated", f"The reply of {self._who} broke off inside a tool call. Try again.")
-            if cut and (not arguments.whole or (call is calls[-1] and not call.has_arguments)):
-                dropped += 1
-            else:
-                decoded.append((call, arguments))
-        return (
-            self._with_ids(
-                [ToolCall(c.id, self._offered_name(c.name), d.value, d.error, encodable(c.extra)) for c, d in decoded]
-            ),
-            dropped,
-        )
-
-    def _offered_name(self, name: str) -> str:
-        short = name.removeprefix("functions.")
-        return short if short in self._tools else name
-
-    @staticmethod
-    def _with_ids(calls: list[ToolCall]) -> list[ToolCall]:
-        """Every call with an id of its own: missing and repeated ones are made up (rule 18)."""
-        seen: set[str] = set()
-        out = []
-        for call in calls:
-            call_id = clean_surrogates(call.id)
-            if not call_id.strip() or call_id in seen:
-                call_id = f"call_{uuid.uuid4().hex[:24]}"
-            seen.add(call_id)
-            out.append(ToolCall(call_id, clean_surrogates(call.name), call.arguments, call.arguments_error, call.extra))
-        return out
+        return self._reply(calls, extra)
 
 
 def _index(value: Any) -> int | None:

@@ -1,0 +1,222 @@
+"""What has come of a reply, whatever the wire, and in the end the reply: only what is known to have arrived whole.
+
+A wire's builder takes its events apart and says here what they hold. Incremental, without I/O, linear in what arrives.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_core.errors import ProviderError, ProviderErrorKind
+from agent_core.llm import text_tools
+from agent_core.llm.arguments import Decoded, decode, encodable
+from agent_core.llm.content import Halves, TextChannel, closed_only
+from agent_core.llm.wire import Tools
+from agent_core.messages import ToolCall, Usage, clean_surrogates
+from agent_core.ports import Delta, Finish, LlmReply
+
+_FINISH: Mapping[str, Finish] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "eos": "stop",
+    "stop_sequence": "stop",
+    "tool_calls": "tool_calls",
+    "tool_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",
+    "pause_turn": "length",
+    "content_filter": "content_filter",
+    "sensitive": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "blocklist": "content_filter",
+    "prohibited_content": "content_filter",
+    "spii": "content_filter",
+    "refusal": "content_filter",
+}
+_FAILED: Mapping[str, ProviderErrorKind] = {
+    "error": "server",
+    "network_error": "server",
+    "insufficient_system_resource": "server",
+    "abort": "server",
+    "malformed_function_call": "bad_tool_call",
+    "unexpected_tool_call": "bad_tool_call",
+    "model_context_window_exceeded": "context_length",
+    "context_length_exceeded": "context_length",
+}
+_WORDS: Mapping[ProviderErrorKind, str] = {
+    "server": "{who} gave up in the middle of the reply. Try again.",
+    "bad_tool_call": "The model of {who} wrote a call that cannot be read. Try again.",
+    "context_length": "The conversation is too long for this model. Shorten it or start a new one.",
+}
+
+
+@dataclass(slots=True)
+class RawCall:
+    """A tool call while it arrives."""
+
+    index: int | None = None
+    id: str = ""
+    name: str = ""
+    fragments: list[str] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def looks_whole(self) -> bool:
+        """True when the arguments so far are one JSON value; the last character is looked at first, as it is cheap."""
+        last = next((f.rstrip() for f in reversed(self.fragments) if f.strip()), "")
+        return last.endswith(("}", "]", '"', "null")) and decode(self.fragments).whole
+
+    @property
+    def has_arguments(self) -> bool:
+        return any(f.strip() for f in self.fragments)
+
+
+class Incoming:
+    """What the builders of all wires have in common; see wire.Builder for what they promise.
+
+    `tools` are the offered tools' parameter schemas by name; `key` is masked in what a server says of its failures.
+    """
+
+    def __init__(self, who: str, tools: Tools, key: str = "") -> None:
+        self._who = who
+        self._tools = tools
+        self._key = key
+        self._usage: Usage | None = None
+        self._finish: Finish | None = None
+        """None: the server has not named a reason to finish."""
+        self._done = False
+        self.late = ""
+        self.progress = 0
+        self._channel = TextChannel(bool(tools))
+        self._text_halves = Halves()
+        self._reasoning: list[str] = []
+        self._reasoning_halves = Halves()
+
+    @property
+    def finished(self) -> bool:
+        return self._finish is not None
+
+    @property
+    def partial_text(self) -> str:
+        return "".join(self._channel.text)
+
+    @property
+    def partial_reasoning(self) -> str:
+        return "".join(self._reasoning) + "".join(self._channel.reasoning)
+
+    def done(self) -> None:
+        self._done = True
+
+    def _say(self, text: str) -> list[Delta]:
+        """Some of the reply's text."""
+        if not text:
+            return []
+        self.progress += 1
+        return self._channel.feed(self._text_halves.feed(text))
+
+    def _think(self, text: str) -> list[Delta]:
+        """Some of its reasoning."""
+        text = self._reasoning_halves.feed(text)
+        if not text:
+            return []
+        self.progress += 1
+        self._reasoning.append(text)
+        return [Delta("reasoning", text)]
+
+    def _end_with(self, word: str) -> None:
+        """The server's reason to finish, in its own words (rule 12). Raises ProviderError when it is a failure."""
+        word = word.strip().lower().replace("-", "_")
+        if kind := _FAILED.get(word):
+            raise ProviderError(kind, _WORDS[kind].format(who=self._who), finish_reason=word)
+        # An unknown word ends the reply all the same.
+        self._finish = _FINISH.get(word, "stop")
+
+    def _protocol(self, what: str) -> ProviderError:
+        return ProviderError(
+            "protocol", f"{self._who} sent {what}. Try again; if it stays so, check the server's address."
+        )
+
+    def _reply(self, raw: Sequence[RawCall], extra: Mapping[str, Any]) -> LlmReply:
+        """The whole reply with these calls, in their order, and what has to be sent back with it.
+
+        Raises ProviderError "truncated" when what came is not known to be all of it (rules 3, 5, 21).
+        """
+        self._channel.feed(self._text_halves.end())
+        self._think(self._reasoning_halves.end())
+        shown = self.partial_text
+        self._channel.end()
+        text, reasoning = self.partial_text, self.partial_reasoning
+        if not reasoning:
+            text, reasoning = closed_only(text)
+        calls, dropped = self._whole_calls([c for c in raw if c.name or c.has_arguments])
+        nothing = not (text.strip() or reasoning.strip() or calls)
+        if self._finish is None and (not self._done or nothing):
+            raise ProviderError(
+                "truncated",
+                f"The reply of {self._who} broke off before its end. Try again.",
+                partial_text=shown,
+            )
+        if self._tools and not calls:
+            written = text_tools.extract(text, self._tools)
+            text, calls = written.text, _with_ids(written.calls)
+            reasoning = reasoning or written.reasoning
+        text = text_tools.without_residue(text) if self._tools else text
+        self.late = text[len(shown) :] if text.startswith(shown) else ""
+        finish: Finish = self._finish or "stop"
+        if calls:
+            finish = "tool_calls"
+        elif finish == "tool_calls":
+            finish = "stop"
+        return LlmReply(
+            text=text if text.strip() else "",
+            reasoning=reasoning.strip(),
+            tool_calls=tuple(calls),
+            usage=self._usage,
+            finish=finish,
+            extra=extra,
+            dropped_tool_calls=dropped,
+        )
+
+    def _whole_calls(self, calls: Sequence[RawCall]) -> tuple[list[ToolCall], int]:
+        """The calls that arrived whole, in order, and how many the output limit cut."""
+        cut = self._finish in ("length", "content_filter")
+        decoded: list[tuple[RawCall, Decoded]] = []
+        dropped = 0
+        for call in calls:
+            arguments = decode(call.fragments)
+            if not arguments.whole and self._finish is None:
+                raise ProviderError("truncated", f"The reply of {self._who} broke off inside a tool call. Try again.")
+            if cut and (not arguments.whole or (call is calls[-1] and not call.has_arguments)):
+                dropped += 1
+            else:
+                decoded.append((call, arguments))
+        return (
+            _with_ids(
+                [ToolCall(c.id, self._offered_name(c.name), d.value, d.error, encodable(c.extra)) for c, d in decoded]
+            ),
+            dropped,
+        )
+
+    def _offered_name(self, name: str) -> str:
+        short = name.removeprefix("functions.")
+        return short if short in self._tools else name
+
+
+def _with_ids(calls: list[ToolCall]) -> list[ToolCall]:
+    """Every call with an id of its own: missing and repeated ones are made up (rule 18)."""
+    seen: set[str] = set()
+    out = []
+    for call in calls:
+        call_id = clean_surrogates(call.id)
+        if not call_id.strip() or call_id in seen:
+            call_id = f"call_{uuid.uuid4().hex[:24]}"
+        seen.add(call_id)
+        out.append(ToolCall(call_id, clean_surrogates(call.name), call.arguments, call.arguments_error, call.extra))
+    return out
