@@ -6,15 +6,16 @@ what the user typed, not in the arguments of calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agent_core import view
 from agent_core.errors import StoreError
-from agent_core.messages import Message, ShellRun, ToolCall, Usage
-from agent_core.names import SHELL_END, SHELL_HEAD
+from agent_core.messages import Message, ToolCall, Usage, View
 from agent_core.ports import Effect
 from agent_core.store.sessions import Store
+from agent_core.view import Load
 
 
 class Conversation:
@@ -28,6 +29,9 @@ class Conversation:
         self._messages = list(messages)
         self._redact = redact
         self._closed = False
+        self._held: list[Message] | None = None
+        self._counted: tuple[Load, int] = (Load(), 0)
+        """How much the first messages of it are, and how many these are."""
 
     def close(self) -> None:
         """Refuse everything from now on: the worker that writes here was given up."""
@@ -43,25 +47,47 @@ class Conversation:
         """Store `message`, then append it. Raises StoreError; the history is then unchanged."""
         self._check_open()
         self._store.append(self.session_id, for_the_record(message, self._redact), self._check_open)
-        self._messages.append(message)
+        self._joined(message)
 
     def place(self, message: Message) -> None:
         """Append a message that the store holds aside. Raises StoreError; the history is then unchanged."""
         self._check_open()
         self._store.place(self.session_id, message.id, self._check_open)
         if not self.has(message.id):
-            self._messages.append(message)
+            self._joined(message)
+
+    def _joined(self, message: Message) -> None:
+        self._messages.append(message)
+        if message.origin == "summary":
+            self._held, self._counted = None, (Load(), 0)
+        elif self._held is not None:
+            view.put(self._held, view.shown(message))
 
     def has(self, message_id: str) -> bool:
         return any(message.id == message_id for message in reversed(self._messages))
 
-    def for_model(self) -> Iterator[Message]:
-        """The history as a model is told it: a command of the person's own as text, a private one not at all."""
-        for message in self._messages:
-            if message.shell is None:
-                yield message
-            elif not message.shell.private:
-                yield replace(message, text=shell_text(message.shell), shell=None)
+    def for_model(self) -> Sequence[Message]:
+        """What a request holds of the history (`view.held`). Made once; what is added later joins it."""
+        if self._held is None:
+            self._held = view.held(self._messages)
+        return self._held
+
+    @property
+    def load(self) -> Load:
+        """How much `for_model` is. Counted once; what is added later is counted as it comes."""
+        held = self.for_model()
+        total, counted = self._counted
+        if counted < len(held):
+            self._counted = total, counted = total + view.load(held[counted:]), len(held)
+        return total
+
+    def set_view(self, message_ids: Collection[str], wanted: View) -> None:
+        """Have requests drop, pin or give back messages, durably. Raises StoreError; nothing has changed then."""
+        self._check_open()
+        self._store.views.set(self.session_id, message_ids, wanted)
+        changed = [replace(m, view=wanted) if m.id in message_ids else m for m in self._messages]
+        self._messages = changed
+        self._held, self._counted = None, (Load(), 0)
 
     def effect_started(self, call: ToolCall, effect: Effect) -> None:
         """Note durably that `call` is about to act. Raises StoreError; the call must then not run."""
@@ -74,16 +100,6 @@ class Conversation:
 
     def add_usage(self, model: str, usage: Usage) -> None:
         self._store.add_usage(self.session_id, model, usage)
-
-
-def shell_text(run: ShellRun) -> str:
-    """What the model is told of a command that the person ran.
-
-    On the wire it may become one message with what the person says next, so its end is marked, and what the command
-    gave cannot put that mark itself.
-    """
-    given = f"$ {run.command}\n{run.result.text}".replace(SHELL_END, SHELL_END.replace("[", "(").replace("]", ")"))
-    return f"{SHELL_HEAD}\n{given}\n{SHELL_END}"
 
 
 def for_the_record(message: Message, redact: Callable[[str], str]) -> Message:

@@ -124,6 +124,9 @@ SSE_EVENT: Final = 8 * MB  # one event
 ERROR_BODY: Final = 64 * KB  # read from a failed response
 ERROR_TEXT_CHARS: Final = 400  # shown to a person
 PROBE_TIMEOUT: Final = 0.4  # local model servers, all at once
+KEYS: Final = 9  # of one variable: NAME, NAME_2 … NAME_9; nobody has more accounts, and each is looked up at each turn
+REST_FIRST: Final = 60.0  # a model or key that failed is left alone this long, twice as long after each more (LLM-23)
+REST_LONGEST: Final = 4 * 3600.0
 
 # -- the loop ----------------------------------------------------------------------------------------------------
 MAX_STEPS: Final = 50  # model round trips in one turn (LOOP-09)
@@ -192,6 +195,19 @@ SCRIBE_RETRY: Final = (1.0, 30.0)  # first and longest wait after a write that f
 SCRIBE_CLOSE: Final = 0.3  # for the last drafts when the program ends
 FOLDERS_LISTED: Final = 500  # of a folder, for a chooser
 FOLDERS_SCANNED: Final = 20_000  # entries looked at for that
+
+# -- search ------------------------------------------------------------------------------------------------------
+SEARCH_WORD: Final = 64  # characters of a word that can be found; longer ones are keys, hashes and packed data
+SEARCH_TEXT: Final = 64 * KB  # characters of one message that can be found; what follows is a file's or a log's middle
+SEARCH_QUERY: Final = 200  # characters of a query
+SEARCH_HITS: Final = 50  # given at once; who needs more adds a word
+SEARCH_SNIPPET: Final = 200  # characters around a hit: more than a row of a wide screen
+SEARCH_CANDIDATES: Final = 400  # best rows looked at first; those of deleted sessions and undone turns fall out
+SEARCH_SLICE: Final = 100  # messages indexed in one transaction: some 20 ms, between which queries are answered
+SEARCH_WAIT: Final = 1.0  # seconds a search waits for what has been written since; then it answers without
+SEARCH_CUT: Final = 3.0  # seconds a query waits for its words to be cut: the dictionary takes one to load
+SEARCH_IDLE: Final = 120.0  # seconds after which the program that cuts words ends; its dictionary holds 100 MB
+SEARCH_LOCKED: Final = 5.0  # seconds one program waits for another that writes to the index
 
 TODO_ITEMS: Final = 100  # of one plan; the dock shows it whole
 TODO_CHARS: Final = 300  # of one item

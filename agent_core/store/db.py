@@ -13,12 +13,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, Final, Literal, TypeVar
 
 from agent_core import limits
 from agent_core.errors import StoreError
 
 T = TypeVar("T")
+
+Budget = Literal["transcript", "normal", "activity"]
+"""How long a write may wait for other programs: what a turn says and does; settings; what is noted again anyway."""
+
+LOCKED: Final = frozenset({"store_locked", "session_persistence_failed:locked"})
+"""Codes of a write whose budget was exhausted."""
 
 APPLICATION_ID = 0x6E616E6F
 """Marks the file as ours ("nano"), so that another program's database is never migrated by mistake."""
@@ -34,6 +40,9 @@ class Database:
     Writes go through one connection, one at a time. Reads borrow a connection from a pool, so that a reader never
     waits for a writer and the number of connections follows what runs at once rather than how many threads there were.
     """
+
+    at_write: ClassVar[Callable[[str], None]] = staticmethod(lambda moment: None)
+    """Called with "before" when a transaction is done but for its commit, and "after" that; tests kill us there."""
 
     def __init__(self, path: Path, warnings: tuple[str, ...] = ()) -> None:
         self.path = path
@@ -76,10 +85,11 @@ class Database:
             raise _out_of_reach(path, e) from e
         return cls(path, warnings)
 
-    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def write(self, work: Callable[[sqlite3.Connection], T], budget: Budget = "normal") -> T:
         """Run `work` in one transaction that is durable when this returns; nothing of it stays when it raises.
 
-        `work` may run more than once. Raises StoreError when it cannot be made durable within limits.WRITE_BUDGET.
+        `work` may run more than once. Raises StoreError when it cannot be made durable within its budget (SESS-16);
+        the code is "store_locked", for a transcript "session_persistence_failed:locked".
         """
 
         def attempt() -> T:
@@ -89,17 +99,19 @@ class Database:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 result = work(connection)
+                self.at_write("before")
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+            self.at_write("after")
             self._writes += 1
             if self._writes % limits.CHECKPOINT_EVERY == 0:
                 self._checkpoint()
             return result
 
-        return self._patiently(attempt)
+        return self._patiently(attempt, budget)
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -135,24 +147,35 @@ class Database:
         with self._lock:
             self._writer.close()
 
-    def _patiently(self, attempt: Callable[[], T]) -> T:
+    def _patiently(self, attempt: Callable[[], T], budget: Budget = "normal") -> T:
         """`attempt` under the writer's lock, again and again while another program holds the file."""
-        deadline = time.monotonic() + limits.WRITE_BUDGET
-        if not self._lock.acquire(timeout=limits.WRITE_BUDGET):
-            raise _locked(self.path)
+        seconds = _seconds(budget)
+        deadline = time.monotonic() + seconds
+        if not self._lock.acquire(timeout=seconds):
+            raise _locked(self.path, budget)
         try:
-            while True:
-                try:
-                    return attempt()
-                except sqlite3.Error as e:
-                    if _code(e) not in _BUSY:
-                        raise explain(self.path, e) from e
-                    if time.monotonic() >= deadline:
-                        raise _locked(self.path) from e
-                # Jitter, so that two programs that wait for each other do not meet again and again.
-                time.sleep(random.uniform(*limits.WRITE_RETRY))
+            hurried = seconds < limits.SQLITE_BUSY  # not even one try may take as long as others do
+            if hurried:
+                self._set_patience(seconds)
+            try:
+                while True:
+                    try:
+                        return attempt()
+                    except sqlite3.Error as e:
+                        if _code(e) not in _BUSY:
+                            raise explain(self.path, e) from e
+                        if time.monotonic() >= deadline:
+                            raise _locked(self.path, budget) from e
+                    # Jitter, so that two programs that wait for each other do not meet again and again.
+                    time.sleep(random.uniform(*limits.WRITE_RETRY))
+            finally:
+                if hurried:
+                    self._set_patience(limits.SQLITE_BUSY)
         finally:
             self._lock.release()
+
+    def _set_patience(self, seconds: float) -> None:
+        self._writer.execute(f"PRAGMA busy_timeout = {int(seconds * 1000):d}")
 
     def _checkpoint(self) -> None:
         try:
@@ -215,10 +238,16 @@ def explain(path: Path, error: sqlite3.Error) -> StoreError:
     return StoreError("store_failed", f"{path}: {error}. Check the disk, then try again.", path=str(path))
 
 
-def _locked(path: Path) -> StoreError:
+def _seconds(budget: Budget) -> float:
+    if budget == "transcript":
+        return limits.TRANSCRIPT_BUDGET
+    return limits.WRITE_BUDGET if budget == "normal" else limits.ACTIVITY_BUDGET
+
+
+def _locked(path: Path, budget: Budget = "normal") -> StoreError:
     return StoreError(
-        "store_locked",
-        f"{path} was held by another program for {limits.WRITE_BUDGET:g} s. Close that program, then try again.",
+        "session_persistence_failed:locked" if budget == "transcript" else "store_locked",
+        f"{path} was held by another program for {_seconds(budget):g} s. Close that program, then try again.",
         path=str(path),
     )
 

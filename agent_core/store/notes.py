@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_core.messages import clean_surrogates, new_id
-from agent_core.store.db import Database
+from agent_core.errors import StoreError
+from agent_core.messages import clean_surrogates
+from agent_core.store.db import LOCKED, Database
+from agent_core.store.owner import life_of, pid_of
 
 Texts: TypeAlias = tuple[tuple[str, str], ...]
 """(uid of the message it will be, text), oldest first."""
@@ -53,18 +55,21 @@ Note = Draft | Waiting | Seen
 class Notes:
     """The notes of all sessions. Safe to use from any thread; blocks on the disk."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, owner: str) -> None:
         self._db = database
-        self._owner = f"{os.getpid()}:{new_id()}:{_began(os.getpid())}"
+        self._owner = owner
 
     def keep(self, notes: Sequence[Note]) -> None:
-        """Write all of `notes`, in order, in one transaction. Raises StoreError; then none of them is written."""
+        """Write all of `notes`, in order, in one transaction. Raises StoreError; then none of them is written.
+
+        It does not wait long for another program: whoever keeps notes tries again later.
+        """
 
         def work(c: sqlite3.Connection) -> None:
             for note in notes:
                 self._keep(c, note)
 
-        self._db.write(work)
+        self._db.write(work, "activity")
 
     def _keep(self, c: sqlite3.Connection, note: Note) -> None:
         if isinstance(note, Seen):
@@ -105,7 +110,12 @@ class Notes:
             self._keep(c, Draft(session_id, workspace, text))
             return text
 
-        return self._db.write(adopt)
+        try:
+            return self._db.write(adopt, "activity")
+        except StoreError as error:
+            if error.code not in LOCKED:
+                raise
+            return ""  # a later start finds it
 
     def waiting(self, session_id: str) -> Texts:
         """The texts that waited in a session when its program ended, without those that had begun their turn."""
@@ -146,25 +156,4 @@ def _lives(owner: str) -> bool:
 
     One of our own number does not: in a container every program may have the same.
     """
-    number, _, rest = owner.partition(":")
-    pid, began = int(number), rest.partition(":")[2]
-    if pid == os.getpid():
-        return False
-    try:
-        os.kill(pid, 0)
-    except OSError:  # gone, or another user's and so not a program of this home
-        return False
-    return not began or _began(pid) == began  # else another program has got the number since
-
-
-def _began(pid: int) -> str:
-    """When a process began, in ticks since the machine did; "" for an ended one, and where no /proc tells it.
-
-    A killed program may stay in the list of processes for long: not every first process of a container clears it.
-    """
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            words = file.read().rpartition(b")")[2].split()
-        return "" if words[0] in (b"Z", b"X") else words[19].decode("ascii")
-    except (OSError, IndexError):
-        return ""
+    return pid_of(owner) != os.getpid() and life_of(owner) == "lives"

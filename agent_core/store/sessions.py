@@ -22,7 +22,9 @@ from agent_core.ports import TodoItem
 from agent_core.store.db import Database
 from agent_core.store.fork import fork_title, forked
 from agent_core.store.notes import Notes
+from agent_core.store.owner import new_owner
 from agent_core.store.trash import purge
+from agent_core.store.views import Views
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +118,9 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._db = database
-        self.notes = Notes(database)
+        owner = new_owner()
+        self.notes = Notes(database, owner)
+        self.views = Views(database, owner)
 
     @classmethod
     def open(cls, path: Path) -> Store:
