@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
+from agent_core import limits
 from agent_core.errors import ConfigError
 
 
@@ -43,12 +44,31 @@ def find_key(
 
     A place is asked for all names before the next one is. Raises ConfigError "bad_key" for a value that cannot be sent.
     """
-    wanted = [name for name in names if name]
+    return next(iter(find_keys(names, env, dotenv, stored)), None)
+
+
+def find_keys(
+    names: Iterable[str], env: Mapping[str, str], dotenv: Mapping[str, str], stored: Mapping[str, str] | None = None
+) -> tuple[Secret, ...]:
+    """The keys in the variables `names`, and in NAME_2, NAME_3, … up to limits.KEYS of each; the first as `find_key`.
+
+    A variable that is set in the environment hides the one of the same name in .env. Equal keys count once. Raises
+    ConfigError "bad_key" for a value that cannot be sent.
+    """
+    wanted = numbered(names)
+    found: dict[str, Secret] = {}
+    taken: set[str] = set()
     for place in (env, dotenv, stored or {}):
-        for name in wanted:
-            if value := place.get(name, "").strip():
-                return make_secret(value, name)
-    return None
+        here = [(name, value) for name in wanted if name not in taken and (value := place.get(name, "").strip())]
+        taken.update(name for name, _ in here)
+        for name, value in here:
+            found.setdefault(value, make_secret(value, name))
+    return tuple(found.values())
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """Each of the variables `names`, followed by those that may hold further keys: NAME_2, NAME_3, …"""
+    return [f"{name}_{n}" if n > 1 else name for name in names if name for n in range(1, limits.KEYS + 1)]
 
 
 def make_secret(value: str, source: str) -> Secret:

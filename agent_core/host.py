@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import islice
 from pathlib import Path
@@ -30,6 +30,7 @@ from agent_core.events import Notice
 from agent_core.intents import Interrupt, SetMode, Submit
 from agent_core.llm import discover, providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
+from agent_core.llm.resting import Resting
 from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
 from agent_core.messages import FileDiff, new_id
@@ -51,6 +52,7 @@ from agent_core.tools.builtin import builtin_tools
 
 if TYPE_CHECKING:
     from agent_core.file_index import FileIndex
+    from agent_core.llm.route import Plan
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +89,9 @@ class Host:
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
         self.places: Places = find_places(launch.cwd, launch.env)
+        self._lock = threading.RLock()
+        self._named_keys: tuple[str, ...] = ()
+        self._resting = Resting()
         self.config: Config = self._read_config()
         self.store = Store.open(self.places.state_db)  # first: it makes our home, or says why it cannot
         setup_log(self.places.logs_dir, self.config.get("logging.level"), self.redact)
@@ -96,7 +101,6 @@ class Host:
         self._sessions: dict[str, LiveSession] = {}
         self._samples: list[Path] = []
         """Scratch folders made in this run; those of sessions that were never stored go with it."""
-        self._lock = threading.RLock()
         self._notebook = Notebook(self.store.notes, self._keys, self._notes_failed)
         self._listeners: list[Callable[[ModelState], None]] = []
         self._model = self._resolve()
@@ -150,7 +154,6 @@ class Host:
             base_url=get("model.base_url") or "",
             api_key_env=get("model.api_key_env") or "",
             providers=self.config.mapping("providers"),
-            fallback_model=get("fallback_model") or "",
             max_attempts=get("retry.max_attempts"),
             retry_base=get("retry.base_ms") / 1000,
             retry_after_max=get("retry.max_wait"),
@@ -158,22 +161,61 @@ class Host:
             progress_timeout=get("stream.progress_timeout"),
         )
 
-    def connect(self, model: str) -> Connection:
-        """A new client for `model`, or for the current model when "". Raises ConfigError."""
-        from agent_core.llm.client import make_client
+    def connect(self, model: str, provider: str = "") -> Connection:
+        """A new client for a model that a person chose, or for the configured one and what stands in for it when "".
 
-        state = self.look_for_models()
-        if state.demo and not model.removeprefix("demo"):
+        `provider`: whose model it is, when that is known; else it may stand before the model. Raises ConfigError.
+        """
+        from agent_core.llm.route import Router
+
+        if self.look_for_models().demo and not model.removeprefix("demo"):
             return self._connect_demo()
-        if model and not (state.endpoint is not None and model == state.endpoint.model):
-            endpoint = providers.resolve(self._options(model), self.launch.env, self.config.dotenv)
-        elif state.endpoint is not None:
-            endpoint = state.endpoint
-        else:
-            raise state.problem or ConfigError("no_provider", "No model is set up. Open /setup.")
-        client = make_client(endpoint, self._options(model))
+        router = Router(lambda: self._plan(model, provider), self._resting)
+        first = router.first
         window = self.config.get("model.context_length") or None
-        return Connection(client, endpoint.provider, endpoint.model, endpoint.model, window)
+        return Connection(router, first.provider, first.model, first.model, window)
+
+    def _plan(self, model: str, provider: str) -> Plan:
+        """Who may be asked, with the keys as they are now in the environment and in .env. Raises ConfigError.
+
+        A model that was chosen, in the session or on the command line, is alone (LLM-21).
+        """
+        from agent_core.llm.route import Plan
+
+        options, env, dotenv = self._options(), self.launch.env, self._read_keys()
+        try:
+            first = self._first_choice(options, dotenv)
+        except ConfigError:
+            if not model:
+                raise
+            return Plan((providers.resolve(replace(options, model=model, provider=provider), env, dotenv),), options)
+        if model:
+            return Plan((providers.another(model, provider, first, options, env, dotenv),), options)
+        if self.model_is_named:
+            return Plan((first,), options)
+        entries, older = self.config.get("fallback_providers"), self.config.get("fallback_model")
+        others, problems = providers.stand_ins(entries, older, first, options, env, dotenv)
+        return Plan((first, *others), options, self.config.get("fallback.min_switch_reset_seconds"), problems)
+
+    def _first_choice(self, options: ProviderOptions, dotenv: Mapping[str, str]) -> Endpoint:
+        """The configured model; where none is, the local server that was found."""
+        try:
+            return providers.resolve(options, self.launch.env, dotenv)
+        except ConfigError as error:
+            if error.code == "no_provider" and self._model.endpoint is not None:
+                return self._model.endpoint
+            raise
+
+    @property
+    def model_is_named(self) -> bool:
+        """The model was named on the command line."""
+        return self.config.sources["model.default"] == "command line"
+
+    def _read_keys(self) -> Mapping[str, str]:
+        """What the .env files hold now: a key that was changed counts from the next turn on (LLM-30)."""
+        dotenv = config_load.read_dotenv(self.places)
+        self._know_keys(dotenv)
+        return dotenv
 
     def _connect_demo(self) -> Connection:
         from agent_core.demo.transport import demo_endpoint, demo_transport
@@ -497,11 +539,18 @@ class Host:
 
     def _read_config(self) -> Config:
         """The config as it is now, and with it every key that stands in the environment or in .env."""
-        config = config_load.load(self.places, self.launch.env, self.launch.overrides)
-        names = {name for preset in providers.PRESETS.values() for name in preset.key_env} | {"NANOHERMES_API_KEY"}
-        places = (self.launch.env, config.dotenv)
-        self._named_keys = tuple({key for place in places for name in names if (key := place.get(name, ""))})
+        self.config = config = config_load.load(self.places, self.launch.env, self.launch.overrides)
+        self._know_keys(config.dotenv)
         return config
+
+    def _know_keys(self, dotenv: Mapping[str, str]) -> None:
+        """Have every key that may be used hidden wherever it shows, those of earlier too."""
+        options, entries = self._options(), self.config.get("fallback_providers")
+        names = providers.variables(options, entries)
+        found = {key for place in (self.launch.env, dotenv) for name in names if (key := place.get(name, ""))}
+        found |= providers.written_keys(options)
+        with self._lock:
+            self._named_keys = (*self._named_keys, *(found - set(self._named_keys)))
 
     def close(self) -> None:
         """Stop every turn, end every process of ours. Returns within a second; what hangs is left to die with us."""

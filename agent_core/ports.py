@@ -37,6 +37,8 @@ class LlmRequest:
     max_tokens: int | None = None
     tool_choice: str | None = None
     """None = "auto" when there are tools."""
+    cache_ttl: Literal["", "5m", "1h"] = "5m"
+    """How long a server that wants to be told shall remember the request; empty: not at all (CFG-09)."""
     turn: str = ""
     """The turn it belongs to: with a new one, what was tried in place of the first choice is forgotten (LLM-22)."""
 
@@ -52,6 +54,7 @@ class LlmReply:
     usage: Usage | None = None
     finish: Finish = "stop"
     model: str = ""
+    provider: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """To be sent back with the assistant message (Message.extra)."""
     dropped_tool_calls: int = 0
@@ -67,10 +70,11 @@ class Delta:
     """A piece of a reply while it arrives.
 
     kind "text", "reasoning": more of it. "tool": a call is being written, `text` is its name so far. "reset": a retry
-    begins, what was delivered is void. "retry": `text` says why and what happens next in plain words.
+    begins, what was delivered is void. "retry": `text` says why and what happens next in plain words. "switch": from
+    here on another model answers, `text` says who, instead of whom and why; `params` has its provider and model.
     """
 
-    kind: Literal["text", "reasoning", "tool", "reset", "retry"]
+    kind: Literal["text", "reasoning", "tool", "reset", "retry", "switch"]
     text: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
 

@@ -88,10 +88,7 @@ def load(places: Places, env: Mapping[str, str], overrides: Mapping[str, Any] | 
         layers.add_file(places.project_hermes_dir / "config.yaml", "project")
     if places.project_dir is not None:
         layers.add_file(places.project_dir / "config.yaml", "project")
-    dotenv = {
-        **layers.read_env(places.hermes_home / ".env", "hermes"),
-        **layers.read_env(places.env_file, "user"),
-    }
+    dotenv = layers.read_dotenv(places)
     for name, dotted in ENVIRONMENT.items():
         if value := (env.get(name) or dotenv.get(name, "")).strip():
             layers.put(dotted, value, "environment")
@@ -101,6 +98,11 @@ def load(places: Places, env: Mapping[str, str], overrides: Mapping[str, Any] | 
     if layers.values["approvals.mode"] == "off" and layers.sources["approvals.policy"] == "default":
         layers.put("approvals.policy", "never", layers.sources["approvals.mode"])
     return Config(layers.values, layers.sources, tuple(layers.warnings), dotenv, tuple(dict.fromkeys(layers.unused)))
+
+
+def read_dotenv(places: Places) -> Mapping[str, str]:
+    """What the .env files hold now, without a word about what is odd in them."""
+    return _Layers().read_dotenv(places)
 
 
 def check_setting(dotted: str, value: Any) -> Any:
@@ -278,6 +280,13 @@ class _Layers:
             f"{key.name} is ignored: {reason}. Put it into your own config.yaml if you want it.",
         )
         return False
+
+    def read_dotenv(self, places: Places) -> dict[str, str]:
+        """The assignments of both .env files, our own over Hermes'."""
+        return {
+            **self.read_env(places.hermes_home / ".env", "hermes"),
+            **self.read_env(places.env_file, "user"),
+        }
 
     def read_env(self, file: Path, owner: Owner) -> dict[str, str]:
         """The assignments of a .env file; what is odd about it becomes a warning without any value."""

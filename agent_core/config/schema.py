@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from agent_core import limits
 from agent_core.names import APPROVAL_POLICIES
 
-Kind = Literal["text", "flag", "whole", "number", "texts", "list", "mapping", "model"]
+Kind = Literal["text", "flag", "whole", "number", "texts", "list", "mapping", "model", "names"]
 Danger = Literal["harmless", "bound", "user-only"]
 """What the config of a project may do with a key before the project is trusted (CFG-04): set it; only lower it; not
 touch it."""
@@ -28,7 +28,8 @@ class Key:
     name: str
     """Dotted."""
     kind: Kind
-    """"model": a text, or Hermes' mapping of `provider` and `model`, which becomes "provider/model"."""
+    """"model": a text, or Hermes' mapping of `provider` and `model`, which becomes "provider/model". "names": a list of
+    names, or a text with commas between them, which it becomes."""
     default: Any
     doc: str
     danger: Danger = "user-only"
@@ -62,6 +63,7 @@ _KIND_WORDS: Final[dict[Kind, str]] = {
     "list": "a list",
     "mapping": "a mapping",
     "model": "a model's name, or a mapping with provider and model",
+    "names": "a name, or a list of names",
 }
 
 DAY: Final = 86_400.0
@@ -71,12 +73,30 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("model.default", "text", "", "The model: its name, or provider/name.", "harmless"),
     Key("model.provider", "text", "", "The provider; empty or auto: the first whose key is set.", blank="auto"),
     Key("model.base_url", "text", "", "The address of an OpenAI-compatible server."),
-    Key("model.api_key_env", "text", "", "The variable that holds the key for model.base_url."),
+    Key(
+        "model.api_key_env",
+        "names",
+        "",
+        "The variable that holds the key for model.base_url; several, or NAME_2 and so on beside NAME, take turns.",
+    ),
     Key("model.context_length", "whole", None, "Tokens the model can take; unset: asked or guessed.", "bound", least=1),
     Key("model.max_tokens", "whole", None, "Tokens of one reply; unset: the model's own bound.", "bound", least=1),
-    Key("providers", "mapping", {}, "Servers by name: base_url, api_key_env, preset, model, and quirks."),
-    Key("fallback_model", "model", "", "The model to go on with when the first one fails for good."),
-    Key("fallback_providers", "list", [], "Further models to try, in order. Accepted; not used yet."),
+    Key("providers", "mapping", {}, "Servers by name: base_url, api_key_env, preset, model, prices, and quirks."),
+    Key("fallback_model", "model", "", "One more at the end of fallback_providers: a name, or provider/name."),
+    Key(
+        "fallback_providers",
+        "list",
+        [],
+        "Models that stand in for the rest of a turn when the first one fails for good, in order: provider and model.",
+    ),
+    Key(
+        "fallback.min_switch_reset_seconds",
+        "number",
+        0.0,
+        "A first choice that asks to slow down for no longer than this is waited for; 0: another stands in at once.",
+        least=0,
+        most=DAY,
+    ),
     # The loop.
     Key(
         "agent.max_turns",
@@ -203,7 +223,7 @@ UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
         """
         a2a auth auxiliary bedrock bluebubbles bot_mode browser checkpoints code_execution command_allowlist
         compression computer_use context context_file_max_chars context_file_read_timeout credential_pool_strategies
-        cron curator custom_providers dashboard database delegation desktop dingtalk discord email fallback feishu
+        cron curator custom_providers dashboard database delegation desktop dingtalk discord email feishu
         file_read_max_chars gateway goals google_chat group_sessions_per_user homeassistant honcho hooks
         hooks_auto_accept human_delay image_gen kanban known_plugin_toolsets loops lsp matrix mattermost
         max_concurrent_sessions max_live_sessions mcp mcp_discovery_timeout mcp_single_query_discovery_timeout memory
@@ -304,10 +324,12 @@ def checked(key: Key, value: Any, raw: str | None = None) -> Any:
         return 0
     if value is None:
         return key.default
+    if kind == "names" and isinstance(value, list) and all(isinstance(item, str) for item in value):
+        value = ",".join(value)
     if kind == "model" and isinstance(value, dict):
         model, provider = value.get("model") or value.get("default"), value.get("provider")
         value = f"{provider}/{model}" if provider and model else model
-    if kind in ("text", "model"):
+    if kind in ("text", "model", "names"):
         # `off`, `2024-01-01` and `1.0` are YAML for other things; where a text is due they are what was written.
         text = value if isinstance(value, str) else raw
         if text is not None and key.choices:

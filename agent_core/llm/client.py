@@ -1,4 +1,4 @@
-"""The model client: one reply for one request, over one server, with retries and a fallback model.
+"""The model client: one reply for one request, from one model server, with retries and with each of its keys.
 
 Nothing is delivered twice: a retry after partial output says "reset" first. No wait of any kind holds up a stop.
 """
@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
+from agent_core.credentials import Secret
 from agent_core.errors import Interrupted, ProviderError
-from agent_core.llm import retry
+from agent_core.llm import ladder, retry
 from agent_core.llm.body import BodyReader
+from agent_core.llm.encoded import EncodedHistory
 from agent_core.llm.exchange import Broken, Exchange, Head, Link, Silence, pieces, tls
 from agent_core.llm.providers import Endpoint, ProviderOptions, is_loopback, url_of
-from agent_core.llm.wire import Builder, Quirks, encode
+from agent_core.llm.resting import KeyRing
+from agent_core.llm.wire import Builder, Quirks
 from agent_core.llm.wires import WIRES
 from agent_core.ports import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
 from agent_core.version import __version__
@@ -30,7 +33,7 @@ USER_AGENT = f"nanoherm-tui/{__version__}"
 def make_client(
     endpoint: Endpoint, options: ProviderOptions, *, transport: httpx.BaseTransport | None = None
 ) -> LlmClient:
-    """A client for `endpoint`. `transport` takes the place of the network (the demo model); it is not closed here."""
+    """A client for `endpoint` alone. `transport` takes the place of the network (the demo); it is not closed here."""
     return ModelClient(endpoint, options, transport)
 
 
@@ -53,35 +56,51 @@ class ModelClient:
     """The client of one server, over the wire it speaks; see ports.LlmClient."""
 
     def __init__(
-        self, endpoint: Endpoint, options: ProviderOptions, transport: httpx.BaseTransport | None = None
+        self,
+        endpoint: Endpoint,
+        options: ProviderOptions,
+        transport: httpx.BaseTransport | None = None,
+        keys: KeyRing | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._options = options
         self._transport = transport
+        self._keys = keys or KeyRing(endpoint.keys)
         self._wire = WIRES[endpoint.preset.wire]
+        self._history = EncodedHistory(self._wire, endpoint.preset)
         self._link: Link | None = None
         self._quirks: dict[str, Quirks] = {}
         """What each model of this server turned out to want."""
 
     def complete(self, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
-        """One reply, retries and fallback included. Raises ProviderError, Interrupted."""
+        """One reply, retries included. Raises ProviderError, Interrupted."""
         model = request.model or self._endpoint.model
-        fallback = self._options.fallback_model
-        try:
-            return self._with_retries(request, model, sink, cancel)
-        except ProviderError as error:
-            if not fallback or fallback == model or not (error.retryable or error.kind == "not_found"):
-                raise
-            _void(error, sink)
-            sink(
-                Delta(
-                    "retry",
-                    f"{model} gives no answer. Trying once with {fallback}.",
-                    {"code": error.code, "model": fallback, "attempt": 1, "of": 1, "wait_s": 0.0},
-                )
-            )
+        key, tries, reloaded = self._keys.begin(), 0, False
+        while True:
             cancel.check()
-            return self._once(request, fallback, sink, cancel)
+            tries += 1
+            self._endpoint = replace(self._endpoint, key=key)
+            try:
+                reply = self._once(request, model, sink, cancel)
+            except ProviderError as error:
+                step = self._after(error, key, tries, reloaded)
+                reloaded |= step == "reload"
+                if step == "reload" and (fresh := self._keys.reload(key)) is not None:
+                    key, tries = fresh, 0
+                    continue
+                if step == "reload":
+                    step = self._after(error, key, tries, reloaded)
+                if step == "rotate" and key is not None:
+                    _void(error, sink)
+                    failed, key, tries = key, self._keys.rotate(key, error.retry_after or 0.0), 0
+                    sink(ladder.rotation(error, self._endpoint.label, failed.source, key.source))
+                    continue
+                if step != "again":
+                    raise self._final(error, tries) from error
+                self._wait(error, tries, sink, cancel)
+            else:
+                self._keys.succeeded(key)
+                return replace(reply, provider=self._endpoint.provider)
 
     def close(self) -> None:
         """Close the connection. A request in flight, if there is one, ends with an error."""
@@ -90,36 +109,41 @@ class ModelClient:
             link.cut()
             link.close()
 
-    def _with_retries(self, request: LlmRequest, model: str, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
-        attempts = max(1, self._options.max_attempts)
-        for attempt in range(1, attempts + 1):
-            cancel.check()
-            try:
-                return self._once(request, model, sink, cancel)
-            except ProviderError as error:
-                if not error.retryable or attempt == attempts:
-                    raise
-                if error.retry_after is not None and error.retry_after > self._options.retry_after_max:
-                    raise retry.too_long(error) from error
-                wait = retry.wait_before(self._options.retry_base, attempt, error.retry_after)
-                _void(error, sink)
-                words = retry.announcement(error, attempt + 1, attempts, wait)
-                params = {"code": error.code, "attempt": attempt + 1, "of": attempts, "wait_s": round(wait, 1)}
-                sink(Delta("retry", words, params))
-            if cancel.wait(wait):
-                raise Interrupted
-        raise AssertionError("unreachable: the last attempt returns or raises")
+    def _after(self, error: ProviderError, key: Secret | None, tries: int, reloaded: bool) -> ladder.Step:
+        return ladder.after(
+            error,
+            tries,
+            max(1, self._options.max_attempts),
+            others=key is not None and self._keys.others(key),
+            reloaded=reloaded,
+            longest_wait=self._options.retry_after_max,
+        )
+
+    def _final(self, error: ProviderError, tries: int) -> ProviderError:
+        """The error to end with."""
+        waits = error.retry_after is not None and error.retry_after > self._options.retry_after_max
+        return retry.too_long(error) if waits and error.retryable and tries < self._options.max_attempts else error
+
+    def _wait(self, error: ProviderError, tries: int, sink: DeltaSink, cancel: CancelScope) -> None:
+        """Announce the next try and wait for it. Raises Interrupted."""
+        attempts = self._options.max_attempts
+        wait = retry.wait_before(self._options.retry_base, tries, error.retry_after)
+        _void(error, sink)
+        words = retry.announcement(error, tries + 1, attempts, wait)
+        params = {"code": error.code, "attempt": tries + 1, "of": attempts, "wait_s": round(wait, 1)}
+        sink(Delta("retry", words, params))
+        if cancel.wait(wait):
+            raise Interrupted
 
     def _once(self, request: LlmRequest, model: str, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
         """One try; a request refused for one of its fields is asked again without it, and that is remembered."""
         preset = self._endpoint.preset
         for _ in range(limits.FIELD_REASKS):
             quirks = self._quirks.get(model) or self._wire.quirks(preset)
-            body = self._wire.body(request, model, quirks, preset)
             try:
-                reply = self._ask(request, encode(body), sink, cancel)
+                reply = self._ask(request, self._history.encode(request, model, quirks), sink, cancel)
             except ProviderError as error:
-                changed = self._wire.adapted(quirks, body, error)
+                changed = self._wire.adapted(quirks, self._wire.body(request, model, quirks, preset), error)
                 if changed is None:
                     raise
                 self._quirks[model] = changed

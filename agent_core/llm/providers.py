@@ -6,7 +6,7 @@ Nothing here opens a connection. What a server wants that others do not is a fie
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from agent_core import limits
-from agent_core.credentials import Secret, find_key, make_secret
+from agent_core.credentials import Secret, find_keys, make_secret, numbered
 from agent_core.errors import ConfigError
 
 IdRule = Literal["keep", "max40", "alnum9", "safe"]
@@ -260,12 +260,11 @@ class ProviderOptions:
     """`model`, or `provider/model`."""
     provider: str = ""
     base_url: str = ""
-    api_key_env: str = ""
-    """The variable that holds the key for `base_url` or `provider`, in place of the usual ones."""
+    api_key_env: str | Sequence[str] = ""
+    """The variables that hold the keys for `base_url` or `provider`, in place of the usual ones; see `key_names`."""
     providers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The user's own servers, or changes to known ones, by name: `preset`, `base_url`, `api_key_env`, `api_key`,
-    `model`, `label`, `headers`, `extra_body`, `api_mode`, and the fields of Preset that are quirks."""
-    fallback_model: str = ""
+    `model`, `label`, `headers`, `extra_body`, `api_mode`, `prices`, and the fields of Preset that are quirks."""
     max_attempts: int = limits.RETRY_ATTEMPTS
     """Requests in all, the first included; at least one is sent (LLM-11)."""
     retry_base: float = limits.RETRY_BASE
@@ -288,6 +287,12 @@ class Endpoint:
     model: str
     key: Secret | None
     preset: Preset
+    more_keys: tuple[Secret, ...] = ()
+    """Further keys for the same address, used one after the other when one is refused (LLM-19)."""
+
+    @property
+    def keys(self) -> tuple[Secret, ...]:
+        return (self.key, *self.more_keys) if self.key is not None else ()
 
 
 def resolve(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[str, str]) -> Endpoint:
@@ -306,8 +311,8 @@ def resolve(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[st
         _configured(preset.name, options).get("base_url") or lookup.get(preset.base_url_env) or preset.base_url
     )
     address = normal_url(base_url or own_url, preset)
-    key = _key(preset, address, own_url, options, env, dotenv)
-    if key is None and preset.needs_key and not is_loopback(address):
+    keys = _keys(preset, address, own_url, options, env, dotenv)
+    if not keys and preset.needs_key and not is_loopback(address):
         names = _key_names(preset, options) or [ENV_API_KEY]
         raise ConfigError(
             "no_key",
@@ -324,7 +329,106 @@ def resolve(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[st
             f"No model is chosen for {preset.label}. Set model.default in the config, or pass -m {preset.name}/MODEL.",
             provider=preset.name,
         )
-    return Endpoint(preset.name, preset.label, address, model, key, preset)
+    return Endpoint(preset.name, preset.label, address, model, keys[0] if keys else None, preset, keys[1:])
+
+
+def another(
+    model: str,
+    provider: str,
+    first: Endpoint,
+    options: ProviderOptions,
+    env: Mapping[str, str],
+    dotenv: Mapping[str, str],
+    listed: Collection[str] = (),
+) -> Endpoint:
+    """A model beside the configured one, `first`: of `provider`, else of the one that `model` names, else of the same.
+
+    `listed` are the models that the first one's server is known to have. The program's own variables (NANOHERMES_…) and
+    the configured address and key are for the first one's server alone (LLM-29). Raises ConfigError as `resolve` does.
+    """
+    if not provider:
+        head, rest = _split(model, options)
+        if head and _name_of(head) == first.provider:
+            model = rest
+        elif head and not _has_slashed(first, model, head, options, listed):
+            provider, model = head, rest
+    if not provider or _name_of(provider) == first.provider:
+        return replace(first, model=model)
+    return _apart(replace(options, provider=provider, model=model, base_url="", api_key_env=""), env, dotenv)
+
+
+def _has_slashed(first: Endpoint, model: str, head: str, options: ProviderOptions, listed: Collection[str]) -> bool:
+    """Whether a name with a slash is that of a model of the first one's server, and not of the provider `head`."""
+    if model in listed:
+        return True
+    # A name that the user gave a server of their own is no vendor's.
+    return first.preset.slashed_models and not listed and known(head) is not None
+
+
+def stand_in(
+    entry: Mapping[str, Any],
+    first: Endpoint,
+    options: ProviderOptions,
+    env: Mapping[str, str],
+    dotenv: Mapping[str, str],
+) -> Endpoint:
+    """The model that an entry of `fallback_providers` names: `provider`, `model`, and for a server of its own
+    `base_url` and `api_key_env`. Raises ConfigError "bad_fallback" and as `resolve` does.
+    """
+    provider, model = (str(entry.get(name) or "").strip() for name in ("provider", "model"))
+    base_url = str(entry.get("base_url") or "").strip()
+    if not model or not (provider or base_url):
+        raise ConfigError(
+            "bad_fallback", "An entry of fallback_providers needs provider and model.", provider=provider, model=model
+        )
+    if not base_url:
+        return another(model, provider, first, options, env, dotenv)
+    names = key_names(entry.get("api_key_env") or entry.get("key_env"))
+    chosen = replace(options, provider=provider, model=model, base_url=base_url, api_key_env=names)
+    return _apart(chosen, env, dotenv)
+
+
+def stand_ins(
+    entries: Sequence[Any],
+    older: str,
+    first: Endpoint,
+    options: ProviderOptions,
+    env: Mapping[str, str],
+    dotenv: Mapping[str, str],
+) -> tuple[tuple[Endpoint, ...], tuple[ConfigError, ...]]:
+    """Those that `fallback_providers` names, in order, `fallback_model` (`older`) last; and why others cannot be used.
+
+    A model that is named twice counts once.
+    """
+    found: list[Endpoint] = []
+    problems: list[ConfigError] = []
+    for entry in (*entries, *([older] if older else [])):
+        try:
+            if isinstance(entry, Mapping):
+                endpoint = stand_in(entry, first, options, env, dotenv)
+            else:
+                endpoint = another(str(entry), "", first, options, env, dotenv)
+        except ConfigError as error:
+            problems.append(error)
+        else:
+            asked = {(e.base_url, e.model) for e in (first, *found)}
+            found += [endpoint] if (endpoint.base_url, endpoint.model) not in asked else []
+    return tuple(found), tuple(problems)
+
+
+def _apart(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[str, str]) -> Endpoint:
+    """As `resolve`, without the program's own variables."""
+    own = {ENV_MODEL, ENV_BASE_URL, *numbered([ENV_API_KEY])}
+
+    def others(place: Mapping[str, str]) -> dict[str, str]:
+        return {name: value for name, value in place.items() if name not in own}
+
+    return resolve(options, others(env), others(dotenv))
+
+
+def _name_of(provider: str) -> str:
+    preset = known(provider)
+    return preset.name if preset is not None else provider.strip()
 
 
 def known(name: str) -> Preset | None:
@@ -524,31 +628,57 @@ def _by_what_is_set(options: ProviderOptions, lookup: Mapping[str, str]) -> Pres
     )
 
 
+def key_names(value: Any) -> list[str]:
+    """The variables that an `api_key_env` names: one, several with commas between them, or a list."""
+    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, Sequence) else ()
+    return [name for part in parts if isinstance(part, str) and (name := part.strip())]
+
+
+def _entry_names(entry: Mapping[str, Any]) -> list[str]:
+    return key_names(entry.get("api_key_env") or entry.get("key_env"))
+
+
 def _key_names(preset: Preset, options: ProviderOptions) -> list[str]:
-    entry = _configured(preset.name, options)
-    own = [options.api_key_env, str(entry.get("api_key_env") or entry.get("key_env") or "")]
-    return [name for name in (*own, *preset.key_env) if name]
+    return [*key_names(options.api_key_env), *_entry_names(_configured(preset.name, options)), *preset.key_env]
 
 
-def _key(
+def variables(options: ProviderOptions, fallbacks: Sequence[Any] = ()) -> set[str]:
+    """Every variable that may hold a key, whichever server is asked. `fallbacks`: the entries of fallback_providers."""
+    names = [*key_names(options.api_key_env), ENV_API_KEY]
+    for preset in PRESETS.values():
+        names += preset.key_env
+    for entry in (*options.providers.values(), *fallbacks):
+        names += _entry_names(entry) if isinstance(entry, Mapping) else ()
+    return set(numbered(names))
+
+
+def written_keys(options: ProviderOptions) -> set[str]:
+    """Keys that stand in the config itself."""
+    entries = (entry for entry in options.providers.values() if isinstance(entry, Mapping))
+    return {key.strip() for entry in entries if isinstance(key := entry.get("api_key"), str) and key.strip()}
+
+
+def _keys(
     preset: Preset,
     address: str,
     own_url: str,
     options: ProviderOptions,
     env: Mapping[str, str],
     dotenv: Mapping[str, str],
-) -> Secret | None:
-    """The key that may be sent to `address`, or None."""
+) -> tuple[Secret, ...]:
+    """The keys that may be sent to `address`, the first choice first."""
     entry = _configured(preset.name, options)
     at_home = _same_host(address, own_url) or _same_host(address, preset.base_url)
-    chosen = [options.api_key_env]  # named by the user for this very server
+    chosen = key_names(options.api_key_env)  # named by the user for this very server
     if at_home:
-        chosen.append(str(entry.get("api_key_env") or entry.get("key_env") or ""))
-    if key := find_key([*chosen, ENV_API_KEY], env, dotenv):
-        return key
+        chosen += _entry_names(entry)
+    if keys := find_keys([*chosen, ENV_API_KEY], env, dotenv):
+        # The program's own variable is an alternative to those that were named, not one more of them.
+        group = numbered([ENV_API_KEY])
+        return tuple(key for key in keys if (key.source in group) == (keys[0].source in group))
     if at_home and isinstance(entry.get("api_key"), str) and entry["api_key"].strip():
-        return make_secret(entry["api_key"].strip(), f"providers.{preset.name}.api_key")
-    return find_key(preset.key_env, env, dotenv) if at_home else None
+        return (make_secret(entry["api_key"].strip(), f"providers.{preset.name}.api_key"),)
+    return find_keys(preset.key_env, env, dotenv) if at_home else ()
 
 
 def _same_host(a: str, b: str) -> bool:

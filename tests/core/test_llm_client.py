@@ -1,4 +1,4 @@
-"""The model client over real sockets: stops, clocks, retries, fallback, what it sends and remembers."""
+"""The model client over real sockets: stops, clocks, retries, what it sends and remembers."""
 
 from __future__ import annotations
 
@@ -278,35 +278,6 @@ class TestRetry:
         with raw_server(handler) as server, pytest.raises(ProviderError) as caught:
             ask(client_for(server.base_url))
         assert (caught.value.kind, caught.value.retryable) == ("protocol", False)
-
-
-class TestFallback:
-    def test_one_more_request_goes_to_the_fallback_model_after_the_retries(self):
-        models = []
-
-        def handler(connection: socket.socket, number: int) -> None:
-            while True:
-                models.append(read_request(connection)["body"]["model"])
-                if models[-1] == "spare":
-                    stream_reply(connection, "from the spare")
-                else:
-                    json_reply(connection, 503, {"error": {"message": "busy"}})
-
-        with raw_server(handler) as server:
-            reply, sink = ask(client_for(server.base_url, fallback_model="spare"))
-        assert models == ["m", "m", "m", "spare"]
-        assert (reply.text, reply.model) == ("from the spare", "spare")
-        assert "spare" in sink[-2].text
-
-    def test_a_refused_key_is_no_reason_for_the_fallback(self):
-        def handler(connection: socket.socket, number: int) -> None:
-            while True:
-                read_request(connection)
-                json_reply(connection, 401, {"error": {"message": "bad key"}})
-
-        with raw_server(handler) as server, pytest.raises(ProviderError) as caught:
-            ask(client_for(server.base_url, fallback_model="spare"))
-        assert caught.value.kind == "auth"
 
 
 class TestConnection:
