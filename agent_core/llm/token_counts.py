@@ -27,10 +27,16 @@ def read_usage(data: Any) -> Usage | None:
     cached = _first_count(prompt_details, "cached_tokens")
     if cached is None:
         cached = _first_count(data, "prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
-    reasoning = _first_count(reply_details, "reasoning_tokens")
+    written = _first_count(prompt_details, "cache_write_tokens", "cache_creation_tokens")
+    if written is None:
+        written = _first_count(data, "cache_creation_input_tokens")
+    if "input_tokens" in data and "prompt_tokens" not in data and not prompt_details:
+        # Anthropic counts apart what was read from a cache or written to one; here a prompt is all that was sent.
+        prompt += (_first_count(data, "cache_read_input_tokens") or 0) + (written or 0)
+    reasoning = _first_count(reply_details, "reasoning_tokens", "thinking_tokens")
     if reasoning is None:
         reasoning = _first_count(data, "reasoning_tokens")
-    return Usage(prompt, reply, total or prompt + reply, cached, reasoning)
+    return Usage(prompt, reply, total or prompt + reply, cached, reasoning, written)
 
 
 def _mapping(data: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
