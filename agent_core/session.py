@@ -309,13 +309,13 @@ class LiveSession:
         worker.thread.start()
 
     def _replace_worker(self) -> None:
-        """Leave the old worker, which may be stuck or asleep, an inbox in which nothing but its end will come."""
+        """Leave the old worker, which may be stuck or asleep, an inbox in which nothing comes but what wakes it to end."""
         old, self._inbox = self._inbox, queue.SimpleQueue()
         self._new_worker()
         with suppress(queue.Empty):  # the old one may be faster
             while True:
                 self._hand_on(old.get_nowait())
-        old.put(intents.Close())
+        old.put(None)
 
     def _hand_on(self, item: intents.Intent | _Start | None) -> None:
         """Give the worker there is now what came for one that was given up; the turns of that one are over."""
