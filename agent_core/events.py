@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from agent_core import messages
 from agent_core.intents import Decision
-from agent_core.messages import FileDiff, Message, ToolResult, Usage
+from agent_core.messages import FileDiff, Message, ToolResult, Usage, View
 from agent_core.names import Mode
 from agent_core.ports import Question, TodoItem
 
@@ -162,6 +162,31 @@ class UsageReported:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionStarted:
+    """The older part of what requests hold is being summarised."""
+
+    messages: int
+    """How many messages go out of requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionFinished:
+    """The summary is stored and stands for them; with an empty `message_id` all is as it was."""
+
+    message_id: str = ""
+    text: str = ""
+    messages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChanged:
+    """The person has dropped, pinned or given back messages (SetView)."""
+
+    message_ids: tuple[str, ...]
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """Something a person should know; `code` and `params` are for translation, `text` is the English."""
 
@@ -255,6 +280,9 @@ Event = (
     | QuestionClosed
     | PlanChanged
     | UsageReported
+    | CompactionStarted
+    | CompactionFinished
+    | ViewChanged
     | Notice
     | ErrorRaised
     | PendingChanged

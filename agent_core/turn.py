@@ -92,7 +92,7 @@ def ask_model(turn: TurnTools) -> Reply:
         usage=reply.usage,
         extra=reply.extra,
     )
-    _report(turn, reply)
+    book(turn, reply)
     # An empty reply must not enter the history: servers refuse it.
     kept = message if message.is_empty else _keep(turn, message, started)
     return Reply(kept, reply.dropped_tool_calls)
@@ -170,12 +170,13 @@ def _keep(turn: TurnTools, message: Message, started: float) -> Message:
     return message
 
 
-def _report(turn: TurnTools, reply: LlmReply) -> None:
+def book(turn: TurnTools, reply: LlmReply, *, of_a_step: bool = True) -> None:
+    """Add a request's tokens to the session's. Those of a step also tell how full the window is."""
     if reply.usage is None:
         return
     turn.conversation.add_usage(reply.model or turn.request.model, reply.usage)
     sent, received = reply.usage.prompt_tokens, reply.usage.completion_tokens
-    context = None if sent is None else sent + (received or 0)
+    context = None if sent is None or not of_a_step else sent + (received or 0)
     turn.emit(UsageReported(reply.usage, context, turn.context_window))
 
 
