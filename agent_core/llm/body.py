@@ -125,7 +125,10 @@ class BodyReader:
                 self.done = True
                 self._builder.done()
                 continue
-            deltas += self._builder.feed(self._decoded(data, event.name == "error"))
+            chunk = self._decoded(data, event.name == "error")
+            if event.name and isinstance(chunk, dict):
+                chunk.setdefault("type", event.name)  # some servers say what an event is in its name alone
+            deltas += self._builder.feed(chunk)
         return deltas
 
     def _decoded(self, data: str, is_error: bool) -> Any:
