@@ -47,6 +47,7 @@ from agent_core.session import LiveSession
 from agent_core.spill import SpillPage
 from agent_core.store import exchange
 from agent_core.store.notes import Draft, Seen
+from agent_core.store.search import Search, SearchHit
 from agent_core.store.sessions import SessionRow, Store
 from agent_core.tools.builtin import builtin_tools
 
@@ -96,6 +97,10 @@ class Host:
         self.store = Store.open(self.places.state_db)  # first: it makes our home, or says why it cannot
         setup_log(self.places.logs_dir, self.config.get("logging.level"), self.redact)
         install_hooks(self.places.logs_dir, self.redact)
+        self.searching = Search(
+            self.store, self.places.search_db, self.places.cache_dir / "jieba", self.redact, self._keys
+        )
+        """Search over all sessions, for who wants more than `search` gives."""
         self._backend = LocalBackend()
         self._tools = builtin_tools()
         self._sessions: dict[str, LiveSession] = {}
@@ -313,6 +318,13 @@ class Host:
     def latest(self) -> SessionRow | None:
         """The newest session of this workspace."""
         return self.store.latest(str(self.places.workspace))
+
+    def search(self, query: str, workspace: str | None = None, limit: int = limits.SEARCH_HITS) -> list[SearchHit]:
+        """Messages of all sessions, or of those of one folder, in which everything stands; the best first.
+
+        Takes up to limits.SEARCH_WAIT when much has been written since the last search. Raises StoreError.
+        """
+        return list(self.searching.find(query, workspace, limit).hits)
 
     def _open(self, row: SessionRow, *, stored: bool) -> LiveSession:
         if not Path(row.workspace).is_dir():
@@ -563,6 +575,7 @@ class Host:
         for session in sessions:
             session.join(max(0.0, deadline - time.monotonic()))
         process.kill_all()
+        self.searching.close()
         self._notebook.close()
         used = {session.workspace for session in sessions if session.stored}
         for folder in self._samples:

@@ -57,6 +57,11 @@ class Places:
         return self.data_home / "cache"
 
     @property
+    def search_db(self) -> Path:
+        """The index of what can be searched; made from state_db."""
+        return self.cache_dir / "search.db"
+
+    @property
     def screen_file(self) -> Path:
         """What the screen remembers from run to run."""
         return self.cache_dir / "screen.json"

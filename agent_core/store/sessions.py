@@ -9,21 +9,28 @@ import json
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from agent_core import limits, messages
 from agent_core.errors import StoreError
-from agent_core.messages import Message, ShellRun, ToolResult, Usage
+from agent_core.messages import Message, Usage
 from agent_core.names import SHELL
 from agent_core.ports import TodoItem
-from agent_core.store.db import Database
+from agent_core.store.changes import Changes, check, count, no_session, revision
+from agent_core.store.db import LOCKED, Budget, Database
 from agent_core.store.fork import fork_title, forked
+from agent_core.store.lease import Leases
+from agent_core.store.mending import Effect, cut_off, mend
 from agent_core.store.notes import Notes
-from agent_core.store.owner import new_owner
+from agent_core.store.owner import life_of, new_owner
 from agent_core.store.trash import purge
+from agent_core.store.undo import TURN_START, forget_undone, put_back, take_out_from, take_out_turns
+from agent_core.store.usage import Costs
 from agent_core.store.views import Views
 
 log = logging.getLogger(__name__)
@@ -35,19 +42,6 @@ Check = Callable[[], None]
 
 Whoever writes to the session after that finds either all of it or nothing, and nothing comes later.
 """
-
-# Kinds of ports.Effect that leave nothing behind when they are cut short.
-HARMLESS_KINDS = frozenset({"none", "read", "person"})
-
-NOT_RUN = "[interrupted] This call was not run: the program ended before it began. Call it again if it is still needed."
-CUT_SHORT = (
-    "[interrupted] The program ended before this call was finished. It changes nothing; call it again if it is still "
-    "needed."
-)
-UNKNOWN = (
-    "[interrupted] The program ended while this call was under way. It may have taken effect in whole, in part or not "
-    "at all. Check what is there before you repeat it."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +69,8 @@ class SessionRow:
     reasoning_effort: str = ""
     parent: str = ""
     """The session this one was forked from."""
+    model_chosen: bool = False
+    """A person chose the model for this session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +86,11 @@ class ModelUsage:
 Rows: TypeAlias = list[SessionRow]
 Messages: TypeAlias = list[Message]
 Names: TypeAlias = list[str]
+Effects: TypeAlias = list[Effect]
 
 _SELECT = """
     SELECT s.id, s.title, s.workspace, s.model, s.provider, s.mode, s.created, s.updated, s.message_count, s.turn_count,
-        (SELECT coalesce(sum(prompt_tokens), 0) FROM session_model_usage u WHERE u.session_id = s.id),
-        (SELECT coalesce(sum(completion_tokens), 0) FROM session_model_usage u WHERE u.session_id = s.id),
+        coalesce(s.input_tokens, 0), coalesce(s.output_tokens, 0),
         s.seen,
         EXISTS (
             SELECT 1 FROM messages m
@@ -102,11 +98,10 @@ _SELECT = """
             AND m.position > (SELECT position FROM messages WHERE session_id = s.id AND uid = s.seen)
             AND CASE WHEN json_valid(m.body) THEN json_type(m.body, '$.tool_calls') IS NULL END
         ),
-        s.persona, s.temperature, s.reasoning_effort, coalesce(s.parent_session_id, '')
+        s.persona, s.temperature, s.reasoning_effort, coalesce(s.parent_session_id, ''), s.model_chosen
     FROM sessions s
     WHERE s.deleted_at IS NULL
 """
-_TURN_START = "role = 'user' AND origin IN ('', 'queue')"  # the same test as Message.starts_turn
 _PRIVATE = "private"  # kind of the effect of a shell command that the model is not told of
 
 
@@ -118,9 +113,12 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._db = database
-        owner = new_owner()
+        self._owner = owner = new_owner()
+        self.leases = Leases(database, owner)
+        self._changes = Changes(database, self.leases)
         self.notes = Notes(database, owner)
         self.views = Views(database, owner)
+        self.costs = Costs(database)
 
     @classmethod
     def open(cls, path: Path) -> Store:
@@ -131,6 +129,11 @@ class Store:
     def warnings(self) -> tuple[str, ...]:
         """What opening had to do that the user should know, such as setting a damaged file aside."""
         return self._db.warnings
+
+    @property
+    def database(self) -> Database:
+        """For rooms that are built over a store."""
+        return self._db
 
     def close(self) -> None:
         self._db.close()
@@ -158,7 +161,9 @@ class Store:
             )
             return _row(c, session_id)
 
-        return self._db.write(work)
+        row = self._db.write(work, "transcript")
+        self._changes.loaded(session_id, 0)
+        return row
 
     def get(self, session_id: str) -> SessionRow:
         with self._db.read() as c:
@@ -211,7 +216,7 @@ class Store:
                     f"{len(found)} sessions fit {text.strip()!r}. Name one by its id:{shown}",
                     candidates=tuple(row.id for row in found),
                 )
-        raise _no_session(text)
+        raise no_session(text)
 
     def rename(self, session_id: str, title: str) -> None:
         self._set(session_id, "title", _clean(title))
@@ -219,26 +224,44 @@ class Store:
     def set_mode(self, session_id: str, mode: str) -> None:
         self._set(session_id, "mode", mode)
 
-    def set_model(self, session_id: str, model: str, provider: str) -> None:
+    def set_model(self, session_id: str, model: str, provider: str, *, chosen: bool = False) -> None:
+        """Note which model answers. `chosen`: a person has said so for this session."""
+
         def work(c: sqlite3.Connection) -> None:
             _touched(
                 session_id,
                 c.execute(
-                    "UPDATE sessions SET model = ?, provider = ? WHERE id = ?",
-                    (_clean(model), _clean(provider), session_id),
+                    "UPDATE sessions SET model = ?, provider = ?, model_chosen = ? WHERE id = ?",
+                    (_clean(model), _clean(provider), int(chosen), session_id),
+                ),
+            )
+
+        self._db.write(work, "transcript")
+
+    def set_options(self, session_id: str, persona: str, temperature: float | None, reasoning_effort: str) -> None:
+        """Note a session's own settings (intents.SetOptions)."""
+        values = (_clean(persona), temperature, _clean(reasoning_effort), session_id)
+
+        def work(c: sqlite3.Connection) -> None:
+            _touched(
+                session_id,
+                c.execute(
+                    "UPDATE sessions SET persona = ?, temperature = ?, reasoning_effort = ? WHERE id = ?", values
                 ),
             )
 
         self._db.write(work)
 
     def delete(self, session_id: str) -> None:
-        """Hide a session: it is neither listed nor found nor opened until it is restored or purged."""
+        """Hide a session: it is neither listed nor found nor opened until it is restored or purged.
+
+        Raises StoreError "session_in_use" while another program runs a turn there.
+        """
 
         def work(c: sqlite3.Connection) -> None:
-            _check(c, session_id)
             c.execute("UPDATE sessions SET deleted_at = ? WHERE id = ?", (time.time(), session_id))
 
-        self._db.write(work)
+        self._changes.make(session_id, work)
 
     def restore(self, session_id: str) -> SessionRow:
         """Bring a deleted session back. Raises StoreError "no_session" when it was purged meanwhile."""
@@ -254,22 +277,37 @@ class Store:
         return purge(self._db, deleted_before, left_before)
 
     def fork(self, session_id: str, through: str = "") -> SessionRow:
-        """A new session with a copy of the conversation and the plan; see `fork.forked` for what it takes along."""
+        """A new session with a copy of the conversation and the plan; see `fork.forked` for what it takes along.
+
+        Bodies are copied inside the database, so that others wait for a long conversation only shortly.
+        """
+        with self._db.read() as c, _snapshot(c):
+            loaded = _load(c, session_id)
+        taken = len(forked(loaded.messages, through))
+        end = loaded.positions[taken - 1] if taken else 0
 
         def work(c: sqlite3.Connection) -> SessionRow:
             source = _row(c, session_id)
-            copies = forked(_load(c, session_id), through)
             titles = {title for (title,) in c.execute("SELECT title FROM sessions WHERE deleted_at IS NULL")}
             new, now = messages.new_id(), time.time()
             c.execute(
-                "INSERT INTO sessions (id, title, workspace, model, provider, mode, created, updated, seen, todos, "
-                "persona, temperature, reasoning_effort, parent_session_id) "
-                "SELECT ?, ?, workspace, model, provider, mode, ?, ?, ?, todos, "
-                "persona, temperature, reasoning_effort, id FROM sessions WHERE id = ?",
-                (new, fork_title(source.title, titles), now, now, copies[-1].id if copies else "", session_id),
+                "INSERT INTO sessions (id, title, workspace, model, provider, mode, created, updated, todos, "
+                "persona, temperature, reasoning_effort, model_chosen, parent_session_id, source) "
+                "SELECT ?, ?, workspace, model, provider, mode, ?, ?, todos, "
+                "persona, temperature, reasoning_effort, model_chosen, id, 'fork' FROM sessions WHERE id = ?",
+                (new, fork_title(source.title, titles), now, now, session_id),
             )
-            for position, message in enumerate(copies, 1):
-                _insert(c, new, message, _body(message), position)
+            c.execute(
+                "INSERT INTO messages (session_id, uid, position, role, origin, created, body, view) "
+                "SELECT ?, lower(hex(randomblob(16))), position, role, origin, created, body, view FROM messages "
+                "WHERE session_id = ? AND position <= ?",
+                (new, session_id, end),
+            )
+            c.execute(
+                "UPDATE sessions SET seen = coalesce((SELECT uid FROM messages WHERE session_id = ?1 "
+                "ORDER BY position DESC LIMIT 1), '') WHERE id = ?1",
+                (new,),
+            )
             _recount(c, new)
             return _row(c, new)
 
@@ -277,54 +315,59 @@ class Store:
 
     # -- the conversation -----------------------------------------------------------------------------------------
 
-    def append(self, session_id: str, message: Message, check: Check = lambda: None) -> None:
+    def append(self, session_id: str, message: Message, allowed: Check = lambda: None) -> None:
         """Store `message` at the end. A message that is stored already (same id) or empty is not stored again.
 
-        A result also closes its call's open effect. Nothing is stored when `check` raises.
+        A result also closes its call's open effect. Nothing is stored when `allowed` raises.
         """
         if message.is_empty:
             return
         body = _body(message)
 
         def work(c: sqlite3.Connection) -> None:
-            check()
-            _check(c, session_id)
+            allowed()
             if not _insert(c, session_id, message, body, _next_position(c, session_id)):
                 return
+            forget_undone(c, session_id)
             if message.result is not None:
                 c.execute(
                     "DELETE FROM open_effects WHERE session_id = ? AND call_id = ?",
                     (session_id, messages.clean_surrogates(message.result.call_id)),
                 )
             c.execute(
-                "UPDATE sessions SET updated = ?, message_count = message_count + 1, turn_count = turn_count + ? "
-                "WHERE id = ?",
-                (time.time(), int(message.starts_turn), session_id),
+                "UPDATE sessions SET updated = ?, message_count = message_count + 1, turn_count = turn_count + ?, "
+                "tool_call_count = tool_call_count + ? WHERE id = ?",
+                (time.time(), int(message.starts_turn), int(message.role == "tool"), session_id),
             )
 
-        self._db.write(work)
+        self._changes.make(session_id, work, "transcript")
 
-    def effect_started(self, session_id: str, call_id: str, name: str, kind: str, check: Check = lambda: None) -> None:
+    def effect_started(
+        self, session_id: str, call_id: str, name: str, kind: str, allowed: Check = lambda: None
+    ) -> None:
         """Note that a call begins now. Until its result is stored, a crash leaves its effect unknown."""
-        self._begin(session_id, call_id, name, kind, "", check)
+        self._begin(session_id, call_id, name, kind, "", allowed)
 
     def shell_started(self, session_id: str, call_id: str, command: str, private: bool) -> None:
         """Note that a command of the person's own begins now; after a crash `recover` tells of it."""
         self._begin(session_id, call_id, SHELL, _PRIVATE if private else "command", command)
 
     def _begin(
-        self, session_id: str, call_id: str, name: str, kind: str, subject: str, check: Check = lambda: None
+        self, session_id: str, call_id: str, name: str, kind: str, subject: str, allowed: Check = lambda: None
     ) -> None:
         def work(c: sqlite3.Connection) -> None:
-            check()
-            _check(c, session_id)
+            allowed()
+            check(c, session_id)
+            if name != SHELL:  # the person may run a command of their own beside another program's turn
+                self.leases.fence(c, session_id)
             c.execute(
-                "INSERT OR REPLACE INTO open_effects (session_id, call_id, name, kind, started, subject) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                (session_id, messages.clean_surrogates(call_id), _clean(name), kind, time.time(), _clean(subject)),
-            )
+                "INSERT OR REPLACE INTO open_effects (session_id, call_id, name, kind, subject, owner, started) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (session_id, messages.clean_surrogates(call_id), _clean(name), kind, _clean(subject), self._owner,
+                 time.time()),
+            )  # fmt: skip
 
-        self._db.write(work)
+        self._db.write(work, "transcript")
 
     def put_aside(self, session_id: str, message: Message) -> bool:
         """Store the message of a finished shell command where it disturbs no step; `place` gives it its position.
@@ -336,101 +379,134 @@ class Store:
         body, call_id = _body(message), run.result.call_id
 
         def work(c: sqlite3.Connection) -> bool:
-            _check(c, session_id)
+            check(c, session_id)
             begun = c.execute("DELETE FROM open_effects WHERE session_id = ? AND call_id = ?", (session_id, call_id))
             return begun.rowcount == 1 and _insert(c, session_id, message, body, None)
 
-        return self._db.write(work)
+        return self._db.write(work, "transcript")
 
-    def place(self, session_id: str, uid: str, check: Check = lambda: None) -> None:
+    def place(self, session_id: str, uid: str, allowed: Check = lambda: None) -> None:
         """Make a message that was put aside the conversation's last. One that has its place keeps it."""
 
         def work(c: sqlite3.Connection) -> None:
-            check()
-            _check(c, session_id)
+            allowed()
             placed = c.execute(
                 "UPDATE messages SET position = ? WHERE session_id = ? AND uid = ? AND position IS NULL",
                 (_next_position(c, session_id), session_id, uid),
             )
             if placed.rowcount:
+                forget_undone(c, session_id)
                 _recount(c, session_id)
 
-        self._db.write(work)
+        self._changes.make(session_id, work, "transcript")
 
     def messages(self, session_id: str) -> Messages:
         """The conversation as stored. A row that cannot be read is left out and logged."""
         with self._db.read() as c:
-            _check(c, session_id)
-            return _load(c, session_id)
+            return _load(c, session_id).messages
 
-    def recover(self, session_id: str, running: Collection[str] = ()) -> Messages:
+    def read_along(self, session_id: str) -> Messages:
+        """The conversation as another program's turn has it so far; nothing is mended, its calls are under way."""
+        with self._db.read() as c, _snapshot(c):
+            loaded = _load(c, session_id)
+        self._changes.loaded(session_id, loaded.revision)
+        return loaded.messages
+
+    def has_moved(self, session_id: str) -> bool:
+        """Whether the conversation is another one than this program has loaded or made."""
+        with self._db.read() as c:
+            return not self._changes.is_known(session_id, revision(c, session_id))
+
+    def recover(self, session_id: str, running: Collection[str] = (), budget: Budget = "activity") -> Messages:
         """The conversation made fit for the next request; what had to be mended is stored too. Source: INT-09.
 
-        Only for a session without a running turn: a call under way would be taken for one that a crash cut off.
-        `running` are the call ids of the person's own commands that still run.
+        Only for a session without a running turn of this program: a call under way would be taken for one that a crash
+        cut off. `running` are the call ids of the person's own commands that still run. Raises StoreError
+        "session_in_use" when it is another program that runs a turn there. When others hold the database for longer
+        than the budget "activity", what was mended is given all the same; until it is stored, `has_moved` is true.
         """
+        with self._db.read() as c, _snapshot(c):
+            loaded = _load(c, session_id)
+            effects, aside = self._left_open(c, session_id, running), _load_aside(c, session_id)
+        mended = _mended(loaded, effects, aside)
+        if not effects and mended == loaded.messages:
+            self._changes.loaded(session_id, loaded.revision)
+            return loaded.messages
 
-        def work(c: sqlite3.Connection) -> Messages:
-            _check(c, session_id)
-            stored = _load(c, session_id)
-            begun = [
-                effect
-                for effect in c.execute(
-                    "SELECT call_id, name, kind, subject, started FROM open_effects WHERE session_id = ? "
-                    "ORDER BY started",
-                    (session_id,),
-                ).fetchall()
-                if effect[0] not in running
-            ]
-            mended = mend(stored, {call_id: kind for call_id, name, kind, _, _ in begun if name != SHELL})
-            mended += _load_aside(c, session_id)
-            mended += [_cut_off(*effect) for effect in begun if effect[1] == SHELL]
-            if mended != stored:
-                _rearrange(c, session_id, stored, mended)
-                _recount(c, session_id)
+        def work(c: sqlite3.Connection) -> tuple[Messages, int]:
+            self.leases.fence(c, session_id)
+            now = loaded if loaded.revision == revision(c, session_id) else _load(c, session_id)
+            effects = self._left_open(c, session_id, running)
+            mended = _mended(now, effects, _load_aside(c, session_id))
             c.executemany(
                 "DELETE FROM open_effects WHERE session_id = ? AND call_id = ?",
-                [(session_id, effect[0]) for effect in begun],
+                [(session_id, effect.call_id) for effect in effects],
             )
-            return mended
+            if mended == now.messages:
+                return now.messages, now.revision
+            _rearrange(c, session_id, now, mended)
+            _recount(c, session_id)
+            return mended, count(c, session_id)
 
-        return self._db.write(work)
+        try:
+            mended, number = self._db.write(work, budget)
+        except StoreError as error:
+            if budget != "activity" or error.code not in LOCKED:
+                raise
+            log.warning("session %s is not mended yet: %s", session_id, error)
+        else:
+            self._changes.loaded(session_id, number)
+        return mended
+
+    def _left_open(self, c: sqlite3.Connection, session_id: str, running: Collection[str]) -> Effects:
+        """Calls that have begun and have no result, without commands that a person runs now, here or elsewhere."""
+        rows = c.execute(
+            "SELECT call_id, name, kind, subject, started, owner FROM open_effects WHERE session_id = ? "
+            "ORDER BY started",
+            (session_id,),
+        ).fetchall()
+        return [
+            Effect(*row)
+            for *row, owner in rows
+            if row[0] not in running and not (row[1] == SHELL and owner != self._owner and life_of(owner) == "lives")
+        ]
 
     def undo(self, session_id: str, turns: int = 1) -> int:
         """Take the last `turns` user turns out of the conversation; returns how many there were to take.
 
-        A turn is a user message and everything after it; a steer belongs to the turn it came in. Raises StoreError
-        "bad_undo" when `turns` is not positive. Source: INT-04.
+        They stay in the file, for `redo`, until something new is said. Raises StoreError "bad_undo". Source: INT-04.
         """
-        if turns < 1:
-            raise StoreError("bad_undo", f"Cannot undo {turns} turns. Give a number from 1 up.", turns=turns)
+        return self._rearranged(session_id, lambda c: take_out_turns(c, session_id, turns))
 
+    def rewind(self, session_id: str, message_id: str) -> int:
+        """Take a message and everything after it out, as `undo` does; returns how many turns began there.
+
+        Raises StoreError "no_message" when the conversation does not hold it.
+        """
+        return self._rearranged(session_id, lambda c: take_out_from(c, session_id, message_id))
+
+    def redo(self, session_id: str) -> int:
+        """Put back what the last `undo` or `rewind` took out; returns how many turns, 0 when there is nothing."""
+        return self._rearranged(session_id, lambda c: put_back(c, session_id))
+
+    def _rearranged(self, session_id: str, move: Callable[[sqlite3.Connection], int]) -> int:
         def work(c: sqlite3.Connection) -> int:
-            _check(c, session_id)
-            starts = c.execute(
-                f"SELECT position FROM messages WHERE session_id = ? AND position IS NOT NULL AND {_TURN_START} "
-                "ORDER BY position DESC LIMIT ?",
-                (session_id, turns),
-            ).fetchall()
-            if starts:
-                c.execute("DELETE FROM messages WHERE session_id = ? AND position >= ?", (session_id, starts[-1][0]))
-                # A command of the person's own may still run.
-                c.execute("DELETE FROM open_effects WHERE session_id = ? AND name != ?", (session_id, SHELL))
-                _recount(c, session_id)
-            return len(starts)
+            turns = move(c)
+            _recount(c, session_id)
+            return turns
 
-        return self._db.write(work)
+        return self._changes.make(session_id, work)
 
     def reset(self, session_id: str) -> None:
         """Empty the conversation and the plan; the session, its title and its usage stay."""
 
         def work(c: sqlite3.Connection) -> None:
-            _touched(session_id, c.execute("UPDATE sessions SET todos = '[]' WHERE id = ?", (session_id,)))
+            c.execute("UPDATE sessions SET todos = '[]' WHERE id = ?", (session_id,))
             c.execute("DELETE FROM messages WHERE session_id = ?", (session_id,))
             c.execute("DELETE FROM open_effects WHERE session_id = ?", (session_id,))
             _recount(c, session_id)
 
-        self._db.write(work)
+        self._changes.make(session_id, work)
 
     # -- beside the conversation ----------------------------------------------------------------------------------
 
@@ -443,7 +519,7 @@ class Store:
         values = [getattr(usage, f) for f in fields]
 
         def work(c: sqlite3.Connection) -> None:
-            _check(c, session_id)
+            check(c, session_id)
             c.execute(
                 f"INSERT INTO session_model_usage (session_id, model, requests, {', '.join(fields)}) "
                 f"VALUES (?, ?, 1{', ?' * len(fields)}) "
@@ -451,12 +527,12 @@ class Store:
                 (session_id, _clean(model), *values),
             )
 
-        self._db.write(work)
+        self._db.write(work, "transcript")
 
     def usage(self, session_id: str) -> tuple[ModelUsage, ...]:
         """Tokens by model, in the order of their names."""
         with self._db.read() as c:
-            _check(c, session_id)
+            check(c, session_id)
             rows = c.execute(
                 f"SELECT model, requests, {', '.join(messages.USAGE_FIELDS)} FROM session_model_usage "
                 "WHERE session_id = ? ORDER BY model",
@@ -466,11 +542,16 @@ class Store:
 
     def set_todos(self, session_id: str, items: Sequence[TodoItem]) -> None:
         plain = [{"text": messages.clean_surrogates(item.text), "status": item.status} for item in items]
-        self._set(session_id, "todos", json.dumps(plain, ensure_ascii=False))
+        text = json.dumps(plain, ensure_ascii=False)
+
+        def work(c: sqlite3.Connection) -> None:
+            c.execute("UPDATE sessions SET todos = ? WHERE id = ?", (text, session_id))
+
+        self._changes.make(session_id, work, "transcript")
 
     def todos(self, session_id: str) -> tuple[TodoItem, ...]:
         with self._db.read() as c:
-            _check(c, session_id)
+            check(c, session_id)
             (text,) = c.execute("SELECT todos FROM sessions WHERE id = ?", (session_id,)).fetchone()
         return tuple(TodoItem(**item) for item in json.loads(text))
 
@@ -483,125 +564,94 @@ class Store:
         )
 
 
-# -- mending ------------------------------------------------------------------------------------------------------
-
-
-def mend(stored: Sequence[Message], open_effects: Mapping[str, str]) -> list[Message]:
-    """`stored` with exactly one result for each call, in call order, right after the message that asked for them.
-
-    A call without a result gets one that says what is known of it; `open_effects` maps the id of a call that had
-    begun to its kind. Results that no call asked for are left out. Source: INT-09.
-    """
-    out: list[Message] = []
-    for block in _blocks(stored):
-        head, rest = block[0], block[1:]
-        results: dict[str, list[Message]] = {}
-        for message in block:
-            if message.result is not None:
-                results.setdefault(message.result.call_id, []).append(message)
-        if head.role != "tool":
-            out.append(head)
-        for call in head.tool_calls:
-            waiting = results.get(call.id)
-            out.append(waiting.pop(0) if waiting else _interrupted(call.id, call.name, open_effects.get(call.id)))
-        out.extend(message for message in rest if message.role != "tool")
-    return out
-
-
-def _blocks(stored: Sequence[Message]) -> Iterable[list[Message]]:
-    """Each assistant message with what follows it, up to the next; what comes before the first is a block too."""
-    block: list[Message] = []
-    for message in stored:
-        if message.role == "assistant" and block:
-            yield block
-            block = []
-        block.append(message)
-    if block:
-        yield block
-
-
-def _interrupted(call_id: str, name: str, kind: str | None) -> Message:
-    """A result for a call that has none. `kind` is None when the call had not begun."""
-    if kind is None:
-        result = ToolResult(call_id, name, NOT_RUN, ok=False, outcome="not run")
-    elif kind in HARMLESS_KINDS:
-        result = ToolResult(call_id, name, CUT_SHORT, ok=False, outcome="interrupted")
-    else:
-        result = ToolResult(call_id, name, UNKNOWN, ok=False, effect="unknown", outcome="interrupted")
-    return messages.tool(result)
-
-
-def _cut_off(call_id: str, name: str, kind: str, command: str, started: float) -> Message:
-    """What is known of a command of the person's own that ran when the program ended."""
-    result = ToolResult(call_id, name, UNKNOWN, ok=False, effect="unknown", outcome="interrupted")
-    return replace(messages.shell(ShellRun(command, result, kind == _PRIVATE)), created=started)
-
-
 # -- rows ---------------------------------------------------------------------------------------------------------
 
 
 def _rows(c: sqlite3.Connection, condition: str, values: tuple[Any, ...]) -> list[SessionRow]:
     """Rows of sessions that are not deleted; `condition` begins with AND or ORDER BY."""
     found = (SessionRow(*row) for row in c.execute(_SELECT + condition, values).fetchall())
-    return [replace(row, unread=bool(row.unread)) for row in found]
+    return [replace(row, unread=bool(row.unread), model_chosen=bool(row.model_chosen)) for row in found]
 
 
 def _row(c: sqlite3.Connection, session_id: str) -> SessionRow:
     found = _rows(c, "AND s.id = ?", (session_id,))
     if not found:
-        raise _no_session(session_id)
+        raise no_session(session_id)
     return found[0]
-
-
-def _check(c: sqlite3.Connection, session_id: str) -> None:
-    """Raises StoreError "no_session". Cheap: `_row` also looks for what is unread, and every change asks first."""
-    if not c.execute("SELECT 1 FROM sessions WHERE id = ? AND deleted_at IS NULL", (session_id,)).fetchone():
-        raise _no_session(session_id)
-
-
-def _no_session(text: str) -> StoreError:
-    return StoreError(
-        "no_session", f"There is no session {text.strip()!r}. -r without a name, or /resume, lists them.", session=text
-    )
 
 
 def _touched(session_id: str, cursor: sqlite3.Cursor) -> None:
     if cursor.rowcount == 0:
-        raise _no_session(session_id)
+        raise no_session(session_id)
 
 
-def _load(c: sqlite3.Connection, session_id: str) -> list[Message]:
-    return _parsed(
-        session_id,
-        c.execute(
-            "SELECT uid, body, view FROM messages WHERE session_id = ? AND position IS NOT NULL ORDER BY position",
-            (session_id,),
-        ).fetchall(),
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A conversation as stored: its messages, the place each of them has, and its revision."""
+
+    messages: Messages
+    positions: list[int]
+    revision: int
+
+
+def _load(c: sqlite3.Connection, session_id: str) -> _Loaded:
+    number = revision(c, session_id)
+    rows = c.execute(
+        "SELECT uid, body, view, position FROM messages WHERE session_id = ? AND position IS NOT NULL "
+        "ORDER BY position",
+        (session_id,),
     )
+    found, positions = [], []
+    for uid, body, view, position in rows:
+        message = _parsed(session_id, uid, body, view)
+        if message is not None:
+            found.append(message)
+            positions.append(position)
+    return _Loaded(found, positions, number)
 
 
 def _load_aside(c: sqlite3.Connection, session_id: str) -> list[Message]:
     """Shell commands that were put aside and have no place yet."""
-    return _parsed(
-        session_id,
-        c.execute(
-            "SELECT uid, body, view FROM messages WHERE session_id = ? AND position IS NULL AND undone IS NULL "
-            "AND origin = 'shell' ORDER BY id",
-            (session_id,),
-        ).fetchall(),
-    )
+    rows = c.execute(
+        "SELECT uid, body, view FROM messages WHERE session_id = ? AND position IS NULL AND undone IS NULL "
+        "AND origin = 'shell' ORDER BY id",
+        (session_id,),
+    ).fetchall()
+    return [message for row in rows if (message := _parsed(session_id, *row)) is not None]
 
 
-def _parsed(session_id: str, rows: Sequence[tuple[str, str, messages.View]]) -> list[Message]:
-    out: list[Message] = []
-    for uid, body, view in rows:
-        try:
-            message = messages.from_json(json.loads(body))
-            out.append(replace(message, view=view) if view else message)
-        except (ValueError, KeyError, TypeError, AttributeError) as e:
-            # One spoiled row must not take the whole conversation with it.
-            log.warning("message %s of session %s cannot be read: %s", uid, session_id, e)
-    return out
+def _parsed(session_id: str, uid: str, body: str, view: messages.View) -> Message | None:
+    """A message from its row; None when its body cannot be read. Its id is the row's: copies share their bodies."""
+    try:
+        data = json.loads(body)
+        data["id"] = uid
+        if view:
+            data["view"] = view
+        return messages.from_json(data)
+    except (ValueError, KeyError, TypeError, AttributeError) as e:
+        # One spoiled row must not take the whole conversation with it.
+        log.warning("message %s of session %s cannot be read: %s", uid, session_id, e)
+        return None
+
+
+def _mended(loaded: _Loaded, effects: Sequence[Effect], aside: Sequence[Message]) -> list[Message]:
+    """The conversation with one result a call, then the person's own commands that ended, or were cut off."""
+    kinds = {effect.call_id: effect.kind for effect in effects if effect.name != SHELL}
+    return [
+        *mend(loaded.messages, kinds),
+        *aside,
+        *(cut_off(effect, effect.kind == _PRIVATE) for effect in effects if effect.name == SHELL),
+    ]
+
+
+@contextmanager
+def _snapshot(c: sqlite3.Connection) -> Iterator[None]:
+    """Everything that is read inside is of one moment."""
+    c.execute("BEGIN")
+    try:
+        yield
+    finally:
+        c.execute("ROLLBACK")
 
 
 def _insert(c: sqlite3.Connection, session_id: str, message: Message, body: str, position: int | None) -> bool:
@@ -618,25 +668,34 @@ def _next_position(c: sqlite3.Connection, session_id: str) -> int:
     return 1 if last is None else int(last) + 1
 
 
-def _rearrange(c: sqlite3.Connection, session_id: str, stored: Sequence[Message], mended: Sequence[Message]) -> None:
-    """Make `mended` the conversation. What it lacks of `stored` goes; rows that could not be read stay, set aside."""
-    c.execute("UPDATE messages SET position = NULL WHERE session_id = ?", (session_id,))
-    for position, message in enumerate(mended, 1):
-        moved = c.execute(
-            "UPDATE messages SET position = ? WHERE session_id = ? AND uid = ?", (position, session_id, message.id)
-        )
-        if moved.rowcount == 0:
-            _insert(c, session_id, message, _body(message), position)
-    kept = {message.id for message in mended}
-    for message in stored:
-        if message.id not in kept:
-            c.execute("DELETE FROM messages WHERE session_id = ? AND uid = ?", (session_id, message.id))
+def _rearrange(c: sqlite3.Connection, session_id: str, loaded: _Loaded, mended: Sequence[Message]) -> None:
+    """Make `mended` the conversation, from the first difference on.
+
+    What it lacks of what was loaded goes; rows that could not be read stay, set aside.
+    """
+    pairs = zip(loaded.messages, mended, strict=False)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
+    base = loaded.positions[same - 1] if same else 0
+    c.execute("UPDATE messages SET position = NULL WHERE session_id = ? AND position > ?", (session_id, base))
+    old = {message.id: message for message in loaded.messages[same:]}
+    for position, message in enumerate(mended[same:], base + 1):
+        was = old.pop(message.id, None)
+        if was is None and _insert(c, session_id, message, _body(message), position):
+            continue
+        place = (position, session_id, message.id)
+        c.execute("UPDATE messages SET position = ? WHERE session_id = ? AND uid = ?", place)
+        if was is not None and was is not message:
+            c.execute(
+                "UPDATE messages SET body = ? WHERE session_id = ? AND uid = ?",
+                (_body(message), session_id, message.id),
+            )
+    c.executemany("DELETE FROM messages WHERE session_id = ? AND uid = ?", [(session_id, uid) for uid in old])
 
 
 def _recount(c: sqlite3.Connection, session_id: str) -> None:
     c.execute(
-        "UPDATE sessions SET updated = ?2, (message_count, turn_count) = "
-        f"(SELECT count(*), coalesce(sum({_TURN_START}), 0) FROM messages "
+        "UPDATE sessions SET updated = ?2, (message_count, turn_count, tool_call_count) = "
+        f"(SELECT count(*), coalesce(sum({TURN_START}), 0), coalesce(sum(role = 'tool'), 0) FROM messages "
         "WHERE session_id = ?1 AND position IS NOT NULL) WHERE id = ?1",
         (session_id, time.time()),
     )

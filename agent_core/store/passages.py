@@ -1,0 +1,162 @@
+"""What of a message can be found, and the passage of it that shows a hit. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agent_core import limits
+from agent_core.messages import FileDiff, Message
+from agent_core.text.tokenize import fold
+
+_BEFORE: Final = 24  # characters of a passage before its first hit
+_LOOKED_AT: Final = 400  # hits in one text among which the best passage is chosen
+# What would not stand on one row: blanks of any kind, and characters that act rather than show.
+_BLANKS: Final = re.compile("[\\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One text of a message and whose it is."""
+
+    speaker: str
+    """user, assistant, thought, summary, title, or the name of a tool."""
+    text: str
+    call_id: str = ""
+    """The call whose card shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A passage on one row. `marks` are the hits in it, as (first character, end)."""
+
+    passage: Passage
+    text: str
+    marks: tuple[tuple[int, int], ...]
+    found: str
+    """The first hit as it is written there."""
+
+
+def passages(message: Message) -> list[Passage]:
+    """All that can be found in a message, at most limits.SEARCH_TEXT characters: what a person sees of it.
+
+    Of a command that the model is not told of: nothing.
+    """
+    out: list[Passage] = []
+    room = limits.SEARCH_TEXT
+    for passage in _all(message):
+        text = passage.text[:room]
+        room -= len(text)
+        if text.strip():
+            out.append(Passage(passage.speaker, text, passage.call_id))
+    return out
+
+
+def _all(message: Message) -> Iterator[Passage]:
+    run, result = message.shell, message.result
+    if message.role == "system" or message.origin == "note" or (run is not None and run.private):
+        return
+    if run is not None:
+        yield Passage(run.result.name, f"{run.command}\n{run.result.text}", run.result.call_id)
+    elif result is not None:
+        yield Passage(result.name, result.text, result.call_id)
+        yield from (Passage(result.name, _changed(diff), result.call_id) for diff in result.diffs)
+    elif message.role == "user":
+        yield Passage("summary" if message.origin == "summary" else "user", message.text)
+    else:
+        yield Passage("assistant", message.text)
+        for call in message.tool_calls:
+            yield Passage(call.name, "\n".join(_strings(call.arguments)), call.id)
+        yield Passage("thought", message.reasoning)
+
+
+def _changed(diff: FileDiff) -> str:
+    lines = (line.text for hunk in diff.hunks for line in hunk.lines if line.kind != "same")
+    return "\n".join((diff.path, *lines))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def snippet(found: Sequence[Passage], needles: Sequence[re.Pattern[str]]) -> Snippet:
+    """The part of a message's passages in which most of what was looked for stands close together, the first of them.
+
+    The beginning when none of it is there. `found` has at least one.
+    """
+    best: tuple[int, Passage, int, list[tuple[int, int]]] | None = None
+    for passage in found:
+        hits = _hits(passage.text, needles)
+        for first, (start, _, _) in enumerate(hits):
+            here = [hit for hit in hits[first : first + 64] if hit[1] <= start + limits.SEARCH_SNIPPET - _BEFORE]
+            kinds = len({number for _, _, number in here})
+            if best is None or kinds > best[0]:
+                best = (kinds, passage, start, [(start, end) for start, end, _ in hits])
+        if best is not None and best[0] == len(needles):
+            break
+    if best is None:
+        return _cut_out(found[0], 0, ())
+    _, passage, start, spans = best
+    return _cut_out(passage, start, spans)
+
+
+def _hits(text: str, needles: Sequence[re.Pattern[str]]) -> list[tuple[int, int, int]]:
+    """(start, end, number of the needle) of what stands in a text, in order."""
+    folded = fold(text)
+    hits: list[tuple[int, int, int]] = []
+    for number, needle in enumerate(needles):
+        for count, hit in enumerate(needle.finditer(folded)):
+            if count == _LOOKED_AT:
+                break
+            hits.append((hit.start(), hit.end(), number))
+    return sorted(hits)
+
+
+def _cut_out(passage: Passage, at: int, spans: Sequence[tuple[int, int]]) -> Snippet:
+    """The passage around a hit on one row, cut at a word's edge, with ranges of all hits in it."""
+    text = passage.text
+    start = max(0, at - _BEFORE)
+    if start:
+        start += next((m.end() for m in [re.search(r"\s", text[start:at])] if m), 0)
+    end = min(len(text), start + limits.SEARCH_SNIPPET)
+    out = "\u22ef" if text[:start].strip() else ""
+    marks: list[tuple[int, int]] = []
+    done = start
+    for first, last in _merged(spans):
+        if last <= start or first >= end:
+            continue
+        first, last = max(first, start), min(last, end)
+        out = _add(out, text[done:first])
+        begun = len(out)
+        out = _add(out, text[first:last])
+        marks.append((begun, len(out)))
+        done = last
+    out = _add(out, text[done:end])
+    if text[end:].strip():
+        out = out.rstrip() + "\u22ef"
+    found = next((text[first:last] for first, last in spans if first == at), "")
+    return Snippet(passage, out, tuple(marks), found)
+
+
+def _add(row: str, text: str) -> str:
+    more = _BLANKS.sub(" ", text)
+    return row + (more.lstrip() if not row or row[-1] in " \u22ef" else more)
+
+
+def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    out: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if out and start <= out[-1][1]:
+            out[-1] = (out[-1][0], max(end, out[-1][1]))
+        else:
+            out.append((start, end))
+    return out

@@ -1,0 +1,364 @@
+"""Search over the text of all sessions: the near end of index_child.py, and the asking.
+
+The index follows the database: each search first looks whether a session has changed and has the child bring the index
+up to date, for which it waits a moment. It then asks the index, which readers never wait for, and shows of what it
+finds only what is in a conversation now. Source: SESS-18, MISC-21.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from agent_core import limits, process
+from agent_core.errors import StoreError
+from agent_core.messages import from_json
+from agent_core.store import index_child
+from agent_core.store.db import Database, explain
+from agent_core.store.passages import Passage, passages, snippet
+from agent_core.store.query import Query, parse
+from agent_core.store.sessions import SessionRow, Store
+
+log = logging.getLogger(__name__)
+
+_CHILD: Final = index_child.__file__
+_GONE: Final = {"error": "the indexing program has ended"}
+_DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A message in which everything that was looked for stands; the best comes first."""
+
+    session: SessionRow
+    message_uid: str
+    """Empty: the session's title is what was found."""
+    speaker: str
+    """user, assistant, thought, summary, title, or the name of the tool whose card shows it."""
+    call_id: str
+    """The call whose card shows it; empty: none."""
+    created: float
+    """Seconds since the epoch."""
+    snippet: str
+    """The passage around the hit on one row, free of keys and control characters."""
+    marks: tuple[tuple[int, int], ...]
+    """The hits in it: (first character, end)."""
+    found: str
+    """The first of them as it is written there."""
+    rank: float
+    """FTS5's bm25; less is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    hits: tuple[SearchHit, ...]
+    left: int = 0
+    """Messages that are not in the index yet."""
+
+
+@cache
+def has_fts5() -> bool:
+    """Whether this machine's SQLite can search."""
+    with sqlite3.connect(":memory:") as c:
+        try:
+            c.execute("CREATE VIRTUAL TABLE t USING fts5 (a)")
+        except sqlite3.OperationalError:
+            return False
+    return True
+
+
+class Search:
+    """Safe to use from any thread. Nothing is started before the first search."""
+
+    def __init__(
+        self,
+        store: Store,
+        index: Path,
+        cache_folder: Path,
+        redact: Callable[[str], str] = lambda text: text,
+        keys: Callable[[], Iterable[str]] = lambda: (),
+    ) -> None:
+        """`index` is a file that may be deleted at any time; `keys` what `redact` knows to be secret by its value."""
+        self._store = store
+        self._db: Database = store.database
+        self._index = index
+        self._redact, self._keys = redact, keys
+        self._child = _Child(self._db.path, index, cache_folder)
+        self._lock = threading.Lock()
+        self._reader: sqlite3.Connection | None = None
+
+    def warm(self) -> None:
+        """Somebody is about to search: bring the index up to date meanwhile. Does not block."""
+        if has_fts5():
+            self._child.ask(sync=True, keys=list(self._keys()))
+            self._child.ask(cut=[])
+
+    def find(
+        self,
+        text: str,
+        workspace: str | None = None,
+        limit: int = limits.SEARCH_HITS,
+        *,
+        leave_out: str = "",
+        wait: float = limits.SEARCH_WAIT,
+    ) -> Found:
+        """The best messages of all sessions, or of those of one workspace, without those of the session `leave_out`.
+
+        Waits `wait` seconds for what has been written lately; `Found.left` tells of the rest. Nothing that can be
+        typed is wrong; an empty query finds nothing. Raises StoreError.
+        """
+        if not has_fts5():
+            raise StoreError(
+                "search_missing",
+                "This Python's SQLite cannot search texts (FTS5 is missing). Everything else works; use a Python "
+                "whose SQLite has FTS5 to search.",
+            )
+        query = parse(text, self._cut)
+        if not query.match:
+            return Found(())
+        left = self._catch_up(wait)
+        with self._lock:
+            try:
+                hits = self._ask(query, workspace, limit, leave_out)
+            except sqlite3.Error as error:
+                self._close_reader()
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+                    raise explain(self._index, error) from error
+                # It is made from what the database holds: away with it.
+                self._child.close()
+                for suffix in ("", "-wal", "-shm"):
+                    self._index.with_name(self._index.name + suffix).unlink(missing_ok=True)
+                log.warning("the search index was damaged (%s) and is made anew", error)
+                self._child.ask(sync=True, keys=list(self._keys()))
+                return Found((), max(1, left))
+        return Found(tuple(hits), left)
+
+    def close(self) -> None:
+        self._child.close()
+        with self._lock:
+            self._close_reader()
+
+    # -- the child --------------------------------------------------------------------------------------------------
+
+    def _cut(self, runs: Sequence[str]) -> list[list[str]] | None:
+        answer = self._child.ask(cut=list(runs)).wait(limits.SEARCH_CUT)
+        words: list[list[str]] | None = answer.get("words")
+        return words
+
+    def _catch_up(self, wait: float) -> int:
+        """Have the index brought up to date; the messages that are still missing after `wait` seconds."""
+        if self._is_fresh():
+            return 0
+        asked = self._child.ask(sync=True, keys=list(self._keys()))
+        answer = asked.wait(wait)
+        if "error" in answer:
+            log.warning("the search index cannot be brought up to date: %s", answer["error"])
+        return 0 if "done" in answer else max(1, asked.left)
+
+    def _is_fresh(self) -> bool:
+        with self._db.read() as c:
+            stored = c.execute(index_child.SESSIONS).fetchall()
+        with self._lock:
+            try:
+                return set(self._open().execute("SELECT id, stamp FROM sessions")) == set(stored)
+            except sqlite3.Error:  # not made yet, or of another version
+                self._close_reader()
+                return False
+
+    # -- asking -----------------------------------------------------------------------------------------------------
+
+    def _open(self) -> sqlite3.Connection:
+        if self._reader is None:
+            self._reader = sqlite3.connect(
+                f"{self._index.resolve().as_uri()}?mode=ro",
+                uri=True,
+                timeout=limits.SQLITE_BUSY,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+        return self._reader
+
+    def _close_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    def _ask(self, query: Query, workspace: str | None, limit: int, leave_out: str) -> list[SearchHit]:
+        if not self._index.exists():
+            return []
+        index = self._open()
+        if not index.execute("SELECT 1 FROM sqlite_master WHERE name = 'messages_fts'").fetchone():
+            return []  # the child is about to make it
+        with self._db.read() as c:
+            sessions = {
+                id_
+                for (id_,) in c.execute(
+                    "SELECT id FROM sessions WHERE deleted_at IS NULL AND id != ?1 AND (?2 IS NULL OR workspace = ?2)",
+                    (leave_out, workspace),
+                )
+            }
+        hits: list[SearchHit] = []
+        for size in (limits.SEARCH_CANDIDATES, -1):
+            ranked = index.execute(
+                "SELECT session, uid, rank FROM (SELECT rowid AS doc, rank FROM messages_fts "
+                "WHERE messages_fts MATCH ? ORDER BY rank LIMIT ?) JOIN docs ON docs.id = doc ORDER BY rank, doc DESC",
+                (query.match, size),
+            ).fetchall()
+            hits = self._hits(query, [found for found in ranked if found[0] in sessions], limit)
+            if len(hits) >= limit or len(ranked) < limits.SEARCH_CANDIDATES:
+                break
+        return hits
+
+    def _hits(self, query: Query, ranked: Sequence[tuple[str, str, float]], limit: int) -> list[SearchHit]:
+        """What the index has found, as far as it is in a conversation now."""
+        hits: list[SearchHit] = []
+        rows: dict[str, SessionRow] = {}
+        with self._db.read() as c:
+            for session, uid, rank in ranked:
+                try:
+                    row = rows[session] = rows.get(session) or self._store.get(session)
+                except StoreError:  # deleted meanwhile
+                    continue
+                found, created = _passages(c, session, uid) if uid else ([Passage("title", row.title)], row.updated)
+                found = [_clean(passage, self._redact) for passage in found]
+                if not found:
+                    continue
+                shown = snippet(found, query.needles)
+                where = shown.passage
+                hits.append(
+                    SearchHit(
+                        row, uid, where.speaker, where.call_id, created, shown.text, shown.marks, shown.found, rank
+                    )
+                )
+                if len(hits) == limit:
+                    break
+        return hits
+
+
+def _passages(c: sqlite3.Connection, session: str, uid: str) -> tuple[list[Passage], float]:
+    """What can be found in a message, if it is in the conversation."""
+    found = c.execute(
+        "SELECT body, created FROM messages WHERE session_id = ? AND uid = ? AND position IS NOT NULL", (session, uid)
+    ).fetchone()
+    if found is None:
+        return [], 0.0
+    try:
+        return passages(from_json(json.loads(found[0]))), found[1]
+    except (ValueError, KeyError, TypeError, AttributeError):  # spoiled since it was indexed
+        return [], 0.0
+
+
+def _clean(passage: Passage, redact: Callable[[str], str]) -> Passage:
+    return Passage(passage.speaker, redact(passage.text), passage.call_id)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request that is under way."""
+
+    left: int = 0
+    answer: dict[str, Any] = field(default_factory=dict)
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def wait(self, seconds: float) -> dict[str, Any]:
+        """The answer; empty when it has not come by then."""
+        self.done.wait(seconds)
+        return self.answer
+
+
+class _Child:
+    """The program that indexes and cuts: started when it is asked, and anew when it has ended."""
+
+    def __init__(self, state: Path, index: Path, cache_folder: Path) -> None:
+        self._argv = (sys.executable, "-I", "-W", "ignore", _CHILD, str(state), str(index), str(cache_folder))
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._asked: dict[int, _Asked] = {}
+        self._numbers = itertools.count(1)
+
+    def ask(self, **request: Any) -> _Asked:
+        """Send a request. Its answer is an error when the program cannot be started or ends meanwhile."""
+        asked, number = _Asked(), next(self._numbers)
+        with self._lock:
+            line = json.dumps({"id": number, **request}).encode() + b"\n"
+            for _ in range(2):  # one that has just ended of itself is started anew
+                try:
+                    if self._process is None:
+                        self._start()
+                    assert self._process is not None
+                    assert self._process.stdin is not None
+                    self._asked[number] = asked
+                    self._process.stdin.write(line)
+                    self._process.stdin.flush()
+                    return asked
+                except OSError as error:
+                    log.warning("the indexing program cannot be asked: %s", error)
+                    self._process = None
+                    self._asked.pop(number, None)
+        asked.answer = dict(_GONE)
+        asked.done.set()
+        return asked
+
+    def _start(self) -> None:
+        self._process = process.spawn(self._argv, Path("/"), {}, stdin=subprocess.PIPE)
+        threading.Thread(target=self._listen, args=(self._process,), name="search", daemon=True).start()
+        threading.Thread(target=_drain, args=(self._process,), name="search-errors", daemon=True).start()
+
+    def _listen(self, child: subprocess.Popen[bytes]) -> None:
+        assert child.stdout is not None
+        with open(child.stdout.fileno(), "rb", closefd=False) as lines:
+            for line in lines:
+                try:
+                    self._take(json.loads(line))
+                except ValueError:
+                    log.warning("the indexing program wrote %r", line[:200])
+        child.wait()
+        with self._lock:
+            if self._process is not child:
+                return
+            self._process = None
+            for asked in self._asked.values():
+                asked.answer = dict(_GONE)
+                asked.done.set()
+            self._asked.clear()
+
+    def _take(self, answer: dict[str, Any]) -> None:
+        with self._lock:
+            asked = self._asked.get(answer["id"])
+            if asked is None:
+                return
+            if "left" in answer:
+                asked.left = answer["left"]
+                return
+            del self._asked[answer["id"]]
+        asked.answer = answer
+        asked.done.set()
+
+    def close(self) -> None:
+        with self._lock:
+            child, self._process = self._process, None
+            waiting, self._asked = list(self._asked.values()), {}
+        if child is not None:
+            child.kill()
+            child.wait()
+        for asked in waiting:
+            asked.answer = dict(_GONE)
+            asked.done.set()
+
+
+def _drain(child: subprocess.Popen[bytes]) -> None:
+    """What it writes of its own failure belongs in the log, and must not fill the pipe."""
+    assert child.stderr is not None
+    with open(child.stderr.fileno(), "rb", closefd=False) as lines:
+        for line in lines:
+            log.warning("indexing: %s", line.decode("utf-8", "replace").rstrip()[:500])
