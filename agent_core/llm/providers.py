@@ -6,6 +6,7 @@ Nothing here opens a connection. What a server wants that others do not is a fie
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -60,6 +61,8 @@ class Preset:
     """More fields of the request, from the user's `providers` section."""
 
 
+_ANTHROPIC_HEADERS = MappingProxyType({"anthropic-version": "2023-06-01"})
+
 _KNOWN = (
     Preset(
         "openai",
@@ -80,8 +83,9 @@ _KNOWN = (
         base_url_env="ANTHROPIC_BASE_URL",
         default_model="claude-sonnet-4-5",
         key_url="https://console.anthropic.com/settings/keys",
-        key_headers=("authorization", "x-api-key"),
-        headers={"anthropic-version": "2023-06-01"},
+        wire="anthropic_messages",
+        key_headers=("x-api-key",),
+        headers=_ANTHROPIC_HEADERS,
         id_rule="safe",
     ),
     Preset(
@@ -482,8 +486,16 @@ def normal_url(url: str, preset: Preset) -> str:
             f"The address {url[:200]!r} cannot be used. It has to look like https://host/v1.",
             provider=preset.name,
         )
-    path = parts.path.rstrip("/").removesuffix("/chat/completions")
-    return urlunsplit((parts.scheme, parts.netloc, path or "/v1", parts.query, ""))
+    path = _OPERATION.sub("", parts.path.rstrip("/"))
+    if not path or (preset.wire in _UNVERSIONED and not _VERSION.search(path)):
+        path += "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+_OPERATION = re.compile(r"/(?:chat/completions|messages|responses)$")
+_VERSION = re.compile(r"/v\d+(?:[a-z]+\d*)?$")
+_UNVERSIONED = frozenset({"anthropic_messages"})
+"""Wires whose addresses are given without the version: https://host/anthropic stands for https://host/anthropic/v1."""
 
 
 def url_of(base_url: str, path: str) -> str:
@@ -562,6 +574,21 @@ API_MODES: Mapping[str, WireName] = MappingProxyType(
     }
 )
 """The wires as a provider's `api_mode` names them."""
+_KEY_HEADER: Mapping[WireName, str] = MappingProxyType(
+    {"chat_completions": "authorization", "responses": "authorization", "anthropic_messages": "x-api-key"}
+)
+"""Where servers of a wire look for the key, if nothing else is known of them."""
+
+
+def _over(base: Preset, wire: WireName) -> Preset:
+    """`base` when it is asked over `wire`. Its own header for the key stays beside the wire's: many read either."""
+    if _KEY_HEADER[wire] == _KEY_HEADER[base.wire]:
+        return replace(base, wire=wire)
+    headers = (*base.key_headers, _KEY_HEADER[wire])
+    base = replace(base, wire=wire, key_headers=tuple(dict.fromkeys(headers)))
+    if wire != "anthropic_messages":
+        return base
+    return replace(base, headers={**_ANTHROPIC_HEADERS, **base.headers}, id_rule="safe")
 
 
 def _preset(name: str, options: ProviderOptions) -> Preset:
@@ -580,6 +607,7 @@ def _preset(name: str, options: ProviderOptions) -> Preset:
         )
     if not entry:
         return base
+    base = _over(base, API_MODES.get(str(entry.get("api_mode") or ""), base.wire))
     changes: dict[str, Any] = {
         key: value
         for key, value in entry.items()
@@ -591,7 +619,6 @@ def _preset(name: str, options: ProviderOptions) -> Preset:
         base,
         **{"label": base.label if known(name) else name, **changes},
         name=base.name if known(name) else name,
-        wire=API_MODES.get(str(entry.get("api_mode") or ""), base.wire),
         base_url=url or base.base_url,
         headers={**base.headers, **{str(k).lower(): str(v) for k, v in headers.items()}}
         if isinstance(headers, Mapping)

@@ -196,9 +196,9 @@ class WireServer(ThreadingHTTPServer):
 
 def wires() -> dict[str, FakeWire]:
     """The wires by name; new ones add their line."""
-    from tests.fakes import wire_chat, wire_responses
+    from tests.fakes import wire_anthropic, wire_chat, wire_responses
 
-    return {fake.name: fake for fake in (wire_chat.FAKE, wire_responses.FAKE)}
+    return {fake.name: fake for fake in (wire_chat.FAKE, wire_anthropic.FAKE, wire_responses.FAKE)}
 
 
 def strict_json(raw: bytes) -> Any:
