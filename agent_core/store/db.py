@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar, Final, Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 from agent_core import limits
 from agent_core.errors import StoreError
@@ -41,13 +41,12 @@ class Database:
     waits for a writer and the number of connections follows what runs at once rather than how many threads there were.
     """
 
-    at_write: ClassVar[Callable[[str], None]] = staticmethod(lambda moment: None)
-    """Called with "before" when a transaction is done but for its commit, and "after" that; tests kill us there."""
-
     def __init__(self, path: Path, warnings: tuple[str, ...] = ()) -> None:
         self.path = path
         self.warnings = warnings
         """Sentences for the user about what opening had to do."""
+        self.at_write: Callable[[str], None] = lambda moment: None
+        """Called with "before" when a transaction is done but for its commit, and "after" that; tests kill us there."""
         self._lock = threading.Lock()
         self._pool_lock = threading.Lock()
         self._pool: list[sqlite3.Connection] = []

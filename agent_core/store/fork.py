@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Final
 
 from agent_core.errors import StoreError
-from agent_core.messages import Message, new_id
+from agent_core.messages import Message
 
 _FORK: Final = re.compile(r" \(fork(?: \d+)?\)\Z")
 
 
 def forked(conversation: Sequence[Message], through: str = "") -> list[Message]:
-    """A copy with ids of its own: whole steps only, and with `through` only up to the end of that message's turn.
+    """What a copy takes along: whole steps only, and with `through` only up to the end of that message's turn.
 
-    The copy ends before the first call that has no result: its step is still under way. Raises StoreError
+    It ends before the first call that has no result: its step is still under way. Raises StoreError
     "no_message" when no message has the uid `through`.
     """
     end = _end_of_turn(conversation, through) if through else len(conversation)
@@ -26,7 +25,7 @@ def forked(conversation: Sequence[Message], through: str = "") -> list[Message]:
         if any(call.id not in answered for call in message.tool_calls):
             del taken[index:]
             break
-    return [replace(message, id=new_id()) for message in taken]
+    return taken
 
 
 def _end_of_turn(conversation: Sequence[Message], uid: str) -> int:

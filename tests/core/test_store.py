@@ -151,7 +151,7 @@ def test_a_row_that_cannot_be_read_costs_only_itself(path, store, caplog):
     assert store.messages(session) == put[1:3]
     assert caplog.text.count("cannot be read") == 2
     recovered = store.recover(session)
-    assert [m.role for m in recovered] == ["assistant", "tool", "user"]
+    assert [m.role for m in recovered] == ["user"], "a read without a result is dropped"
     assert store.messages(session) == recovered
     with sqlite3.connect(path) as c:
         assert c.execute("SELECT count(*) FROM messages WHERE position IS NULL").fetchone() == (2,)
@@ -162,7 +162,8 @@ def test_a_row_that_cannot_be_read_costs_only_itself(path, store, caplog):
 # -- recovery -----------------------------------------------------------------------------------------------------
 
 ONE, TWO, THREE = answer("1"), answer("2"), answer("3")
-CALLS = asks("1", "2", "3")
+CALLS, READS = asks("1", "2", "3", name="run_command"), asks("1", "2", "3")
+SAID = replace(READS, id="said", text="I look around.", extra={"signature": "for calls"})
 HELLO, STEER, DONE = user("hello"), user("also", origin="steer"), Message("assistant", "done")
 
 # stored conversation, calls begun (id → kind), roles and call ids expected, "id: state" of results that were made
@@ -170,8 +171,13 @@ MEND = {
     "whole": ([HELLO, CALLS, ONE, TWO, THREE, DONE], {}, "user a 1 2 3 a", ""),
     "nothing ran": ([HELLO, CALLS], {}, "user a 1 2 3", "1:not run 2:not run 3:not run"),
     "a command was under way": ([CALLS, ONE], {"2": "command"}, "a 1 2 3", "2:unknown 3:not run"),
-    "a write and a read were under way": ([CALLS], {"1": "write", "2": "read"}, "a 1 2 3", "1:unknown 2:cut 3:not run"),
-    "a person was being asked": ([CALLS, ONE, TWO], {"3": "person"}, "a 1 2 3", "3:cut"),
+    "a write and a read were under way": ([CALLS], {"1": "write", "2": "read"}, "a 1 3", "1:unknown 3:not run"),
+    "a person was being asked": ([CALLS, ONE, TWO], {"3": "person"}, "a 1 2", ""),
+    "reads were under way": ([HELLO, READS], {"1": "read", "2": "read"}, "user", ""),
+    "reads that had not begun": ([HELLO, READS], {}, "user", ""),
+    "one of the reads has ended": ([HELLO, READS, TWO], {"1": "read"}, "user a 2", ""),
+    "words before reads": ([HELLO, SAID], {"1": "read"}, "user a", ""),
+    "reads, and the conversation went on": ([HELLO, READS, STEER, DONE], {}, "user user a", ""),
     "a kind of a newer program": ([CALLS, ONE, TWO], {"3": "spaceship"}, "a 1 2 3", "3:unknown"),
     "the middle one is missing": ([CALLS, ONE, THREE], {"2": "write"}, "a 1 2 3", "2:unknown"),
     "out of order": ([CALLS, THREE, ONE, TWO], {}, "a 1 2 3", ""),
@@ -185,8 +191,13 @@ MEND = {
     "a stray result": ([HELLO, answer("9"), CALLS, ONE, TWO, THREE, answer("9")], {}, "user a 1 2 3", ""),
     "a stray result at the start": ([answer("9"), HELLO], {}, "user", ""),
     "a result given twice": ([CALLS, ONE, TWO, THREE, answer("2", "again")], {}, "a 1 2 3", ""),
-    "one id for two calls": ([asks("1", "1"), ONE], {}, "a 1 1", "1:not run"),
-    "the same id in two steps": ([asks("1"), ONE, asks("1")], {"1": "command"}, "a 1 a 1", "1:unknown"),
+    "one id for two calls": ([asks("1", "1", name="run_command"), ONE], {}, "a 1 1", "1:not run"),
+    "the same id in two steps": (
+        [asks("1"), ONE, asks("1", name="run_command")],
+        {"1": "command"},
+        "a 1 a 1",
+        "1:unknown",
+    ),
     "empty": ([], {}, "", ""),
 }
 
@@ -200,7 +211,6 @@ def made(conversation, stored) -> str:
     words = {
         "not run": "was not run",
         "unknown": "Check what is there before you repeat",
-        "cut": "before this call was finished",
     }
     out = []
     for m in conversation:
@@ -218,12 +228,16 @@ def test_each_call_gets_one_result_in_order(store, stored, effects, expected, ne
     for message in stored:
         store.append(session, message)
     for call_id, kind in effects.items():
-        store.effect_started(session, call_id, "grep", kind)
+        store.effect_started(session, call_id, "run_command", kind)
     recovered = store.recover(session)
     assert shape(recovered) == expected
     assert made(recovered, stored) == new
     assert store.messages(session) == recovered, "the repair is stored"
     assert store.recover(session) == recovered, "a second repair changes nothing"
+    for message in recovered:
+        if message.id == SAID.id:
+            assert (message.text, message.tool_calls, message.extra) == (SAID.text, (), {})
+            assert message.interrupted
     assert store.get(session).messages == len(recovered)
     assert store.get(session).turns == sum(m.role == "user" and m.origin != "steer" for m in recovered)
 
@@ -241,7 +255,7 @@ def test_a_stored_result_closes_its_effect(store):
     store.append(session, answer("1"))
     # The next step of a server that numbers its calls anew must not inherit an effect of this one.
     store.append(session, answer("2"))
-    store.append(session, asks("1"))
+    store.append(session, asks("1", name="run_command"))
     assert "was not run" in store.recover(session)[-1].text
 
 
@@ -327,7 +341,7 @@ def test_undo_of_a_cut_off_turn_forgets_its_effects(store):
     store.effect_started(session, "1", "run_command", "command")
     assert store.undo(session) == 1
     store.append(session, user("again"))
-    store.append(session, asks("1"))
+    store.append(session, asks("1", name="run_command"))
     assert "was not run" in store.recover(session)[-1].text
 
 
@@ -517,10 +531,11 @@ def test_damage_found_while_reading_names_the_file(path, monkeypatch):
     first = Store.open(path)
     session = first.create("/w").id
     for _ in range(40):
-        first.append(session, user("x" * 3000))
+        first.append(session, user("x" * 30_000))
     first.close()
     data = bytearray(path.read_bytes())
-    data[8 * 4096 :] = b"\xff" * (len(data) - 8 * 4096)
+    half = len(data) // 8192 * 4096  # behind the tables' first pages
+    data[half:] = b"\xff" * (len(data) - half)
     path.write_bytes(data)
     store = Store.open(path)
     with pytest.raises(StoreError, match="damaged") as found:
@@ -593,13 +608,13 @@ def test_a_writer_waits_for_another_program(path, store):
 
 
 def test_a_write_that_cannot_be_made_says_so_and_leaves_nothing(path, store, monkeypatch):
-    monkeypatch.setattr(limits, "WRITE_BUDGET", 0.2)
+    monkeypatch.setattr(limits, "TRANSCRIPT_BUDGET", 0.2)
     session = store.create("/w").id
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match="held by another program") as locked:
         store.append(session, user("lost"))
-    assert locked.value.code == "store_locked"
+    assert locked.value.code == "session_persistence_failed:locked"
     other.execute("ROLLBACK")
     other.close()
     assert store.messages(session) == []

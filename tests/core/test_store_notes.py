@@ -18,7 +18,8 @@ from agent_core.ports import TodoItem
 from agent_core.store import db
 from agent_core.store.db import APPLICATION_ID, latest_version
 from agent_core.store.fork import fork_title, forked
-from agent_core.store.notes import Draft, Seen, Waiting, _began
+from agent_core.store.notes import Draft, Seen, Waiting
+from agent_core.store.owner import _began
 from agent_core.store.sessions import Store
 
 
@@ -34,8 +35,8 @@ def store(path):
     opened.close()
 
 
-def asks(*ids):
-    return Message("assistant", "", tool_calls=tuple(ToolCall(i, "grep", {"pattern": "x"}) for i in ids))
+def asks(*ids, name="grep"):
+    return Message("assistant", "", tool_calls=tuple(ToolCall(i, name, {"pattern": "x"}) for i in ids))
 
 
 def answer(call_id):
@@ -302,9 +303,7 @@ def texts(conversation):
     ids=map(str, range(10)),  # the ids of messages are others in each process
 )
 def test_a_fork_takes_whole_steps_and_whole_turns(talk, through, taken):
-    copies = forked(talk, through)
-    assert texts(copies) == texts(talk[:taken])
-    assert not {m.id for m in copies} & {m.id for m in talk}
+    assert forked(talk, through) == talk[:taken]
 
 
 def test_a_fork_is_a_session_of_its_own(store):
@@ -313,7 +312,10 @@ def test_a_fork_is_a_session_of_its_own(store):
     fork = store.fork(session)
     assert (fork.title, fork.workspace, fork.mode, fork.model, fork.provider) == ("T (fork)", "/w", "plan", "m", "p")
     assert (fork.messages, fork.turns, fork.unread) == (10, 2, False)
-    assert texts(store.messages(fork.id)) == texts(TALK[:-1])
+    copies = store.messages(fork.id)
+    assert texts(copies) == texts(TALK[:-1])
+    assert not {m.id for m in copies} & {m.id for m in TALK}
+    assert fork.seen == copies[-1].id
     assert store.todos(fork.id) == (TodoItem("a"),)
     store.append(fork.id, user("only here"))
     store.undo(session, 2)
@@ -343,7 +345,7 @@ def test_forks_are_numbered(title, taken, made):
 
 
 def test_a_command_that_was_put_aside_has_no_place_until_a_step_boundary(store):
-    session = filled(store, user("go"), asks("c1"))
+    session = filled(store, user("go"), asks("c1", name="run_command"))
     store.shell_started(session, "s1", "make", False)
     store.put_aside(session, ran())
     aside = ran(call_id="s2")
@@ -362,7 +364,7 @@ def test_a_command_that_was_put_aside_has_no_place_until_a_step_boundary(store):
 
 
 def test_a_command_that_a_crash_cut_off_is_told_of_with_its_words(store):
-    session = filled(store, user("go"), asks("c1"))
+    session = filled(store, user("go"), asks("c1", name="run_command"))
     store.shell_started(session, "s1", "make 安装", False)
     store.shell_started(session, "s2", "secret thing", True)
     store.shell_started(session, "s3", "still runs", False)

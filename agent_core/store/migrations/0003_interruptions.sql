@@ -2,6 +2,8 @@
 -- work in it, what it cost.
 
 ALTER TABLE sessions ADD COLUMN parent_session_id TEXT;
+-- A person chose the model for this session: another one never answers in its place.
+ALTER TABLE sessions ADD COLUMN model_chosen INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN persona TEXT NOT NULL DEFAULT '';
 -- NULL: not sent.
 ALTER TABLE sessions ADD COLUMN temperature REAL;
@@ -21,6 +23,10 @@ ALTER TABLE messages ADD COLUMN view TEXT NOT NULL DEFAULT '';
 -- The undo that took the message out, counted up within a session, and the position it had; NULL: none did.
 ALTER TABLE messages ADD COLUMN undone INTEGER;
 ALTER TABLE messages ADD COLUMN undone_position INTEGER;
+CREATE INDEX messages_undone ON messages (session_id) WHERE undone IS NOT NULL;
+
+-- The program that runs the call (store/owner.py): what it has under way is no crash's while it lives.
+ALTER TABLE open_effects ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 
 ALTER TABLE model_usage RENAME TO session_model_usage;
 ALTER TABLE session_model_usage ADD COLUMN cache_write_tokens INTEGER;
@@ -29,7 +35,8 @@ ALTER TABLE session_model_usage ADD COLUMN estimated_cost_usd REAL NOT NULL DEFA
 ALTER TABLE session_model_usage ADD COLUMN unpriced_requests INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE session_model_usage ADD COLUMN pricing_version TEXT NOT NULL DEFAULT '';
 
--- The program that runs a turn of a session; times are seconds since the epoch.
+-- The program that runs a turn of a session. `acquired_at` is in seconds since the epoch, `expires_at` by a clock that
+-- nobody can set (store/lease.py).
 CREATE TABLE session_turn_leases (
     conversation_id TEXT PRIMARY KEY,
     holder TEXT NOT NULL,
