@@ -13,9 +13,9 @@ from typing import Any
 
 from agent_core.errors import ProviderError
 from agent_core.llm.assemble import ReplyBuilder
-from agent_core.llm.history import CallIds, arguments_json, result_text, results_after, tool_name
+from agent_core.llm.history import CallIds, arguments_json, result_text, results_after, tool_name, user_content
 from agent_core.llm.providers import Preset
-from agent_core.llm.refusal import is_about_size, names, other_ids, said
+from agent_core.llm.refusal import IMAGES, is_about_size, names, other_ids, other_images, said
 from agent_core.llm.wire import Quirks, Wire
 from agent_core.messages import Message, ToolCall
 from agent_core.ports import LlmRequest, ToolSchema
@@ -89,7 +89,7 @@ def wire_messages(messages: Iterable[Message], model: str, quirks: Quirks) -> li
             else:
                 out.append({"role": quirks.system_role, "content": message.text})
         elif message.role == "user":
-            if content := _user_content(message):
+            if content := _user_content(message, IMAGES not in quirks.dropped):
                 _put_user(out, content, quirks)
         elif message.role == "assistant":
             out += _assistant(message, model, quirks, ids, results_after(history, index))
@@ -120,13 +120,17 @@ def _joined(first: str | list[dict[str, Any]], second: str | list[dict[str, Any]
     ]
 
 
-def _user_content(message: Message) -> str | list[dict[str, Any]]:
-    if not message.parts:
-        return message.text if message.text.strip() else ""
-    content: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text.strip() else []
-    for part in message.parts:
-        content.append({"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{part.data}"}})
-    return content
+def _user_content(message: Message, images: bool) -> str | list[dict[str, Any]]:
+    content = user_content(message, images)
+    texts = [piece for piece in content if isinstance(piece, str)]
+    if len(texts) == len(content):
+        return "\n\n".join(texts)
+    return [
+        {"type": "text", "text": piece}
+        if isinstance(piece, str)
+        else {"type": "image_url", "image_url": {"url": f"data:{piece.media_type};base64,{piece.data}"}}
+        for piece in content
+    ]
 
 
 def _assistant(
@@ -181,12 +185,19 @@ def adapted(quirks: Quirks, body: Mapping[str, Any], error: ProviderError) -> Qu
     quirks back, so asking again ends.
     """
     text = said(error)
-    if not text or error.kind not in ("bad_request", "server"):
+    if not text:
         return None
-    new = _other_role(quirks, body, text)
+    new = other_images(quirks, text, _has_images(body))
+    if new is None and error.kind in ("bad_request", "server"):
+        new = _other_role(quirks, body, text)
     if new is None and error.kind == "bad_request":
         new = other_ids(quirks, text) or _other_field(quirks, body, text)
     return new if new != quirks else None
+
+
+def _has_images(body: Mapping[str, Any]) -> bool:
+    contents = [m["content"] for m in body["messages"] if isinstance(m.get("content"), list)]
+    return any(part.get("type") == "image_url" for content in contents for part in content)
 
 
 def _other_role(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -20,6 +19,7 @@ from tests.fakes.wire_server import (
     need,
     only_keys,
     pieces,
+    written,
 )
 
 _TOP = (
@@ -203,7 +203,8 @@ def events(answer: Answer, model: str, memory: Memory) -> tuple[list[Event], lis
     def delta(index: int, **fields: Any) -> None:
         content.append(_named({"type": "content_block_delta", "index": index, "delta": fields}))
 
-    for index, block in enumerate(_blocks(answer, model, memory)):
+    blocks = _blocks(answer, model, memory)
+    for index, block in enumerate(blocks):
         empty = {"text": {"text": ""}, "thinking": {"thinking": "", "signature": ""}, "tool_use": {"input": {}}}
         start = {**block, **empty[block["type"]]}
         content.append(_named({"type": "content_block_start", "index": index, "content_block": start}))
@@ -215,7 +216,8 @@ def events(answer: Answer, model: str, memory: Memory) -> tuple[list[Event], lis
                 delta(index, type="thinking_delta", thinking=text)
             delta(index, type="signature_delta", signature=block["signature"])
         else:
-            for text in ["", *pieces(json.dumps(block["input"]), answer.piece)]:
+            call = answer.calls[index - len(blocks)]
+            for text in ["", *pieces(written(call, answer), answer.piece)]:
                 delta(index, type="input_json_delta", partial_json=text)
         content.append(_named({"type": "content_block_stop", "index": index}))
         content.append(_named({"type": "ping"}))

@@ -20,6 +20,7 @@ from tests.fakes.wire_server import (
     need,
     only_keys,
     pieces,
+    written,
 )
 
 _TOP = (
@@ -134,7 +135,7 @@ def _calls(answer: Answer) -> list[dict]:
         {
             "id": call.id or f"call_{next(_IDS):08d}",
             "type": "function",
-            "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+            "function": {"name": call.name, "arguments": written(call, answer)},
         }
         for call in answer.calls
     ]

@@ -20,6 +20,7 @@ from tests.fakes.wire_server import (
     need,
     only_keys,
     pieces,
+    written,
 )
 
 _TOP = (
@@ -164,7 +165,7 @@ def _output(answer: Answer, model: str, memory: Memory) -> list[dict]:
                 "id": f"fc_{number}",
                 "call_id": call.id or f"call_{number:08d}",
                 "name": call.name,
-                "arguments": json.dumps(call.arguments),
+                "arguments": written(call, answer),
                 "status": "completed",
             }
         )

@@ -59,6 +59,8 @@ class Answer:
     """The server wants it back, as the wire has it, in the requests that follow."""
     finish: str = ""
     """Empty: what fits. Else length, filter, or a word of the wire's own."""
+    cut_call: bool = False
+    """Half of the last call's arguments is missing: the output limit came."""
     count: Count | None = field(default_factory=Count)
     failure: Failure | None = None
     """Instead of the reply; with `after` in the middle of it."""
@@ -210,6 +212,12 @@ def strict_json(raw: bytes) -> Any:
     body = json.loads(raw.decode("utf-8"), parse_constant=refuse)
     json.dumps(body, ensure_ascii=False).encode("utf-8")
     return body
+
+
+def written(call: Call, answer: Answer) -> str:
+    """The arguments of a call of `answer` as its model wrote them."""
+    text = json.dumps(call.arguments)
+    return text[: len(text) // 2] if answer.cut_call and call is answer.calls[-1] else text
 
 
 def pieces(text: str, size: int) -> list[str]:
