@@ -154,11 +154,30 @@ class PlanChanged:
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """Tokens of one request (an increment), and how full the context is after it."""
+    """Tokens of one request (an increment), how full the context is after it, and what it has cost.
+
+    Costs are US dollars, estimated from dated prices; null: not known.
+    """
 
     usage: Usage
     context_tokens: int | None = None
     context_window: int | None = None
+    model: str = ""
+    """Who answered."""
+    cost: float | None = None
+    session_cost: float | None = None
+    """Of the session and its children so far."""
+    at_least: bool = False
+    """`session_cost` is not all: some requests' prices are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageLoaded:
+    """A stored session was opened: what it and its children have used until now, and cost."""
+
+    usage: Usage
+    session_cost: float | None = None
+    at_least: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +254,15 @@ class ModelChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class OptionsChanged:
+    """The session's own settings as they are now."""
+
+    persona: str = ""
+    temperature: float | None = None
+    reasoning_effort: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TitleChanged:
     title: str
 
@@ -249,6 +277,18 @@ class HistoryChanged:
     """The whole history as it is now: the session was opened, messages were taken out, or it was emptied."""
 
     messages: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeldElsewhere:
+    """Another program runs a turn in the session; what it stores is read along, and a turn here waits for its end.
+
+    `pid` 0: no longer.
+    """
+
+    pid: int
+    since: float = 0.0
+    """Seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +320,7 @@ Event = (
     | QuestionClosed
     | PlanChanged
     | UsageReported
+    | UsageLoaded
     | CompactionStarted
     | CompactionFinished
     | ViewChanged
@@ -289,9 +330,11 @@ Event = (
     | TextReturned
     | ModeChanged
     | ModelChanged
+    | OptionsChanged
     | TitleChanged
     | StateChanged
     | HistoryChanged
+    | HeldElsewhere
     | TurnFinished
 )
 

@@ -26,6 +26,8 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("text", "json", "stream-json")
 
 CONFIG_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "not_found"})
 """Error codes that say the set-up is wrong, not the work."""
+LATER_CODES = frozenset({"session_in_use", "session_persistence_failed:locked", "store_locked"})
+"""Error codes of what another program holds now and gives back by itself."""
 
 
 def run(host: Host, session: LiveSession, prompt: str, form: OutputFormat, out: TextIO = sys.stdout) -> int:
@@ -135,4 +137,4 @@ def _exit_code(report: _Report, stopped_by: list[int]) -> int:
 def _failed_code(code: str) -> int:
     if code in CONFIG_CODES:
         return names.EXIT_CONFIG
-    return names.EXIT_RETRY_LATER if code in RETRYABLE else names.EXIT_FAILED
+    return names.EXIT_RETRY_LATER if code in RETRYABLE | LATER_CODES else names.EXIT_FAILED

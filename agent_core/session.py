@@ -6,32 +6,41 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from agent_core import events, intents, messages, prompt, shell, spill
+from agent_core import context, events, intents, limits, messages, shell, spill, turn_lease
 from agent_core.agent import run_turn
 from agent_core.cancel import CancelScope
+from agent_core.compactor import Compactor, Means
 from agent_core.conversation import Conversation
-from agent_core.errors import AgentError, StoreError, crash
+from agent_core.errors import AgentError, Interrupted, StoreError, crash
 from agent_core.events import Envelope, Event, SessionState
 from agent_core.kit import Kit
 from agent_core.mailbox import Mailbox
+from agent_core.meter import Meter
 from agent_core.messages import Message, new_id, user
 from agent_core.names import MODES, MODES_WITHOUT_SANDBOX, SHELL, ApprovalPolicy, Mode
 from agent_core.ports import (
     DeltaSink,
+    LlmClient,
     LlmReply,
     LlmRequest,
 )
 from agent_core.questions import Questions
 from agent_core.services import Connection, SessionServices
+from agent_core.session_prompt import SessionPrompt
+from agent_core.session_settings import SessionSettings
+from agent_core.store.db import Budget
+from agent_core.store.lease import Holder, lost
 from agent_core.store.notes import Waiting
 from agent_core.store.sessions import SessionRow
 from agent_core.text.title import cut_title, title_of
 from agent_core.turn import TurnTools
+from agent_core.turn_lease import TurnLease
 from agent_core.waiting import WaitingTexts
 
 log = logging.getLogger(__name__)
@@ -70,9 +79,18 @@ class LiveSession:
         self._title = row.title
         self._questions = Questions(self._lock, self._emit, self._asks, services.approval_timeout, services.unattended)
         self._kit = Kit(services, row.id, self._emit)
-        self._prompts: dict[Mode, str] = {}
-        self._environment: prompt.Environment | None = None
-        self._context_text: str | None = None
+        self._settings = SessionSettings(services, row)
+        self._model: intents.SetModel | None = None
+        """A choice that no request has been made with yet."""
+        self._prompt = SessionPrompt(services, row.id, self.workspace, self._context_notice)
+        self._prompt_key: tuple[str, ...] = ("", "", "")
+        """What the prompt also depends on: model, provider, the text of the persona."""
+        means = Means(
+            services.store.views, services.connect, self._kit.todos.read, self._fixed_tokens, self._prompt.renew
+        )
+        self._compactor = Compactor(services.compaction, means)
+        self._views: list[intents.SetView] = []
+        """What the person wants requests to make of messages, until it is stored."""
         self._worker: _Worker | None = None
 
     # -- what a face may look at --------------------------------------------------------------------------------
@@ -98,6 +116,20 @@ class LiveSession:
     def stored(self) -> bool:
         """It has a message, and so is on disk."""
         return self._stored
+
+    def context(self) -> context.Report:
+        """What fills the model's window now, and what the person wants of it. Reads files: not on a screen's thread."""
+        with self._lock:
+            worker, wanted = self._worker, tuple(self._views)
+        conversation = worker.conversation if worker is not None else None
+        connection = worker.connection if worker is not None else None
+        return context.report(
+            list(conversation) if conversation is not None else [],
+            {uid: intent.view for intent in wanted for uid in intent.message_ids},
+            self._fixed_tokens(),
+            self._compactor.factor,
+            connection.context_window if connection is not None else None,
+        )
 
     @property
     def busy(self) -> bool:
@@ -139,12 +171,29 @@ class LiveSession:
             self._set_mode(intent.mode)
         elif isinstance(intent, intents.SetPolicy):
             self._policy = intent.policy
+        elif isinstance(intent, intents.SetOptions):
+            self._set_options(intent)
+        elif isinstance(intent, intents.SetModel):
+            with self._lock:
+                self._model = intent
+                self._inbox.put(intent)
         elif isinstance(intent, intents.TakeBack):
             self._take_back()
         elif isinstance(intent, intents.TextTaken):
             self._text_taken(intent.text)
         elif isinstance(intent, intents.Shell):
             self._start_shell(intent)
+        elif isinstance(intent, intents.Compact):
+            with self._lock:
+                if self._has_turn:
+                    self._compactor.wish(intent.focus)
+                else:
+                    self._inbox.put(intent)
+        elif isinstance(intent, intents.SetView):
+            with self._lock:
+                self._views.append(intent)
+                self._emit(events.ViewChanged(intent.message_ids, intent.view))
+                self._inbox.put(intent)
         elif isinstance(intent, intents.Steer | intents.Queue | intents.Submit):
             self._text(intent)
         else:
@@ -302,7 +351,9 @@ class LiveSession:
     # -- the worker ---------------------------------------------------------------------------------------------
 
     def _new_worker(self, first: bool = False) -> None:
-        worker = self._worker = _Worker(self._inbox)
+        services = self._services
+        meter = Meter(services.store.costs, self.id, services.price, services.budget)
+        worker = self._worker = _Worker(self._inbox, meter)
         worker.thread = threading.Thread(
             target=self._work, args=(worker, first), name=f"session-{self.id[:8]}", daemon=True
         )
@@ -331,7 +382,7 @@ class LiveSession:
             self._tell_failure(error)
         self._return_adrift(worker)
         while True:
-            item = worker.inbox.get()
+            item = self._next(worker)
             with self._lock:
                 if worker is not self._worker:
                     self._hand_on(item)
@@ -347,6 +398,25 @@ class LiveSession:
         if worker.connection is not None:
             worker.connection.client.close()
 
+    def _next(self, worker: _Worker) -> intents.Intent | _Start | None:
+        """What comes next; while another program runs a turn here, what that stores is read meanwhile."""
+        while worker.elsewhere is not None:
+            with suppress(queue.Empty):
+                return worker.inbox.get(timeout=worker.pause)
+            self._read_along(worker)
+        return worker.inbox.get()
+
+    def _read_along(self, worker: _Worker) -> None:
+        store = self._services.store
+        with suppress(StoreError):  # the next look may have more luck
+            if store.leases.holder(self.id) is None or store.has_moved(self.id):
+                self._load(worker)
+
+    def _held_by(self, worker: _Worker, holder: Holder | None) -> None:
+        if holder != worker.elsewhere and worker is self._worker:
+            worker.elsewhere = holder
+            self._emit(events.HeldElsewhere(holder.pid, holder.since) if holder else events.HeldElsewhere(0))
+
     def _tell_failure(self, error: Exception) -> str:
         """Tell the listener of a failure; returns its code."""
         failure = error if isinstance(error, AgentError) else crash(error)
@@ -355,16 +425,20 @@ class LiveSession:
         self._emit(events.ErrorRaised(failure.code, failure.text, failure.params))
         return failure.code
 
-    def _load(self, worker: _Worker) -> None:
+    def _load(self, worker: _Worker, budget: Budget = "activity") -> None:
+        began = time.monotonic()
         with self._row_lock:
             with self._lock:
                 running = tuple(self._shells)
                 self._shells_done.clear()  # the store has them
-            history = self._services.store.recover(self.id, running) if self._stored else []
+            history, holder = self._history(running, budget)
         conversation = Conversation(self._services.store, self.id, history, self._services.redact)
         if not worker.take_up(conversation):
             return
         ended = {message.shell.result.call_id for message in history if message.shell is not None}
+        self._held_by(worker, holder)
+        worker.read_at = time.monotonic()
+        worker.pause = max(limits.LEASE_LOOK, limits.READ_ALONG_SHARE * (worker.read_at - began))
         with self._lock:
             self._emit(events.HistoryChanged(tuple(history)))
             # Its cards are all there are now: those of commands that run come again, whenever they began.
@@ -380,18 +454,32 @@ class LiveSession:
                     self._emit(events.finished(run.result))
         if self._stored:
             self._kit.todos.load(self._services.store.todos(self.id))
+            self._tell_used()
+
+    def _history(self, running: tuple[str, ...], budget: Budget) -> tuple[list[Message], Holder | None]:
+        """The conversation, and the other program that runs a turn in it."""
+        store = self._services.store
+        if not self._stored:
+            return [], None
+        while (holder := store.leases.holder(self.id)) is None:
+            try:
+                return store.recover(self.id, running, budget), None
+            except StoreError as error:
+                if error.code != "session_in_use":  # its turn has just begun
+                    raise
+        return store.read_along(self.id), holder
 
     def _do(self, intent: intents.Intent | _Start | None, worker: _Worker) -> None:
         if intent is None:
-            if worker.conversation is not None:
+            if worker.conversation is not None and worker.elsewhere is None:
                 self._place_shells(worker.conversation)
         elif isinstance(intent, _Start):
             self._turn(intent.message, worker)
         elif isinstance(intent, intents.SetModel):
-            connection = worker.connection = self._services.connect(intent.model)
-            self._tell_model(connection)
+            self._change_model(worker)
+        elif isinstance(intent, intents.SetOptions):
             if self._stored:
-                self._services.store.set_model(self.id, connection.model, connection.provider)
+                self._settings.store(self.id)
         elif isinstance(intent, intents.SetMode) and self._stored:
             self._services.store.set_mode(self.id, intent.mode)
         elif isinstance(intent, intents.Undo):
@@ -400,6 +488,10 @@ class LiveSession:
                 self._load(worker)
         elif isinstance(intent, intents.Rename):
             self._rename(intent.title)
+        elif isinstance(intent, intents.Compact):
+            self._compact(intent.focus, worker)
+        elif isinstance(intent, intents.SetView) and worker.conversation is not None:
+            self._store_views(worker.conversation)
 
     def _turn(self, message: Message, worker: _Worker) -> None:
         emit = self._emitter(worker)
@@ -414,39 +506,128 @@ class LiveSession:
         emit(events.TurnStarted(turn_id))
         try:
             self._make_row(message.text)
-            if worker.conversation is None:  # it could not be read, or not all of a turn could be stored
-                self._load(worker)
-            conversation = worker.conversation
-            assert conversation is not None
-            self._place_shells(conversation)
-            connection = self._connected(worker)
-            turn = TurnTools(
-                connection.client,
-                conversation,
-                self._kit.toolbox(self.workspace, scope, self._questions, emit, self._ways, self._tool_set_mode),
-                emit,
-                scope,
-                self._system_prompt,
-                self._services.request,
-                connection.context_window,
-            )
-            end = run_turn(turn, message, lambda: self._at_boundary(worker), self._services.max_steps)
+            with self._lease(worker, scope) as lease:
+                conversation = worker.conversation
+                assert conversation is not None
+                self._place_shells(conversation)
+                turn = self._turn_tools(worker, conversation, scope, emit, turn_id)
+                if news := self._prompt.news():
+                    conversation.add(user(news, origin="note"))
+                    emit(events.Notice("context_changed", "The guidance files have changed; the model is told."))
+                end = run_turn(
+                    turn, message, lambda: self._at_boundary(worker), self._services.max_steps, self._compactor.ask
+                )
+            if lease.lost and end.error is None:
+                raise lost()
+        except Interrupted:  # before the turn could begin
+            outcome: events.Outcome = "interrupted"
+            code = ""
+            emit(events.TurnFinished(turn_id, outcome, 0, 0.0))
         except Exception as error:  # whatever went wrong before the turn began; the turn itself never raises
             code = self._tell_failure(error)
             emit(events.TurnFinished(turn_id, "failed", 0, 0.0, error_code=code))
-            outcome: events.Outcome = "failed"
+            outcome = "failed"
         else:
             code = end.error.code if end.error is not None else ""
             emit(events.TurnFinished(turn_id, end.outcome, end.steps, end.seconds, end.text, code))
             outcome = end.outcome
         self._finish(worker, outcome)
-        if outcome == "failed" and code.startswith("store_"):
+        if (focus := self._compactor.take_wish()) is not None and outcome in ("completed", "cap"):
+            self._inbox.put(intents.Compact(focus))  # it came too late for a step of this turn
+        if outcome == "failed" and code.startswith(("store_", "session_")):
             worker.conversation = None  # a call's result may be missing in it; to be read anew, which mends it
+            if code == lost().code:
+                with suppress(StoreError):
+                    self._load(worker)  # what was on its way is not in the session
+
+    @contextmanager
+    def _lease(self, worker: _Worker, scope: CancelScope) -> Iterator[TurnLease]:
+        """The right to change the conversation; it is then as the store has it."""
+        store, patience = self._services.store, 0.0 if self._services.unattended else limits.LEASE_WAIT
+
+        def waiting(holder: Holder) -> None:
+            self._held_by(worker, holder)
+            if time.monotonic() - worker.read_at >= worker.pause:
+                self._read_along(worker)
+
+        with turn_lease.held(store.leases, self.id, scope, waiting, patience) as lease:
+            worker.lease = lease
+            if worker.conversation is None or worker.elsewhere is not None or store.has_moved(self.id):
+                self._load(worker, "transcript")
+            yield lease
+
+    def _turn_tools(
+        self,
+        worker: _Worker,
+        conversation: Conversation,
+        scope: CancelScope,
+        emit: Callable[[Event], None],
+        turn_id: str,
+    ) -> TurnTools:
+        connection = self._connected(worker)
+        self._prompt_key = connection.model, connection.provider, self._settings.persona
+        toolbox = self._kit.toolbox(self.workspace, scope, self._questions, emit, self._ways, self._tool_set_mode)
+        worker.meter.begin(connection.provider, connection.model)
+
+        def telling(event: Event) -> None:
+            worker.stood_in_for |= isinstance(event, events.ModelChanged)
+            emit(event)
+
+        return TurnTools(
+            _Line(lambda: self._connected(worker).client),
+            conversation,
+            replace(toolbox, tools=self._prompt.in_order(toolbox.tools, self._prompt_key)),
+            telling,
+            scope,
+            self._system_prompt,
+            partial(self._settings.request, turn_id),
+            worker.meter,
+            connection.context_window,
+        )
+
+    def _compact(self, focus: str, worker: _Worker) -> None:
+        """Compact between two turns; what is sent meanwhile waits."""
+        scope = CancelScope()
+        outcome: events.Outcome = "completed"
+        with self._lock:
+            if worker is not self._worker:
+                return
+            worker.scope, self._has_turn = scope, True
+            self._set_state("running")
+        try:
+            if worker.conversation is None:
+                self._load(worker)
+            assert worker.conversation is not None
+            turn = self._turn_tools(worker, worker.conversation, scope, self._emitter(worker), new_id())
+            self._compactor.compact(turn, focus)
+        except Interrupted:
+            outcome = "interrupted"
+        except Exception as error:  # told, and the session can be used again
+            self._tell_failure(error)
+            outcome = "failed"
+        self._finish(worker, outcome)
+
+    def _store_views(self, conversation: Conversation) -> None:
+        """What the person dropped, pinned or gave back acts on the next request."""
+        while True:
+            with self._lock:
+                if not self._views:
+                    return
+                wanted = self._views.pop(0)
+            try:
+                conversation.set_view(wanted.message_ids, wanted.view)
+            except StoreError as error:  # no reason to end a turn
+                self._tell_failure(error)
 
     def _at_boundary(self, worker: _Worker) -> list[Message]:
         """Between two steps: the commands the person ran join the history; gives the steers that came."""
         if worker is self._worker and worker.conversation is not None:
             self._place_shells(worker.conversation)
+            self._store_views(worker.conversation)
+            try:
+                self._change_model(worker)
+            except AgentError as error:  # the turn goes on with the one it has
+                self._tell_failure(error)
         with self._lock:
             if worker is not self._worker:
                 return []
@@ -460,6 +641,13 @@ class LiveSession:
 
     def _finish(self, worker: _Worker, outcome: events.Outcome) -> None:
         """The turn is over. One that was stopped, or failed, is not followed by what waited."""
+        try:
+            worker.meter.end()
+        except StoreError as error:  # no reason to lose the turn's end
+            log.warning("the time of a turn was not counted: %s", error.text)
+        if worker.stood_in_for and worker.connection is not None and worker is self._worker:
+            self._tell_model(worker.connection)  # the next turn is its own again
+        worker.stood_in_for = False
         with self._lock:
             if worker is self._worker:
                 if outcome in ("interrupted", "failed") or self._state == "stopping":
@@ -577,6 +765,7 @@ class LiveSession:
             if not self._stored:
                 store.create(str(self.workspace), session_id=self.id, mode=self._mode, title=self._title)
                 self._stored = True
+                self._settings.store(self.id)
 
     def _rename(self, title: str) -> None:
         with self._row_lock:
@@ -589,29 +778,70 @@ class LiveSession:
         connection = worker.connection
         if connection is None:
             try:
-                connection = worker.connection = self._services.connect(self._row.model)
+                connection = worker.connection = self._connect(*self._settings.chosen)
             except AgentError as error:
                 # Not kept: the next turn tries again. The message is stored all the same, and the turn says why.
                 return Connection(_Unconnected(error), "", "", "")
             self._tell_model(connection)
-            self._services.store.set_model(self.id, connection.model, connection.provider)
+        self._settings.store(self.id, connection.model, connection.provider)
         return connection
+
+    def _connect(self, model: str, provider: str) -> Connection:
+        return self._services.connect(model, provider) if provider else self._services.connect(model)
+
+    def _change_model(self, worker: _Worker) -> None:
+        """Talk to the model that was chosen last; one that cannot be set up leaves all as it is."""
+        with self._lock:
+            wanted, self._model = self._model, None
+        if wanted is None:
+            return
+        connection = self._connect(wanted.model, wanted.provider)
+        before, worker.connection = worker.connection, connection
+        if before is not None:
+            before.client.close()
+        chosen = (connection.model, connection.provider) if wanted.model else ("", "")
+        self._settings.choose_model(*chosen)
+        if self._has_turn:
+            worker.meter.begin(connection.provider, connection.model)
+        self._prompt_key = connection.model, connection.provider, self._settings.persona
+        self._tell_model(connection)
+        if self._stored:
+            self._settings.store(self.id, connection.model, connection.provider)
+
+    def _tell_used(self) -> None:
+        """What was chosen for a stored session, and what it has used, for who opens it."""
+        model, provider = self._settings.chosen
+        if model and self._worker is not None and self._worker.connection is None:
+            self._emit(events.ModelChanged(model, provider, model))
+        if not self._settings.is_usual:
+            self._emit(self._settings.event())
+        spent = self._services.store.costs.spent(self.id)
+        if spent.models:
+            self._emit(events.UsageLoaded(spent.usage, spent.cost, spent.is_partial))
+
+    def _set_options(self, wanted: intents.SetOptions) -> None:
+        try:
+            changed = self._settings.take(wanted)
+        except AgentError as error:
+            self._tell_failure(error)
+            return
+        self._prompt_key = (*self._prompt_key[:2], self._settings.persona)
+        self._emit(changed)
+        self._inbox.put(wanted)  # the worker stores it
 
     def _tell_model(self, connection: Connection) -> None:
         self._emit(events.ModelChanged(connection.model, connection.provider, connection.label))
 
     def _system_prompt(self) -> str:
-        mode = self._mode
-        if mode not in self._prompts:
-            if self._environment is None:
-                self._environment = prompt.look_around(self.workspace)
-            if self._context_text is None:
-                self._context_text, notices = self._services.context(self.workspace)
-                for notice in notices:
-                    self._emit(events.Notice("context_file", notice, "warning"))
-            identity = self._services.identity()
-            self._prompts[mode] = prompt.build(self._environment, mode, self._context_text, identity)
-        return self._prompts[mode]
+        text = self._prompt.text(self._mode, self._prompt_key)
+        self._prompt.save()
+        return text
+
+    def _fixed_tokens(self) -> Mapping[str, int]:
+        return self._prompt.fixed(self._mode, self._prompt_key)
+
+    def _context_notice(self, notice: str) -> None:
+        self._emit(events.Notice("context_file", notice, "warning"))
 
     def _ways(self) -> tuple[Mode, ApprovalPolicy]:
         return self._mode, self._policy
@@ -639,7 +869,7 @@ class _Worker:
     One that is given up keeps all of this for itself: what it still does cannot touch what its successor works on.
     """
 
-    def __init__(self, inbox: _Inbox) -> None:
+    def __init__(self, inbox: _Inbox, meter: Meter) -> None:
         self.inbox = inbox
         self.thread: threading.Thread
         self.scope: CancelScope | None = None
@@ -647,6 +877,15 @@ class _Worker:
         self.conversation: Conversation | None = None
         """None: it has to be read."""
         self.connection: Connection | None = None
+        self.meter = meter
+        self.stood_in_for = False
+        """In this turn another model has answered in the place of the connection's."""
+        self.lease: TurnLease | None = None
+        self.elsewhere: Holder | None = None
+        """The other program that runs a turn in the session."""
+        self.read_at = 0.0
+        self.pause = limits.LEASE_LOOK
+        """When the history was read last (monotonic), and how long to wait before it is looked at again."""
         self._lock = threading.Lock()
         self._given_up = False
 
@@ -663,6 +902,8 @@ class _Worker:
             self._given_up = True
             if self.conversation is not None:
                 self.conversation.close()
+            if self.lease is not None:
+                self.lease.let_go()
 
 
 @dataclass(frozen=True, slots=True)
@@ -674,6 +915,19 @@ class _Shell:
     scope: CancelScope
     thread: threading.Thread
     started: bool = False
+
+
+class _Line:
+    """Whoever a session talks to now: a model that was chosen in a running turn has its next request."""
+
+    def __init__(self, client: Callable[[], LlmClient]) -> None:
+        self._client = client
+
+    def complete(self, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
+        return self._client().complete(request, sink, cancel)
+
+    def close(self) -> None:
+        self._client().close()
 
 
 class _Unconnected:

@@ -7,6 +7,7 @@ does. Source: SESS-40.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import time
@@ -17,6 +18,8 @@ from agent_core import limits
 from agent_core.errors import StoreError
 from agent_core.store.db import LOCKED, Database
 from agent_core.store.owner import Life, life_of, pid_of
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,15 @@ def machine_seconds() -> float:
     return time.time() if boot is None else time.clock_gettime(boot)
 
 
+@dataclass(slots=True, eq=False)
+class Lease:
+    """One that this program was given, for one turn."""
+
+    session_id: str
+    expiry: float
+    """By `machine_seconds`; 0: it is lost."""
+
+
 class Leases:
     """The leases of one program. Safe to use from any thread."""
 
@@ -52,35 +64,35 @@ class Leases:
         self._clock = clock
         self._life = life
         self._lock = threading.Lock()
-        self._expiry: dict[str, float] = {}
-        """Of the leases this program has, by session; 0: it had one and lost it."""
+        self._ours: dict[str, Lease] = {}
+        """By session, the newest: a turn that was given up may still have an older one."""
 
-    def acquire(self, session_id: str) -> Holder | None:
-        """Take the lease of a session; the program that has it when that cannot be. Raises StoreError.
+    def acquire(self, session_id: str) -> Lease | Holder:
+        """The lease of a session, or the other program that has it. Raises StoreError.
 
         What a killed program held, and what nobody renewed in time, is taken at once.
         """
 
-        def work(c: sqlite3.Connection) -> tuple[Holder | None, float]:
+        def work(c: sqlite3.Connection) -> Lease | Holder:
             other = self._other(c, session_id)
             if other is not None:
-                return other, 0.0
+                return other
             expiry = self._clock() + limits.LEASE_TTL
             c.execute(
                 "INSERT OR REPLACE INTO session_turn_leases (conversation_id, holder, acquired_at, expires_at) "
                 "VALUES (?, ?, ?, ?)",
                 (session_id, self._owner, time.time(), expiry),
             )
-            return None, expiry
+            return Lease(session_id, expiry)
 
-        other, expiry = self._db.write(work, "transcript")
-        if other is None:
+        got = self._db.write(work, "transcript")
+        if isinstance(got, Lease):
             with self._lock:
-                self._expiry[session_id] = expiry
-        return other
+                self._ours[session_id] = got
+        return got
 
-    def renew(self, session_id: str) -> bool:
-        """Hold the lease for longer; False: it is lost, and nothing more is written under it. Raises no error.
+    def renew(self, lease: Lease) -> bool:
+        """Hold a lease for longer; False: it is lost, and nothing more is written under it. Raises no error.
 
         A database that others hold counts as a missed beat as long as the next one comes before the lease ends.
         """
@@ -89,34 +101,35 @@ class Leases:
             expiry = self._clock() + limits.LEASE_TTL
             renewed = c.execute(
                 "UPDATE session_turn_leases SET expires_at = ? WHERE conversation_id = ? AND holder = ?",
-                (expiry, session_id, self._owner),
+                (expiry, lease.session_id, self._owner),
             )
             return expiry if renewed.rowcount else 0.0
 
-        with self._lock:
-            expiry = self._expiry.get(session_id, 0.0)
-        if expiry:
-            try:
-                expiry = self._db.write(work, "activity")
-            except StoreError as error:
-                if error.code not in LOCKED or self._clock() + limits.LEASE_REFRESH >= expiry:
-                    expiry = 0.0
-        with self._lock:
-            if session_id in self._expiry:
-                self._expiry[session_id] = expiry
-        return expiry > 0
+        if not lease.expiry or not self._is_newest(lease):
+            return False
+        try:
+            lease.expiry = self._db.write(work, "activity")
+        except StoreError as error:
+            log.warning("the lease of session %s was not renewed: %s", lease.session_id, error)
+            if error.code not in LOCKED or self._clock() + limits.LEASE_REFRESH >= lease.expiry:
+                lease.expiry = 0.0
+        return lease.expiry > 0
 
-    def release(self, session_id: str) -> None:
-        """Give the lease back. Raises StoreError; it then ends by itself."""
+    def release(self, lease: Lease) -> None:
+        """Give a lease back. Raises StoreError; it then ends by itself."""
         with self._lock:
-            held = self._expiry.pop(session_id, 0.0)
-        if held:
-            self._db.write(
-                lambda c: c.execute(
-                    "DELETE FROM session_turn_leases WHERE conversation_id = ? AND holder = ?",
-                    (session_id, self._owner),
-                )
-            )
+            if self._ours.get(lease.session_id) is not lease:
+                return
+            del self._ours[lease.session_id]
+        mine = (lease.session_id, self._owner)
+        self._db.write(
+            lambda c: c.execute("DELETE FROM session_turn_leases WHERE conversation_id = ? AND holder = ?", mine),
+            "activity",
+        )
+
+    def _is_newest(self, lease: Lease) -> bool:
+        with self._lock:
+            return self._ours.get(lease.session_id) is lease
 
     def holder(self, session_id: str) -> Holder | None:
         """The other program that runs a turn in a session now. Raises StoreError."""
@@ -130,14 +143,14 @@ class Leases:
         lease has gone to another.
         """
         with self._lock:
-            expiry = self._expiry.get(session_id)
-        if expiry is None:
+            lease = self._ours.get(session_id)
+        if lease is None:
             other = self._other(c, session_id)
             if other is not None:
                 raise in_use(other)
             return
         ours = "SELECT 1 FROM session_turn_leases WHERE conversation_id = ? AND holder = ?"
-        if not expiry or not c.execute(ours, (session_id, self._owner)).fetchone():
+        if not lease.expiry or not c.execute(ours, (session_id, self._owner)).fetchone():
             raise lost()
 
     def _other(self, c: sqlite3.Connection, session_id: str) -> Holder | None:

@@ -117,7 +117,7 @@ class Store:
         self.leases = Leases(database, owner)
         self._changes = Changes(database, self.leases)
         self.notes = Notes(database, owner)
-        self.views = Views(database, owner)
+        self.views = Views(database, owner, self._changes)
         self.costs = Costs(database)
 
     @classmethod
@@ -406,11 +406,14 @@ class Store:
             return _load(c, session_id).messages
 
     def read_along(self, session_id: str) -> Messages:
-        """The conversation as another program's turn has it so far; nothing is mended, its calls are under way."""
+        """The conversation as another program's turn has it so far; nothing is mended, its calls are under way.
+
+        The person's own commands that have no place in it yet come last.
+        """
         with self._db.read() as c, _snapshot(c):
-            loaded = _load(c, session_id)
+            loaded, aside = _load(c, session_id), _load_aside(c, session_id)
         self._changes.loaded(session_id, loaded.revision)
-        return loaded.messages
+        return [*loaded.messages, *aside]
 
     def has_moved(self, session_id: str) -> bool:
         """Whether the conversation is another one than this program has loaded or made."""

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from agent_core import limits
 from agent_core.messages import View, clean_surrogates
+from agent_core.store.changes import Changes
 from agent_core.store.db import Database
+from agent_core.store.lease import machine_seconds
 from agent_core.store.owner import life_of
 
 
@@ -29,8 +31,9 @@ class SentPrompt:
 class Views:
     """Of all sessions. Safe to use from any thread; blocks on the disk."""
 
-    def __init__(self, database: Database, owner: str) -> None:
+    def __init__(self, database: Database, owner: str, changes: Changes) -> None:
         self._db = database
+        self._changes = changes
         self._owner = owner
 
     def set(self, session_id: str, uids: Collection[str], view: View) -> None:
@@ -39,9 +42,8 @@ class Views:
         def work(c: sqlite3.Connection) -> None:
             rows = [(view, session_id, uid) for uid in uids]
             c.executemany("UPDATE messages SET view = ? WHERE session_id = ? AND uid = ?", rows)
-            c.execute("UPDATE sessions SET revision = revision + 1 WHERE id = ?", (session_id,))
 
-        self._db.write(work)
+        self._changes.make(session_id, work)
 
     # -- the prompt -----------------------------------------------------------------------------------------------
 
@@ -70,18 +72,16 @@ class Views:
         """Begin to compact a session; False while another program that still runs does. Raises StoreError."""
 
         def work(c: sqlite3.Connection) -> bool:
-            now = time.time()
+            now = machine_seconds()
             held = c.execute(
-                "SELECT holder, acquired_at, expires_at FROM compression_locks WHERE session_id = ?", (session_id,)
+                "SELECT holder, expires_at FROM compression_locks WHERE session_id = ?", (session_id,)
             ).fetchone()
-            if held is not None and held[0] != self._owner and life_of(held[0]) != "gone":
-                # A clock that was set back must not keep the session locked for long.
-                if held[1] <= now < held[2]:
-                    return False
+            if held is not None and held[0] != self._owner and now < held[1] and life_of(held[0]) != "gone":
+                return False
             c.execute(
                 "INSERT OR REPLACE INTO compression_locks (session_id, holder, acquired_at, expires_at) "
                 "VALUES (?, ?, ?, ?)",
-                (session_id, self._owner, now, now + limits.COMPACTION_LOCK),
+                (session_id, self._owner, time.time(), now + limits.COMPACTION_LOCK),
             )
             return True
 
