@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_core.llm import retry
+from agent_core.llm import failures
 from agent_core.llm.arguments import decode, encodable
 from agent_core.llm.reply import Incoming, RawCall
 from agent_core.llm.token_counts import read_usage
@@ -64,8 +64,8 @@ class MessageBuilder(Incoming):
         """Take one event of a stream."""
         if not isinstance(chunk, dict):
             raise self._protocol("an event that is no object")
-        if retry.is_error_object(chunk):
-            raise retry.from_event(chunk, self._who, self._key)
+        if failures.is_error_object(chunk):
+            raise failures.from_event(chunk, self._who, self._key)
         match _type_of(chunk):
             case "message_start":
                 message = chunk.get("message")
@@ -95,8 +95,8 @@ class MessageBuilder(Incoming):
         """Take a whole message, as servers send it without streaming."""
         if not isinstance(document, dict):
             raise self._protocol("a reply that is no object")
-        if retry.is_error_object(document):
-            raise retry.from_event(document, self._who, self._key)
+        if failures.is_error_object(document):
+            raise failures.from_event(document, self._who, self._key)
         if not isinstance(document.get("content"), list | str):
             raise self._protocol("no content")
         deltas = self._take_message(document)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agent_core.llm import retry
+from agent_core.llm import failures
 from agent_core.llm.arguments import encodable
 from agent_core.llm.content import parts
 from agent_core.llm.reply import Incoming, RawCall
@@ -38,8 +38,8 @@ class ReplyBuilder(Incoming):
             chunk = chunk[0]  # Gemini wraps its errors
         if not isinstance(chunk, dict):
             raise self._protocol("an event that is no object")
-        if retry.is_error_object(chunk):
-            raise retry.from_event(chunk, self._who, self._key)
+        if failures.is_error_object(chunk):
+            raise failures.from_event(chunk, self._who, self._key)
         chunk = _unwrapped(chunk)
         self._take_usage(chunk)
         choices = chunk.get("choices")
@@ -65,8 +65,8 @@ class ReplyBuilder(Incoming):
         return deltas
 
     def _take_choice(self, choice: Mapping[str, Any]) -> list[Delta]:
-        if retry.is_error_object(choice):
-            raise retry.from_event(choice, self._who, self._key)
+        if failures.is_error_object(choice):
+            raise failures.from_event(choice, self._who, self._key)
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             delta = choice.get("message")

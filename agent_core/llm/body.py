@@ -12,6 +12,7 @@ from agent_core import limits
 from agent_core.errors import ProviderError
 from agent_core.llm.arguments import parse_json
 from agent_core.llm.wire import Builder
+from agent_core.llm.words import failure
 from agent_core.ports import Delta
 from agent_core.sse import Event, EventReader, EventTooLarge
 
@@ -41,11 +42,8 @@ class BodyReader:
         """Raises ProviderError for a reply that reports a failure, is too large, or is not what the format allows."""
         self._seen += len(data)
         if self._seen > limits.REPLY_BYTES:
-            raise ProviderError(
-                "protocol",
-                f"{self._who} sent more than {limits.REPLY_BYTES // limits.MB} MB in one reply. Choose another model.",
-                retryable=False,
-            )
+            mb = limits.REPLY_BYTES // limits.MB
+            raise failure("protocol", self._who, "protocol_size", mb=mb, retryable=False)
         if self._events is not None:
             return self._take(data)
         self._buffer += data
@@ -74,8 +72,9 @@ class BodyReader:
         try:
             document = parse_json(text)
         except ValueError:
-            what = "a web page instead of a reply" if text.startswith("<") else "a reply that is not whole JSON"
-            raise self._protocol(what) from None
+            if text.startswith("<"):
+                raise failure("protocol", self._who, "protocol_page") from None
+            raise self._protocol("a reply that is not whole JSON") from None
         return self._builder.feed_document(document)
 
     def check_end(self) -> None:
@@ -108,7 +107,7 @@ class BodyReader:
         try:
             events = self._events.feed(data)
         except EventTooLarge as error:
-            raise ProviderError("protocol", f"{self._who}: {error.text} Try again.") from error
+            raise failure("protocol", self._who, what=f"one event of more than {limits.SSE_EVENT} bytes") from error
         try:
             return self._handle_all(events)
         except _CutEvent:
@@ -143,9 +142,7 @@ class BodyReader:
         return chunk
 
     def _protocol(self, what: str) -> ProviderError:
-        return ProviderError(
-            "protocol", f"{self._who} sent {what}. Try again; if it stays so, check the server's address."
-        )
+        return failure("protocol", self._who, what=what)
 
 
 class _CutEvent(Exception):

@@ -92,7 +92,7 @@ def wire_messages(messages: Iterable[Message], model: str, quirks: Quirks) -> li
             if content := _user_content(message, IMAGES not in quirks.dropped):
                 _put_user(out, content, quirks)
         elif message.role == "assistant":
-            out += _assistant(message, model, quirks, ids, results_after(history, index))
+            _put_assistant(out, _assistant(message, model, quirks, ids, results_after(history, index)))
         # Results are written with their calls; one without a call is an orphan that no server accepts.
     if system:
         _put_before_first_user(out, "\n\n".join(system))
@@ -107,6 +107,15 @@ def _put_user(out: list[dict[str, Any]], content: str | list[dict[str, Any]], qu
     if last is not None and last["role"] == "tool" and quirks.reply_after_results:
         out.append({"role": "assistant", "content": SEEN})
     out.append({"role": "user", "content": content})
+
+
+def _put_assistant(out: list[dict[str, Any]], messages: list[dict[str, Any]]) -> None:
+    """Two messages of the model's become one, as two of the person's do; what it thought of the second one stays."""
+    if out and messages and out[-1]["role"] == "assistant" and not out[-1].get("tool_calls"):
+        before = out.pop()
+        messages[0] = {**before, **messages[0]}
+        messages[0]["content"] = "\n\n".join(filter(None, (before["content"], messages[0]["content"])))
+    out += messages
 
 
 def _joined(first: str | list[dict[str, Any]], second: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:

@@ -13,14 +13,16 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.credentials import Secret
 from agent_core.errors import Interrupted, ProviderError
-from agent_core.llm import ladder, retry
+from agent_core.llm import failures, ladder, retry
 from agent_core.llm.body import BodyReader
 from agent_core.llm.encoded import EncodedHistory
 from agent_core.llm.exchange import Broken, Exchange, Head, Link, Silence, pieces, tls
+from agent_core.llm.history import opened
 from agent_core.llm.providers import Endpoint, ProviderOptions, is_loopback, url_of
 from agent_core.llm.resting import KeyRing
-from agent_core.llm.wire import Builder, Quirks
-from agent_core.llm.wires import WIRES
+from agent_core.llm.wire import Builder, Quirks, Wire
+from agent_core.llm.wires import WIRES, wire_asked_for
+from agent_core.llm.words import Asked, failure
 from agent_core.ports import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
 from agent_core.version import __version__
 
@@ -52,6 +54,12 @@ def request_headers(endpoint: Endpoint) -> dict[str, str]:
     return headers
 
 
+def asked(endpoint: Endpoint, url: str, model: str = "") -> Asked:
+    """Who is asked at `url`, for the words about a failure."""
+    key = endpoint.key
+    return Asked(endpoint.label, url, model, key.reveal() if key else "", key.source if key else "")
+
+
 class ModelClient:
     """The client of one server, over the wire it speaks; see ports.LlmClient."""
 
@@ -66,15 +74,13 @@ class ModelClient:
         self._options = options
         self._transport = transport
         self._keys = keys or KeyRing(endpoint.keys)
-        self._wire = WIRES[endpoint.preset.wire]
-        self._history = EncodedHistory(self._wire, endpoint.preset)
+        self._speak(WIRES[endpoint.preset.wire])
         self._link: Link | None = None
-        self._quirks: dict[str, Quirks] = {}
-        """What each model of this server turned out to want."""
 
     def complete(self, request: LlmRequest, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
         """One reply, retries included. Raises ProviderError, Interrupted."""
         model = request.model or self._endpoint.model
+        request = replace(request, messages=opened(request.messages))
         key, tries, reloaded = self._keys.begin(), 0, False
         while True:
             cancel.check()
@@ -122,7 +128,10 @@ class ModelClient:
     def _final(self, error: ProviderError, tries: int) -> ProviderError:
         """The error to end with."""
         waits = error.retry_after is not None and error.retry_after > self._options.retry_after_max
-        return retry.too_long(error) if waits and error.retryable and tries < self._options.max_attempts else error
+        who = self._asked()
+        if waits and error.retryable and tries < self._options.max_attempts:
+            return retry.too_long(error, who)
+        return retry.not_opened(error, tries, who) if error.params.get("unopened") and tries > 1 else error
 
     def _wait(self, error: ProviderError, tries: int, sink: DeltaSink, cancel: CancelScope) -> None:
         """Announce the next try and wait for it. Raises Interrupted."""
@@ -136,57 +145,71 @@ class ModelClient:
             raise Interrupted
 
     def _once(self, request: LlmRequest, model: str, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
-        """One try; a request refused for one of its fields is asked again without it, and that is remembered."""
+        """One try; a request refused for one of its fields is asked again without it, one refused because this model
+        is asked over another wire goes over that. Both are remembered."""
         preset = self._endpoint.preset
+        spoken = {self._wire.name}
         for _ in range(limits.FIELD_REASKS):
             quirks = self._quirks.get(model) or self._wire.quirks(preset)
             try:
                 reply = self._ask(request, self._history.encode(request, model, quirks), sink, cancel)
             except ProviderError as error:
+                refused = error
+                wire = wire_asked_for(self._wire, error)
+                if wire is not None and wire.name not in spoken:
+                    spoken.add(wire.name)
+                    self._speak(wire)
+                    continue
                 changed = self._wire.adapted(quirks, self._wire.body(request, model, quirks, preset), error)
                 if changed is None:
                     raise
                 self._quirks[model] = changed
-                refused = error
             else:
                 return replace(reply, model=model)
         raise refused
 
+    def _speak(self, wire: Wire) -> None:
+        self._wire = wire
+        self._history = EncodedHistory(wire, self._endpoint.preset)
+        self._quirks: dict[str, Quirks] = {}
+        """What each model of this server turned out to want."""
+
+    def _asked(self, model: str = "") -> Asked:
+        return asked(self._endpoint, url_of(self._endpoint.base_url, self._wire.path), model)
+
     def _ask(self, request: LlmRequest, body: bytes, sink: DeltaSink, cancel: CancelScope) -> LlmReply:
         endpoint = self._endpoint
-        url = url_of(endpoint.base_url, self._wire.path)
-        key = endpoint.key.reveal() if endpoint.key else ""
-        builder = self._wire.builder(endpoint.label, {t.name: t.parameters for t in request.tools}, key)
+        who = self._asked(request.model or endpoint.model)
+        builder = self._wire.builder(endpoint.label, {t.name: t.parameters for t in request.tools}, who.key)
         clocks = _Clocks.of(endpoint, self._options)
         link, self._link = self._link or self._new_link(clocks.idle), None
         try:
-            http_request = link.http.build_request("POST", url, content=body, headers=request_headers(endpoint))
+            http_request = link.http.build_request("POST", who.url, content=body, headers=request_headers(endpoint))
         except Exception as error:  # an address or a header from the config that cannot be written down
             self._link = link
-            raise retry.from_exception(error, endpoint.label, endpoint.base_url) from error
+            raise failures.from_exception(error, who) from error
         exchange = Exchange(link, http_request, cancel)
         try:
             with exchange:
-                return self._read(exchange, builder, clocks, sink, key)
+                return self._read(exchange, builder, clocks, sink, who)
         except ProviderError as error:
             _add_partial(error, builder)
             raise
         except (Silence, Broken) as stop:
-            failure = self._no_reply(stop, clocks)
-            _add_partial(failure, builder)
-            raise failure from stop
+            no_reply = _no_reply(stop, clocks, who, exchange)
+            _add_partial(no_reply, builder)
+            raise no_reply from stop
         finally:
             if exchange.reusable:
                 self._link = link
 
-    def _read(self, exchange: Exchange, builder: Builder, clocks: _Clocks, sink: DeltaSink, key: str) -> LlmReply:
-        who = self._endpoint.label
+    def _read(self, exchange: Exchange, builder: Builder, clocks: _Clocks, sink: DeltaSink, who: Asked) -> LlmReply:
         head = exchange.take(clocks.deadline(builder))
         assert isinstance(head, Head)
         clocks.byte()
         if not 200 <= head.status < 300:
-            raise retry.from_response(head.status, head.headers, _error_body(exchange, clocks, builder), who, key)
-        reader = BodyReader(builder, who)
+            raise failures.from_response(head.status, head.headers, _error_body(exchange, clocks, builder), who)
+        reader = BodyReader(builder, who.who)
         try:
             for piece in pieces(exchange, lambda: clocks.deadline(builder)):
                 clocks.byte()
@@ -208,20 +231,6 @@ class ModelClient:
         if builder.late and reply.text:
             sink(Delta("text", builder.late))
         return reply
-
-    def _no_reply(self, stop: Silence | Broken, clocks: _Clocks) -> ProviderError:
-        who = self._endpoint.label
-        if isinstance(stop, Broken):
-            return retry.from_exception(stop.error, who, self._endpoint.base_url)
-        stalled = clocks.is_idle()
-        seconds = clocks.idle if stalled else clocks.progress
-        return ProviderError(
-            "timeout",
-            f"{who} has sent {'nothing' if stalled else 'no content'} for {seconds:.0f} s. Try again; for a slow "
-            f"model raise {'stream.idle_timeout' if stalled else 'stream.progress_timeout'} in the config.",
-            provider=who,
-            seconds=seconds,
-        )
 
     def _new_link(self, idle: float) -> Link:
         import httpx
@@ -281,6 +290,18 @@ class _Clocks:
     def is_idle(self) -> bool:
         """True when it was the idle clock that ran out."""
         return self.last_byte + self.idle <= self.last_content + self.progress
+
+
+def _no_reply(stop: Silence | Broken, clocks: _Clocks, who: Asked, exchange: Exchange) -> ProviderError:
+    """The error of an exchange that ended without a reply."""
+    if isinstance(stop, Broken):
+        error = failures.from_exception(stop.error, who, exchange.peer)
+    elif clocks.is_idle():
+        error = failure("timeout", who, "timeout_idle", seconds=round(clocks.idle))
+    else:
+        error = failure("timeout", who, "timeout_progress", seconds=round(clocks.progress))
+    error.params["unopened"] = not exchange.opened
+    return error
 
 
 def _error_body(exchange: Exchange, clocks: _Clocks, builder: Builder) -> bytes:

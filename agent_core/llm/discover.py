@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from agent_core import limits
 from agent_core.errors import ProviderError
-from agent_core.llm import retry
+from agent_core.llm import failures
 from agent_core.llm.arguments import parse_json
 from agent_core.llm.providers import PRESETS, Endpoint, is_loopback, shown_url, url_of
 from agent_core.messages import clean_surrogates
@@ -77,7 +77,7 @@ def _get(endpoint: Endpoint, path: str, deadline: float) -> bytes:
     """The body at `path`, as much as a list of models may have. Raises ProviderError."""
     import httpx
 
-    from agent_core.llm.client import request_headers
+    from agent_core.llm.client import asked, request_headers
     from agent_core.llm.exchange import tls
 
     url = url_of(endpoint.base_url, path)
@@ -97,10 +97,9 @@ def _get(endpoint: Endpoint, path: str, deadline: float) -> bytes:
                     break
             status, headers = response.status_code, {k.lower(): v for k, v in response.headers.items()}
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-        raise retry.from_exception(error, endpoint.label, endpoint.base_url) from error
+        raise failures.from_exception(error, asked(endpoint, url)) from error
     if not 200 <= status < 300:
-        key = endpoint.key.reveal() if endpoint.key else ""
-        raise retry.from_response(status, headers, bytes(body[: limits.ERROR_BODY]), endpoint.label, key)
+        raise failures.from_response(status, headers, bytes(body[: limits.ERROR_BODY]), asked(endpoint, url))
     return bytes(body[: limits.MODEL_LIST])
 
 

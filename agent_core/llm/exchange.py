@@ -109,6 +109,10 @@ class Exchange:
         self._ended = False
         self._over = False
         """The last item has been taken."""
+        self.opened = False
+        """The head has come."""
+        self.peer = ""
+        """host:port that was connected to last, where a connection had to be made; a proxy's, if there is one."""
         self.reusable = False
         """True after a clean end: the link may be used again."""
 
@@ -144,6 +148,7 @@ class Exchange:
         if isinstance(item, Broken):
             self._over = True
             raise item
+        self.opened = True
         self._over = item is None
         return item
 
@@ -208,6 +213,8 @@ class Exchange:
 
     def _trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Called by the HTTP library; a finished connect or TLS handshake brings the stream that has the socket."""
+        if event.endswith("connect_tcp.started"):
+            self.peer = f"{info.get('host')}:{info.get('port')}"
         if event.endswith(".complete"):
             self._link.remember(info.get("return_value"))
 

@@ -19,6 +19,19 @@ NO_OUTPUT = "(no output)"
 NO_IMAGE = "[image left out: this model takes none]"
 
 
+_OPENING = Message("user", "(The conversation goes on.)", id="opening", created=0.0)
+
+
+def opened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """`messages` with the person's part first, as servers want it: one that was brought from elsewhere may lack it."""
+    for index, message in enumerate(messages):
+        if message.role == "user" and (message.text.strip() or message.parts):
+            break
+        if message.role == "assistant" and (message.text.strip() or message.tool_calls):
+            return (*messages[:index], _OPENING, *messages[index:])
+    return messages
+
+
 def results_after(history: Sequence[Message], index: int) -> dict[str, Message]:
     """The results that follow the assistant message at `index`, by call id; other messages may use the same ids."""
     found: dict[str, Message] = {}

@@ -15,6 +15,7 @@ from agent_core.llm import text_tools
 from agent_core.llm.arguments import Decoded, decode, encodable
 from agent_core.llm.content import Halves, TextChannel, closed_only
 from agent_core.llm.wire import Tools
+from agent_core.llm.words import failure
 from agent_core.messages import ToolCall, Usage, clean_surrogates
 from agent_core.ports import Delta, Finish, LlmReply
 
@@ -50,11 +51,6 @@ _FAILED: Mapping[str, ProviderErrorKind] = {
     "unexpected_tool_call": "bad_tool_call",
     "model_context_window_exceeded": "context_length",
     "context_length_exceeded": "context_length",
-}
-_WORDS: Mapping[ProviderErrorKind, str] = {
-    "server": "{who} gave up in the middle of the reply. Try again.",
-    "bad_tool_call": "The model of {who} wrote a call that cannot be read. Try again.",
-    "context_length": "The conversation is too long for this model. Shorten it or start a new one.",
 }
 
 
@@ -134,14 +130,12 @@ class Incoming:
         """The server's reason to finish, in its own words (rule 12). Raises ProviderError when it is a failure."""
         word = word.strip().lower().replace("-", "_")
         if kind := _FAILED.get(word):
-            raise ProviderError(kind, _WORDS[kind].format(who=self._who), finish_reason=word)
+            raise failure(kind, self._who, "server_gave_up" if kind == "server" else "", finish_reason=word)
         # An unknown word ends the reply all the same.
         self._finish = _FINISH.get(word, "stop")
 
     def _protocol(self, what: str) -> ProviderError:
-        return ProviderError(
-            "protocol", f"{self._who} sent {what}. Try again; if it stays so, check the server's address."
-        )
+        return failure("protocol", self._who, what=what)
 
     def _reply(self, raw: Sequence[RawCall], extra: Mapping[str, Any]) -> LlmReply:
         """The whole reply with these calls, in their order, and what has to be sent back with it.
@@ -158,11 +152,9 @@ class Incoming:
         calls, dropped = self._whole_calls([c for c in raw if c.name or c.has_arguments])
         nothing = not (text.strip() or reasoning.strip() or calls)
         if self._finish is None and (not self._done or nothing):
-            raise ProviderError(
-                "truncated",
-                f"The reply of {self._who} broke off before its end. Try again.",
-                partial_text=shown,
-            )
+            error = failure("truncated", self._who)
+            error.partial_text = shown
+            raise error
         if self._tools and not calls:
             written = text_tools.extract(text, self._tools)
             text, calls = written.text, _with_ids(written.calls)
@@ -192,7 +184,7 @@ class Incoming:
         for call in calls:
             arguments = decode(call.fragments)
             if not arguments.whole and self._finish is None:
-                raise ProviderError("truncated", f"The reply of {self._who} broke off inside a tool call. Try again.")
+                raise failure("truncated", self._who)
             if cut and (not arguments.whole or (call is calls[-1] and not call.has_arguments)):
                 dropped += 1
             else:

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agent_core.errors import ProviderError
-from agent_core.llm import retry
+from agent_core.llm import failures
 from agent_core.llm.arguments import decode, encodable
 from agent_core.llm.reply import Incoming, RawCall
 from agent_core.llm.token_counts import read_usage
 from agent_core.llm.wire import Tools
+from agent_core.llm.words import failure
 from agent_core.messages import clean_surrogates
 from agent_core.ports import Delta, LlmReply
 
@@ -88,8 +88,8 @@ class ResponseBuilder(Incoming):
             raise self._protocol("an event that is no object")
         if chunk.get("object") == "response":  # some servers stream the bare response
             return self._take_response(chunk, "completed")
-        if retry.is_error_object(chunk):
-            raise retry.from_event(chunk, self._who, self._key)
+        if failures.is_error_object(chunk):
+            raise failures.from_event(chunk, self._who, self._key)
         name = _text(chunk.get("type"))
         if name in _ENDS:
             response = chunk.get("response")
@@ -107,8 +107,8 @@ class ResponseBuilder(Incoming):
         if isinstance(document, dict) and isinstance(document.get("response"), dict):
             document = document["response"]
         if isinstance(document, dict) and (document.get("error") or not isinstance(document.get("output"), list)):
-            if retry.is_error_object(document):
-                raise retry.from_event(document, self._who, self._key)
+            if failures.is_error_object(document):
+                raise failures.from_event(document, self._who, self._key)
             raise self._protocol("no output")
         if not isinstance(document, dict):
             raise self._protocol("no response")
@@ -237,9 +237,9 @@ class ResponseBuilder(Incoming):
         status = _text(response.get("status")) or status
         error = response.get("error")
         if error or status in ("failed", "cancelled"):
-            raise retry.from_event({"error": error or f"the response has {status}"}, self._who, self._key)
+            raise failures.from_event({"error": error or f"the response has {status}"}, self._who, self._key)
         if status in ("in_progress", "queued"):
-            raise ProviderError("truncated", f"{self._who} ended its reply before it was finished. Try again.")
+            raise failure("truncated", self._who)
         deltas: list[Delta] = []
         left = list(self._items)
         output = response.get("output")

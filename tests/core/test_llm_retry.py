@@ -12,7 +12,8 @@ import pytest
 
 from agent_core import limits
 from agent_core.errors import ProviderError
-from agent_core.llm import retry
+from agent_core.llm import failures, retry
+from agent_core.llm.words import Asked, tidy
 
 
 def said(message: str, **more: Any) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def said(message: str, **more: Any) -> dict[str, Any]:
 
 def response(status: int, body: Any = "", headers: dict[str, str] | None = None, key: str = "") -> ProviderError:
     data = body if isinstance(body, str) else json.dumps(body)
-    return retry.from_response(status, headers or {}, data.encode(), "Server", key)
+    return failures.from_response(status, headers or {}, data.encode(), Asked("Server", key=key))
 
 
 OVERFLOWS: list[tuple[int, Any, int | None]] = [
@@ -112,8 +113,8 @@ def test_other_statuses_are_not(status):
     ],
 )
 def test_an_error_inside_a_reply_is_known_by_its_words(data, kind, retryable):
-    assert retry.is_error_object(data)
-    error = retry.from_event(data, "Server")
+    assert failures.is_error_object(data)
+    error = failures.from_event(data, "Server")
     assert (error.kind, error.retryable) == (kind, retryable)
 
 
@@ -129,7 +130,7 @@ def test_an_error_inside_a_reply_is_known_by_its_words(data, kind, retryable):
     ],
 )
 def test_what_only_looks_like_an_error_is_none(data):
-    assert not retry.is_error_object(data)
+    assert not failures.is_error_object(data)
 
 
 class TestText:
@@ -148,16 +149,16 @@ class TestText:
         ["sk-abc12345", "gsk_abcdefgh", "AIzaSyAbcdefghijk", "Bearer abcdefgh", "0123456789abcdef0123456789abcdef"],
     )
     def test_what_looks_like_a_key_is_masked(self, leak):
-        assert leak.split()[-1] not in retry.tidy(f"the key {leak} is wrong")
+        assert leak.split()[-1] not in tidy(f"the key {leak} is wrong")
 
     @pytest.mark.parametrize(
         "plain", ["model anthropic/claude-sonnet-4.5 is gone", "tokens_per_minute_limit_reached now"]
     )
     def test_ordinary_words_are_not_masked(self, plain):
-        assert retry.tidy(plain) == plain
+        assert tidy(plain) == plain
 
     def test_a_long_text_is_cut(self):
-        assert len(retry.tidy("word " * 10_000)) <= limits.ERROR_TEXT_CHARS
+        assert len(tidy("word " * 10_000)) <= limits.ERROR_TEXT_CHARS
         assert len(str(response(500, said("word " * 10_000)))) <= 500
 
     @pytest.mark.parametrize(
@@ -230,6 +231,6 @@ class TestWait:
     ],
 )
 def test_what_breaks_on_the_way_is_told_apart(error, kind, retryable):
-    made = retry.from_exception(error, "Server", "https://host.example:8443/v1?key=x")
+    made = failures.from_exception(error, Asked("Server", "https://host.example:8443/v1?key=x"))
     assert (made.kind, made.retryable) == (kind, retryable)
     assert "key=x" not in str(made)
