@@ -9,15 +9,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted, ProviderError
 from agent_core.llm.client import make_client
-from agent_core.llm.providers import ProviderOptions, resolve
+from agent_core.llm.history import opened
+from agent_core.llm.providers import PRESETS, ProviderOptions, resolve
+from agent_core.llm.wire import encode
 from agent_core.llm.wires import WIRES
-from agent_core.messages import ImagePart, Message, ToolResult, tool, user
+from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
 from agent_core.ports import Delta, LlmClient, LlmReply, LlmRequest, ToolSchema
-from tests.fakes.wire_server import Answer, Call, Count, Failure, WireServer, wires
+from tests.fakes.wire_server import Answer, Call, Count, Failure, Memory, WireServer, strict_json, wires
 
 EVERY = tuple(WIRES)
 SYSTEM = Message("system", "You are a coding agent.")
@@ -276,3 +280,117 @@ def test_the_key_goes_where_the_wire_has_it_and_is_never_shown(wire: str):
         assert KEY not in str(caught.value)
     with WireServer(Answer("Hello"), key=KEY) as server:
         assert talk(server, wire).say("Hi").text == "Hello"
+
+
+# -- from one wire to another ---------------------------------------------------------------------------------------
+
+
+def lived_through(server: WireServer, wire: str) -> list[Message]:
+    """A conversation over `wire` with everything in it: pictures, thoughts, calls side by side, failures, a steer."""
+    conversation = talk(server, wire, "first-model", reasoning_effort="high")
+    conversation.say("What is this?", (PICTURE,))
+    conversation.answer("one", "two")
+    conversation.history.append(user("Faster.", origin="steer"))
+    conversation.say()
+    conversation.answer("no such file", ok=False)
+    conversation.say()
+    conversation.history += [user("More."), Message("assistant", "The first ha", interrupted=True), user("Go on.")]
+    return conversation.history[1:]
+
+
+SCRIPT = (
+    Answer("I look.", [Call("read_file", {"path": "a"}), Call("grep", {"q": "ä"})], reasoning="Two at once."),
+    Answer(calls=[Call("grep", {"q": 2})], reasoning="Again."),
+    Answer("It is a cat. ", reasoning="Sure."),
+    Answer("Yes.", [Call("grep")], reasoning="New thoughts."),
+    Answer("The end."),
+)
+
+
+@pytest.mark.parametrize("other", EVERY)
+@pytest.mark.parametrize("ids", ["", "[A-Za-z0-9]{9}"], ids=["any ids", "nine letters"])
+def test_a_conversation_goes_on_with_another_model_over_another_wire(wire: str, other: str, ids: str):
+    with WireServer(*SCRIPT[:3]) as server:
+        history = lived_through(server, wire)
+    with WireServer(*SCRIPT[3:], ids=ids) as server:
+        entry = {"id_rule": "alnum9"} if ids else {}
+        client = client_for(server, other, "second-model", entry=entry)
+        conversation = Talk(client, LlmRequest((), tools=TOOLS, reasoning_effort="high"), history)
+        assert conversation.say().text == "Yes."
+        conversation.answer("two cats")
+        assert conversation.say().text == "The end."
+        sent = json.dumps(server.bodies[0])
+        assert all(word not in sent for word in ("Two at once.", "Again.", "Sure."))  # another model's thoughts
+        assert all(word in sent for word in ("I look.", "It is a cat.", "The first ha", "no such file", "Faster."))
+
+
+def test_in_the_middle_of_a_round_of_calls_another_model_takes_over(wire: str):
+    for other in EVERY:
+        with WireServer(SCRIPT[0]) as server:
+            conversation = talk(server, wire, "first-model", reasoning_effort="high")
+            conversation.say("Look")
+            conversation.answer("one", "two")
+        with WireServer(SCRIPT[3], Answer("Done.")) as server:
+            after = talk(server, other, "second-model", conversation.history[1:], reasoning_effort="medium")
+            after.say()
+            after.answer("three")
+            assert after.say().text == "Done."
+
+
+def test_without_tools_a_conversation_full_of_calls_can_still_be_sent(wire: str):
+    with WireServer(*SCRIPT[:3]) as server:
+        history = lived_through(server, wire)
+    for other in EVERY:
+        for model in ("first-model", "second-model"):
+            with WireServer(Answer("In short: a cat.")) as server:
+                client = client_for(server, other, model)
+                assert Talk(client, LlmRequest(()), [m for m in history if not m.reasoning or model != m.model]).say()
+
+
+WORDS = st.sampled_from(["", " ", "\n", "yes", "a\udce9b", "世界 ", " x", "[called]", "</think>"])
+IDENTS = st.sampled_from(["", "c1", "c1", "call_1", "functions.grep:0", "x" * 60, "a b", "toolu_01", "世"])
+NAMES = st.sampled_from(["grep", "read file", "", "x" * 80, "世界"])
+EXTRAS = st.sampled_from(
+    [
+        {},
+        {"ours": 1},
+        {"reasoning_content": "Hm", "reasoning_details": [{"type": "reasoning.text", "text": "Hm"}]},
+        {"thinking_blocks": [{"type": "thinking", "thinking": "Hm", "signature": "s", "at": [0, 0]}]},
+        {"response_items": [{"type": "reasoning", "id": "rs_1", "encrypted_content": "e", "summary": []}]},
+    ]
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Message]:
+    """Anything that a store may hold after stops, crashes, drops and changes of the model."""
+    out: list[Message] = []
+    for _ in range(draw(st.integers(0, 8))):
+        kind = draw(st.sampled_from(["user", "user", "assistant", "calls", "calls", "orphan", "system"]))
+        if kind == "user":
+            out.append(user(draw(WORDS), (PICTURE,) * draw(st.integers(0, 2))))
+        elif kind == "assistant":
+            out.append(Message("assistant", draw(WORDS), reasoning="Hm", model="old", extra=draw(EXTRAS)))
+        elif kind == "orphan":
+            out.append(tool(ToolResult(draw(IDENTS), "grep", draw(WORDS), ok=draw(st.booleans()))))
+        elif kind == "system":
+            out.insert(0, Message("system", draw(WORDS)))
+        else:
+            calls = [
+                ToolCall(draw(IDENTS), draw(NAMES), {"q": draw(WORDS)}, extra={"extra_content": {"g": 1}})
+                for _ in range(draw(st.integers(1, 3)))
+            ]
+            out.append(Message("assistant", draw(WORDS), tool_calls=tuple(calls), model="old", extra=draw(EXTRAS)))
+            answered = draw(st.lists(st.sampled_from(calls), max_size=4))
+            out += [tool(ToolResult(call.id, call.name, draw(WORDS))) for call in answered]
+    return [*out, user("And now?")]
+
+
+@settings(max_examples=150, deadline=None)
+@given(history=histories(), tools=st.booleans(), effort=st.sampled_from([None, "low", "high"]))
+def test_whatever_was_stored_is_sent_as_the_vendors_want_it(history: list[Message], tools: bool, effort: str | None):
+    request = LlmRequest(opened(tuple(history)), tools=TOOLS if tools else (), reasoning_effort=effort, temperature=0.5)
+    for name, ours in WIRES.items():
+        preset = replace(PRESETS["custom"], wire=name, id_rule="max40" if name == "chat_completions" else "safe")
+        body = strict_json(encode(ours.body(request, "new", ours.quirks(preset), preset)))
+        wires()[name].check(body, {"anthropic-version": "2023-06-01"}, Memory())
