@@ -85,7 +85,7 @@ class MessageBuilder(Incoming):
                 self._done = True
             case "message":
                 return self.feed_document(chunk)
-            case "" if chunk:
+            case "" if chunk.keys() - {"type"}:
                 raise self._protocol("an event of no known kind")
             case _:
                 pass  # pings, and what later versions add: documented to be ignored
@@ -213,7 +213,7 @@ _TYPES = (
 
 def _type_of(chunk: Mapping[str, Any]) -> str:
     kind = _text(chunk, "type")
-    if kind:
+    if kind and (kind != "message" or "content" in chunk):  # "message" is also what an event without a name is called
         return kind
     kind = next((kind for name, kind in _TYPES if name in chunk), "")
     delta = chunk.get("delta")
