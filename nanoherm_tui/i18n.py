@@ -68,17 +68,18 @@ def t(key: str, /, **params: object) -> str:
 
 
 def tell(code: str, params: Mapping[str, Any], english: str) -> str:
-    """An error or notice of the core in the chosen language: by its code, else its own `english`.
+    """An error or notice of the core in the chosen language: by the case it names, by its code, else its own `english`.
 
-    A translation may use the code's parameters and `{english}`.
+    A translation may use the code's parameters and `{english}`; one that lacks a parameter is passed over.
     """
     if _language == "en":
         return english
     table = texts(_language)
-    text = table.get(f"errors.{code}") or table.get(f"notices.{code}")
-    if text is None or any(name not in params for name in placeholders(text) - {"english"}):
-        return english
-    return _fill(text, {**params, "english": english})
+    for key in (f"errors.{params.get('case')}", f"errors.{code}", f"notices.{code}"):
+        text = table.get(key)
+        if text is not None and placeholders(text) <= {*params, "english"}:
+            return _fill(text, {**params, "english": english})
+    return english
 
 
 def phrase(section: str, english: str) -> str:

@@ -147,17 +147,18 @@ def failure(
     names |= {"key_name": asked.key_name}
     what, way_out = (text.format_map(names) for text in _WORDS[case])
     what += f" (HTTP {status})" if status else ""
-    text = f"{what}: {said.rstrip('.')}. {way_out}" if said else f"{what}. {way_out}"
+    told = f"{what}: {said.rstrip('.')}" if said else what
     given = {name: value for name, value in names.items() if name != "who" and value}
     return ProviderError(
         kind,
-        text,
+        f"{told}. {way_out}",
         status=status or None,
         retryable=retryable,
         retry_after=retry_after,
         provider=asked.who,
         said=said,
         case=case,
+        told=told,
         **{**given, "model": asked.model},
     )
 
