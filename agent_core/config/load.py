@@ -253,7 +253,20 @@ class _Layers:
                 return
         if owner == "project" and not self._project_may(key, value, entry.line, file):
             return
+        if key.name == "providers":
+            self._check_providers(entry.node, file)
         self.put(key.name, value, str(file))
+
+    def _check_providers(self, node: reading.Node, file: Path) -> None:
+        """Name what a provider's entry says and nothing understands; it counts as if it were not there."""
+        from agent_core.llm.providers import API_MODES
+
+        for provider in reading.entries(node):
+            for entry in reading.entries(provider.node) if provider.node.id == "mapping" else ():
+                if entry.key == "api_mode" and reading.plain(entry.node) not in (None, "", *API_MODES):
+                    name = f"providers.{provider.key}.api_mode"
+                    text = f"{name} must be one of {', '.join(API_MODES)}. It is not used."
+                    self.warn(file, entry.line, name, "bad_value", text)
 
     def _project_may(self, key: Key, value: Any, line: int, file: Path) -> bool:
         """Whether a project that is not trusted may set `key` to `value`; says so if not. Source: CFG-04."""

@@ -299,7 +299,7 @@ def test_keys_of_hermes_that_are_not_used_load_silently_and_are_listed(world):
     text = """
         browser: {inactivity_timeout: 120}
         terminal: {cwd: ".", docker_volumes: [a]}
-        agent: {verbose: false, personalities: {pirate: Arrr}}
+        agent: {verbose: false, service_tier: flex}
         """
     for place in ("user", "hermes"):
         world.write(place, text)
@@ -310,7 +310,7 @@ def test_keys_of_hermes_that_are_not_used_load_silently_and_are_listed(world):
             "terminal.cwd",
             "terminal.docker_volumes",
             "agent.verbose",
-            "agent.personalities",
+            "agent.service_tier",
         )
         (world.home / ".nanohermes/config.yaml").write_text("")
 
@@ -817,3 +817,23 @@ def test_every_key_can_be_set_and_read_back(world):
         set_key(world.places.config_file, key.name, None)
     assert dict(world.load().values) == {key.name: key.default for key in schema.KEYS}
     assert world.places.config_file.read_text() == ""
+
+
+def test_a_wire_that_nobody_knows_is_named_with_its_line(world):
+    file = world.write(
+        "user",
+        """\
+        prompt_caching: {cache_ttl: off}
+        providers:
+          mine:
+            base_url: http://127.0.0.1:1
+            api_mode: anthropic
+          odd: 3
+          good: {api_mode: codex_responses}
+        """,
+    )
+    config = world.load()
+    (warning,) = config.warnings
+    assert (warning.file, warning.line, warning.key) == (str(file), 5, "providers.mine.api_mode")
+    assert "anthropic_messages" in warning.text
+    assert config.get("prompt_caching.cache_ttl") == "off"
