@@ -13,13 +13,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_core import context_files, limits, preview, process, spill
+from agent_core.budget import Budget
 from agent_core.config import load as config_load
 from agent_core.config import write as config_write
 from agent_core.config.dotenv import set_variable
@@ -30,13 +31,13 @@ from agent_core.events import Notice
 from agent_core.intents import Interrupt, SetMode, Submit
 from agent_core.llm import discover, providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
-from agent_core.llm.resting import Resting
 from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
 from agent_core.messages import FileDiff, new_id
+from agent_core.models import Listed, Models, ModelSettings
 from agent_core.names import APPROVAL_POLICIES, ApprovalPolicy, Mode
 from agent_core.notebook import Notebook
-from agent_core.ports import LlmRequest
+from agent_core.ports import LlmRequest, PastPassage
 from agent_core.preview import FileLines, FilePreview
 from agent_core.process import LocalBackend
 from agent_core.safety.paths import PathRules
@@ -53,7 +54,6 @@ from agent_core.tools.builtin import builtin_tools
 
 if TYPE_CHECKING:
     from agent_core.file_index import FileIndex
-    from agent_core.llm.route import Plan
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,9 @@ class Host:
         self.places: Places = find_places(launch.cwd, launch.env)
         self._lock = threading.RLock()
         self._named_keys: tuple[str, ...] = ()
-        self._resting = Resting()
+        self.models = Models(
+            self._model_settings, launch.env, self._read_keys, lambda: self._model.endpoint if self._model else None
+        )
         self.config: Config = self._read_config()
         self.store = Store.open(self.places.state_db)  # first: it makes our home, or says why it cannot
         setup_log(self.places.logs_dir, self.config.get("logging.level"), self.redact)
@@ -171,56 +173,30 @@ class Host:
 
         `provider`: whose model it is, when that is known; else it may stand before the model. Raises ConfigError.
         """
-        from agent_core.llm.route import Router
-
         if self.look_for_models().demo and not model.removeprefix("demo"):
             return self._connect_demo()
-        router = Router(lambda: self._plan(model, provider), self._resting)
-        first = router.first
-        window = self.config.get("model.context_length") or None
-        return Connection(router, first.provider, first.model, first.model, window)
+        return self.models.connect(model, provider)
 
-    def _plan(self, model: str, provider: str) -> Plan:
-        """Who may be asked, with the keys as they are now in the environment and in .env. Raises ConfigError.
-
-        A model that was chosen, in the session or on the command line, is alone (LLM-21).
-        """
-        from agent_core.llm.route import Plan
-
-        options, env, dotenv = self._options(), self.launch.env, self._read_keys()
-        try:
-            first = self._first_choice(options, dotenv)
-        except ConfigError:
-            if not model:
-                raise
-            return Plan((providers.resolve(replace(options, model=model, provider=provider), env, dotenv),), options)
-        if model:
-            return Plan((providers.another(model, provider, first, options, env, dotenv),), options)
-        if self.model_is_named:
-            return Plan((first,), options)
-        entries, older = self.config.get("fallback_providers"), self.config.get("fallback_model")
-        others, problems = providers.stand_ins(entries, older, first, options, env, dotenv)
-        return Plan((first, *others), options, self.config.get("fallback.min_switch_reset_seconds"), problems)
-
-    def _first_choice(self, options: ProviderOptions, dotenv: Mapping[str, str]) -> Endpoint:
-        """The configured model; where none is, the local server that was found."""
-        try:
-            return providers.resolve(options, self.launch.env, dotenv)
-        except ConfigError as error:
-            if error.code == "no_provider" and self._model.endpoint is not None:
-                return self._model.endpoint
-            raise
-
-    @property
-    def model_is_named(self) -> bool:
-        """The model was named on the command line."""
-        return self.config.sources["model.default"] == "command line"
+    def _model_settings(self) -> ModelSettings:
+        get = self.config.get
+        return ModelSettings(
+            self._options(),
+            get("fallback_providers"),
+            get("fallback_model"),
+            get("fallback.min_switch_reset_seconds"),
+            named=self.config.sources["model.default"] == "command line",
+            window=get("model.context_length"),
+        )
 
     def _read_keys(self) -> Mapping[str, str]:
         """What the .env files hold now: a key that was changed counts from the next turn on (LLM-30)."""
         dotenv = config_load.read_dotenv(self.places)
         self._know_keys(dotenv)
         return dotenv
+
+    def list_models(self) -> tuple[Listed, ...]:
+        """What there is to choose from, asked of the servers. Takes up to about limits.HEALTH_TIMEOUT."""
+        return self.models.listed()
 
     def _connect_demo(self) -> Connection:
         from agent_core.demo.transport import demo_endpoint, demo_transport
@@ -326,6 +302,13 @@ class Host:
         """
         return list(self.searching.find(query, workspace, limit).hits)
 
+    def _recall(self, query: str, limit: int, leave_out: str) -> tuple[PastPassage, ...]:
+        found = self.searching.find(query, limit=limit, leave_out=leave_out, size=limits.RECALL_PASSAGE)
+        return tuple(
+            PastPassage(hit.session.title, hit.session.workspace, hit.created, hit.speaker, hit.snippet)
+            for hit in found.hits
+        )
+
     def _open(self, row: SessionRow, *, stored: bool) -> LiveSession:
         if not Path(row.workspace).is_dir():
             raise StoreError(
@@ -355,6 +338,7 @@ class Host:
             context=self._context,
             identity=lambda: context_files.identity(self.places),
             keep=self._notebook.keep,
+            recall=self._recall,
             unattended=self.launch.unattended,
             policy=policy,
             deny=tuple(get("approvals.deny")),
@@ -367,7 +351,13 @@ class Host:
                 stream=get("stream.enabled"),
                 reasoning_effort=get("agent.reasoning_effort") or None,
                 max_tokens=get("model.max_tokens"),
+                temperature=get("model.temperature"),
+                cache_ttl=get("prompt_caching.cache_ttl").replace("off", ""),
             ),
+            personas=lambda: personas_of(self.config.get("personalities")),
+            price=self.models.price,
+            window=self.models.window_of,
+            budget=lambda: Budget(*(self.config.get(f"budget.{name}") for name in ("tokens", "cost", "minutes"))),
         )
 
     def _context(self, workspace: Path) -> tuple[str, tuple[str, ...]]:
@@ -517,9 +507,8 @@ class Host:
         return tuple(d for m in self.store.messages(session_id) if m.result is not None for d in m.result.diffs)
 
     def export(self, session_id: str, form: str = "markdown") -> str:
-        """A session as Markdown or JSON text. Raises StoreError."""
-        row, messages = self.store.get(session_id), self.store.messages(session_id)
-        return exchange.export_json(row, messages) if form == "json" else exchange.export_markdown(row, messages)
+        """A session as text in one of exchange.FORMS. Raises StoreError."""
+        return exchange.export(form, self.store.get(session_id), self.store.messages(session_id))
 
     def list_dirs(self, path: Path) -> list[Path]:
         """The folders in `path`, sorted, at most limits.FOLDERS_LISTED, for a folder chooser; hidden ones are left out.
@@ -590,6 +579,20 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
+
+
+def personas_of(entries: Mapping[str, Any]) -> dict[str, str]:
+    """The texts of `personalities` by name. Hermes also writes them as a mapping of system_prompt, tone and style."""
+    out: dict[str, str] = {}
+    for name, entry in entries.items():
+        parts = (
+            [entry.get("system_prompt"), entry.get("tone"), entry.get("style")]
+            if isinstance(entry, Mapping)
+            else [entry]
+        )
+        if text := "\n".join(part.strip() for part in parts if isinstance(part, str) and part.strip()):
+            out[str(name)] = text
+    return out
 
 
 def _demo_state() -> ModelState:

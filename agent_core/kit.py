@@ -28,6 +28,7 @@ class Kit:
         self.grants = Grants()
         self.files = SeenFiles()
         self._services = services
+        self._session_id = session_id
 
     def toolbox(
         self,
@@ -71,7 +72,9 @@ class Kit:
                 respect_gitignore=services.respect_gitignore,
                 set_mode=set_mode,
                 keys=services.keys,
+                recall=lambda query, limit: services.recall(query, limit, self._session_id),
                 read_paths=(services.data_home / spill.FOLDER,),
+                bounds=services.result_bounds,
             ),
             situation=lambda: Situation(*mode(), services.sandboxed, services.unattended),
             grants=self.grants,
@@ -80,6 +83,7 @@ class Kit:
             deny=services.deny,
             started=started,
             progress=progress,
+            results=spill.Results(services.result_bounds, services.data_home / spill.FOLDER),
         )
 
 

@@ -10,6 +10,10 @@ MB: Final = 1024 * KB
 
 # -- what a model sees -------------------------------------------------------------------------------------------
 TOOL_RESULT: Final = 20 * KB  # one tool result, marker included (LIM-01)
+HERMES_RESULT: Final = 100_000  # characters of one result in the profile of that name (LIM-12)
+HERMES_MCP_RESULT: Final = 50_000  # of one that an MCP server gave
+HERMES_TURN: Final = 200_000  # of all results of a turn
+HERMES_PREVIEW: Final = 1_500  # of what lies in a file
 TOOL_ERROR_CHARS: Final = 2_048  # a crash report, cleaned (TOOL-16)
 CONTEXT_FILES: Final = 20 * KB  # all AGENTS.md-like files together
 CONTEXT_FOLDERS: Final = 16  # nearest folders whose context files are read; their fences take room too
@@ -121,6 +125,9 @@ REPLY_QUEUE: Final = 64  # pieces between the reading thread and the loop
 KEEP_ALIVE: Final = 30.0  # an idle connection is kept this long: most tool rounds are shorter
 HEALTH_TIMEOUT: Final = 10.0  # asking a server for its models when a person waits
 MODEL_LIST: Final = 2 * MB  # a server's list of models
+MODELS_KEPT: Final = 300.0  # seconds that such a list counts
+MODELS_LISTED: Final = 500  # of one provider, to choose from; aggregators have more than four hundred
+PROVIDERS_LISTED: Final = 12  # asked for that, all at once
 RETRY_AFTER_MAX: Final = 60.0  # a longer Retry-After fails at once and says when
 REPLY_BYTES: Final = 32 * MB  # one whole reply; a runaway server must not fill memory
 SSE_EVENT: Final = 8 * MB  # one event
@@ -130,12 +137,14 @@ PROBE_TIMEOUT: Final = 0.4  # local model servers, all at once
 KEYS: Final = 9  # of one variable: NAME, NAME_2 … NAME_9; nobody has more accounts, and each is looked up at each turn
 REST_FIRST: Final = 60.0  # a model or key that failed is left alone this long, twice as long after each more (LLM-23)
 REST_LONGEST: Final = 4 * 3600.0
+TEMPERATURE_MAX: Final = 2.0  # no server takes more; a wire that takes less sends less
 
 # -- the loop ----------------------------------------------------------------------------------------------------
 MAX_STEPS: Final = 50  # model round trips in one turn (LOOP-09)
 UNUSABLE_REPLIES: Final = 1  # empty or cut replies in a row that are asked again before the turn gives up
 BATCH_WORKERS: Final = 8  # tool calls side by side (CONC-05)
 BATCH_TIMEOUT: Final = 420.0  # of a round's calls, unless one asked for longer (CONC-05)
+BATCH_LOOK: Final = 1.0  # between two looks at calls that wait for a person, whose time stands still
 BATCH_SLACK: Final = 20.0  # a call that asked for its time ends itself; it is given up only this much later
 INTERRUPT_GRACE: Final = 3.0  # a stubborn tool gets this long after an interrupt, then is abandoned
 UNKNOWN_BATCHES: Final = 3  # rounds in a row that call only tools there are none of, before the turn ends (LOOP-18)
@@ -219,12 +228,16 @@ SEARCH_TEXT: Final = 64 * KB  # characters of one message that can be found; wha
 SEARCH_QUERY: Final = 200  # characters of a query
 SEARCH_HITS: Final = 50  # given at once; who needs more adds a word
 SEARCH_SNIPPET: Final = 200  # characters around a hit: more than a row of a wide screen
+RECALL_PASSAGES: Final = 20  # of earlier sessions given to a model at most
+RECALL_PASSAGE: Final = 600  # characters of one: enough to tell what was meant
 SEARCH_CANDIDATES: Final = 400  # best rows looked at first; those of deleted sessions and undone turns fall out
 SEARCH_SLICE: Final = 100  # messages indexed in one transaction: some 20 ms, between which queries are answered
 SEARCH_WAIT: Final = 1.0  # seconds a search waits for what has been written since; then it answers without
 SEARCH_CUT: Final = 3.0  # seconds a query waits for its words to be cut: the dictionary takes one to load
 SEARCH_IDLE: Final = 120.0  # seconds after which the program that cuts words ends; its dictionary holds 100 MB
 SEARCH_LOCKED: Final = 5.0  # seconds one program waits for another that writes to the index
+
+IMPORT_FILE: Final = 256 * MB  # a session file; larger than any that was kept, images included
 
 TODO_ITEMS: Final = 100  # of one plan; the dock shows it whole
 TODO_CHARS: Final = 300  # of one item

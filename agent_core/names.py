@@ -11,6 +11,9 @@ MODES: Final[tuple[Mode, ...]] = ("ask", "plan", "debug", "auto", "goal")
 # Until the kernel sandbox exists, only the modes that need none are offered.
 MODES_WITHOUT_SANDBOX: Final[tuple[Mode, ...]] = ("ask", "plan")
 
+EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""How much a model thinks first, as requests say it."""
+
 ApprovalPolicy = Literal["untrusted", "always", "never"]
 APPROVAL_POLICIES: Final[tuple[ApprovalPolicy, ...]] = ("untrusted", "always", "never")
 
@@ -27,6 +30,9 @@ TODO_WRITE: Final = "todo_write"
 TODO_READ: Final = "todo_read"
 ASK_USER: Final = "ask_user"
 EXIT_PLAN: Final = "exit_plan"
+SESSION_SEARCH: Final = "session_search"
+
+MCP_PREFIX: Final = "mcp_"  # what the names of tools of MCP servers begin with
 
 SHELL: Final = "shell"  # the name on the card of a command that the person ran themself
 # What stands around such a command and its output where a model is told of them.

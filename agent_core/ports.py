@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.intents import Decision
 from agent_core.messages import EffectState, FileDiff, Message, ToolCall, Usage, new_id
@@ -254,6 +255,44 @@ class FileMemory(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class PastPassage:
+    """What an earlier session says: one row, free of keys."""
+
+    title: str
+    """Of the session; empty: it has none."""
+    folder: str
+    """The workspace of that session."""
+    when: float
+    """Seconds since the epoch."""
+    speaker: str
+    """user, assistant, thought, summary, title, or the name of a tool."""
+    text: str
+
+
+def _nothing_past(query: str, limit: int) -> tuple[PastPassage, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResultBounds:
+    """How much of results a model is given (`tool_output.profile`, LIM-17)."""
+
+    most: int
+    """Of one result that is given whole."""
+    preview: int
+    """Of one that is longer, and so lies in a file."""
+    turn: int = 0
+    """Of all results of a turn; what comes after that is previewed. 0: no bound."""
+    mcp: int = 0
+    """As `most`, of what an MCP server gave; 0: the same."""
+    characters: bool = False
+    """These are characters, not bytes."""
+
+    def size(self, text: str) -> int:
+        return len(text) if self.characters else len(text.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """What a call may use. One per call."""
 
@@ -271,12 +310,16 @@ class ToolContext:
     env: Mapping[str, str] = field(default_factory=dict)
     """The environment of commands, already free of secrets."""
     command_timeout: float = 180.0
+    bounds: ResultBounds = ResultBounds(limits.TOOL_RESULT, limits.TOOL_RESULT)
+    """Of results; a tool that knows what to leave out does so by itself."""
     respect_gitignore: bool = True
     """What .gitignore names is left out unless a call asks for it."""
     keys: Callable[[], Iterable[str]] = lambda: ()
     """What must not reach a file of our own, by its value."""
     progress: Callable[[str], None] = lambda text: None
     """Show a line of output on the call's card while it runs."""
+    recall: Callable[[str, int], tuple[PastPassage, ...]] = _nothing_past
+    """The best passages of all other sessions, at most so many. Raises StoreError."""
     read_paths: tuple[Path, ...] = ()
     """Folders outside the workspace that reading is always allowed in."""
     set_mode: Callable[[str], None] = lambda mode: None
@@ -299,6 +342,8 @@ class Tool:
     """Check, read, work out; change nothing. Raises ToolFailure with words for the model."""
     modes: tuple[str, ...] = ()
     """Modes the tool is offered in; empty = all."""
+    seconds: Callable[[Args], float] = lambda args: 0.0
+    """How long a call asks to take, for a tool that can be asked. Gets arguments that fit the schema."""
 
     @property
     def schema(self) -> ToolSchema:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from agent_core import limits
+from agent_core.budget import Budget
+from agent_core.guard import USUAL, GuardRules
+from agent_core.llm.prices import Price
+from agent_core.compaction import Options
 from agent_core.names import ApprovalPolicy
-from agent_core.ports import LlmClient, LlmRequest, TerminalBackend, Tool
+from agent_core.ports import LlmClient, LlmRequest, PastPassage, ResultBounds, TerminalBackend, Tool
+from agent_core.spill import NANO
 from agent_core.store.notes import Note
 from agent_core.store.sessions import Store
 
@@ -24,13 +30,21 @@ class Connection:
     context_window: int | None = None
 
 
+class Connect(Protocol):
+    def __call__(self, model: str, provider: str = "", /) -> Connection:
+        """A new client for a model that was chosen, or for the configured one and what stands in for it when "".
+
+        `provider`: whose model it is, where that is known. Raises ConfigError.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SessionServices:
     """What the desk hands to every session."""
 
     store: Store
-    connect: Callable[[str], Connection]
-    """A new client for a model ("" = the configured one). Raises ConfigError."""
+    connect: Connect
     tools: tuple[Tool, ...]
     backend: TerminalBackend
     home: Path
@@ -40,10 +54,13 @@ class SessionServices:
     context: Callable[[Path], tuple[str, tuple[str, ...]]]
     """The fenced text of a workspace's context files, and notices about them."""
     identity: Callable[[], str] = lambda: ""
+    compaction: Options = field(default_factory=Options)
     keys: Callable[[], Iterable[str]] = lambda: ()
     """What `redact` knows to be secret by its value."""
     keep: Callable[[Note], None] = lambda note: None
     """Have a note written down soon. Never blocks."""
+    recall: Callable[[str, int, str], tuple[PastPassage, ...]] = lambda query, limit, session_id: ()
+    """The best passages of all sessions but the one named last. Raises StoreError."""
     sandboxed: bool = False
     unattended: bool = False
     policy: ApprovalPolicy = "untrusted"
@@ -53,4 +70,15 @@ class SessionServices:
     command_timeout: float = limits.COMMAND_TIMEOUT
     respect_gitignore: bool = True
     max_steps: int = limits.MAX_STEPS
+    batch_timeout: float = limits.BATCH_TIMEOUT
+    guard: GuardRules = USUAL
+    result_bounds: ResultBounds = NANO
     request: LlmRequest = field(default_factory=lambda: LlmRequest(()))
+    personas: Callable[[], Mapping[str, str]] = dict
+    """The texts of the configured personas by their names."""
+    window: Callable[[str, str], int | None] = lambda provider, model: None
+    """How many tokens a provider's model takes, where that has become known since it was connected."""
+    price: Callable[[str, str], Price | None] = lambda provider, model: None
+    """What a provider's model costs, where that is known."""
+    budget: Callable[[], Budget] = Budget
+    """What a session may use."""

@@ -1,4 +1,4 @@
-"""A session as a document: Markdown to read, JSON to keep. Pure: rows and messages in, text out."""
+"""A session as a document: Markdown to read, JSON to keep, a NanoHermes array. Pure: rows and messages in, text out."""
 
 from __future__ import annotations
 
@@ -6,19 +6,38 @@ import datetime
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from agent_core import messages
 from agent_core.messages import FileDiff, Message, ShellRun, ToolCall, ToolResult
-from agent_core.names import APP
+from agent_core.names import APP, SHELL_END, SHELL_HEAD
 from agent_core.store.sessions import SessionRow
 
 FORMAT: Final = f"{APP}/session"
 FORMAT_VERSION: Final = 1
 
+FORMS: Final = ("markdown", "json", "html", "nanohermes")
+_ENDINGS: Final = {".nano.json": "nanohermes", ".json": "json", ".html": "html", ".htm": "html"}
+
 _SIGNS: Final = {"add": "+", "remove": "-", "same": " "}
 # Exported text may be shown by `cat`: what would act on a terminal, or turn the reading direction, is spelled out.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def form_of(name: str) -> str:
+    """The form that a file's name asks for; Markdown unless its ending says otherwise."""
+    return next((form for ending, form in _ENDINGS.items() if name.lower().endswith(ending)), "markdown")
+
+
+def export(form: str, row: SessionRow, conversation: Sequence[Message]) -> str:
+    """The session in one of FORMS."""
+    if form == "html":
+        from agent_core.store.html_export import export_html
+
+        return export_html(row, conversation)
+    if form == "nanohermes":
+        return export_nanohermes(conversation)
+    return export_json(row, conversation) if form == "json" else export_markdown(row, conversation)
 
 
 def export_json(row: SessionRow, conversation: Sequence[Message]) -> str:
@@ -43,23 +62,64 @@ def export_json(row: SessionRow, conversation: Sequence[Message]) -> str:
     return messages.clean_surrogates(json.dumps(document, ensure_ascii=False, indent=2)) + "\n"
 
 
+def export_nanohermes(conversation: Sequence[Message]) -> str:
+    """The conversation as NanoHermes keeps one: an array of chat messages, images as data URLs (SESS-01, SESS-05).
+
+    Commands that the model is not told of are left out.
+    """
+    array = [entry for message in conversation for entry in _chat_messages(message)]
+    return messages.clean_surrogates(json.dumps(array, ensure_ascii=False, indent=2)) + "\n"
+
+
+def _chat_messages(message: Message) -> list[dict[str, Any]]:
+    if message.shell is not None:
+        run = message.shell
+        text = f"{SHELL_HEAD}\n$ {run.command}\n{run.result.text}\n{SHELL_END}"
+        return [] if run.private else [{"role": "user", "content": text}]
+    if message.result is not None:
+        return [{"role": "tool", "tool_call_id": message.result.call_id, "content": message.result.text}]
+    content: Any = message.text
+    if message.parts:
+        images = [f"data:{part.media_type};base64,{part.data}" for part in message.parts]
+        content = [{"type": "text", "text": message.text}] if message.text else []
+        content += [{"type": "image_url", "image_url": {"url": image}} for image in images]
+    out = {"role": message.role, "content": content}
+    if message.reasoning:
+        out["reasoning_content"] = message.reasoning
+    if message.tool_calls:
+        out["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)},
+            }
+            for call in message.tool_calls
+        ]
+    return [out]
+
+
 def export_markdown(row: SessionRow, conversation: Sequence[Message]) -> str:
     """The session as a document for people: each message under a heading, calls with their arguments and results."""
-    facts = {
-        "Workspace": row.workspace,
-        "Model": row.model,
-        "Mode": row.mode,
-        "Started": _time(row.created),
-        "Last used": _time(row.updated),
-        "Session": row.id,
-    }
-    parts = [f"# {_one_line(row.title) or 'Untitled session'}"]
-    parts.append("\n".join(f"- {name}: {_one_line(value)}" for name, value in facts.items() if value))
+    parts = [f"# {one_line(row.title) or 'Untitled session'}"]
+    parts.append("\n".join(f"- {name}: {one_line(value)}" for name, value in facts(row).items()))
     calls: dict[str, ToolCall] = {}
     for message in conversation:
         calls |= {call.id: call for call in message.tool_calls}
         parts += _message(message, calls)
-    return _safe("\n\n".join(parts)) + "\n"
+    return safe("\n\n".join(parts)) + "\n"
+
+
+def facts(row: SessionRow) -> dict[str, str]:
+    """What is said of a session before its messages."""
+    known = {
+        "Workspace": row.workspace,
+        "Model": row.model,
+        "Mode": row.mode,
+        "Started": time_of(row.created),
+        "Last used": time_of(row.updated),
+        "Session": row.id,
+    }
+    return {name: value for name, value in known.items() if value}
 
 
 def _message(message: Message, calls: Mapping[str, ToolCall]) -> list[str]:
@@ -82,14 +142,14 @@ def _message(message: Message, calls: Mapping[str, ToolCall]) -> list[str]:
         out.append(_quote(message.reasoning))
     if message.text.strip():
         out.append(message.text.strip("\n"))
-    out += [f"[image: {_one_line(part.media_type)}]" for part in message.parts]
+    out += [f"[image: {one_line(part.media_type)}]" for part in message.parts]
     return [f"## {heading}{f' ({note})' if note else ''}", *out] if out else []
 
 
 def _result(result: ToolResult, call: ToolCall | None) -> list[str]:
     """A call and what came of it. They are told together, in the order in which the results were stored."""
-    state = _one_line(result.outcome) or ("done" if result.ok else "failed")
-    out = [f"### {_one_line(result.name)}: {state}"]
+    state = one_line(result.outcome) or ("done" if result.ok else "failed")
+    out = [f"### {one_line(result.name)}: {state}"]
     if call is not None and call.arguments:
         out.append(_fence(json.dumps(dict(call.arguments), ensure_ascii=False, indent=2), "json"))
     for diff in result.diffs:
@@ -126,14 +186,16 @@ def _quote(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _time(seconds: float) -> str:
+def time_of(seconds: float) -> str:
+    """A moment in the machine's own time, its distance from UTC beside it."""
     return datetime.datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
+    """`text` without what would act on a terminal, turn the reading direction, or could not be encoded."""
     text = messages.clean_surrogates(text).replace("\r\n", "\n")
     return _UNSAFE.sub(lambda m: f"\\u{ord(m[0]):04x}", text)

@@ -88,25 +88,25 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(inner)
 
 
-def snippet(found: Sequence[Passage], needles: Sequence[re.Pattern[str]]) -> Snippet:
+def snippet(found: Sequence[Passage], needles: Sequence[re.Pattern[str]], size: int = limits.SEARCH_SNIPPET) -> Snippet:
     """The part of a message's passages in which most of what was looked for stands close together, the first of them.
 
-    The beginning when none of it is there. `found` has at least one.
+    The beginning when none of it is there. `found` has at least one; `size` is in characters.
     """
     best: tuple[int, Passage, int, list[tuple[int, int]]] | None = None
     for passage in found:
         hits = _hits(passage.text, needles)
         for first, (start, _, _) in enumerate(hits):
-            here = [hit for hit in hits[first : first + 64] if hit[1] <= start + limits.SEARCH_SNIPPET - _BEFORE]
+            here = [hit for hit in hits[first : first + 64] if hit[1] <= start + size - _BEFORE]
             kinds = len({number for _, _, number in here})
             if best is None or kinds > best[0]:
                 best = (kinds, passage, start, [(start, end) for start, end, _ in hits])
         if best is not None and best[0] == len(needles):
             break
     if best is None:
-        return _cut_out(found[0], 0, ())
+        return _cut_out(found[0], 0, (), size)
     _, passage, start, spans = best
-    return _cut_out(passage, start, spans)
+    return _cut_out(passage, start, spans, size)
 
 
 def _hits(text: str, needles: Sequence[re.Pattern[str]]) -> list[tuple[int, int, int]]:
@@ -121,13 +121,13 @@ def _hits(text: str, needles: Sequence[re.Pattern[str]]) -> list[tuple[int, int,
     return sorted(hits)
 
 
-def _cut_out(passage: Passage, at: int, spans: Sequence[tuple[int, int]]) -> Snippet:
+def _cut_out(passage: Passage, at: int, spans: Sequence[tuple[int, int]], size: int) -> Snippet:
     """The passage around a hit on one row, cut at a word's edge, with ranges of all hits in it."""
     text = passage.text
     start = max(0, at - _BEFORE)
     if start:
         start += next((m.end() for m in [re.search(r"\s", text[start:at])] if m), 0)
-    end = min(len(text), start + limits.SEARCH_SNIPPET)
+    end = min(len(text), start + size)
     out = "\u22ef" if text[:start].strip() else ""
     marks: list[tuple[int, int]] = []
     done = start

@@ -110,6 +110,7 @@ class Search:
         limit: int = limits.SEARCH_HITS,
         *,
         leave_out: str = "",
+        size: int = limits.SEARCH_SNIPPET,
         wait: float = limits.SEARCH_WAIT,
     ) -> Found:
         """The best messages of all sessions, or of those of one workspace, without those of the session `leave_out`.
@@ -129,7 +130,7 @@ class Search:
         left = self._catch_up(wait)
         with self._lock:
             try:
-                hits = self._ask(query, workspace, limit, leave_out)
+                hits = self._ask(query, workspace, limit, leave_out, size)
             except sqlite3.Error as error:
                 self._close_reader()
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
@@ -193,7 +194,7 @@ class Search:
             self._reader.close()
             self._reader = None
 
-    def _ask(self, query: Query, workspace: str | None, limit: int, leave_out: str) -> list[SearchHit]:
+    def _ask(self, query: Query, workspace: str | None, limit: int, leave_out: str, size: int) -> list[SearchHit]:
         if not self._index.exists():
             return []
         index = self._open()
@@ -208,18 +209,18 @@ class Search:
                 )
             }
         hits: list[SearchHit] = []
-        for size in (limits.SEARCH_CANDIDATES, -1):
+        for most in (limits.SEARCH_CANDIDATES, -1):
             ranked = index.execute(
                 "SELECT session, uid, rank FROM (SELECT rowid AS doc, rank FROM messages_fts "
                 "WHERE messages_fts MATCH ? ORDER BY rank LIMIT ?) JOIN docs ON docs.id = doc ORDER BY rank, doc DESC",
-                (query.match, size),
+                (query.match, most),
             ).fetchall()
-            hits = self._hits(query, [found for found in ranked if found[0] in sessions], limit)
+            hits = self._hits(query, [found for found in ranked if found[0] in sessions], limit, size)
             if len(hits) >= limit or len(ranked) < limits.SEARCH_CANDIDATES:
                 break
         return hits
 
-    def _hits(self, query: Query, ranked: Sequence[tuple[str, str, float]], limit: int) -> list[SearchHit]:
+    def _hits(self, query: Query, ranked: Sequence[tuple[str, str, float]], limit: int, size: int) -> list[SearchHit]:
         """What the index has found, as far as it is in a conversation now."""
         hits: list[SearchHit] = []
         rows: dict[str, SessionRow] = {}
@@ -233,7 +234,7 @@ class Search:
                 found = [_clean(passage, self._redact) for passage in found]
                 if not found:
                     continue
-                shown = snippet(found, query.needles)
+                shown = snippet(found, query.needles, size)
                 where = shown.passage
                 hits.append(
                     SearchHit(

@@ -313,6 +313,37 @@ class Store:
 
         return self._db.write(work)
 
+    def adopt(self, source: str, row: SessionRow, conversation: Sequence[Message]) -> tuple[SessionRow, bool]:
+        """Store a session from elsewhere; of `row` the title, workspace, model, provider and times count.
+
+        Once for each `source`: while the session it came to is there, that one is given back, with False.
+        """
+        bodies = [_body(message) for message in conversation]
+        key = f"import:{source}"
+
+        def work(c: sqlite3.Connection) -> tuple[SessionRow, bool]:
+            there = c.execute(
+                "SELECT s.id FROM state_meta m JOIN sessions s ON s.id = m.value WHERE m.key = ? "
+                "AND s.deleted_at IS NULL",
+                (key,),
+            ).fetchone()
+            if there is not None:
+                return _row(c, there[0]), False
+            c.execute(
+                "INSERT INTO sessions (id, title, workspace, model, provider, created, updated, source) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, 'import')",
+                (row.id, *map(_clean, (row.title, row.workspace, row.model, row.provider)), row.created, row.updated),
+            )
+            for position, (message, body) in enumerate(zip(conversation, bodies, strict=True), 1):
+                _insert(c, row.id, message, body, position)
+            _recount(c, row.id)
+            seen = conversation[-1].id if conversation else ""
+            c.execute("UPDATE sessions SET updated = ?, seen = ? WHERE id = ?", (row.updated, seen, row.id))
+            c.execute("INSERT OR REPLACE INTO state_meta VALUES (?, ?)", (key, row.id))
+            return _row(c, row.id), True
+
+        return self._db.write(work)
+
     # -- the conversation -----------------------------------------------------------------------------------------
 
     def append(self, session_id: str, message: Message, allowed: Check = lambda: None) -> None:

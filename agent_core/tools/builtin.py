@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_core.ports import Tool
 
-from . import ask, command, edit, glob, grep, listing, plan, read, write
+from . import ask, command, edit, glob, grep, listing, plan, read, search, write
 
 
 def builtin_tools() -> tuple[Tool, ...]:
@@ -21,4 +21,5 @@ def builtin_tools() -> tuple[Tool, ...]:
         plan.TODO_READ_TOOL,
         ask.TOOL,
         plan.EXIT_PLAN_TOOL,
+        search.TOOL,
     )

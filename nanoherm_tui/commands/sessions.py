@@ -215,9 +215,10 @@ def _export(app: NanohermApp, session_id: str, path: str) -> None:
     target = Path(path).expanduser() if path else Path(f"{_slug(_title(app, session_id))}.md")
     target = app.host.places.workspace / target
 
+    from agent_core.store.exchange import form_of
+
     def write() -> Path:
-        text = app.host.export(session_id, "json" if target.suffix == ".json" else "markdown")
-        return _write_new(target, text)
+        return _write_new(target, app.host.export(session_id, form_of(target.name)))
 
     app.desk.do(write, lambda done: app.conversations.tell("exported", t("app.exported", path=done), warning=False))
 

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import json
+from html.parser import HTMLParser
 
 from agent_core import messages
-from agent_core.messages import DiffLine, FileDiff, Hunk, ImagePart, Message, ToolCall, ToolResult, Usage, tool, user
+from agent_core.messages import (
+    DiffLine,
+    FileDiff,
+    Hunk,
+    ImagePart,
+    Message,
+    ShellRun,
+    ToolCall,
+    ToolResult,
+    Usage,
+    shell,
+    tool,
+    user,
+)
 from agent_core.store.exchange import export_json, export_markdown
+from agent_core.store.html_export import export_html
 from agent_core.store.sessions import Store
 
 DIFF = FileDiff(
@@ -95,3 +110,71 @@ def test_lone_surrogates_do_not_stop_an_export(tmp_path):
     broken = [Message("user", "a\ud800"), tool(ToolResult("x", "n", "\udfff"))]
     export_markdown(row(tmp_path), broken).encode()
     export_json(row(tmp_path), broken).encode()
+
+
+class Page(HTMLParser):
+    """An HTML document as tags and texts; fails on what is not closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.texts = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_html_shows_the_conversation_and_folds_what_tools_gave(tmp_path):
+    text = export_html(row(tmp_path), CONVERSATION)
+    page = Page(text)
+    shown = "".join(page.texts)
+    for words in (
+        "修复 the dates",
+        "I look first.",
+        "Half a sent",
+        "Workspace",
+        "/projects/my work",
+        "exit 1",
+        "also this",
+    ):
+        assert words in shown
+    details = [attributes for tag, attributes in page.tags if tag == "details"]
+    assert details == [{}, {}, {"class": "failed", "open": None}]
+    assert '<span class="remove">\N{MINUS SIGN}b</span>' in text
+    assert '<span class="add">+c</span>' in text
+    assert "<pre><code>x\n</code></pre>" in text
+    assert ("img", {"alt": "image", "src": "data:image/png;base64,AAAA"}) in page.tags
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_html_runs_nothing_and_fetches_nothing_whatever_is_said(tmp_path):
+    evil = "</pre><script>alert(1)</script><img src=http://x/y onerror=z>\x1b[31m\u202e\"'&\ud800"
+    hostile = [
+        user(
+            f"{evil}\n```{evil}\n{evil}\n```",
+            (ImagePart(f"image/svg+xml{evil}", evil), ImagePart("image/png", '"><b>')),
+        ),
+        Message("assistant", evil, reasoning=evil, tool_calls=(ToolCall("1", evil, {evil: evil}),)),
+        tool(ToolResult("1", evil, evil, True, "done", evil, (), (FileDiff(evil, DIFF.hunks, 1, 1),))),
+        shell(ShellRun(evil, ToolResult("2", "shell", evil))),
+    ]
+    text = export_html(row(tmp_path, title=evil), hostile)
+    page = Page(text)
+    assert {tag for tag, _ in page.tags} <= {
+        "html", "head", "meta", "title", "style", "body", "h1", "h2", "dl", "dt", "dd", "div", "pre", "code", "details",
+        "summary", "span", "p",
+    }  # fmt: skip
+    assert not [a for _, attributes in page.tags for a in attributes if a.startswith("on") or a in ("src", "href")]
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    text.encode()
