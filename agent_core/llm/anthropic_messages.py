@@ -13,7 +13,15 @@ from typing import Any
 from agent_core import limits
 from agent_core.errors import ProviderError
 from agent_core.llm.anthropic_reply import BLOCKS, MessageBuilder
-from agent_core.llm.history import CallIds, arguments_json, result_text, results_after, tool_name, user_content
+from agent_core.llm.history import (
+    CallIds,
+    arguments_json,
+    cache_control,
+    result_text,
+    results_after,
+    tool_name,
+    user_content,
+)
 from agent_core.llm.providers import Preset
 from agent_core.llm.refusal import IMAGES, names, other_ids, other_images, said
 from agent_core.llm.wire import Quirks, Wire
@@ -34,10 +42,7 @@ def body_of(request: LlmRequest, model: str, quirks: Quirks, preset: Preset) -> 
     """The request's JSON object."""
     messages = wire_messages(request.messages, model, quirks, bool(request.tools))
     system = [{"type": "text", "text": m.text} for m in request.messages if m.role == "system" and m.text.strip()]
-    if request.cache_ttl and "cache_control" not in quirks.dropped:
-        control = {"type": "ephemeral"}
-        if request.cache_ttl != "5m" and "ttl" not in quirks.dropped:
-            control["ttl"] = request.cache_ttl
+    if control := cache_control(request.cache_ttl, quirks.dropped):
         system, messages = marked(system, messages, control)
     most = request.max_tokens or limits.REPLY_TOKENS
     most = min(most, quirks.swapped.get("max_tokens", most))

@@ -7,13 +7,21 @@ Pure: data in, data out. The history is cleaned here on every request and never 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from agent_core.errors import ProviderError
 from agent_core.llm.assemble import ReplyBuilder
-from agent_core.llm.history import CallIds, arguments_json, result_text, results_after, tool_name, user_content
+from agent_core.llm.history import (
+    CallIds,
+    arguments_json,
+    cache_control,
+    result_text,
+    results_after,
+    tool_name,
+    user_content,
+)
 from agent_core.llm.providers import Preset
 from agent_core.llm.refusal import IMAGES, is_about_size, names, other_ids, other_images, said
 from agent_core.llm.wire import Quirks, Wire
@@ -49,9 +57,12 @@ def body_of(request: LlmRequest, model: str, quirks: Quirks, preset: Preset) -> 
     if request.max_tokens:
         optional[quirks.max_tokens_field] = request.max_tokens
     optional |= {k: v for k, v in preset.extra_body.items() if k not in ("model", "messages", "stream", "tools")}
+    messages = wire_messages(request.messages, model, quirks)
+    if model.startswith(preset.cache_marks) and (control := cache_control(request.cache_ttl, quirks.dropped)):
+        messages = marked(messages, control)
     return {
         "model": model,
-        "messages": wire_messages(request.messages, model, quirks),
+        "messages": messages,
         **{k: v for k, v in optional.items() if k not in quirks.dropped},
     }
 
@@ -176,6 +187,20 @@ def _call(call: ToolCall, call_id: str, quirks: Quirks) -> dict[str, Any]:
     return wire
 
 
+def marked(messages: Sequence[Mapping[str, Any]], control: Mapping[str, str]) -> list[dict[str, Any]]:
+    """`messages` with marks up to which the server shall remember them (CFG-09): on the system text and on the last two
+    messages that are not the model's.
+    """
+    out = [dict(message) for message in messages]
+    system = [m for m in out if m["role"] == "system"]
+    ends = [m for m in out if m["role"] in ("user", "tool")]
+    for message in (*system[:1], *ends[-2:]):
+        content = message["content"]
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+        message["content"] = [*parts[:-1], {**parts[-1], "cache_control": dict(control)}]
+    return out
+
+
 def _put_before_first_user(out: list[dict[str, Any]], text: str) -> None:
     for message in out:
         if message["role"] == "user":
@@ -233,7 +258,7 @@ def _other_field(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks |
         if re.search(r"missing|must be (?:passed|provided|present|included)|required|passed back", text):
             return replace(quirks, fill_reasoning=True)
         return replace(quirks, fill_reasoning=False, dropped=quirks.dropped | {"reasoning_content"})
-    for field in ("reasoning_details", "extra_content"):
+    for field in ("reasoning_details", "extra_content", "cache_control"):
         if named(field):
             return replace(quirks, dropped=quirks.dropped | {field})
     for field, other in (("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")):

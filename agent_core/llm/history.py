@@ -55,6 +55,13 @@ def user_content(message: Message, images: bool) -> list[str | ImagePart]:
     return [*text, *(part if images else NO_IMAGE for part in message.parts)]
 
 
+def cache_control(ttl: str, dropped: frozenset[str]) -> dict[str, str]:
+    """What a mark for the server's cache says (CFG-09), empty when there shall be none; `dropped` is of Quirks."""
+    if not ttl or "cache_control" in dropped:
+        return {}
+    return {"type": "ephemeral"} if ttl == "5m" or "ttl" in dropped else {"type": "ephemeral", "ttl": ttl}
+
+
 def tool_name(call: ToolCall) -> str:
     """The name of the called tool as servers accept one, whatever the model wrote."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:64] or "unknown_tool"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -57,6 +57,8 @@ class Preset:
     """Names of models may have a slash in them, so that what is before it is no provider."""
     strict_tools: bool = False
     """Send `strict: true` with every tool."""
+    cache_marks: tuple[str, ...] = ()
+    """Beginnings of names of models for which marks say what to remember of a request, on a wire that has none."""
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     """More fields of the request, from the user's `providers` section."""
 
@@ -98,6 +100,7 @@ _KNOWN = (
         key_url="https://openrouter.ai/keys",
         key_path="key",
         slashed_models=True,
+        cache_marks=("anthropic/",),
     ),
     Preset(
         "deepseek",
@@ -300,14 +303,26 @@ class Endpoint:
 
 
 def resolve(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[str, str]) -> Endpoint:
-    """Decide which server is asked. The first rung that holds wins (LLM-28):
+    """Decide which server is asked, with which model. Raises ConfigError "no_model", and as `server_of`."""
+    endpoint = server_of(options, env, dotenv)
+    if not endpoint.model:
+        raise ConfigError(
+            "no_model",
+            f"No model is chosen for {endpoint.label}. Set model.default in the config, or pass "
+            f"-m {endpoint.provider}/MODEL.",
+            provider=endpoint.provider,
+        )
+    return endpoint
+
+
+def server_of(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[str, str]) -> Endpoint:
+    """Decide which server is asked; its model may be "". The first rung that holds wins (LLM-28):
 
     a base URL that was given · a provider that was named, alone or before the model · OPENAI_BASE_URL and its like ·
     the first known provider whose key is set.
 
     Values of `options` go before variables, `env` before `dotenv`. A provider's key goes to that provider's own
-    address only (LLM-29). Raises ConfigError "no_provider", "unknown_provider", "no_key", "no_model", "bad_base_url",
-    "bad_key".
+    address only (LLM-29). Raises ConfigError "no_provider", "unknown_provider", "no_key", "bad_base_url", "bad_key".
     """
     lookup = {k: v.strip() for place in (dotenv, env) for k, v in place.items() if v.strip()}
     preset, model, base_url, options = _chosen(options, lookup)
@@ -327,12 +342,6 @@ def resolve(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[st
             url=preset.key_url,
         )
     model = model or str(_configured(preset.name, options).get("model") or preset.default_model)
-    if not model:
-        raise ConfigError(
-            "no_model",
-            f"No model is chosen for {preset.label}. Set model.default in the config, or pass -m {preset.name}/MODEL.",
-            provider=preset.name,
-        )
     return Endpoint(preset.name, preset.label, address, model, keys[0] if keys else None, preset, keys[1:])
 
 
@@ -420,7 +429,18 @@ def stand_ins(
     return tuple(found), tuple(problems)
 
 
-def _apart(options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[str, str]) -> Endpoint:
+def beside(provider: str, options: ProviderOptions, env: Mapping[str, str], dotenv: Mapping[str, str]) -> Endpoint:
+    """The server of another provider than the configured one; its model may be "". Raises ConfigError."""
+    chosen = replace(options, provider=provider, model="", base_url="", api_key_env="")
+    return _apart(chosen, env, dotenv, server_of)
+
+
+def _apart(
+    options: ProviderOptions,
+    env: Mapping[str, str],
+    dotenv: Mapping[str, str],
+    resolve: Callable[[ProviderOptions, Mapping[str, str], Mapping[str, str]], Endpoint] = resolve,
+) -> Endpoint:
     """As `resolve`, without the program's own variables."""
     own = {ENV_MODEL, ENV_BASE_URL, *numbered([ENV_API_KEY])}
 

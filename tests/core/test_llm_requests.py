@@ -10,7 +10,7 @@ import pytest
 from agent_core.errors import ProviderError
 from agent_core.llm.chat_completions import adapted, body_of, wire_messages
 from agent_core.llm.history import NO_OUTPUT, NO_RESULT
-from agent_core.llm.providers import Preset
+from agent_core.llm.providers import PRESETS, Preset
 from agent_core.llm.wire import Quirks, encode
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
 from agent_core.ports import LlmRequest, ToolSchema
@@ -262,3 +262,29 @@ def test_asking_again_always_comes_to_an_end():
 
 def test_without_a_system_role_its_text_leads_the_first_user_message():
     assert wire_messages(FULL.messages, "m", Quirks(system_role="user"))[0] == {"role": "user", "content": "S\n\nHi"}
+
+
+@pytest.mark.parametrize(
+    ("model", "ttl", "dropped", "marked"),
+    [
+        ("anthropic/claude", "5m", (), ["system", "tool", "user"]),
+        ("anthropic/claude", "", (), []),
+        ("anthropic/claude", "5m", ("cache_control",), []),
+        ("openai/gpt", "5m", (), []),
+    ],
+)
+def test_a_server_that_passes_on_marks_for_the_cache_gets_them(model, ttl, dropped, marked):
+    history = (Message("system", "S"), user("Hi"), asked(CALL), result("c1"), Message("assistant", "So."), user("More"))
+    openrouter = PRESETS["openrouter"]
+    body = body_of(LlmRequest(history, cache_ttl=ttl), model, Quirks(dropped=frozenset(dropped)), openrouter)
+    plain = body_of(LlmRequest(history, cache_ttl=""), model, PLAIN, openrouter)["messages"]
+    found = []
+    for message, bare in zip(body["messages"], plain, strict=True):
+        if message != bare:
+            found.append(message["role"])
+            mark = {"type": "ephemeral"}
+            assert message["content"] == [{"type": "text", "text": bare["content"], "cache_control": mark}]
+    assert found == marked
+    refused = ProviderError("bad_request", "", said="messages.0.content.0.cache_control: not permitted")
+    if marked:
+        assert "cache_control" in adapted(PLAIN, body, refused).dropped
