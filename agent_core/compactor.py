@@ -65,6 +65,11 @@ class Compactor:
         """Have the running turn compact before its next request. From any thread."""
         self._wish = focus
 
+    def take_wish(self) -> str | None:
+        """What `wish` asked for, if no request has come since."""
+        wish, self._wish = self._wish, None
+        return wish
+
     # -- a step -------------------------------------------------------------------------------------------------
 
     def ask(self, turn: TurnTools) -> Reply:
@@ -88,7 +93,7 @@ class Compactor:
             return reply
 
     def _make_room(self, turn: TurnTools) -> None:
-        wish, self._wish = self._wish, None
+        wish = self.take_wish()
         if wish is not None:
             self.compact(turn, wish)
         elif self.options.enabled and self._record.open:
@@ -256,7 +261,7 @@ class Compactor:
                 Message("user", wanted, id="compacted", created=0.0),
             )
             request = replace(turn.request, messages=messages, tools=(), tool_choice=None, model=model)
-            return client.complete(request, sink, turn.cancel)
+            return client.complete(request, turn.meter.guard(request, sink), turn.cancel)
 
         try:
             reply = once(chars)

@@ -2,21 +2,23 @@
 
 The stable tier is the same for every session on this machine and so the longest cacheable prefix; the context tier
 holds the project's own guidance; the volatile tier is frozen when the session opens, so that the prompt is byte-equal
-between turns. Only a switch of the mode changes it.
+between turns and after a resume. A switch of the mode changes its end; switched back, it is the same again.
 """
 
 from __future__ import annotations
 
 import datetime
+import hashlib
 import os
 import platform
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
 from agent_core import limits
-from agent_core.names import Mode
+from agent_core.names import MODES, Mode
 from agent_core.plain_files import read_regular
 from agent_core.text.printable import printable
 
@@ -40,11 +42,11 @@ def text(name: str) -> str:
     return resources.files("agent_core").joinpath("prompts", f"{name}.md").read_text("utf-8").rstrip("\n")
 
 
-def build(environment: Environment, mode: Mode, context: str = "", identity: str = "") -> str:
-    """The whole system prompt.
+def base(environment: Environment, context: str = "", identity: str = "", persona: str = "") -> str:
+    """The system prompt but for the sentence of the mode, which alone changes while a session goes on.
 
     `context`: the fenced text of the context files, may be empty. `identity` replaces the built-in first paragraph
-    (SOUL.md).
+    (SOUL.md); `persona` is the text of the chosen one.
     """
     volatile = "\n".join(
         [
@@ -54,12 +56,25 @@ def build(environment: Environment, mode: Mode, context: str = "", identity: str
             f"- Git: {environment.git}",
             f"- Date at the start of this conversation: {environment.date}",
             *([f"- {environment.shell_notes}"] if environment.shell_notes else []),
-            "",
-            "# Mode",
-            text(f"mode_{mode}"),
         ]
     )
-    return "\n\n".join(part for part in (identity or text("identity"), text("rules"), context, volatile) if part)
+    parts = (identity or text("identity"), persona and f"# Manner\n{persona}", text("rules"), context, volatile)
+    return "\n\n".join(part for part in parts if part)
+
+
+def with_mode(base: str, mode: Mode) -> str:
+    """The whole system prompt."""
+    return f"{base}\n\n# Mode\n{text(f'mode_{mode}')}"
+
+
+def fingerprint(environment: Environment, context: str, identity: str, persona: str, others: Sequence[str]) -> str:
+    """What a system prompt is made from, but for the date and the branch: equal ones need no new prompt (LOOP-16).
+
+    `others`: what else belongs to it (the model, the tools).
+    """
+    lasting = base(replace(environment, git="", date=""), context, identity, persona)
+    modes = [text(f"mode_{mode}") for mode in MODES]
+    return hashlib.sha256("\0".join([lasting, *modes, *others]).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def look_around(workspace: Path, shell_notes: str = "") -> Environment:

@@ -1,0 +1,165 @@
+"""What fills a model's window, by part and message by message. Pure; counts are estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import nlargest
+from typing import Final, Literal
+
+from agent_core import limits, view
+from agent_core.messages import Message, ToolCall, View
+from agent_core.names import SHELL
+
+Kind = Literal["system", "context", "tools", "summary", "user", "answers", "reasoning", "calls", "shell", "results"]
+_Scale = Callable[[int], int]
+KINDS: Final[tuple[Kind, ...]] = (
+    "system", "tools", "context", "summary", "user", "answers", "reasoning", "calls", "shell", "results"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """All there is of one kind; of results, all of one tool."""
+
+    kind: Kind
+    tokens: int
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One message of the conversation."""
+
+    message_id: str
+    kind: Kind
+    tokens: int
+    """What it takes of a request now."""
+    gain: int
+    """How many fewer a request would have without it."""
+    view: View = ""
+    tool: str = ""
+    call: ToolCall | None = None
+    """What a result is the answer to, for its subject."""
+    call_id: str = ""
+    text: str = ""
+    """Its first words."""
+    summarised: bool = False
+    """It is not sent: the summary stands for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a request would hold now."""
+
+    parts: tuple[Part, ...] = ()
+    items: tuple[Item, ...] = ()
+    """The largest first; what is dropped, and what the person may want back, too."""
+    total: int = 0
+    window: int | None = None
+    messages: int = 0
+    """How many messages a request would hold."""
+    summarised: int = 0
+    """How many the summary stands for."""
+
+
+def report(
+    history: Sequence[Message],
+    wanted: Mapping[str, View],
+    fixed: Mapping[str, int],
+    factor: float = 1.0,
+    window: int | None = None,
+) -> Report:
+    """What a request would hold of `history` once `wanted` (message id → view) counts too.
+
+    `fixed` are tokens beside the conversation, `factor` what the server counts for one of ours.
+    """
+    if wanted:
+        history = [replace(m, view=wanted[m.id]) if m.id in wanted else m for m in history]
+    held = {message.id: message for message in view.held(history)}
+    calls = {call.id: call for message in history for call in message.tool_calls}
+    parts: dict[tuple[Kind, str], int] = {}
+    items: list[Item] = []
+
+    def scaled(tokens: int) -> int:
+        return round(tokens * factor)
+
+    def add(kind: Kind, tokens: int, tool: str = "") -> None:
+        if tokens:
+            parts[kind, tool] = parts.get((kind, tool), 0) + tokens
+
+    for kind in KINDS:
+        add(kind, fixed.get(kind, 0))
+    for message in history:
+        now = held.get(message.id)
+        for kind, tokens, tool in _split(now) if now is not None else ():
+            add(kind, tokens, tool)
+        if (item := _item(message, now, calls, scaled)) is not None:
+            items.append(item)
+    order = {kind: place for place, kind in enumerate(KINDS)}
+    found = [Part(kind, scaled(tokens), tool) for (kind, tool), tokens in parts.items()]
+    found.sort(key=lambda part: (order[part.kind], -part.tokens, part.tool))
+    summary, start = view.boundary(history)
+    return Report(
+        tuple(found),
+        tuple(nlargest(limits.CONTEXT_ITEMS, items, key=lambda item: item.tokens or item.gain)),
+        sum(part.tokens for part in found),
+        window,
+        len(held),
+        start if summary is not None else 0,
+    )
+
+
+def _split(message: Message) -> list[tuple[Kind, int, str]]:
+    """What one message adds to which parts."""
+    if message.role == "tool":
+        return [("results", _tokens(message), message.result.name if message.result is not None else "")]
+    if message.role == "assistant":
+        calls = sum(view.call_weight(call).tokens for call in message.tool_calls)
+        back = sum(view.token_count(text) for text in view.texts_in(message.extra))
+        return [("answers", _tokens(message) - calls - back, ""), ("calls", calls, ""), ("reasoning", back, "")]
+    return [(_kind(message), _tokens(message), "")]
+
+
+def _tokens(message: Message) -> int:
+    return view.weight(message).tokens
+
+
+def _kind(message: Message) -> Kind:
+    if message.role == "tool":
+        return "results"
+    if message.role == "assistant":
+        return "answers" if message.text.strip() or not message.tool_calls else "calls"
+    if message.origin == "summary":
+        return "summary"
+    return "shell" if message.shell is not None or message.origin == "shell" else "user"
+
+
+def _item(message: Message, now: Message | None, calls: Mapping[str, ToolCall], scaled: _Scale) -> Item | None:
+    """A message for the list; None for one that is never sent, or was summarised and nobody chose to keep."""
+    if message.shell is not None and message.shell.private:
+        return None
+    if now is None and (message.origin == "summary" or not message.view):
+        return None
+    tokens = _tokens(now) if now is not None else 0
+    whole = view.shown(replace(message, view=""))
+    less = view.shown(replace(message, view="dropped"))
+    assert whole is not None and less is not None
+    result = message.shell.result if message.shell is not None else message.result
+    name = SHELL if message.shell is not None else result.name if result is not None else ""
+    text = message.shell.command if message.shell is not None else message.text
+    call = calls.get(result.call_id) if result is not None else None
+    if not text.strip() and message.tool_calls:
+        call, name = message.tool_calls[0], message.tool_calls[0].name
+    return Item(
+        message.id,
+        _kind(message),
+        scaled(tokens),
+        scaled(max(0, _tokens(whole) - _tokens(less))),
+        message.view,
+        name,
+        call,
+        result.call_id if result is not None else "",
+        text[: limits.SUBJECT_CHARS],
+        now is None,
+    )

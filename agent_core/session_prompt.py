@@ -1,0 +1,141 @@
+"""One session's system prompt and the order of its tools, as they are sent: byte-equal from turn to turn, and after a
+resume (LOOP-16). What changes on disk meanwhile is told by a message instead (MISC-13)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from agent_core import prompt, view
+from agent_core.errors import StoreError
+from agent_core.names import Mode
+from agent_core.ports import Tool
+from agent_core.services import SessionServices
+from agent_core.store.views import SentPrompt
+
+log = logging.getLogger(__name__)
+
+CONTEXT_CHANGED = (
+    "[The guidance files have changed since this conversation began. What follows takes the place of what the system "
+    "prompt says under \"Guidance from files\".]\n\n{context}"
+)
+CONTEXT_GONE = "[The guidance files are gone; what the system prompt says under \"Guidance from files\" no longer holds.]"
+
+
+class SessionPrompt:
+    """May be used from any thread; reads files and the store when it is first asked.
+
+    `notice` is told what a person should know of the context files. `key` in its methods is what the prompt also
+    depends on: model, provider, the text of the persona.
+    """
+
+    def __init__(
+        self, services: SessionServices, session_id: str, workspace: Path, notice: Callable[[str], None]
+    ) -> None:
+        self._services = services
+        self._session_id = session_id
+        self._workspace = workspace
+        self._notice = notice
+        self._lock = threading.Lock()
+        self._key: tuple[str, ...] | None = None
+        self._base = ""
+        self._context = ""
+        self._told = ""
+        """The context files' text that the model knows of: the prompt's, or a later one told by a message."""
+        self._order: tuple[str, ...] = ()
+        self._unsaved: SentPrompt | None = None
+        self._anew = False
+        self._noticed: tuple[str, ...] = ()
+        self._fixed: dict[Mode, Mapping[str, int]] = {}
+
+    def text(self, mode: Mode, key: tuple[str, ...]) -> str:
+        """The whole prompt."""
+        with self._lock:
+            self._make(key)
+            return prompt.with_mode(self._base, mode)
+
+    def save(self) -> None:
+        """Have what is sent outlive the program; a session that is not stored yet has nowhere to keep it."""
+        with self._lock:
+            if self._unsaved is None:
+                return
+            try:
+                self._services.store.views.keep_prompt(self._session_id, self._unsaved)
+            except StoreError as error:  # a resumed session then makes its prompt anew
+                log.warning("the system prompt could not be kept: %s", error.text)
+            self._unsaved = None
+
+    def in_order(self, tools: Mapping[str, Tool], key: tuple[str, ...]) -> Mapping[str, Tool]:
+        """The tools in the order they were sent in first; others behind them."""
+        with self._lock:
+            self._make(key)
+            names = [*(name for name in self._order if name in tools), *(n for n in tools if n not in self._order)]
+            return {name: tools[name] for name in names}
+
+    def renew(self) -> None:
+        """Make it anew the next time: the conversation was compacted, the cache is lost anyway (COMP-18)."""
+        with self._lock:
+            self._key, self._anew = None, True
+
+    def news(self) -> str:
+        """What to tell the model of context files that have changed since it was told of them; "" when they have not."""
+        with self._lock:
+            if self._key is None:
+                return ""
+            context = self._read()
+            if context == self._told:
+                return ""
+            self._told = context
+            return CONTEXT_CHANGED.format(context=context) if context else CONTEXT_GONE
+
+    def fixed(self, mode: Mode, key: tuple[str, ...]) -> Mapping[str, int]:
+        """About how many tokens every request holds beside the conversation: "system", "context", "tools"."""
+        with self._lock:
+            self._make(key)
+            if mode not in self._fixed:
+                context = view.token_count(self._context)
+                whole = view.token_count(prompt.with_mode(self._base, mode))
+                tools = [tool for tool in self._services.tools if not tool.modes or mode in tool.modes]
+                counts = {"system": whole - context, "context": context, "tools": view.token_count(_described(tools))}
+                self._fixed[mode] = counts
+            return self._fixed[mode]
+
+    def _make(self, key: tuple[str, ...]) -> None:
+        if key == self._key:
+            return
+        services = self._services
+        context, environment = self._read(), prompt.look_around(self._workspace)
+        identity, persona = services.identity(), key[-1]
+        tools = sorted(services.tools, key=lambda tool: tool.name)
+        mark = prompt.fingerprint(environment, context, identity, persona, [*key, _described(tools)])
+        sent = SentPrompt() if self._anew else self._sent()
+        if sent.identity != mark:
+            base = prompt.base(environment, context, identity, persona)
+            sent = self._unsaved = SentPrompt(base, tuple(tool.name for tool in services.tools), mark)
+        self._base, self._order, self._context, self._told = sent.text, sent.tools, context, context
+        self._key, self._anew = key, False
+        self._fixed.clear()
+
+    def _sent(self) -> SentPrompt:
+        try:
+            return self._services.store.views.prompt(self._session_id)
+        except StoreError as error:
+            log.warning("the system prompt that was sent last cannot be read: %s", error.text)
+            return SentPrompt()
+
+    def _read(self) -> str:
+        context, notices = self._services.context(self._workspace)
+        if notices != self._noticed:
+            self._noticed = notices
+            for notice in notices:
+                self._notice(notice)
+        return context
+
+
+def _described(tools: list[Tool]) -> str:
+    """The tools as text: what makes one differ from another, and about as long as they are in a request."""
+    plain = [[tool.name, tool.description, tool.parameters] for tool in tools]
+    return json.dumps(plain, ensure_ascii=False, default=str)
