@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent_core import limits
-from agent_core.errors import AgentError, Interrupted, crash
+from agent_core import guard, limits
+from agent_core.errors import AgentError, BudgetReached, Interrupted, crash
 from agent_core.events import ErrorRaised, Notice, Outcome, StepStarted, UserMessage
 from agent_core.messages import Message, user
-from agent_core.turn import Reply, TurnTools, ask_model, run_tools
+from agent_core.turn import Reply, Round, TurnTools, ask_model, run_tools
 
 log = logging.getLogger(__name__)
 
@@ -28,14 +28,20 @@ class TurnEnd:
     error: AgentError | None = None
 
 
-def run_turn(turn: TurnTools, prompt: Message, take_steers: Callable[[], list[Message]], max_steps: int) -> TurnEnd:
+def run_turn(
+    turn: TurnTools,
+    prompt: Message,
+    take_steers: Callable[[], list[Message]],
+    max_steps: int,
+    ask: Callable[[TurnTools], Reply] = ask_model,
+) -> TurnEnd:
     """Run the turn that `prompt` begins. Never raises: every failure is an outcome, told to the listener.
 
     `take_steers` is called at each step boundary and gives the messages that arrived since the last one.
-    `max_steps` 0 = no cap.
+    `max_steps` 0 = no cap. `ask` is a step's round trip.
     """
     started = time.monotonic()
-    step, answer, unusable = 0, "", 0
+    step, answer, course = 0, "", _Course()
 
     def end(outcome: Outcome, error: AgentError | None = None) -> TurnEnd:
         return TurnEnd(outcome, step, time.monotonic() - started, answer, error)
@@ -50,14 +56,12 @@ def run_turn(turn: TurnTools, prompt: Message, take_steers: Callable[[], list[Me
             step += 1
             turn.emit(StepStarted(step))
             try:
-                reply = ask_model(turn)
-                run_tools(turn, reply.message.tool_calls)
-            except Interrupted:
+                reply = ask(turn)
+                done = run_tools(turn, reply.message.tool_calls, course.history)
+            except Interrupted:  # by a stop, or the request alone by a redirect
                 continue
             answer = reply.message.text or answer
-            unusable = unusable + 1 if reply.is_unusable else 0
-            if unusable > limits.UNUSABLE_REPLIES:
-                raise _useless(reply)
+            course.go_on(reply, done)
             if reply.cut_calls:
                 _tell_model(turn, CALL_CUT)
             if reply.is_unusable or reply.message.tool_calls:
@@ -74,6 +78,9 @@ def run_turn(turn: TurnTools, prompt: Message, take_steers: Callable[[], list[Me
         turn.emit(Notice("cap_reached", f"Stopped after {step} steps, the cap of one turn. Send a message to go on.",
                          "warning", {"steps": step}))  # fmt: skip
         return end("cap")
+    except BudgetReached as error:
+        turn.emit(ErrorRaised(error.code, error.text, error.params))
+        return end("cap", error)
     except AgentError as error:
         log.warning("turn failed: %s: %s", error.code, error.text)
         turn.emit(ErrorRaised(error.code, error.text, error.params))
@@ -83,6 +90,39 @@ def run_turn(turn: TurnTools, prompt: Message, take_steers: Callable[[], list[Me
         failure = crash(error)
         turn.emit(ErrorRaised(failure.code, failure.text, failure.params))
         return end("failed", failure)
+
+
+class _Course:
+    """What the steps of a turn came to, and when that is no use any more."""
+
+    def __init__(self) -> None:
+        self.history: guard.History = ()
+        self._unusable = 0
+        self._unknown = 0
+
+    def go_on(self, reply: Reply, done: Round) -> None:
+        """Take a step in. Raises AgentError when another one would not help."""
+        self.history = done.history or self.history
+        self._unusable = self._unusable + 1 if reply.is_unusable else 0
+        if self._unusable > limits.UNUSABLE_REPLIES:
+            raise _useless(reply)
+        self._unknown = self._unknown + 1 if done.unknown else 0
+        if self._unknown >= limits.UNKNOWN_BATCHES:
+            called = ", ".join(sorted({name[: limits.PROBLEM_CHARS] for name in done.unknown})[: limits.NEAR_NAMES])
+            raise AgentError(
+                "unknown_tools",
+                f"The model keeps calling tools that do not exist ({called}). What it did until then is kept. "
+                "Send a message to go on, or choose another model: /model.",
+                names=called,
+            )
+        if done.halted is not None:
+            raise AgentError(
+                "loop_halted",
+                f"Stopped: {done.halted.tool} failed {done.halted.count} times in a row. What was done until then is "
+                "kept. Say how to do it another way, or raise tool_loop_guardrails.hard_stop_after.same_tool_failure.",
+                tool=done.halted.tool,
+                count=done.halted.count,
+            )
 
 
 CALL_CUT = (

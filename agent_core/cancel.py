@@ -94,6 +94,41 @@ class CancelScope:
         self.close()
 
 
+class Cut:
+    """Ends what is under way inside a scope without ending the scope. One thread opens, any may cut."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted = False
+        self._scope: CancelScope | None = None
+
+    def want(self) -> CancelScope | None:
+        """Have what is opened next end at once, until `mend`; what is open ends when the scope given is cancelled."""
+        with self._lock:
+            self._wanted = True
+            return self._scope
+
+    def mend(self) -> None:
+        """What it was cut for has been taken up: what is opened from now on goes on."""
+        with self._lock:
+            self._wanted = False
+
+    @contextmanager
+    def opened(self, parent: CancelScope) -> Iterator[CancelScope]:
+        """A scope inside `parent` that `cut` cancels."""
+        with CancelScope(parent) as scope:
+            with self._lock:
+                self._scope = scope
+                wanted = self._wanted
+            if wanted:
+                scope.cancel()
+            try:
+                yield scope
+            finally:
+                with self._lock:
+                    self._scope = None
+
+
 def _call(closer: Callable[[], None]) -> None:
     try:
         closer()

@@ -13,7 +13,7 @@ def groups(effects: Sequence[Effect]) -> list[list[int]]:
     """Indices of `effects` cut into runs, in call order; the calls of one run may go side by side.
 
     Reads go together; a write joins only calls it shares no path with; commands and questions go alone. Order between
-    runs is kept, so two calls on one path happen in the order the model asked for them.
+    runs is kept, so two calls on one path happen in the order the model asked for them. Paths are those of the disk.
     """
     runs: list[list[int]] = []
     for index, effect in enumerate(effects):
@@ -34,9 +34,9 @@ def _independent(a: Effect, b: Effect) -> bool:
 
 
 def _overlap(a: str, b: str) -> bool:
-    """True when one path is the other or lies beneath it. Symbolic links are not followed: two names of one file may
-    run side by side, and the content hash then refuses the later write."""
-    a, b = os.path.normpath(a), os.path.normpath(b)
+    """True when one path is the other or lies beneath it. Links have been followed; that letters may differ in case
+    only is taken for one name, as on many disks it is."""
+    a, b = os.path.normpath(a).casefold(), os.path.normpath(b).casefold()
     if "." in (a, b):
         return True
     return a == b or a.startswith(b + os.sep) or b.startswith(a + os.sep)

@@ -7,22 +7,22 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from agent_core import context, events, intents, limits, messages, shell, spill, turn_lease
 from agent_core.agent import run_turn
-from agent_core.cancel import CancelScope
+from agent_core.cancel import CancelScope, Cut
 from agent_core.compactor import Compactor, Means
 from agent_core.conversation import Conversation
 from agent_core.errors import AgentError, Interrupted, StoreError, crash
 from agent_core.events import Envelope, Event, SessionState
 from agent_core.kit import Kit
 from agent_core.mailbox import Mailbox
-from agent_core.meter import Meter
 from agent_core.messages import Message, new_id, user
+from agent_core.meter import Meter
 from agent_core.names import MODES, MODES_WITHOUT_SANDBOX, SHELL, ApprovalPolicy, Mode
 from agent_core.ports import (
     DeltaSink,
@@ -194,8 +194,10 @@ class LiveSession:
                 self._views.append(intent)
                 self._emit(events.ViewChanged(intent.message_ids, intent.view))
                 self._inbox.put(intent)
-        elif isinstance(intent, intents.Steer | intents.Queue | intents.Submit):
+        elif isinstance(intent, intents.Steer | intents.Queue | intents.Submit | intents.Redirect):
             self._text(intent)
+        elif isinstance(intent, _MOVES):
+            self._move(intent)
         else:
             if isinstance(intent, intents.Close):
                 self._interrupt(abandon=False)
@@ -203,24 +205,41 @@ class LiveSession:
 
     # -- texts that wait ----------------------------------------------------------------------------------------
 
-    def _text(self, intent: intents.Steer | intents.Queue | intents.Submit) -> None:
+    def _text(self, intent: intents.Steer | intents.Queue | intents.Submit | intents.Redirect) -> None:
         message = user(intent.text, intent.images if isinstance(intent, intents.Submit) else ())
+        request: CancelScope | None = None
         with self._lock:
             if not self.busy:
                 # Busy from here on, so that a second text sent before the worker wakes is not taken for a new turn.
                 self._begin(self._texts.hand(message))
                 return
-            if isinstance(intent, intents.Steer):
+            if isinstance(intent, intents.Steer | intents.Redirect):
                 self._texts.steer(message)
             else:
                 self._texts.queue(message)
+            if isinstance(intent, intents.Redirect) and self._worker is not None:
+                request = self._worker.cut.want()
             self._tell_pending()
+        if request is not None:
+            request.cancel()  # the request alone: the turn goes on with what came
 
-    def _begin(self, message: Message) -> None:
+    def _begin(self, message: Message | None, rewind: str = "") -> None:
+        """Have the worker begin a turn; None: with the message of the last one. `rewind`: to this message first."""
         self._has_turn, self._failed = True, False
         self._note_waiting()
         self._set_state("running")
-        self._inbox.put(_Start(message))
+        self._inbox.put(_Start(message, rewind))
+
+    def _move(self, intent: _Move) -> None:
+        with self._lock:
+            if self._has_turn or (self.busy and isinstance(intent, intents.Resend | intents.Retry)):
+                self._emit(events.Notice("busy", "A turn is running. Stop it first, then do this again.", "warning"))
+            elif isinstance(intent, intents.Resend):
+                self._begin(self._texts.hand(user(intent.text)), intent.message_id)
+            elif isinstance(intent, intents.Retry):
+                self._begin(None)
+            else:
+                self._inbox.put(intent)
 
     def _take_back(self) -> None:
         with self._lock:
@@ -360,7 +379,7 @@ class LiveSession:
         worker.thread.start()
 
     def _replace_worker(self) -> None:
-        """Leave the old worker, which may be stuck or asleep, an inbox in which nothing comes but what wakes it to end."""
+        """Leave the old worker, which may be stuck or asleep, an inbox in which only comes what wakes it to its end."""
         old, self._inbox = self._inbox, queue.SimpleQueue()
         self._new_worker()
         with suppress(queue.Empty):  # the old one may be faster
@@ -474,7 +493,12 @@ class LiveSession:
             if worker.conversation is not None and worker.elsewhere is None:
                 self._place_shells(worker.conversation)
         elif isinstance(intent, _Start):
-            self._turn(intent.message, worker)
+            start = intent if intent.message is not None else self._again(worker)
+            if start.message is not None:
+                self._turn(start.message, start.rewind, worker)
+            else:
+                self._emit(events.Notice("nothing_to_retry", "Nothing was said here yet that could be tried again."))
+                self._finish(worker, "completed")
         elif isinstance(intent, intents.SetModel):
             self._change_model(worker)
         elif isinstance(intent, intents.SetOptions):
@@ -482,10 +506,8 @@ class LiveSession:
                 self._settings.store(self.id)
         elif isinstance(intent, intents.SetMode) and self._stored:
             self._services.store.set_mode(self.id, intent.mode)
-        elif isinstance(intent, intents.Undo):
-            if self._stored:
-                self._services.store.undo(self.id, intent.turns)
-                self._load(worker)
+        elif isinstance(intent, intents.Undo | intents.Redo | intents.Rewind):
+            self._take_out_or_back(intent, worker)
         elif isinstance(intent, intents.Rename):
             self._rename(intent.title)
         elif isinstance(intent, intents.Compact):
@@ -493,7 +515,42 @@ class LiveSession:
         elif isinstance(intent, intents.SetView) and worker.conversation is not None:
             self._store_views(worker.conversation)
 
-    def _turn(self, message: Message, worker: _Worker) -> None:
+    def _again(self, worker: _Worker) -> _Start:
+        """The last turn's beginning, to be said again in its place; what the person added to that turn comes too."""
+        if worker.conversation is None:
+            self._load(worker)
+        said = [m for m in worker.conversation or () if m.role == "user" and (m.starts_turn or m.origin == "steer")]
+        first = next((at for at in reversed(range(len(said))) if said[at].starts_turn), None)
+        if first is None:
+            return _Start(None)
+        with self._lock:
+            for steer in said[first + 1 :]:
+                self._texts.steer(user(steer.text))
+            return _Start(self._texts.hand(user(said[first].text, said[first].parts)), said[first].id)
+
+    def _take_out_or_back(self, intent: intents.Undo | intents.Redo | intents.Rewind, worker: _Worker) -> None:
+        store, turns = self._services.store, 0
+        if self._stored and isinstance(intent, intents.Undo):
+            turns = store.undo(self.id, intent.turns)
+        elif self._stored and isinstance(intent, intents.Rewind):
+            turns = store.rewind(self.id, intent.message_id)
+        elif self._stored:
+            turns = store.redo(self.id)
+        if turns:
+            self._load(worker)
+        elif isinstance(intent, intents.Redo):
+            self._emit(events.Notice("nothing_to_redo", "Nothing was taken out that could be put back."))
+        else:
+            self._emit(events.Notice("nothing_to_undo", "There is no turn that could be taken out."))
+
+    def _rewind(self, message: Message, to: str, worker: _Worker) -> Message:
+        """Take the message `to` and all behind it out; returns `message` with its images. Raises StoreError."""
+        old = next((m for m in worker.conversation or () if m.id == to), None)
+        self._services.store.rewind(self.id, to)
+        self._load(worker, "transcript")
+        return message if old is None or message.parts else replace(message, parts=old.parts)
+
+    def _turn(self, message: Message, rewind: str, worker: _Worker) -> None:
         emit = self._emitter(worker)
         turn_id = new_id()
         scope = CancelScope()
@@ -507,6 +564,8 @@ class LiveSession:
         try:
             self._make_row(message.text)
             with self._lease(worker, scope) as lease:
+                if rewind:
+                    message = self._rewind(message, rewind, worker)
                 conversation = worker.conversation
                 assert conversation is not None
                 self._place_shells(conversation)
@@ -583,6 +642,9 @@ class LiveSession:
             partial(self._settings.request, turn_id),
             worker.meter,
             connection.context_window,
+            worker.cut,
+            self._services.guard,
+            self._services.batch_timeout,
         )
 
     def _compact(self, focus: str, worker: _Worker) -> None:
@@ -595,11 +657,10 @@ class LiveSession:
             worker.scope, self._has_turn = scope, True
             self._set_state("running")
         try:
-            if worker.conversation is None:
-                self._load(worker)
-            assert worker.conversation is not None
-            turn = self._turn_tools(worker, worker.conversation, scope, self._emitter(worker), new_id())
-            self._compactor.compact(turn, focus)
+            with self._lease(worker, scope) if self._stored else nullcontext():
+                assert worker.conversation is not None
+                turn = self._turn_tools(worker, worker.conversation, scope, self._emitter(worker), new_id())
+                self._compactor.compact(turn, focus)
         except Interrupted:
             outcome = "interrupted"
         except Exception as error:  # told, and the session can be used again
@@ -632,6 +693,7 @@ class LiveSession:
             if worker is not self._worker:
                 return []
             self._forget_stored()
+            worker.cut.mend()
             steers = self._texts.hand_steers()
             if steers:
                 self._tell_pending()
@@ -784,6 +846,9 @@ class LiveSession:
                 return Connection(_Unconnected(error), "", "", "")
             self._tell_model(connection)
         self._settings.store(self.id, connection.model, connection.provider)
+        window = self._services.window(connection.provider, connection.model)
+        if window and window != connection.context_window:
+            connection = worker.connection = replace(connection, context_window=window)
         return connection
 
     def _connect(self, model: str, provider: str) -> Connection:
@@ -854,10 +919,16 @@ class LiveSession:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Begin a turn with this message."""
+    """Begin a turn with this message; None: with what began the last one."""
 
-    message: Message
+    message: Message | None
+    rewind: str = ""
+    """The message that it takes the place of, with all behind that."""
 
+
+_Move = intents.Undo | intents.Redo | intents.Rewind | intents.Resend | intents.Retry
+_MOVES = (intents.Undo, intents.Redo, intents.Rewind, intents.Resend, intents.Retry)
+"""What changes which words the conversation holds: never under a running turn."""
 
 _Inbox = queue.SimpleQueue[intents.Intent | _Start | None]
 """Intents, turns to begin, and None: a command of the person's own has ended."""
@@ -874,6 +945,8 @@ class _Worker:
         self.thread: threading.Thread
         self.scope: CancelScope | None = None
         """Of the turn that runs."""
+        self.cut = Cut()
+        """Of the request that is under way in it."""
         self.conversation: Conversation | None = None
         """None: it has to be read."""
         self.connection: Connection | None = None

@@ -1,10 +1,15 @@
-"""Output too long for a result, kept in a file of our own home that the model may read back."""
+"""Output too long for a result, kept in a file of our own home that the model may read back.
+
+The result holds a `<persisted-output>` block in its place: where the file is, how long the output was, and its head
+and tail. Sources: LIM-12, LIM-17, ERR-03.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import secrets
+import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,11 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from agent_core import limits, plain_files
+from agent_core import limits, names, plain_files
 from agent_core.errors import AgentError
+from agent_core.ports import ResultBounds
 from agent_core.safety.redact import Redactor
+from agent_core.text.clamp import clamp
 
-_NOTE: Final = re.compile(
+_BLOCK: Final = re.compile(
+    r'^<persisted-output path="/.*/(?P<name>\d{8}-\d{6}-[0-9a-f]{8}\.txt)" bytes="\d+"(?P<cut> kept="\d+")?>$',
+    re.MULTILINE,
+)
+_OLD_NOTE: Final = re.compile(
     r"^\[the (?P<what>whole|first \d+ MB of the) output is in (?P<folder>/.*)/(?P<name>\d{8}-\d{6}-[0-9a-f]{8}\.txt);"
     r" read_file and grep can look at it\]$",
     re.MULTILINE,
@@ -58,11 +69,14 @@ class Spill:
     disk that cannot take it costs the file, never the caller.
     """
 
-    def __init__(self, folder: Path, keys: Iterable[str] = ()) -> None:
+    def __init__(self, folder: Path, keys: Iterable[str] = (), room: int = limits.TOOL_RESULT) -> None:
+        """`room`: bytes of the result that is to hold it."""
         self._folder = folder
         self._redactor = Redactor(keys)
+        self._room = room
         self._held: list[bytes] = []
         self._size = 0
+        self._total = 0
         self._file: IO[bytes] | None = None
         self.path: Path | None = None
         """The file, once there is one."""
@@ -70,14 +84,19 @@ class Spill:
         """More came than was kept."""
 
     @property
-    def note(self) -> str:
-        """A line that tells where the output is; empty while there is no file."""
+    def head(self) -> str:
+        """The first lines of the block that tells where the output is; empty while there is no file."""
         if self.path is None:
             return ""
-        what = f"first {limits.SPILL_FILE // limits.MB} MB of the" if self.cut else "whole"
-        return f"[the {what} output is in {self.path}; read_file and grep can look at it]"
+        kept = f' kept="{self._size}"' if self.cut else ""
+        what = f"The first {self._size // limits.MB} MB are" if self.cut else "All of it is"
+        return (
+            f'<persisted-output path="{self.path}" bytes="{self._total}"{kept}>\n'
+            f"[{what} in this file: read_file and grep can look at it. Head and tail:]"
+        )
 
     def add(self, text: str) -> None:
+        self._total += len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
         if not self.cut:
             self._keep(self._redactor.feed(text))
 
@@ -99,7 +118,7 @@ class Spill:
         self._size += len(data)
         self._held.append(data)
         # A result needs some of its bytes for other words, so less than a whole one may be cut already.
-        if self._size > limits.TOOL_RESULT - 2 * limits.NOTE_BYTES:
+        if self._size > self._room - 2 * limits.NOTE_BYTES:
             self._flush()
 
     def _flush(self) -> None:
@@ -145,19 +164,82 @@ def _prune(folder: Path) -> None:
             pass
 
 
+BLOCK_START: Final = "<persisted-output "
+BLOCK_END: Final = "</persisted-output>"
+
+
+def block(spilled: Spill, preview: str) -> str:
+    """What a result says of an output that is in a file, with a part of it."""
+    return f"{spilled.head}\n{preview}\n{BLOCK_END}"
+
+
+# -- results that are too long ------------------------------------------------------------------------------------
+
+
+NANO: Final = ResultBounds(limits.TOOL_RESULT, limits.TOOL_RESULT)
+HERMES: Final = ResultBounds(
+    limits.HERMES_RESULT, limits.HERMES_PREVIEW, limits.HERMES_TURN, limits.HERMES_MCP_RESULT, characters=True
+)
+PROFILES: Final = {"nano": NANO, "hermes": HERMES}
+
+
+class Results:
+    """Bounds the results of one turn. Used by its tools' threads."""
+
+    def __init__(self, bounds: ResultBounds, folder: Path) -> None:
+        self.bounds = bounds
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._used = 0
+
+    def fit(self, text: str, tool: str) -> str:
+        """`text`, free of keys, when there is room for it; else a preview of it, and all of it in a file.
+
+        What `read_file` gives is only cut: it can be had again, and may come from such a file.
+        """
+        bounds, keep = self.bounds, tool != names.READ_FILE
+        most = bounds.mcp if bounds.mcp and tool.startswith(names.MCP_PREFIX) else bounds.most
+        size = bounds.size(text)
+        with self._lock:
+            fits = size <= most and not (keep and bounds.turn and self._used + size > bounds.turn)
+            shown = text if fits else (self._persisted(text) if keep else "") or _cut(text, most, bounds)
+            self._used += bounds.size(shown)
+        return shown
+
+    def _persisted(self, text: str) -> str:
+        """The block in place of `text`; empty when it is no longer than that, or could not be kept."""
+        if self.bounds.size(text) <= self.bounds.preview:
+            return ""
+        spilled = Spill(self._folder, room=0)
+        spilled.add(text)
+        spilled.close()
+        if spilled.path is None:
+            return ""
+        frame = self.bounds.size(block(spilled, "")) if self.bounds.preview == self.bounds.most else 0
+        return block(spilled, _cut(text, self.bounds.preview - frame, self.bounds))
+
+
+def _cut(text: str, most: int, bounds: ResultBounds) -> str:
+    if not bounds.characters:
+        return clamp(text, most, "both")
+    ends = text[: most // 2] + text[len(text) - (most - most // 2) :]
+    return clamp(text, len(ends.encode("utf-8", "surrogatepass")), "both") if len(text) > most else text
+
+
 # -- reading one back ---------------------------------------------------------------------------------------------
 
 
 def find_note(text: str) -> Spilled | None:
-    """The file that `text`, a tool's result, says its output is in: the last such note, since a note stands at the end.
+    """The file that `text`, a tool's result, says its output is in.
 
-    Output may imitate a note. So only a name is taken from it, and only files of our own folder are opened by it.
+    A block's head stands before what the tool gave, the note of older records behind it; so the first of the one and
+    the last of the other are meant. Output may imitate both. So only a name is taken from them, and only files of our
+    own folder are opened by it.
     """
-    notes = list(_NOTE.finditer(text))
-    if not notes:
-        return None
-    found = notes[-1]
-    return Spilled(found["name"], found["what"] != "whole")
+    if found := _BLOCK.search(text):
+        return Spilled(found["name"], found["cut"] is not None)
+    notes = list(_OLD_NOTE.finditer(text))
+    return Spilled(notes[-1]["name"], notes[-1]["what"] != "whole") if notes else None
 
 
 def is_name(name: str) -> bool:

@@ -6,15 +6,17 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
-from agent_core import limits, schedule
-from agent_core.cancel import CancelScope
+from agent_core import guard, limits, schedule
+from agent_core.cancel import CancelScope, Cut
 from agent_core.conversation import Conversation
 from agent_core.errors import Interrupted, ProviderError
 from agent_core.events import (
     AssistantMessage,
     Event,
+    ModelChanged,
     Notice,
     PartialDropped,
     ReasoningDelta,
@@ -24,9 +26,10 @@ from agent_core.events import (
     finished,
 )
 from agent_core.messages import Message, ToolCall, ToolResult, clean_surrogates, tool
+from agent_core.meter import Meter
 from agent_core.ports import Delta, LlmClient, LlmReply, LlmRequest
 from agent_core.safety.key_guard import KeyGuard
-from agent_core.tools.registry import Toolbox
+from agent_core.tools.registry import Stopwatch, Toolbox
 
 Emit = Callable[[Event], None]
 
@@ -41,9 +44,19 @@ class TurnTools:
     emit: Emit
     cancel: CancelScope
     system_prompt: Callable[[], str]
-    request: LlmRequest
-    """The session's settings; messages and tools are filled in at each step."""
+    settings: Callable[[], LlmRequest]
+    """The session's settings, asked anew at every step; messages and tools are filled in there."""
+    meter: Meter
     context_window: int | None = None
+    cut: Cut = field(default_factory=Cut)
+    """Ends a request under way, not the turn, when the person redirects it (INT-08)."""
+    guard: guard.GuardRules = guard.USUAL
+    batch_timeout: float = limits.BATCH_TIMEOUT
+    """Seconds that the calls of one round may take, unless one asked for longer."""
+
+    @property
+    def request(self) -> LlmRequest:
+        return self.settings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +76,7 @@ class Reply:
 def ask_model(turn: TurnTools) -> Reply:
     """One round trip. The assistant's message is stored before it is returned.
 
-    Raises Interrupted or ProviderError; what the model had said until then is kept, marked as cut short. Raises
+    Raises Interrupted, when the turn is stopped or this request is cut, or ProviderError; what the model had said until then is kept, marked as cut short. Raises
     StoreError when the reply could not be stored.
     """
     started = time.monotonic()
@@ -74,12 +87,14 @@ def ask_model(turn: TurnTools) -> Reply:
         tools=turn.toolbox.schemas(),
     )
     try:
-        reply = turn.llm.complete(request, partial.take, turn.cancel)
+        with turn.cut.opened(turn.cancel) as scope:
+            reply = turn.llm.complete(request, turn.meter.guard(request, partial.take), scope)
         partial.rest()
     except (Interrupted, ProviderError):
         said = partial.said()
         if said is not None:
             _keep(turn, said, started)
+            book(turn, LlmReply())  # it was paid for, but nobody says how much
         raise
     message = Message(
         "assistant",
@@ -145,6 +160,10 @@ class _Partial:
             self._emit(PartialDropped())
         elif delta.kind == "retry":
             self._emit(Notice("retry", delta.text, "warning", dict(delta.params)))
+        elif delta.kind == "switch":
+            names = [str(delta.params[name]) for name in ("model", "provider", "label")]
+            self._emit(Notice("fallback", delta.text, "warning", dict(delta.params)))
+            self._emit(ModelChanged(*names))
 
     def rest(self) -> None:
         """The reply is complete: show what was held back."""
@@ -172,75 +191,145 @@ def _keep(turn: TurnTools, message: Message, started: float) -> Message:
 
 def book(turn: TurnTools, reply: LlmReply, *, of_a_step: bool = True) -> None:
     """Add a request's tokens to the session's. Those of a step also tell how full the window is."""
+    bill = turn.meter.book(reply)
     if reply.usage is None:
         return
-    turn.conversation.add_usage(reply.model or turn.request.model, reply.usage)
     sent, received = reply.usage.prompt_tokens, reply.usage.completion_tokens
     context = None if sent is None or not of_a_step else sent + (received or 0)
-    turn.emit(UsageReported(reply.usage, context, turn.context_window))
+    window, paid = turn.context_window, (bill.cost, bill.session_cost, bill.at_least)
+    turn.emit(UsageReported(reply.usage, context, window, reply.model, *paid))
 
 
-def run_tools(turn: TurnTools, calls: Sequence[ToolCall]) -> None:
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one reply's calls came to, all in all."""
+
+    history: guard.History = ()
+    """Of the turn, as the guard keeps it."""
+    unknown: tuple[str, ...] = ()
+    """The names that were called, when there is no tool of any of them."""
+    halted: guard.Finding | None = None
+    """The turn is to end: it goes round in circles and nobody watches."""
+
+
+def run_tools(turn: TurnTools, calls: Sequence[ToolCall], history: guard.History = ()) -> Round:
     """Run one reply's calls and store their results in call order, whatever the order they finish in.
 
-    Every call gets a result: a refusal, a failure, a crash and a stop are results too. Raises StoreError only.
+    Every call gets a result: a refusal, a failure, a crash, a stop and a lapse of time are results too. `history`:
+    what the turn's calls came to so far. Raises StoreError only.
     """
     for call in calls:
-        turn.emit(ToolQueued(call.id, call.name, turn.toolbox.subject(call)))
+        turn.emit(ToolQueued(call.id, turn.toolbox.name(call), turn.toolbox.subject(call)))
     results: dict[int, ToolResult] = {}
-    stored = 0
+    watched, stored = _Watched(turn, history), 0
 
     def finish(index: int, result: ToolResult) -> None:
         nonlocal stored
         results[index] = result
         while stored in results:
-            done = results[stored]
+            done = watched.look_at(calls[stored], results[stored])
             turn.conversation.add(tool(done))
             turn.emit(finished(done))
             stored += 1
 
-    for run in schedule.groups([turn.toolbox.effect(call) for call in calls]):
+    barred = {index: why for index, call in enumerate(calls) if (why := watched.bars(call))}
+    for index, why in barred.items():
+        finish(index, ToolResult(calls[index].id, calls[index].name, why, ok=False, outcome="blocked"))
+    free = [index for index in range(len(calls)) if index not in barred]
+    for group in schedule.groups([turn.toolbox.effect(calls[index]) for index in free]):
+        run = [free[at] for at in group]
         if turn.cancel.cancelled:
             for index in run:
                 finish(index, never_started(calls[index]))
-        elif len(run) == 1:
-            finish(run[0], turn.toolbox.run(calls[run[0]], turn.cancel, turn.conversation.effect_started))
         else:
             _side_by_side(turn, calls, run, finish)
+    known = any(turn.toolbox.find(call) is not None for call in calls)
+    return Round(watched.history, () if known else tuple(call.name for call in calls), watched.halted)
+
+
+class _Watched:
+    """The guard beside one round of calls: what it says goes to the model with the newest result, and to the person."""
+
+    def __init__(self, turn: TurnTools, history: guard.History) -> None:
+        self._turn = turn
+        self.history = history
+        self.halted: guard.Finding | None = None
+
+    def bars(self, call: ToolCall) -> str:
+        """Why the call is not to be run; empty: it may."""
+        return guard.blocked(self.history, self._turn.toolbox.name(call), call, self._turn.guard)
+
+    def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        """Take a result into the history; returns it with the guard's remark, if there is one."""
+        turn, rules = self._turn, self._turn.guard
+        progress = turn.toolbox.effect(call).kind in ("write", "command")
+        before, name = self.history, turn.toolbox.name(call)
+        self.history = guard.observe(before, call, name, result, progress)
+        if self.history is before:
+            return result
+        self.halted = self.halted or guard.halt(self.history, rules)
+        found = guard.look(self.history, rules)
+        if found is None:
+            return result
+        if found.new:
+            turn.emit(Notice(f"loop_{found.rule}", found.text, "warning", {"tool": found.tool, "count": found.count}))
+        return guard.remark(result, found.text, turn.toolbox.room)
 
 
 def _side_by_side(
     turn: TurnTools, calls: Sequence[ToolCall], run: Sequence[int], finish: Callable[[int, ToolResult], None]
 ) -> None:
-    done: queue.SimpleQueue[tuple[int, ToolResult | BaseException]] = queue.SimpleQueue()
+    """Run these calls, each on a thread of its own, so that one that does not end cannot hold the turn for ever.
+
+    Who does not end in time, or within a grace after a stop, is given up: told to stop, and its result, should it
+    come, goes nowhere (CONC-05, CONC-08).
+    """
+    done: queue.SimpleQueue[tuple[int, ToolResult | BaseException] | None] = queue.SimpleQueue()
+    watches = {index: Stopwatch() for index in run}
+    scopes = {index: turn.cancel.child() for index in run}
+    patience = max(turn.batch_timeout, turn.toolbox.longest([calls[index] for index in run]) + limits.BATCH_SLACK)
 
     def work(index: int) -> None:
         try:
-            done.put((index, turn.toolbox.run(calls[index], turn.cancel, turn.conversation.effect_started)))
+            result = turn.toolbox.run(calls[index], scopes[index], turn.conversation.effect_started, watches[index])
+            done.put((index, result))
         except BaseException as error:  # handed to the worker thread, which knows what to do with it
             done.put((index, error))
 
-    waiting = set(run)
-    for index in run:
-        threading.Thread(target=work, args=(index,), name=f"tool-{calls[index].name}", daemon=True).start()
-    give_up: float | None = None
-    failure: BaseException | None = None
-    while waiting:
-        if turn.cancel.cancelled and give_up is None:
-            give_up = time.monotonic() + limits.INTERRUPT_GRACE
-        try:
-            index, result = done.get(timeout=0.05 if give_up is None else max(0.0, give_up - time.monotonic()))
-        except queue.Empty:
-            if give_up is not None and time.monotonic() >= give_up:
-                for index in sorted(waiting):
-                    finish(index, abandoned(calls[index]))
-                break
-            continue
+    def give_up(index: int, result: ToolResult) -> None:
         waiting.discard(index)
-        if isinstance(result, BaseException):
-            failure = failure or result
-        else:
-            finish(index, result)
+        scopes[index].cancel()
+        finish(index, result)
+
+    waiting = set(run)
+    failure: BaseException | None = None
+    grace_ends: float | None = None
+    with turn.cancel.closing(lambda: done.put(None)):
+        for index in run:
+            threading.Thread(target=work, args=(index,), name=f"tool-{calls[index].name[:40]}", daemon=True).start()
+        while waiting:
+            left = min(patience - watches[index].seconds for index in waiting)
+            if grace_ends is not None:
+                left = min(left, grace_ends - time.monotonic())
+            with suppress(queue.Empty):
+                # A watch may be stopped now and go on later, so this is looked at again before the time is over.
+                came = done.get(timeout=min(max(left, 0.0), limits.BATCH_LOOK))
+                if came is not None and came[0] in waiting:
+                    index, result = came
+                    waiting.discard(index)
+                    if isinstance(result, BaseException):
+                        failure = failure or result
+                    else:
+                        finish(index, result)
+            if turn.cancel.cancelled and grace_ends is None:
+                grace_ends = time.monotonic() + limits.INTERRUPT_GRACE
+            for index in sorted(waiting):
+                if grace_ends is not None and time.monotonic() >= grace_ends:
+                    give_up(index, abandoned(calls[index]))
+                elif watches[index].seconds >= patience:
+                    give_up(index, out_of_time(calls[index], patience))
+    for scope in scopes.values():
+        scope.close()
     if failure is not None:
         raise failure
 
@@ -258,4 +347,13 @@ def abandoned(call: ToolCall) -> ToolResult:
     return ToolResult(
         call.id, call.name, "[interrupted] The user stopped the turn while this call ran; what it did is not known. "
         "Check before you repeat it.", ok=False, effect="unknown", outcome="abandoned",
+    )  # fmt: skip
+
+
+def out_of_time(call: ToolCall, seconds: float) -> ToolResult:
+    """The result of a call that did not end in its time (CONC-05, TOOL-18)."""
+    return ToolResult(
+        call.id, call.name, f"[timed out] This call did not end within {seconds:.0f} s and was given up; what it did, "
+        "and may still do, is not known. Check before you repeat it.", ok=False, effect="unknown",
+        outcome="gave no answer",
     )  # fmt: skip

@@ -7,11 +7,14 @@ from typing import Literal
 from agent_core import limits
 
 
-def clamp(text: str, limit: int = limits.TOOL_RESULT, keep: Literal["head", "both"] = "head") -> str:
+def clamp(
+    text: str, limit: int = limits.TOOL_RESULT, keep: Literal["head", "both"] = "head", total: int | None = None
+) -> str:
     """Cut `text` to at most `limit` UTF-8 bytes on character boundaries; "both" keeps head and tail.
 
     Where something is left out stands `... [truncated: showing X of Y bytes]`, which counts inside the limit. A limit
-    too small for that mark cuts without it. Sources: LIM-01, LIM-11.
+    too small for that mark cuts without it. `total`: the bytes there had been, where `text` is itself what was kept
+    of a longer one. Sources: LIM-01, LIM-11.
     """
     if len(text) * 4 <= limit:
         return text
@@ -20,12 +23,13 @@ def clamp(text: str, limit: int = limits.TOOL_RESULT, keep: Literal["head", "bot
     if len(data) <= limit:
         return text
     # Room is kept for the longest mark there can be; the counts in it are known only after the cut.
-    room = limit - len(_mark(len(data), len(data), keep))
+    total = max(total or 0, len(data))
+    room = limit - len(_mark(total, total, keep))
     if room <= 0:
         return _decode(data[: _back(data, max(limit, 0))])
     head = _back(data, room if keep == "head" else room // 2)
     tail = len(data) if keep == "head" else _forward(data, len(data) - (room - room // 2))
-    return _decode(data[:head]) + _mark(head + len(data) - tail, len(data), keep) + _decode(data[tail:])
+    return _decode(data[:head]) + _mark(head + len(data) - tail, total, keep) + _decode(data[tail:])
 
 
 def _mark(shown: int, total: int, keep: str) -> str:

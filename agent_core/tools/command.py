@@ -16,12 +16,13 @@ from agent_core.ports import (
     Effect,
     ExecResult,
     Prepared,
+    ResultBounds,
     TerminalBackend,
     Tool,
     ToolContext,
     ToolOutput,
 )
-from agent_core.spill import FOLDER, Spill
+from agent_core.spill import FOLDER, NANO, Spill, block
 from agent_core.text import command_outcome
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
@@ -42,8 +43,9 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
             backend=ctx.backend,
             env=ctx.env,
             cancel=ctx.cancel,
-            spill=Spill(ctx.data_home / FOLDER, ctx.keys()),
+            spill=Spill(ctx.data_home / FOLDER, ctx.keys(), ctx.bounds.most),
             progress=ctx.progress,
+            bounds=ctx.bounds,
         )
 
     return Prepared(CommandAction(command, str(folder)), run)
@@ -92,6 +94,7 @@ def execute(
     cancel: CancelScope,
     spill: Spill,
     progress: Callable[[str], None],
+    bounds: ResultBounds = NANO,
 ) -> ToolOutput:
     """Run `command` in `folder` for at most `timeout` seconds. Raises ToolFailure when it cannot be started.
 
@@ -111,7 +114,7 @@ def execute(
         ) from error
     finally:
         spill.close()
-    return shown(command, result, timeout, spill.note)
+    return shown(command, result, timeout, spill, bounds)
 
 
 def _progress(show: Callable[[str], None]) -> Callable[[str], None]:
@@ -131,17 +134,21 @@ def _progress(show: Callable[[str], None]) -> Callable[[str], None]:
     return on_output
 
 
-def shown(command: str, result: ExecResult, timeout: float, spilled: str = "") -> ToolOutput:
-    """The result of a command for the model and for its card. `spilled` says where the rest of its output is."""
+def shown(
+    command: str, result: ExecResult, timeout: float, spill: Spill | None = None, bounds: ResultBounds = NANO
+) -> ToolOutput:
+    """The result of a command for the model and for its card. `spill` may hold the whole of its output in a file."""
     stdout, stderr = clean(result.stdout).strip("\n"), clean(result.stderr).strip("\n")
     ok = result.exit_code == 0 or (
         result.exit_code is not None and command_outcome.is_harmless(command, result.exit_code)
     )
     head = _how_it_ended(command, result, timeout)
-    room = limits.TOOL_RESULT - len(f"{head}{spilled}".encode("utf-8", "replace")) - limits.NOTE_BYTES
-    parts = [head, *_streams(stdout, stderr, room)]
-    if spilled:
-        parts.append(spilled)
+    kept = spill.head if spill is not None else ""
+    room = (bounds.preview if kept else bounds.most) - limits.NOTE_BYTES
+    room -= len(f"{head}{kept}".encode("utf-8", "replace")) if bounds.preview == bounds.most else 0
+    parts = [head, *_streams(stdout, stderr, room, result)]
+    if spill is not None and kept:
+        parts = [head, block(spill, "\n".join(parts[1:]))]
     if result.left_running:
         pids = ", ".join(map(str, result.left_running[: limits.LEFT_RUNNING_NAMED]))
         parts.append(f"[still running when the command had ended, and ended with it: process {pids}]")
@@ -169,16 +176,16 @@ def _how_it_ended(command: str, result: ExecResult, timeout: float) -> str:
     return f"exit code {result.exit_code} ({meaning + ', ' if meaning else ''}{took})"
 
 
-def _streams(stdout: str, stderr: str, room: int) -> list[str]:
+def _streams(stdout: str, stderr: str, room: int, result: ExecResult) -> list[str]:
     """Both streams within `room` bytes. Errors matter most: they get up to half, more when the rest is short."""
     out_size, err_size = len(stdout.encode("utf-8", "replace")), len(stderr.encode("utf-8", "replace"))
     room -= limits.STREAM_LABELS
     err_room = max(room // 2, room - out_size)
     parts = []
     if stdout:
-        parts.append(clamp(stdout, room - min(err_size, err_room), "both"))
+        parts.append(clamp(stdout, room - min(err_size, err_room), "both", result.stdout_bytes))
     if stderr:
-        parts += ["[stderr]", clamp(stderr, err_room, "both")]
+        parts += ["[stderr]", clamp(stderr, err_room, "both", result.stderr_bytes)]
     return parts or ["(no output)"]
 
 
@@ -206,4 +213,5 @@ TOOL = Tool(
     lambda args: Effect("command"),
     lambda args: base.subject(args, "command"),
     _prepare,
+    seconds=lambda args: base.number(args, "timeout", 0, 0, int(limits.COMMAND_TIMEOUT_MAX)),
 )

@@ -96,7 +96,7 @@ def _run(request: _Request, ctx: ToolContext) -> ToolOutput:
         find_ripgrep(ctx.env, ctx.workspace),
         most=1 if request.files_only else limits.GREP_MATCHES + 1,
     )
-    report = _Report(request, root, shown, base.rules(ctx), skipped)
+    report = _Report(request, root, shown, base.rules(ctx), skipped, ctx.bounds.most - limits.NOTE_BYTES)
     for file, numbers in matches(search, candidates):
         if not report.add(file, numbers):
             break
@@ -145,10 +145,11 @@ class _Report:
     shown: str
     rules: PathRules
     skipped: _Skipped
+    room: int
+    """Bytes that are left."""
     lines: list[str] = field(default_factory=list)
     matches: int = 0
     files: int = 0
-    room: int = limits.TOOL_RESULT - limits.NOTE_BYTES
     full: str = ""
 
     def add(self, file: str, numbers: Sequence[int]) -> bool:

@@ -18,15 +18,15 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     def run() -> ToolOutput:
         # A folder, a missing or a binary file fails here, after any consent: before it nothing is looked at.
         file = base.read_text(verdict, base.rules(ctx))
-        output = _shown(file, offset, limit)
+        output = _shown(file, offset, limit, ctx.bounds.most - limits.NOTE_BYTES)
         base.saw(verdict, file.digest, file.decoded.text, ctx)
         return output
 
     return Prepared(ReadAction(verdict.shown), run, **base.path_verdict(verdict))
 
 
-def _shown(file: base.TextFile, offset: int, limit: int) -> ToolOutput:
-    """The lines asked for, as many as fit into a result; a note says how to go on."""
+def _shown(file: base.TextFile, offset: int, limit: int, room: int) -> ToolOutput:
+    """The lines asked for, as many as fit into `room` bytes; a note says how to go on."""
     lines = file.lines
     total = base.count(len(lines), "line")
     if not lines:
@@ -39,7 +39,7 @@ def _shown(file: base.TextFile, offset: int, limit: int) -> ToolOutput:
     numbered = [
         f"{number}\t{base.cut_line(line, limits.READ_LINE_CHARS)}" for number, line in enumerate(wanted, offset)
     ]
-    shown = base.bounded(numbered, limits.TOOL_RESULT - limits.NOTE_BYTES)
+    shown = base.bounded(numbered, room)
     last = offset + shown - 1
     notes = []
     if last < len(lines):

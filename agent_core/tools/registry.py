@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import difflib
 import logging
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from agent_core.names import TOOL_ALIASES
 from agent_core.ports import (
     Action,
     Args,
+    Asker,
     CommandAction,
     EditAction,
     Effect,
@@ -37,14 +40,51 @@ from agent_core.ports import (
 from agent_core.safety import danger, hardline, policy
 from agent_core.safety.deny import denied
 from agent_core.safety.shell_trust import TrustContext, is_trusted_command
+from agent_core.spill import FOLDER, Results
 from agent_core.text.ansi import clean
-from agent_core.text.clamp import clamp
 from agent_core.text.coerce import coerce
+from agent_core.tools import misnamed
 
 log = logging.getLogger(__name__)
 
 OnStart = Callable[[ToolCall, Effect], None]
 """Called when a call has been allowed and is about to act; raises StoreError when that cannot be noted."""
+
+
+class Stopwatch:
+    """The time a call has taken; what a person takes to answer is not its time. Any thread may read it."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._waited = 0.0
+        self._waits_since: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        since = self._waits_since
+        now = time.monotonic() if since is None else since
+        return now - self._begun - self._waited
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        self._waits_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._waited += time.monotonic() - self._waits_since
+            self._waits_since = None
+
+
+@dataclass(frozen=True, slots=True)
+class _TimedAsker:
+    """Asks, and stops the clock meanwhile (ports.Asker)."""
+
+    asker: Asker
+    watch: Stopwatch
+
+    def ask(self, question: Question, cancel: CancelScope) -> Reply:
+        with self.watch.stopped():
+            return self.asker.ask(question, cancel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +104,78 @@ class Toolbox:
     started: Callable[[ToolCall], None] = lambda call: None
     """Tells the listener that the call begins."""
     progress: Callable[[ToolCall, str], None] = lambda call, text: None
+    results: Results | None = None
+    """What bounds those of the turn by `context.bounds`; None: each by itself."""
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         mode = self.situation().mode
         return tuple(t.schema for t in self.tools.values() if not t.modes or mode in t.modes)
 
     def find(self, call: ToolCall) -> Tool | None:
-        """The tool a call means, by name or Hermes alias; of several targets the one whose arguments fit best."""
-        if call.name in self.tools:
-            return self.tools[call.name]
-        targets = [self.tools[name] for name in TOOL_ALIASES.get(call.name, ()) if name in self.tools]
-        return max(targets, key=lambda t: _fit(t, call.arguments), default=None)
+        """The tool a call means: by its name, by a Hermes alias, by a name that is written otherwise.
+
+        Of an alias with several targets it is the one whose arguments fit best. What may be a misspelling is taken
+        for the one name near it only when all arguments fit that tool. Source: LOOP-18.
+        """
+        found = self._named(call.name, call.arguments)
+        if found is None:
+            found = self._named(misnamed.same_but_for_style(call.name, self._names), call.arguments)
+        if found is None and call.arguments_error is None:
+            tool = self.tools.get(misnamed.near(call.name, self.tools))
+            if tool is not None and not coerce(call.arguments, tool.parameters)[1]:
+                found = tool
+        return found
+
+    def _named(self, name: str, arguments: Args) -> Tool | None:
+        if name in self.tools:
+            return self.tools[name]
+        targets = [self.tools[target] for target in TOOL_ALIASES.get(name, ()) if target in self.tools]
+        return max(targets, key=lambda t: _fit(t, arguments), default=None)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (*self.tools, *TOOL_ALIASES)
 
     def effect(self, call: ToolCall) -> Effect:
+        """What a call touches; its paths are those of the disk, so that two names of one file are known as one."""
         tool = self.find(call)
-        return tool.effect(call.arguments) if tool is not None and call.arguments_error is None else Effect("none")
+        if tool is None or call.arguments_error is not None:
+            return Effect("none")
+        effect = tool.effect(call.arguments)
+        return replace(effect, paths=tuple(self._on_disk(path) for path in effect.paths))
+
+    def _on_disk(self, path: str) -> str:
+        if path.startswith("~/"):
+            path = os.path.join(self.context.home, path[2:])
+        try:
+            return os.path.realpath(os.path.join(self.context.workspace, path))
+        except (OSError, ValueError):  # a NUL, or links without end: no file that a tool would open
+            return path
+
+    def name(self, call: ToolCall) -> str:
+        """The name of the tool a call means, or what it named when there is none."""
+        tool = self.find(call)
+        return call.name if tool is None else tool.name
+
+    @property
+    def room(self) -> int:
+        """Bytes that one result may have."""
+        return self.context.bounds.most
+
+    def longest(self, calls: Sequence[ToolCall]) -> float:
+        """The longest time, in seconds, that one of these calls has asked for."""
+        asked = 0.0
+        for call in calls:
+            tool = self.find(call)
+            if tool is None or call.arguments_error is not None:
+                continue
+            arguments, problems = coerce(call.arguments, tool.parameters)
+            if not problems:
+                seconds = tool.seconds(arguments)
+                if not seconds and tool.effect(arguments).kind == "command":
+                    seconds = self.context.command_timeout
+                asked = max(asked, seconds)
+        return asked
 
     def subject(self, call: ToolCall) -> str:
         """One line for the tool card, free of control bytes and keys."""
@@ -86,9 +183,9 @@ class Toolbox:
         raw = tool.subject(call.arguments) if tool is not None else ""
         return self.redact(" ".join(clean(raw).split()))[: limits.SUBJECT_CHARS]
 
-    def run(self, call: ToolCall, cancel: CancelScope, on_start: OnStart) -> ToolResult:
+    def run(self, call: ToolCall, cancel: CancelScope, on_start: OnStart, watch: Stopwatch | None = None) -> ToolResult:
         """The call's result. Raises StoreError when its start could not be noted; it has then not been run."""
-        attempt = _Attempt(self, call, cancel, on_start)
+        attempt = _Attempt(self, call, cancel, on_start, watch or Stopwatch())
         try:
             output = attempt.output()
         except ToolFailure as failure:
@@ -103,10 +200,12 @@ class Toolbox:
             log.exception("tool %s crashed", call.name)
             text = clean(f"ERROR: tool crashed: {type(error).__name__}: {error}")[: limits.TOOL_ERROR_CHARS]
             output = ToolOutput(text, "crashed", ok=False, effect=attempt.effect_so_far)
+        results = self.results or Results(self.context.bounds, self.context.data_home / FOLDER)
+        text = self.redact(output.text) or "(no output)"
         return ToolResult(
             call.id,
-            call.name,
-            clamp(self.redact(output.text) or "(no output)", limits.TOOL_RESULT, "both"),
+            attempt.name,
+            results.fit(attempt.remark + text, attempt.name),
             output.ok,
             output.effect,
             self.redact(clean(output.outcome)),
@@ -127,13 +226,28 @@ class Toolbox:
 class _Attempt:
     """One call on its way; remembers how far it came, for the result's effect."""
 
-    def __init__(self, box: Toolbox, call: ToolCall, cancel: CancelScope, on_start: OnStart) -> None:
+    def __init__(self, box: Toolbox, call: ToolCall, cancel: CancelScope, on_start: OnStart, watch: Stopwatch) -> None:
         self._box = box
         self._call = call
         self._cancel = cancel
         self._on_start = on_start
+        self._watch = watch
         self._acting = False
         self._begun: float | None = None
+        self._tool = box.find(call)
+
+    @property
+    def name(self) -> str:
+        """The tool's own name, or what the call named when there is no such tool."""
+        return self._call.name if self._tool is None else self._tool.name
+
+    @property
+    def remark(self) -> str:
+        """What the model is told about the name it called the tool by; empty when that is one of its names."""
+        if self._tool is None or self._call.name in (*self._box.tools, *TOOL_ALIASES):
+            return ""
+        called = clean(self._call.name[: limits.PROBLEM_CHARS])
+        return f"[There is no tool {called}; this is what {self._tool.name} gave.]\n"
 
     @property
     def seconds(self) -> float:
@@ -145,7 +259,7 @@ class _Attempt:
         return "unknown" if self._acting else "none"
 
     def output(self) -> ToolOutput:
-        tool = self._box.find(self._call)
+        tool = self._tool
         if tool is None:
             raise ToolFailure(self._unknown(), code="unknown_tool", outcome="unknown tool")
         if tool.modes and self._box.situation().mode not in tool.modes:
@@ -168,6 +282,7 @@ class _Attempt:
         context = replace(
             self._box.context,
             cancel=self._cancel,
+            asker=_TimedAsker(self._box.context.asker, self._watch),
             call_id=self._call.id,
             mode=self._box.situation().mode,
             progress=lambda text: self._box.progress(self._call, self._box.redact(clean(text))),
@@ -185,7 +300,7 @@ class _Attempt:
         names = list(self._box.tools)
         near = difflib.get_close_matches(self._call.name, names, n=3, cutoff=0.5)
         hint = f"Did you mean {' or '.join(near)}?" if near else f"The tools are: {', '.join(names)}."
-        return f"Unknown tool: {self._call.name}. {hint}"
+        return f"Unknown tool: {self._call.name[: limits.PROBLEM_CHARS]}. {hint}"
 
     def _allowed(self, tool: Tool, arguments: Args, context: ToolContext) -> Prepared:
         """Work the call out and let rules and the person decide about exactly that. Raises ToolFailure on a no."""
@@ -241,7 +356,8 @@ class _Attempt:
         )
 
     def _ask(self, prepared: Prepared, verdict: policy.Verdict) -> Reply:
-        return self._box.context.asker.ask(question_for(prepared, verdict, self._call.id), self._cancel)
+        asker = _TimedAsker(self._box.context.asker, self._watch)
+        return asker.ask(question_for(prepared, verdict, self._call.id), self._cancel)
 
 
 def question_for(prepared: Prepared, verdict: policy.Verdict, call_id: str) -> Question:

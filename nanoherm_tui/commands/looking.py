@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_core import names
 from agent_core.errors import AgentError
-from agent_core.spill import SpillPage, find_note
+from agent_core.spill import BLOCK_START, SpillPage, find_note
 from nanoherm_tui.i18n import tell
 from nanoherm_tui.panes.output import Result
 from nanoherm_tui.panes.preview import Preview
@@ -44,8 +44,12 @@ def preview(app: NanohermApp, path: str, first: int, last: int) -> None:
 
 
 def call_result(call: Call) -> Result:
-    """A tool call's result for the dock; a command's that was kept in a file is read from there."""
-    spilled = find_note(call.text) if call.name in (names.RUN_COMMAND, names.SHELL) else None
+    """A tool call's result for the dock; one that was kept in a file is read from there.
+
+    A command's result says how it ended before it says where its output is; any other begins with that.
+    """
+    is_command = call.name in (names.RUN_COMMAND, names.SHELL)
+    spilled = find_note(call.text) if is_command or call.text.startswith(BLOCK_START) else None
     return Result(call.name, call.subject, call.text, call.ok, spilled)
 
 

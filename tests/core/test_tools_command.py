@@ -95,12 +95,17 @@ def test_control_bytes_do_not_come_through(ctx):
     assert result.text.split("\n")[1:] == ["ab\ufffdc", "d", "100%"]
 
 
+def kept_in(text):
+    """The path of the file that a result says its output is in."""
+    return text.split('<persisted-output path="')[1].split('"')[0]
+
+
 def test_long_output_has_head_tail_and_a_file_with_all_of_it(ctx):
     result = call(ctx, "run_command", command="seq 1 50000; echo done >&2")
     assert len(result.text.encode()) <= limits.TOOL_RESULT
     assert "\n1\n2\n" in result.text
     assert "50000\n[stderr]\ndone\n" in result.text
-    path = result.text.rpartition("[the whole output is in ")[2].partition(";")[0]
+    path = kept_in(result.text)
     assert os.stat(path).st_mode & 0o777 == 0o600
     read = prepare(ctx, "read_file", path=path, offset=30_000, limit=1)
     assert read.path_verdict == "allow"
@@ -109,7 +114,9 @@ def test_long_output_has_head_tail_and_a_file_with_all_of_it(ctx):
 
 def test_the_file_of_an_endless_output_is_bounded(ctx):
     text = call(ctx, "run_command", command="yes 中文 | head -c 20M").text
-    path = text.rpartition("[the first 4 MB of the output is in ")[2].partition(";")[0]
+    assert f' bytes="{20 * limits.MB}" kept="' in text
+    assert f"of {20 * limits.MB} bytes]" in text, "of all there was, not of what was captured"
+    path = kept_in(text)
     assert limits.SPILL_FILE - 4 <= os.path.getsize(path) <= limits.SPILL_FILE
 
 
@@ -151,7 +158,7 @@ def test_a_disk_that_has_become_read_only_costs_the_file_only(tmp_path, monkeypa
     monkeypatch.setattr("pathlib.Path.unlink", refuses)
     spill.add("y\n" * limits.TOOL_RESULT)
     spill.close()
-    assert spill.note == ""
+    assert spill.head == ""
 
 
 def test_the_file_holds_none_of_the_programs_own_keys(ctx):
@@ -165,12 +172,12 @@ def test_the_file_holds_none_of_the_programs_own_keys(ctx):
 def test_an_output_that_is_cut_has_a_file(ctx):
     for size in range(limits.TOOL_RESULT - 1200, limits.TOOL_RESULT, 200):
         text = call(ctx, "run_command", command=f"yes 123456789 | head -c {size}").text
-        assert ("truncated" in text) <= ("output is in" in text), size
+        assert ("truncated" in text) <= ("<persisted-output" in text), size
 
 
 def test_the_file_of_an_output_holds_no_keys(ctx):
     text = call(ctx, "run_command", command="seq 1 5000; echo password=fakeSecret0value; seq 1 5000").text
-    path = text.rpartition("[the whole output is in ")[2].partition(";")[0]
+    path = kept_in(text)
     with open(path) as file:
         kept = file.read()
     assert "fakeSecret0value" not in kept

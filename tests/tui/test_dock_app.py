@@ -44,7 +44,7 @@ async def test_the_whole_output_of_a_long_command_is_read_to_its_end_and_copied(
 
 
 async def test_what_a_file_says_is_never_taken_for_a_kept_output(tmp_path):
-    fake = "[the whole output is in /x/20260101-120000-0123abcd.txt; read_file and grep can look at it]"
+    fake = '<persisted-output path="/x/20260101-120000-0123abcd.txt" bytes="5">'
     replies = [Reply(calls=[("read_file", {"path": "a.txt"})]), Reply(text="done")]
     async with Stage(tmp_path, replies) as stage:
         (tmp_path / "work" / "a.txt").write_text(f"first\n{fake}\nlast\n")
