@@ -12,7 +12,7 @@ from typing import Any
 
 from agent_core import view
 from agent_core.errors import StoreError
-from agent_core.messages import Message, ToolCall, Usage, View
+from agent_core.messages import Message, ToolCall, View
 from agent_core.ports import Effect
 from agent_core.store.sessions import Store
 from agent_core.view import Load
@@ -97,9 +97,6 @@ class Conversation:
     def _check_open(self) -> None:
         if self._closed:
             raise StoreError("abandoned", "This step was given up; what it still does is not kept.")
-
-    def add_usage(self, model: str, usage: Usage) -> None:
-        self._store.add_usage(self.session_id, model, usage)
 
 
 def for_the_record(message: Message, redact: Callable[[str], str]) -> Message:

@@ -41,6 +41,10 @@ class ToolFailure(AgentError):
         """A few words for the tool card; empty = "failed"."""
 
 
+class BudgetReached(AgentError):
+    """A session's budget does not allow another request. The turn ends as one that has reached its cap."""
+
+
 class Interrupted(AgentError):
     """The turn was stopped while something waited."""
 

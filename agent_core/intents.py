@@ -95,9 +95,14 @@ class SetPolicy:
 
 @dataclass(frozen=True, slots=True)
 class SetModel:
-    """`model` alone, or `provider/model` where provider is a preset or a configured one."""
+    """`model` alone, or `provider/model` where provider is a preset or a configured one; "": the configured one.
+
+    It acts on the next request, in a running turn too.
+    """
 
     model: str
+    provider: str = ""
+    """Whose it is, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)

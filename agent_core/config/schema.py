@@ -80,6 +80,7 @@ KEYS: Final[tuple[Key, ...]] = (
         "The variable that holds the key for model.base_url; several, or NAME_2 and so on beside NAME, take turns.",
     ),
     Key("model.context_length", "whole", None, "Tokens the model can take; unset: asked or guessed.", "bound", least=1),
+    Key("model.temperature", "number", None, "Temperature of requests; unset: not sent.", least=0, most=2),
     Key("model.max_tokens", "whole", None, "Tokens of one reply; unset: the model's own bound.", "bound", least=1),
     Key("providers", "mapping", {}, "Servers by name: base_url, api_key_env, preset, model, prices, and quirks."),
     Key("fallback_model", "model", "", "One more at the end of fallback_providers: a name, or provider/name."),
@@ -114,6 +115,13 @@ KEYS: Final[tuple[Key, ...]] = (
         "How much the model thinks first; empty: its default.",
         choices=("", "none", "minimal", "low", "medium", "high", "xhigh", "max"),
     ),
+    Key(
+        "prompt_caching.cache_ttl",
+        "text",
+        "5m",
+        "How long a server that has to be told remembers what it was sent (Anthropic); 1h costs more to write.",
+        choices=("5m", "1h", "off"),
+    ),
     Key("retry.max_attempts", "whole", limits.RETRY_ATTEMPTS, "Tries of one request.", "bound", least=1, most=20),
     Key("retry.base_ms", "whole", int(limits.RETRY_BASE * 1000), "First wait between two tries.", least=0, most=60_000),
     Key(
@@ -144,6 +152,21 @@ KEYS: Final[tuple[Key, ...]] = (
         least=1,
         most=DAY,
     ),
+    Key(
+        "personalities", "mapping", {}, "Manners of speaking by name, each a text for the system prompt; see /persona."
+    ),
+    # What a session and its children may use.
+    Key("budget.tokens", "whole", 0, "Tokens of all its requests, sent and received.", "bound", least=0, endless=True),
+    Key(
+        "budget.cost",
+        "number",
+        0.0,
+        "US dollars; a model without a known price is refused.",
+        "bound",
+        least=0,
+        endless=True,
+    ),
+    Key("budget.minutes", "number", 0.0, "Minutes that its turns run.", "bound", least=0, endless=True),
     # What needs consent.
     Key("approvals.policy", "text", "untrusted", "When a person is asked.", choices=APPROVAL_POLICIES),
     Key(
@@ -210,6 +233,7 @@ ALIASES: Final[dict[Path, Path]] = {
     ("model", "model"): ("model", "default"),
     ("model", "name"): ("model", "default"),
     ("max_turns",): ("agent", "max_turns"),
+    ("agent", "personalities"): ("personalities",),
 }
 """Other spellings. One that is also a section counts only when it holds a plain value."""
 
@@ -228,7 +252,7 @@ UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
         hooks_auto_accept human_delay image_gen kanban known_plugin_toolsets loops lsp matrix mattermost
         max_concurrent_sessions max_live_sessions mcp mcp_discovery_timeout mcp_single_query_discovery_timeout memory
         moa model_aliases model_catalog model_overrides models_dev monitoring network onboarding openrouter
-        paste_collapse_threshold personalities platform_hints platform_toolsets platforms plugins
+        paste_collapse_threshold platform_hints platform_toolsets platforms plugins
         prefill_messages_file privacy prompt_caching provider_routing qqbot quick_commands runtime save_trajectories
         secrets security session session_reset sessions signal skills slack smart_model_routing sms streaming stt
         teams telegram thread_sessions_per_user timezone tool_loop_guardrails tools toolsets tts
@@ -242,7 +266,7 @@ UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
 UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
     (section, name)
     for section, names in {
-        "model": "api_key api_mode aliases extra_body max_output_tokens openai_runtime reasoning_echo temperature",
+        "model": "api_key api_mode aliases extra_body max_output_tokens openai_runtime reasoning_echo",
         "agent": """
             agent_cache api_max_retries bot_mode_protocol budget_warning_ratio build_wait_timeout clarify_timeout
             coding_context coding_instructions cron_drain_timeout disabled_toolsets empty_response_guard
@@ -250,7 +274,7 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
             gateway_notify_interval gateway_startup_restore_drain_timeout gateway_startup_warmup_timeout
             gateway_timeout gateway_timeout_warning gateway_turn_lease_timeout image_input_mode
             intent_ack_continuation local_stream_stale_timeout max_verify_nudges parallel_tool_call_guidance
-            personalities prefill_messages_file reasoning_echo reasoning_overrides reconnect_attention_after
+            prefill_messages_file reasoning_echo reasoning_overrides reconnect_attention_after
             restart_after_turn_timeout restart_drain_timeout run_budget_seconds sanitizer_heal_escalation_threshold
             service_tier session_stall_timeout stall_guards system_prompt task_completion_guidance
             tool_use_enforcement turn_liveness verbose verify_guidance verify_on_stop

@@ -6,7 +6,8 @@ import http.client
 import queue
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,6 +30,8 @@ class Health:
     code: str
     text: str
     models: tuple[str, ...] = ()
+    windows: Mapping[str, int] = field(default_factory=dict)
+    """Tokens that models take in all, where the server tells."""
 
 
 def find_local_server(timeout: float = limits.PROBE_TIMEOUT) -> Endpoint | None:
@@ -60,7 +63,8 @@ def check(endpoint: Endpoint, timeout: float = limits.HEALTH_TIMEOUT) -> Health:
     try:
         if endpoint.key is not None and endpoint.preset.key_path:
             _get(endpoint, endpoint.preset.key_path, deadline)
-        models = model_names(_get(endpoint, "models", deadline))
+        body = _get(endpoint, "models", deadline)
+        models, windows = model_names(body), model_windows(body)
     except ProviderError as error:
         return Health(False, error.code, error.text)
     if not models:
@@ -69,8 +73,8 @@ def check(endpoint: Endpoint, timeout: float = limits.HEALTH_TIMEOUT) -> Health:
         return Health(False, "protocol", text)
     if endpoint.model and endpoint.model not in models and f"models/{endpoint.model}" not in models:
         text = f"{endpoint.label} answers but does not list {endpoint.model}. It has {', '.join(models[:5])}."
-        return Health(True, "model_not_listed", text, models)
-    return Health(True, "ok", f"{endpoint.label} answers and has {endpoint.model or models[0]}.", models)
+        return Health(True, "model_not_listed", text, models, windows)
+    return Health(True, "ok", f"{endpoint.label} answers and has {endpoint.model or models[0]}.", models, windows)
 
 
 def _get(endpoint: Endpoint, path: str, deadline: float) -> bytes:
@@ -103,18 +107,41 @@ def _get(endpoint: Endpoint, path: str, deadline: float) -> bytes:
     return bytes(body[: limits.MODEL_LIST])
 
 
-def model_names(body: bytes) -> tuple[str, ...]:
-    """The models in the answer of /v1/models, or of Ollama's /api/tags; chat models before embedding models."""
+_WINDOWS = ("context_length", "max_model_len", "context_window", "max_context_length", "max_input_tokens")
+"""What OpenRouter and Together, vLLM, Groq, Mistral and LiteLLM call it; llama.cpp has n_ctx in `meta`."""
+
+
+def model_windows(body: bytes) -> dict[str, int]:
+    """How many tokens the models in such an answer take in all, of those where it says so."""
+    out: dict[str, int] = {}
+    for name, item in _models(body):
+        meta = item.get("meta")
+        told = [item.get(key) for key in _WINDOWS]
+        told += [meta.get(key) for key in ("n_ctx", "n_ctx_train")] if isinstance(meta, dict) else []
+        window = next((n for n in told if isinstance(n, int) and not isinstance(n, bool) and n > 0), None)
+        if window is not None:
+            out[name] = window
+    return out
+
+
+def _models(body: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """(name, what else is said of it) of each model in an answer."""
     try:
         data: Any = parse_json(body.decode("utf-8", "replace").removeprefix("\ufeff"))
     except ValueError:
-        return ()
+        return []
     items = (data.get("data") or data.get("models")) if isinstance(data, dict) else data
-    names: list[str] = []
+    out: list[tuple[str, dict[str, Any]]] = []
     for item in items if isinstance(items, list) else []:
         name = (item.get("id") or item.get("name") or item.get("model")) if isinstance(item, dict) else item
         if isinstance(name, str) and name.strip() and name.isprintable():
-            names.append(clean_surrogates(name.strip())[:200])
+            out.append((clean_surrogates(name.strip())[:200], item if isinstance(item, dict) else {}))
+    return out
+
+
+def model_names(body: bytes) -> tuple[str, ...]:
+    """The models in the answer of /v1/models, or of Ollama's /api/tags; chat models before embedding models."""
+    names = [name for name, _ in _models(body)]
     return tuple(sorted(dict.fromkeys(names), key=lambda n: "embed" in n.lower()))
 
 

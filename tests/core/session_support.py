@@ -58,7 +58,7 @@ class Table:
         """Notes that the session had written down."""
         self.services = SessionServices(
             store=self.store,
-            connect=lambda name: Connection(self.model, "test", name or "m", "M"),
+            connect=lambda name, provider="": Connection(self.model, provider or "test", name or "m", "M"),
             tools=builtin_tools(),
             backend=LocalBackend(),
             home=tmp_path / "home",

@@ -8,8 +8,8 @@ ALTER TABLE sessions ADD COLUMN persona TEXT NOT NULL DEFAULT '';
 -- NULL: not sent.
 ALTER TABLE sessions ADD COLUMN temperature REAL;
 ALTER TABLE sessions ADD COLUMN reasoning_effort TEXT NOT NULL DEFAULT '';
--- The system prompt and the tools (JSON) as they were sent last, and what they were made from: a resumed session sends
--- the same bytes.
+-- The system prompt but for the sentence of the mode and the names of the tools in order (JSON) as they are sent, and
+-- what they were made from: a resumed session sends the same bytes.
 ALTER TABLE sessions ADD COLUMN system_prompt TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN tools TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN prompt_identity TEXT NOT NULL DEFAULT '';
@@ -44,6 +44,7 @@ CREATE TABLE session_turn_leases (
     expires_at REAL NOT NULL
 ) WITHOUT ROWID;
 
+-- The program that compacts a session; times as above.
 CREATE TABLE compression_locks (
     session_id TEXT PRIMARY KEY,
     holder TEXT NOT NULL,

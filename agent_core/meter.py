@@ -1,0 +1,111 @@
+"""What a session's requests use: asked for before each of them, booked after it. Source: LLM-08, LLM-34."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent_core import budget, view
+from agent_core.budget import Budget, Need, Used
+from agent_core.llm.prices import Price, cost
+from agent_core.messages import Usage
+from agent_core.ports import Delta, DeltaSink, LlmReply, LlmRequest
+from agent_core.store.usage import Booking, Costs
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What one request has cost, and the session with its children so far. US dollars; None: not known."""
+
+    cost: float | None
+    session_cost: float | None
+    at_least: bool
+    """`session_cost` is not all: some requests' prices are not known."""
+
+
+class Meter:
+    """Of one session. Used by its worker alone; `clock` gives monotonic seconds."""
+
+    def __init__(
+        self,
+        costs: Costs,
+        session_id: str,
+        price: Callable[[str, str], Price | None],
+        allowed: Callable[[], Budget],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`price` by provider and model. `allowed` is asked before each request."""
+        self._costs = costs
+        self._session_id = session_id
+        self._price = price
+        self._allowed = allowed
+        self._clock = clock
+        self._since: float | None = None
+        """When the seconds that are not booked yet began; None: no turn runs."""
+        self._payer = ""
+        self._asked = ("", "")
+
+    def begin(self, provider: str, model: str) -> None:
+        """A turn begins, or goes on, with this model."""
+        self._asked = provider, model
+        if self._since is None:
+            self._since = self._clock()
+
+    def end(self) -> None:
+        """The turn is over. Raises StoreError."""
+        seconds, self._since = self._seconds(), None
+        if seconds >= 1.0:  # less is not worth a write
+            self._costs.add_seconds(self._session_id, seconds)
+
+    def guard(self, request: LlmRequest, sink: DeltaSink, asked: tuple[str, str] | None = None) -> DeltaSink:
+        """Check the budget for `request`; returns `sink` with a check before another model is asked in its place.
+
+        `asked` are the provider and model, where they are not the session's. Raises what `budget.check` returns, and
+        StoreError.
+        """
+        self._check(request, *(asked or self._asked))
+
+        def checking(delta: Delta) -> None:
+            if delta.kind == "switch":
+                self._asked = str(delta.params["provider"]), str(delta.params["model"])
+                self._check(request, *self._asked)
+            sink(delta)
+
+        return checking
+
+    def book(self, reply: LlmReply) -> Bill:
+        """Count what a request used, also where the server did not say how much. Raises StoreError."""
+        provider, model = reply.provider or self._asked[0], reply.model or self._asked[1]
+        price = self._price(provider, model)
+        usage = reply.usage or Usage()
+        paid = cost(price, usage)
+        seconds = self._seconds()
+        booking = Booking(model, usage, paid, price.as_of if price is not None else "")
+        self._costs.book(self._session_id, booking, seconds)
+        if self._since is not None:
+            self._since += seconds
+        spent = self._costs.spent(self._session_id)
+        return Bill(paid, spent.cost, spent.is_partial)
+
+    def _seconds(self) -> float:
+        return 0.0 if self._since is None else self._clock() - self._since
+
+    def _check(self, request: LlmRequest, provider: str, model: str) -> None:
+        bound = self._allowed()
+        if not bound.is_set:
+            return
+        self._payer = self._payer or self._costs.payer(self._session_id)
+        spent = self._costs.spent(self._payer)
+        used = Used(spent.tokens, spent.cost or 0.0, spent.seconds + self._seconds())
+        tokens = prompt_tokens(request)
+        price = self._price(provider, model)
+        need = Need(tokens, cost(price, Usage(tokens, 0)), provider, model)
+        if (refusal := budget.check(bound, used, need)) is not None:
+            raise refusal
+
+
+def prompt_tokens(request: LlmRequest) -> int:
+    """About how many tokens a request's prompt has."""
+    tools = sum(view.token_count(f"{tool.name}{tool.description}{tool.parameters}") for tool in request.tools)
+    return tools + sum(view.weight(message).tokens for message in request.messages)

@@ -1,0 +1,206 @@
+"""Which models may be asked: who answers in a session, what that costs, and what there is to choose from."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent_core import limits
+from agent_core.errors import ConfigError
+from agent_core.llm import discover, prices, providers
+from agent_core.llm.prices import Price
+from agent_core.llm.providers import Endpoint, ProviderOptions
+from agent_core.llm.resting import Resting
+from agent_core.llm.route import Plan, Router
+from agent_core.services import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """What the configuration says, as plain values."""
+
+    options: ProviderOptions
+    fallbacks: Sequence[Any] = ()
+    """The entries of fallback_providers."""
+    fallback_model: str = ""
+    min_switch_reset: float = 0.0
+    named: bool = False
+    """The model was named on the command line: nothing stands in for it."""
+    window: int | None = None
+    """Tokens a model takes, where the user says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The models of one provider, to choose from."""
+
+    provider: str
+    label: str
+    models: tuple[str, ...] = ()
+    problem: str = ""
+    """Why there are none; empty: there are some."""
+
+
+class Models:
+    """Of one program run. Safe to use from any thread."""
+
+    def __init__(
+        self,
+        settings: Callable[[], ModelSettings],
+        env: Mapping[str, str],
+        read_dotenv: Callable[[], Mapping[str, str]],
+        found: Callable[[], Endpoint | None],
+        resting: Resting | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`read_dotenv` reads the .env files anew. `found`: the local server that was found when none is configured."""
+        self._settings = settings
+        self._env = env
+        self._read_dotenv = read_dotenv
+        self._found = found
+        self._resting = resting or Resting()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._free: set[str] = set()
+        """Providers on this machine."""
+        self._lists: dict[tuple[str, str], tuple[float, discover.Health]] = {}
+        """What servers answered, by provider and address, and when."""
+
+    # -- who answers ----------------------------------------------------------------------------------------------
+
+    def connect(self, model: str, provider: str = "") -> Connection:
+        """A new client; see services.Connect. What is configured now counts for as long as it lives, but for keys."""
+        settings = self._settings()
+        router = Router(lambda: self.plan(settings, model, provider), self._resting)
+        first = router.first
+        window = self.window_of(first.provider, first.model)
+        if window is None:  # its server may tell
+            threading.Thread(target=self._ask, args=(first,), name="models", daemon=True).start()
+        return Connection(router, first.provider, first.model, first.model, window)
+
+    def plan(self, settings: ModelSettings, model: str = "", provider: str = "") -> Plan:
+        """Who may be asked, with the keys as they are now (LLM-30). Raises ConfigError.
+
+        A model that was chosen, in the session or on the command line, is alone (LLM-21).
+        """
+        options, env, dotenv = settings.options, self._env, self._read_dotenv()
+        try:
+            first = self._first(options, dotenv)
+        except ConfigError:
+            if not model:
+                raise
+            chosen = replace(options, model=model, provider=provider or options.provider)
+            return self._known(Plan((providers.resolve(chosen, env, dotenv),), options))
+        if model:
+            listed = self._listed(first)
+            return self._known(
+                Plan((providers.another(model, provider, first, options, env, dotenv, listed),), options)
+            )
+        if settings.named:
+            return self._known(Plan((first,), options))
+        others, problems = providers.stand_ins(settings.fallbacks, settings.fallback_model, first, options, env, dotenv)
+        return self._known(Plan((first, *others), options, settings.min_switch_reset, problems))
+
+    def _first(self, options: ProviderOptions, dotenv: Mapping[str, str]) -> Endpoint:
+        """The configured model; where none is, the local server that was found."""
+        try:
+            return providers.resolve(options, self._env, dotenv)
+        except ConfigError as error:
+            found = self._found()
+            if error.code == "no_provider" and found is not None:
+                return found
+            raise
+
+    def _known(self, plan: Plan) -> Plan:
+        with self._lock:
+            for endpoint in plan.endpoints:
+                if endpoint.preset.local or providers.is_loopback(endpoint.base_url):
+                    self._free.add(endpoint.provider)
+        return plan
+
+    # -- what it costs, how much it takes -------------------------------------------------------------------------
+
+    def price(self, provider: str, model: str) -> Price | None:
+        """What a model costs: as the config says, nothing on this machine, else as was known at a date."""
+        entry = self._settings().options.providers.get(provider)
+        overrides = entry.get("prices") if isinstance(entry, Mapping) else None
+        found = prices.price_of(provider, model, overrides if isinstance(overrides, Mapping) else None)
+        if found is not None and found.as_of == "config":
+            return found
+        with self._lock:
+            return prices.FREE if provider in self._free else found
+
+    def window_of(self, provider: str, model: str) -> int | None:
+        """How many tokens a model takes: as the config says, as its server has told, or as was known at a date."""
+        if said := self._settings().window:
+            return said
+        with self._lock:
+            lists = [health for (name, _), (_, health) in self._lists.items() if name == provider]
+        told = next((window for health in lists if (window := health.windows.get(model))), None)
+        return told or prices.context_of(provider, model)
+
+    # -- what there is to choose from -----------------------------------------------------------------------------
+
+    def listed(self) -> tuple[Listed, ...]:
+        """The models of the first choice's provider, then of every other that has a key or needs none.
+
+        All are asked at once; takes at most about limits.HEALTH_TIMEOUT. An answer counts for limits.MODELS_KEPT.
+        """
+        endpoints = self._endpoints()
+        threads = [threading.Thread(target=self._ask, args=(e,), name="models", daemon=True) for e in endpoints]
+        for thread in threads:
+            thread.start()
+        deadline = time.monotonic() + limits.HEALTH_TIMEOUT + 1.0
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return self.listed_before(endpoints)
+
+    def listed_before(self, endpoints: Sequence[Endpoint] | None = None) -> tuple[Listed, ...]:
+        """The same, of what is known without asking anybody; reads the .env files."""
+        out: list[Listed] = []
+        for endpoint in self._endpoints() if endpoints is None else endpoints:
+            with self._lock:
+                _, health = self._lists.get((endpoint.provider, endpoint.base_url), (0.0, None))
+            models = health.models[: limits.MODELS_LISTED] if health is not None else ()
+            if endpoint.model and endpoint.model not in models:
+                models = (endpoint.model, *models)
+            problem = health.text if health is not None and not health.models else ""
+            out.append(Listed(endpoint.provider, endpoint.label, models, problem))
+        return tuple(out)
+
+    def _endpoints(self) -> list[Endpoint]:
+        """The first choice, and every other provider that can be asked: configured ones, then those with a key."""
+        settings, dotenv = self._settings(), self._read_dotenv()
+        out: list[Endpoint] = []
+        try:
+            out.append(self._first(settings.options, dotenv))
+        except ConfigError:  # the others can be chosen all the same
+            pass
+        names = [*settings.options.providers, *(p.name for p in providers.PRESETS.values() if p.needs_key)]
+        for name in dict.fromkeys(names):
+            try:
+                endpoint = providers.beside(name, settings.options, self._env, dotenv)
+            except ConfigError:  # no key, no address: not set up
+                continue
+            if all((e.provider, e.base_url) != (endpoint.provider, endpoint.base_url) for e in out):
+                out.append(endpoint)
+        self._known(Plan(tuple(out), settings.options))
+        return out[: limits.PROVIDERS_LISTED]
+
+    def _ask(self, endpoint: Endpoint) -> None:
+        name = endpoint.provider, endpoint.base_url
+        with self._lock:
+            when, health = self._lists.get(name, (0.0, None))
+        if health is not None and health.models and self._clock() - when < limits.MODELS_KEPT:
+            return
+        answer = discover.check(endpoint)
+        with self._lock:
+            self._lists[name] = (self._clock(), answer)
+
+    def _listed(self, endpoint: Endpoint) -> tuple[str, ...]:
+        with self._lock:
+            _, health = self._lists.get((endpoint.provider, endpoint.base_url), (0.0, None))
+        return health.models if health is not None else ()
