@@ -143,12 +143,18 @@ def failure(
     """The error of class `kind` with its words. `asked` may be no more than a name; `said` is what the server says."""
     asked = Asked(asked) if isinstance(asked, str) else asked
     case = case or kind
-    names = {"who": asked.who, "host": host(asked.url) or asked.who, "model": asked.model or "this model", **params}
-    names |= {"key_name": asked.key_name}
+    names: dict[str, Any] = {
+        "who": asked.who,
+        "host": host(asked.url) or asked.who,
+        "model": asked.model or "this model",
+        "key_name": asked.key_name,
+        **params,
+    }
+    names = {name: _short(value) if isinstance(value, str) else value for name, value in names.items()}
     what, way_out = (text.format_map(names) for text in _WORDS[case])
     what += f" (HTTP {status})" if status else ""
     told = f"{what}: {said.rstrip('.')}" if said else what
-    given = {name: value for name, value in names.items() if name != "who" and value}
+    given = {name: value for name, value in names.items() if name not in ("who", "model") and value}
     return ProviderError(
         kind,
         f"{told}. {way_out}",
@@ -159,14 +165,20 @@ def failure(
         said=said,
         case=case,
         told=told,
-        **{**given, "model": asked.model},
+        **given,
     )
 
 
 def host(url: str) -> str:
     """The host of an address with its port, without a name and password; empty when it has none."""
     match = re.match(r"[a-z]+://(?:[^@/]*@)?([^/?#]+)", url)
-    return match.group(1)[:100] if match else ""
+    return match.group(1) if match else ""
+
+
+def _short(name: str, chars: int = 100) -> str:
+    """A name or an address on one line, not long."""
+    name = "".join(c if c.isprintable() else " " for c in clean_surrogates(name[: chars + 1]))
+    return name if len(name) <= chars else name[: chars - 1] + "…"
 
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
