@@ -28,6 +28,7 @@ from agent_core.config.load import Config
 from agent_core.config.paths import Places, find_places
 from agent_core.errors import AgentError, ConfigError, StoreError
 from agent_core.events import Notice
+from agent_core.guard import GuardRules
 from agent_core.intents import Interrupt, SetMode, Submit
 from agent_core.llm import discover, providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
@@ -346,6 +347,9 @@ class Host:
             command_timeout=get("terminal.timeout"),
             respect_gitignore=get("files.respect_gitignore"),
             max_steps=get("agent.max_turns") or 0,
+            batch_timeout=get("agent.batch_timeout"),
+            guard=self._guard_rules(),
+            result_bounds=spill.PROFILES[get("tool_output.profile")],
             request=LlmRequest(
                 (),
                 stream=get("stream.enabled"),
@@ -358,6 +362,20 @@ class Host:
             price=self.models.price,
             window=self.models.window_of,
             budget=lambda: Budget(*(self.config.get(f"budget.{name}") for name in ("tokens", "cost", "minutes"))),
+        )
+
+    def _guard_rules(self) -> GuardRules:
+        def get(name: str) -> Any:
+            return self.config.get(f"tool_loop_guardrails.{name}")
+
+        hard_stop = get("hard_stop_enabled")
+        return GuardRules(
+            get("warnings_enabled"),
+            self.launch.unattended if hard_stop is None else hard_stop,
+            get("warn_after.exact_failure"),
+            get("hard_stop_after.exact_failure"),
+            get("warn_after.same_tool_failure"),
+            get("hard_stop_after.same_tool_failure"),
         )
 
     def _context(self, workspace: Path) -> tuple[str, tuple[str, ...]]:

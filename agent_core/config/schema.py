@@ -198,7 +198,37 @@ KEYS: Final[tuple[Key, ...]] = (
         most=limits.COMMAND_TIMEOUT_MAX,
     ),
     Key(
-        "tool_output.profile", "text", "nano", "Sizes of results. Accepted; only nano yet.", choices=("nano", "hermes")
+        "tool_output.profile",
+        "text",
+        "nano",
+        f"How much of results the model is given: nano is {limits.TOOL_RESULT // limits.KB} KB each; hermes is "
+        f"{limits.HERMES_RESULT:,} characters each and {limits.HERMES_TURN:,} a turn. What is longer lies in a file.",
+        choices=("nano", "hermes"),
+    ),
+    Key(
+        "agent.batch_timeout",
+        "number",
+        limits.BATCH_TIMEOUT,
+        "Seconds after which tool calls that do not end are given up; a longer time that one asked for counts.",
+        "bound",
+        least=1,
+        most=DAY,
+    ),
+    Key("tool_loop_guardrails.warnings_enabled", "flag", True, "Tell model and person when a turn goes in circles."),
+    Key(
+        "tool_loop_guardrails.hard_stop_enabled",
+        "flag",
+        None,
+        "Block calls and end turns that go in circles; unset: only where no person watches.",
+    ),
+    *(
+        Key(f"tool_loop_guardrails.{name}", "whole", default, doc, least=1, most=limits.GUARD_WINDOW)
+        for name, default, doc in (
+            ("warn_after.exact_failure", limits.GUARD_SAME_CALL_WARN, "Failures of one call before a warning."),
+            ("warn_after.same_tool_failure", limits.GUARD_SAME_TOOL_WARN, "Failures of one tool before a warning."),
+            ("hard_stop_after.exact_failure", limits.GUARD_SAME_CALL_BLOCK, "Failures of a call before it is blocked."),
+            ("hard_stop_after.same_tool_failure", limits.GUARD_SAME_TOOL_HALT, "Failures of a tool that end a turn."),
+        )
     ),
     Key("mcp_servers", "mapping", {}, "MCP servers by name. Accepted; not started yet."),
     Key("files.respect_gitignore", "flag", True, "grep, glob and the file picker leave out what .gitignore names."),
@@ -255,7 +285,7 @@ UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
         paste_collapse_threshold platform_hints platform_toolsets platforms plugins
         prefill_messages_file privacy prompt_caching provider_routing qqbot quick_commands runtime save_trajectories
         secrets security session session_reset sessions signal skills slack smart_model_routing sms streaming stt
-        teams telegram thread_sessions_per_user timezone tool_loop_guardrails tools toolsets tts
+        teams telegram thread_sessions_per_user timezone tools toolsets tts
         unauthorized_dm_behavior updates video_gen voice wake_word web webhook wecom whatsapp worktree x_search
         yuanbao _config_version
         """
@@ -292,6 +322,7 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
             persistent_shell shell_init_files singularity_image ssh_host ssh_key ssh_port ssh_user sudo_password
             temp_dir vercel_runtime
             """,
+        "tool_loop_guardrails": "warn_after hard_stop_after",
         "tool_output": "max_bytes max_line_length max_lines",
         "display": """
             background_process_notifications battery bell_on_complete bell_on_prompt busy_input_mode
