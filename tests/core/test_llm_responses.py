@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.cancel import CancelScope
 from agent_core.errors import ProviderError
 from agent_core.llm.body import BodyReader
-from agent_core.llm.providers import Preset
+from agent_core.llm.client import make_client
+from agent_core.llm.providers import Preset, ProviderOptions, resolve
 from agent_core.llm.responses import WIRE, adapted, body_of
 from agent_core.llm.responses_reply import ITEMS, ResponseBuilder
 from agent_core.llm.wire import Quirks
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
 from agent_core.ports import Delta, LlmReply, LlmRequest, ToolSchema
+from tests.fakes.wire_server import Answer, Failure, WireServer
 
 TOOLS = {"read_file": {"type": "object", "properties": {}}, "grep": {"type": "object", "properties": {}}}
 Event = dict[str, Any]
@@ -523,3 +526,43 @@ def test_a_limit_that_the_model_does_not_have_becomes_the_one_it_names():
 @pytest.mark.parametrize("error", [refused("no"), refused("temperature", "auth"), refused("", "bad_request")])
 def test_what_is_not_about_a_field_changes_nothing(error: ProviderError):
     assert adapted(PLAIN, sent(*TALK, temperature=0.5), error) is None
+
+
+# -- which wire -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. "
+        "Please use /v1/responses instead.",
+        "To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+        "This model is only supported in v1/responses and not in v1/chat/completions.",
+    ],
+)
+@pytest.mark.parametrize("kind", ["bad_request", "not_found"])
+def test_a_server_that_names_another_wire_is_asked_over_that_from_then_on(words: str, kind: str):
+    def refuse(body: dict[str, Any]) -> Failure | None:
+        return Failure(kind, words) if "messages" in body else None
+
+    with WireServer(Answer("Hello"), refuse=refuse) as server:
+        options = ProviderOptions(provider="acme", model="m", providers={"acme": {"base_url": server.base_url}})
+        client = make_client(resolve(options, {}, {}), options)
+        request = LlmRequest((user("Hi"),), reasoning_effort="high")
+        replies = [client.complete(request, lambda delta: None, CancelScope()) for _ in range(2)]
+        assert [r.text for r in replies] == ["Hello", "Hello"]
+        assert [r.wire for r in server.requests] == ["chat_completions", "responses", "responses"]
+        assert server.bodies[-1]["reasoning"]["effort"] == "high"
+
+
+def test_two_wires_that_name_each_other_are_each_asked_once():
+    def refuse(body: dict[str, Any]) -> Failure:
+        return Failure("bad_request", f"Use /v1/{'responses' if 'messages' in body else 'chat/completions'}.")
+
+    with WireServer(Answer("Hello"), refuse=refuse) as server:
+        options = ProviderOptions(provider="acme", model="m", providers={"acme": {"base_url": server.base_url}})
+        client = make_client(resolve(options, {}, {}), options)
+        with pytest.raises(ProviderError) as caught:
+            client.complete(LlmRequest((user("Hi"),)), lambda delta: None, CancelScope())
+        assert caught.value.kind == "bad_request"
+        assert [r.wire for r in server.requests] == ["chat_completions", "responses"]
