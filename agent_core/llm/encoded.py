@@ -151,9 +151,18 @@ def _object(body: Mapping[str, Any], name: str, parts: Sequence[bytes]) -> bytes
 
 
 def _boundary(history: Sequence[Message], fits: Callable[[Message, Message], bool]) -> int:
-    """The last place between two messages that `fits`, with enough messages behind it; 0 when there is none."""
-    places = range(len(history) - _KEPT, 0, -1)
-    return next((i for i in places if fits(history[i - 1], history[i])), 0)
+    """The last place between two messages that `fits`, with enough behind it; 0 when there is none.
+
+    The results of a round, and what the person says next to them, may be one message on the wire.
+    """
+    behind, after = 0, ""
+    for place in range(len(history) - 1, 0, -1):
+        who = "model" if history[place].role == "assistant" else "person"
+        behind += who != after
+        after = who
+        if behind >= _KEPT and fits(history[place - 1], history[place]):
+            return place
+    return 0
 
 
 def _between_turns(before: Message, after: Message) -> bool:

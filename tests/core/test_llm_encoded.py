@@ -35,8 +35,8 @@ def step(number, *, text="", calls=1, model="m"):
 class Watched:
     """A cache over a wire that counts the messages it is given to map."""
 
-    def __init__(self, wire):
-        self.wire, self.preset, self.mapped = wire, preset_of(wire), 0
+    def __init__(self, wire, **fields):
+        self.wire, self.preset, self.mapped = wire, replace(preset_of(wire), **fields), 0
         self.cache = EncodedHistory(replace(wire, body=self._body), self.preset)
         self.quirks = wire.quirks(self.preset)
 
@@ -99,8 +99,8 @@ EXTRA = st.sampled_from(
     [
         {},
         {"reasoning_content": "thought"},
-        {"thinking": [{"type": "thinking", "thinking": "t", "signature": "s"}]},
-        {"content_blocks": [{"type": "thinking", "thinking": "t", "signature": "s"}]},
+        {"thinking_blocks": [{"type": "thinking", "thinking": "t", "signature": "s", "at": [0, 0]}]},
+        {"response_items": [{"type": "reasoning", "id": "rs_1", "encrypted_content": "e", "summary": []}]},
     ]
 )
 
@@ -137,10 +137,11 @@ def moves(draw):
     role=st.sampled_from(["system", "developer", "user"]),
     after_results=st.booleans(),
     fill=st.booleans(),
+    marks=st.sampled_from([(), ("m",)]),
 )
 @settings(max_examples=150, deadline=None)
-def test_the_bytes_are_those_of_encoding_everything(wire, rounds, rule, role, after_results, fill):
-    watched = Watched(wire)
+def test_the_bytes_are_those_of_encoding_everything(wire, rounds, rule, role, after_results, fill, marks):
+    watched = Watched(wire, cache_marks=marks)
     history = [m for n in range(8) for m in (user(f"q{n}"), *step(n), Message("assistant", f"a{n}", model="m"))]
     quirks = {"id_rule": rule, "system_role": role, "reply_after_results": after_results, "fill_reasoning": fill}
     watched.send(request(history), **quirks)
