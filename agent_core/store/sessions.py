@@ -159,6 +159,7 @@ class Store:
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
             )
+            c.execute("UPDATE sessions SET updated = ? WHERE id = ?", (_used_now(c, session_id), session_id))
             return _row(c, session_id)
 
         row = self._db.write(work, "transcript")
@@ -299,7 +300,7 @@ class Store:
             )
             c.execute(
                 "INSERT INTO messages (session_id, uid, position, role, origin, created, body, view) "
-                "SELECT ?, lower(hex(randomblob(16))), position, role, origin, created, body, view FROM messages "
+                "SELECT ?, uid, position, role, origin, created, body, view FROM messages "
                 "WHERE session_id = ? AND position <= ?",
                 (new, session_id, end),
             )
@@ -368,7 +369,7 @@ class Store:
             c.execute(
                 "UPDATE sessions SET updated = ?, message_count = message_count + 1, turn_count = turn_count + ?, "
                 "tool_call_count = tool_call_count + ? WHERE id = ?",
-                (time.time(), int(message.starts_turn), int(message.role == "tool"), session_id),
+                (_used_now(c, session_id), int(message.starts_turn), int(message.role == "tool"), session_id),
             )
 
         self._changes.make(session_id, work, "transcript")
@@ -731,8 +732,23 @@ def _recount(c: sqlite3.Connection, session_id: str) -> None:
         "UPDATE sessions SET updated = ?2, (message_count, turn_count, tool_call_count) = "
         f"(SELECT count(*), coalesce(sum({TURN_START}), 0), coalesce(sum(role = 'tool'), 0) FROM messages "
         "WHERE session_id = ?1 AND position IS NOT NULL) WHERE id = ?1",
-        (session_id, time.time()),
+        (session_id, _used_now(c, session_id)),
     )
+
+
+def _used_now(c: sqlite3.Connection, session_id: str) -> float:
+    """The time now, but behind that of every other use in the session's folder.
+
+    A clock that was set back by hours must not change which session was used last. What lies further ahead was
+    stamped by a clock that was quite wrong, and is no measure.
+    """
+    now = time.time()
+    (newest,) = c.execute(
+        "SELECT max(updated) FROM sessions WHERE workspace = (SELECT workspace FROM sessions WHERE id = ?) "
+        "AND updated < ?",
+        (session_id, now + limits.CLOCK_AHEAD),
+    ).fetchone()
+    return now if newest is None or newest < now else float(newest) + 0.001
 
 
 def _body(message: Message) -> str:
