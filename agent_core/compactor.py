@@ -17,7 +17,7 @@ from agent_core.compaction import Cut, Options, Record
 from agent_core.errors import AgentError, ProviderError
 from agent_core.events import CompactionFinished, CompactionStarted, Notice
 from agent_core.messages import Covered, Message, Usage, clean_surrogates
-from agent_core.ports import Delta, LlmClient, LlmReply, TodoItem
+from agent_core.ports import Delta, LlmReply, TodoItem
 from agent_core.services import Connection
 from agent_core.store.views import Views
 from agent_core.text.clamp import clamp
@@ -231,7 +231,7 @@ class Compactor:
             try:
                 connection = self._means.connect(self.options.model)
                 try:
-                    return self._ask(turn, connection.client, connection.model, cut, before, focus)
+                    return self._ask(turn, connection, cut, before, focus)
                 finally:
                     connection.client.close()
             except AgentError as error:
@@ -240,9 +240,10 @@ class Compactor:
                 params = {"model": self.options.model, "error": error.text}
                 text = f"{self.options.model} gives no summary, so the session's model is asked. {error.text}"
                 turn.emit(Notice("summary_model_failed", text, "warning", params))
-        return self._ask(turn, turn.llm, "", cut, before, focus)
+        return self._ask(turn, None, cut, before, focus)
 
-    def _ask(self, turn: TurnTools, client: LlmClient, model: str, cut: Cut, before: str, focus: str) -> str:
+    def _ask(self, turn: TurnTools, other: Connection | None, cut: Cut, before: str, focus: str) -> str:
+        client = turn.llm if other is None else other.client
         window = self._known_window(turn)
         chars = limits.SUMMARY_INPUT
         if window is not None:  # half of it, in characters of this text
@@ -260,8 +261,9 @@ class Compactor:
                 Message("system", instructions, id="compact", created=0.0),
                 Message("user", wanted, id="compacted", created=0.0),
             )
-            request = replace(turn.request, messages=messages, tools=(), tool_choice=None, model=model)
-            return client.complete(request, turn.meter.guard(request, sink), turn.cancel)
+            asked = (other.provider, other.model) if other else None
+            request = replace(turn.request, messages=messages, model=other.model if other else "")
+            return client.complete(request, turn.meter.guard(request, sink, asked), turn.cancel)
 
         try:
             reply = once(chars)
@@ -269,6 +271,8 @@ class Compactor:
             if error.kind != "context_length":
                 raise
             reply = once(chars // 3)
+        if other is not None:
+            reply = replace(reply, provider=reply.provider or other.provider, model=reply.model or other.model)
         book(turn, reply, of_a_step=False)
         text = clean_surrogates(reply.text).strip()
         if not text:

@@ -49,11 +49,13 @@ def call(*calls):
 class Table:
     """One session with everything around it."""
 
-    def __init__(self, tmp_path: Path, *replies, **services):
+    def __init__(self, tmp_path: Path, *replies, rules="", **services):
         self.workspace = tmp_path / "ws"
         self.workspace.mkdir(exist_ok=True)
         self.store = Store.open(tmp_path / "state.db")
         self.model = PlayedModel(*replies)
+        self.rules = rules
+        """What the context files say."""
         self.kept: list = []
         """Notes that the session had written down."""
         self.services = SessionServices(
@@ -65,7 +67,7 @@ class Table:
             data_home=tmp_path / "home" / ".nanohermes",
             command_env=child_env({"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}),
             redact=lambda text: text.replace("sk-very-secret", "[REDACTED]"),
-            context=lambda workspace: ("", ()),
+            context=lambda workspace: (self.rules, ()),
             keep=self.kept.append,
             **services,
         )
