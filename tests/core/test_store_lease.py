@@ -474,7 +474,7 @@ def test_a_turn_whose_lease_was_taken_ends_with_the_reason_and_shows_what_is_sto
     question = table.wait(events.QuestionAsked).question
     session.send(intents.Answer(question.id, "once"))
     table.wait(events.ToolStarted)
-    until(lambda: (table.workspace / "effect").exists())
+    until((table.workspace / "effect").exists)
     stored = table.store.messages(session.id)
     table.store.database.write(lambda c: c.execute("UPDATE session_turn_leases SET holder = 'nobody:x'"))
     end = table.wait(events.TurnFinished)
