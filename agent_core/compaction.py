@@ -38,8 +38,11 @@ class Options:
     """The newest messages are kept up to this many tokens, where the window allows; profile tokens."""
     max_attempts: int = 3
     """Compactions in one turn after the server said that a request was too long."""
+    keep_on_failure: bool = False
+    """Without a summary leave the conversation as it is, where it can go on like that."""
     model: str = ""
     """The model that writes summaries; empty: the session's."""
+    provider: str = ""
 
     @property
     def keep(self) -> int:

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 from agent_core import compaction, limits, prompt, view
 from agent_core.compaction import Cut, Options, Record
-from agent_core.errors import AgentError, ProviderError
+from agent_core.errors import AgentError, ConfigError, ProviderError
 from agent_core.events import CompactionFinished, CompactionStarted, Notice
 from agent_core.messages import Covered, Message, Usage, clean_surrogates
 from agent_core.ports import Delta, LlmReply, TodoItem
-from agent_core.services import Connection
+from agent_core.services import Connect, Connection
 from agent_core.store.views import Views
 from agent_core.text.clamp import clamp
 from agent_core.turn import Reply, TurnTools, ask_model, book
@@ -28,12 +28,16 @@ _UNREACHABLE = frozenset({"auth", "quota", "rate_limit", "network", "not_found"}
 """Kinds of errors after which no model can be had: the conversation stays as it is (COMP-15)."""
 
 
+class _NoSummary(AgentError):
+    """The model's reply is no summary."""
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
     """What a session lends its compactor."""
 
     views: Views
-    connect: Callable[[str], Connection]
+    connect: Connect
     todos: Callable[[], tuple[TodoItem, ...]]
     fixed: Callable[[], Mapping[str, int]]
     """Tokens of what every request holds beside the history, by part: "system", "context", "tools"."""
@@ -212,12 +216,10 @@ class Compactor:
         before = earlier.text if earlier is not None and earlier.view != "dropped" else ""
         try:
             return self._summary(turn, cut, before, focus)
-        except AgentError as error:
-            if error.code == "interrupted":
-                raise
-            unreachable = isinstance(error, ProviderError) and error.kind in _UNREACHABLE
+        except (ProviderError, _NoSummary) as error:
             nano = self.options.profile == "nano"
-            if not needed and (unreachable or (not nano and error.code in ("summary_empty", "summary_cut"))):
+            stays = self.options.keep_on_failure or (not nano and isinstance(error, _NoSummary))
+            if not needed and (stays or (isinstance(error, ProviderError) and error.kind in _UNREACHABLE)):
                 text = f"The conversation was not compacted: {error.text}"
                 turn.emit(Notice("not_compacted", text, "warning", {"error": error.text}))
                 return ""
@@ -229,14 +231,12 @@ class Compactor:
         """A model's summary, from the model for summaries if there is one, else or after that from the session's."""
         if self.options.model:
             try:
-                connection = self._means.connect(self.options.model)
+                connection = self._means.connect(self.options.model, self.options.provider)
                 try:
                     return self._ask(turn, connection, cut, before, focus)
                 finally:
                     connection.client.close()
-            except AgentError as error:
-                if error.code == "interrupted":
-                    raise
+            except (ProviderError, ConfigError, _NoSummary) as error:
                 params = {"model": self.options.model, "error": error.text}
                 text = f"{self.options.model} gives no summary, so the session's model is asked. {error.text}"
                 turn.emit(Notice("summary_model_failed", text, "warning", params))
@@ -276,9 +276,9 @@ class Compactor:
         book(turn, reply, of_a_step=False)
         text = clean_surrogates(reply.text).strip()
         if not text:
-            raise AgentError("summary_empty", "The model sent an empty summary. /compact tries again.")
+            raise _NoSummary("summary_empty", "The model sent an empty summary. /compact tries again.")
         if reply.finish == "length":
-            raise AgentError("summary_cut", "The model's output limit cut the summary. Raise model.max_tokens.")
+            raise _NoSummary("summary_cut", "The model's output limit cut the summary. Raise model.max_tokens.")
         return clamp(text, limits.SUMMARY_TEXT)
 
     # -- when nothing helps -------------------------------------------------------------------------------------

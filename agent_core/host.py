@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_core import context_files, limits, preview, process, spill
 from agent_core.budget import Budget
+from agent_core.compaction import Options as CompactionOptions
+from agent_core.compaction import Profile
 from agent_core.config import load as config_load
 from agent_core.config import write as config_write
 from agent_core.config.dotenv import set_variable
@@ -35,7 +37,7 @@ from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
 from agent_core.messages import FileDiff, new_id
-from agent_core.models import Listed, Models, ModelSettings
+from agent_core.models import Models, ModelSettings
 from agent_core.names import APPROVAL_POLICIES, ApprovalPolicy, Mode
 from agent_core.notebook import Notebook
 from agent_core.ports import LlmRequest, PastPassage
@@ -51,6 +53,7 @@ from agent_core.store import exchange
 from agent_core.store.notes import Draft, Seen
 from agent_core.store.search import Search, SearchHit
 from agent_core.store.sessions import SessionRow, Store
+from agent_core.store.usage import Spent
 from agent_core.tools.builtin import builtin_tools
 
 if TYPE_CHECKING:
@@ -69,6 +72,14 @@ class ModelState:
     problem: ConfigError | None = None
     settled: bool = True
     """False while local servers are still being looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionUsage:
+    """What a session and its children have used, and what they may use."""
+
+    spent: Spent
+    budget: Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +206,17 @@ class Host:
         self._know_keys(dotenv)
         return dotenv
 
-    def list_models(self) -> tuple[Listed, ...]:
-        """What there is to choose from, asked of the servers. Takes up to about limits.HEALTH_TIMEOUT."""
-        return self.models.listed()
+    def personas(self) -> dict[str, str]:
+        """The texts of the configured personas by their names."""
+        return personas_of(self.config.get("personalities"))
+
+    def _budget(self) -> Budget:
+        get = self.config.get
+        return Budget(get("budget.tokens"), get("budget.cost"), get("budget.minutes"))
+
+    def usage(self, session_id: str) -> SessionUsage:
+        """What a session and its children have used, and may use. Raises StoreError."""
+        return SessionUsage(self.store.costs.spent(session_id), self._budget())
 
     def _connect_demo(self) -> Connection:
         from agent_core.demo.transport import demo_endpoint, demo_transport
@@ -346,6 +365,7 @@ class Host:
             approval_timeout=get("approvals.timeout"),
             command_timeout=get("terminal.timeout"),
             respect_gitignore=get("files.respect_gitignore"),
+            compaction=self._compaction(),
             max_steps=get("agent.max_turns") or 0,
             batch_timeout=get("agent.batch_timeout"),
             guard=self._guard_rules(),
@@ -358,10 +378,27 @@ class Host:
                 temperature=get("model.temperature"),
                 cache_ttl=get("prompt_caching.cache_ttl").replace("off", ""),
             ),
-            personas=lambda: personas_of(self.config.get("personalities")),
+            personas=self.personas,
             price=self.models.price,
             window=self.models.window_of,
-            budget=lambda: Budget(*(self.config.get(f"budget.{name}") for name in ("tokens", "cost", "minutes"))),
+            budget=self._budget,
+        )
+
+    def _compaction(self) -> CompactionOptions:
+        get, of = self.config.get, "compression"
+        profile: Profile = "tokens" if get(f"{of}.profile") == "tokens" else "nano"
+        return CompactionOptions(
+            enabled=get(f"{of}.enabled"),
+            profile=profile,
+            threshold=get(f"{of}.threshold"),
+            target_ratio=get(f"{of}.target_ratio"),
+            protect_first=get(f"{of}.protect_first_n"),
+            protect_last=get(f"{of}.protect_last_n"),
+            keep_tokens=get(f"{of}.keep_recent_tokens"),
+            max_attempts=get(f"{of}.max_attempts"),
+            keep_on_failure=get(f"{of}.abort_on_summary_failure"),
+            model=get(f"auxiliary.{of}.model"),
+            provider=get(f"auxiliary.{of}.provider"),
         )
 
     def _guard_rules(self) -> GuardRules:

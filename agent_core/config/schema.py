@@ -214,6 +214,38 @@ KEYS: Final[tuple[Key, ...]] = (
         least=1,
         most=DAY,
     ),
+    # What happens to a conversation that grows too long.
+    Key("compression.enabled", "flag", True, "Summarise the older part of a long conversation; /compact works without."),
+    Key(
+        "compression.profile",
+        "text",
+        "nano",
+        f"nano: at {limits.CONTEXT_CHARS:,} characters, {limits.KEEP_RECENT} messages stay; tokens: by the model's "
+        "window and the keys below. A small window counts in both.",
+        choices=("nano", "tokens"),
+    ),
+    Key(
+        "compression.threshold",
+        "number",
+        0.5,
+        f"The part of the window that is filled before; windows below {limits.SMALL_WINDOW:,} tokens: at least "
+        f"{limits.SMALL_WINDOW_SHARE:g}.",
+        least=0.05,
+        most=0.95,
+    ),
+    Key("compression.target_ratio", "number", 0.2, "The part of that which stays as it is.", least=0.05, most=0.8),
+    Key("compression.protect_first_n", "whole", 3, "First messages that always stay.", least=0, most=100),
+    Key("compression.protect_last_n", "whole", 20, "Last messages that stay.", least=1, most=500),
+    Key("compression.keep_recent_tokens", "whole", 20_000, "Tokens of the newest messages that stay.", least=0),
+    Key("compression.max_attempts", "whole", 3, "Compactions of one request that is too long.", least=1, most=10),
+    Key(
+        "compression.abort_on_summary_failure",
+        "flag",
+        False,
+        "When no summary can be had, leave the conversation as it is rather than go on without the older part.",
+    ),
+    Key("auxiliary.compression.provider", "text", "", "Whose model writes summaries.", blank="auto"),
+    Key("auxiliary.compression.model", "text", "", "The model that writes summaries; empty: the session's."),
     Key("tool_loop_guardrails.warnings_enabled", "flag", True, "Tell model and person when a turn goes in circles."),
     Key(
         "tool_loop_guardrails.hard_stop_enabled",
@@ -276,7 +308,7 @@ UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
     _words(
         """
         a2a auth auxiliary bedrock bluebubbles bot_mode browser checkpoints code_execution command_allowlist
-        compression computer_use context context_file_max_chars context_file_read_timeout credential_pool_strategies
+        computer_use context context_file_max_chars context_file_read_timeout credential_pool_strategies
         cron curator custom_providers dashboard database delegation desktop dingtalk discord email feishu
         file_read_max_chars gateway goals google_chat group_sessions_per_user homeassistant honcho hooks
         hooks_auto_accept human_delay image_gen kanban known_plugin_toolsets loops lsp matrix mattermost
@@ -323,6 +355,15 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
             temp_dir vercel_runtime
             """,
         "tool_loop_guardrails": "warn_after hard_stop_after",
+        "compression": """
+            codex_app_server_auto codex_gpt55_autoraise codex_gpt55_autoraise_notice codex_responses_compact_threshold
+            codex_responses_native context_timeout_seconds context_total_ceiling_seconds
+            hygiene_failure_cooldown_seconds hygiene_hard_message_limit hygiene_timeout_seconds
+            hygiene_total_ceiling_seconds idle_compact_after_seconds in_place micro_compact
+            micro_compact_defrag_threshold_tokens micro_compact_every_n_turns min_tail_user_messages model_thresholds
+            proactive_prune_min_reclaim_tokens proactive_prune_min_result_chars proactive_prune_tokens summary_model
+            summary_provider threshold_tokens
+            """,
         "tool_output": "max_bytes max_line_length max_lines",
         "display": """
             background_process_notifications battery bell_on_complete bell_on_prompt busy_input_mode
