@@ -39,7 +39,7 @@ def run(host: Host, session: LiveSession, prompt: str, form: OutputFormat, out: 
     def stop(number: int, frame: object) -> None:
         stopped_by.append(number)  # no more: a handler runs in the middle of anything, locks held
 
-    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         session.mailbox.listen(lambda urgent: came.set())
         session.send(Submit(prompt))
@@ -126,7 +126,7 @@ def _tell(text: str) -> None:
 def _exit_code(report: _Report, stopped_by: list[int]) -> int:
     assert report.end is not None
     if stopped_by:
-        return names.EXIT_TERMINATED if stopped_by[0] == signal.SIGTERM else names.EXIT_INTERRUPTED
+        return names.EXIT_INTERRUPTED if stopped_by[0] == signal.SIGINT else names.EXIT_TERMINATED
     if report.end.outcome == "failed":
         return _failed_code(report.error_code)
     return {"completed": names.EXIT_OK, "interrupted": names.EXIT_INTERRUPTED, "cap": names.EXIT_CAP}[

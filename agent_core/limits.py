@@ -197,6 +197,8 @@ LEASE_LOOK: Final = 1.0  # seconds between two looks whether that has ended, or 
 READ_ALONG_SHARE: Final = 10  # of that time, reading a long history anew takes at most one part
 WRITE_RETRY: Final = (0.02, 0.12)  # seconds between two tries of a write, drawn anew each time
 STORE_CHECK: Final = 16 * MB  # larger databases are not checked whole at start: it must stay quick
+CLOCK_AHEAD: Final = 86_400.0  # seconds; a clock may have been ahead by a wrong zone or a bad battery, not by more
+DISK_LEAST: Final = 64 * KB  # with less free, what a database could not write was for want of room
 SESSIONS_LISTED: Final = 200
 CHECKPOINT_EVERY: Final = 50  # successful writes between two PASSIVE checkpoints
 CONFIG_FILE: Final = 1 * MB  # a settings file; a larger one is a mistake or an attack
@@ -238,6 +240,8 @@ SEARCH_IDLE: Final = 120.0  # seconds after which the program that cuts words en
 SEARCH_LOCKED: Final = 5.0  # seconds one program waits for another that writes to the index
 
 IMPORT_FILE: Final = 256 * MB  # a session file; larger than any that was kept, images included
+SALVAGE_ROW: Final = 64 * MB  # bytes of one row of a damaged database; a longer one is a misread number
+CHECK_PROBLEMS: Final = 20  # faults of a file that are named; a spoiled one has thousands
 
 TODO_ITEMS: Final = 100  # of one plan; the dock shows it whole
 TODO_CHARS: Final = 300  # of one item

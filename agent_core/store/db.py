@@ -17,6 +17,7 @@ from typing import Final, Literal, TypeVar
 
 from agent_core import limits
 from agent_core.errors import StoreError
+from agent_core.names import APP
 
 T = TypeVar("T")
 
@@ -79,7 +80,10 @@ class Database:
                 _make_private(path)
             except OSError as moved:
                 raise _out_of_reach(path, moved) from moved
-            warnings = (f"{path} was damaged ({e}). It is kept as {aside.name}; a new, empty one has been started.",)
+            warnings = (
+                f"{path} was damaged ({e}). It is kept as {aside.name}; a new, empty one has been started. "
+                f"`{APP} sessions check --repair` brings back what can be read of it.",
+            )
         except OSError as e:
             raise _out_of_reach(path, e) from e
         return cls(path, warnings)
@@ -222,11 +226,11 @@ def explain(path: Path, error: sqlite3.Error) -> StoreError:
     if code in _DAMAGED:
         return StoreError(
             "store_damaged",
-            f"{path} is damaged ({error}). Move it away and start again: a new one is made. "
-            f"`sqlite3 {path.name} .recover` may save what is in the old one.",
+            f"{path} is damaged ({error}). Close the program, then `{APP} sessions check --repair` saves what can be "
+            "read of it in a new one; the damaged one is kept.",
             path=str(path),
         )
-    if code == sqlite3.SQLITE_FULL:
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _no_room(path)):
         return StoreError("store_full", f"The disk is full: {path} cannot grow. Free some space.", path=str(path))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return StoreError(
@@ -235,6 +239,15 @@ def explain(path: Path, error: sqlite3.Error) -> StoreError:
             path=str(path),
         )
     return StoreError("store_failed", f"{path}: {error}. Check the disk, then try again.", path=str(path))
+
+
+def _no_room(path: Path) -> bool:
+    """Whether the disk is full: the file beside the journal that cannot grow then is an I/O error to SQLite."""
+    try:
+        disk = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < limits.DISK_LEAST
 
 
 def _seconds(budget: Budget) -> float:

@@ -9,7 +9,9 @@ roles, each call answered in order, no orphan results; a violation is answered w
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -41,14 +43,15 @@ class Reply:
 class ModelServer(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, replies: Sequence[Reply] | Callable[[dict, int], Reply]):
+    def __init__(self, replies: Sequence[Reply] | Callable[[dict, int], Reply], port: int = 0):
         self.requests: list[dict] = []
         self.violations: list[str] = []
         self.open_streams = 0
+        self._connections: list[socket.socket] = []
         self.stopping = threading.Event()
         self._replies = replies
         self._lock = threading.Lock()
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", port), _Handler)
 
     @property
     def base_url(self) -> str:
@@ -64,6 +67,18 @@ class ModelServer(ThreadingHTTPServer):
 
     def handle_error(self, request, client_address):
         pass
+
+    def get_request(self):
+        connection, address = super().get_request()
+        self._connections.append(connection)
+        return connection, address
+
+    def die(self):
+        """Be gone as a killed server is: nobody listens, and what was open is broken off."""
+        self.__exit__()
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self):
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
