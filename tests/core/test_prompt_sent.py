@@ -1,0 +1,144 @@
+"""The system prompt and the tools are the same bytes from turn to turn and after a kill, over real HTTP."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from agent_core import events, intents, prompt
+from agent_core.host import Host, Launch
+from tests.fakes.model_server import ModelServer, Reply
+
+THREE_TURNS_AND_A_KILL = """
+import os, signal, sys, time
+from pathlib import Path
+from agent_core import events, intents
+from agent_core.host import Host, Launch
+
+work, home, url = sys.argv[1:]
+env = {"HOME": home, "PATH": "/usr/bin:/bin", "NANOHERMES_BASE_URL": url, "NANOHERMES_MODEL": "test-model"}
+session = Host(Launch(Path(work), env, {})).new()
+for turn in range(3):
+    session.send(intents.Submit(f"turn {turn}"))
+    while not any(isinstance(e.event, events.TurnFinished) for e in session.mailbox.drain()):
+        time.sleep(0.01)
+print(session.id, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+class World:
+    def __init__(self, tmp_path, server):
+        self.work, self.home, self.server = tmp_path / "work", tmp_path / "home", server
+        self.work.mkdir()
+        env = {"NANOHERMES_BASE_URL": server.base_url, "NANOHERMES_MODEL": "test-model"}
+        self.env = {"HOME": str(self.home), "PATH": "/usr/bin:/bin", **env}
+
+    def killed_after_three_turns(self):
+        script = [sys.executable, "-c", THREE_TURNS_AND_A_KILL, self.work, self.home, self.server.base_url]
+        ended = subprocess.run([str(word) for word in script], capture_output=True, text=True, timeout=60)
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        return ended.stdout.strip()
+
+    def host(self):
+        return Host(Launch(self.work, self.env, {}))
+
+    def sent(self, at=-1):
+        body = self.server.requests[at]
+        return json.dumps([body["messages"][0], body["tools"]]).encode()
+
+
+def turn(session, text):
+    session.send(intents.Submit(text))
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        for envelope in session.mailbox.drain():
+            if isinstance(envelope.event, events.TurnFinished):
+                return envelope.event
+        time.sleep(0.01)
+    raise AssertionError("the turn does not end")
+
+
+@pytest.fixture
+def world(tmp_path):
+    with ModelServer([Reply(text="An answer.")]) as server:
+        yield World(tmp_path, server)
+
+
+def another_day(monkeypatch):
+    class Later(datetime.date):
+        @classmethod
+        def today(cls):
+            return cls(2031, 2, 3)
+
+    monkeypatch.setattr(prompt.datetime, "date", Later)
+
+
+def test_they_are_the_same_over_turns_a_kill_and_a_resume_on_another_day_and_branch(world, monkeypatch):
+    (world.work / ".git").mkdir()
+    (world.work / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (world.work / "AGENTS.md").write_text("Use tabs.\n")
+    session_id = world.killed_after_three_turns()
+    (world.work / ".git" / "HEAD").write_text("ref: refs/heads/other\n")
+    another_day(monkeypatch)
+    host = world.host()
+    session = host.open(session_id)
+    assert turn(session, "after the kill").outcome == "completed"
+    assert len(world.server.requests) == 4
+    assert {world.sent(at) for at in range(4)} == {world.sent(0)}
+    assert b"Use tabs." in world.sent() and b"branch main" in world.sent()
+
+    session.send(intents.SetMode("plan"))
+    turn(session, "in another mode")
+    other = world.sent()
+    assert b"Mode plan" in other and b"exit_plan" in other
+    session.send(intents.SetMode("ask"))
+    turn(session, "and back")
+    assert world.sent() == world.sent(0)
+    session.send(intents.SetMode("plan"))
+    turn(session, "once more")
+    assert world.sent() == other
+    host.close()
+
+
+def test_what_a_resumed_session_cannot_send_again_is_made_anew(world):
+    (world.work / "AGENTS.md").write_text("Use tabs.\n")
+    session_id = world.killed_after_three_turns()
+    (world.work / "AGENTS.md").write_text("Use blanks.\n")
+    host = world.host()
+    turn(host.open(session_id), "go on")
+    assert b"Use blanks." in world.sent() and b"Use tabs." not in world.sent()
+    assert "system prompt" not in str(world.server.requests[-1]["messages"][1:])
+    host.close()
+
+
+def test_guidance_that_changes_meanwhile_is_told_by_a_message_until_the_next_compaction(world):
+    rules = world.work / "AGENTS.md"
+    rules.write_text("Use tabs.\n")
+    host = world.host()
+    session = host.new()
+    turn(session, "one")
+    rules.write_text("Use blanks.\n")
+    turn(session, "two")
+    turn(session, "three")
+    assert world.sent() == world.sent(0)
+    told = [m["content"] for m in world.server.requests[-1]["messages"] if "Use blanks." in m["content"]]
+    assert len(told) == 1 and told[0].endswith("two")
+    for n in range(4):
+        turn(session, f"more {n}")
+    session.send(intents.Compact())
+    turn(session, "after it")
+    assert b"Use blanks." in world.sent() and b"Use tabs." not in world.sent()
+    again = world.sent()
+    rules.unlink()
+    turn(session, "no rules")
+    assert world.sent() == again
+    assert "The guidance files are gone" in world.server.requests[-1]["messages"][-1]["content"]
+    assert world.server.violations == []
+    host.close()
