@@ -14,11 +14,11 @@ import sys
 import time
 from fnmatch import fnmatch
 
-from tests.bench import liveness, opening, picker, resting, search, streaming, turns
+from tests.bench import liveness, memory, opening, picker, resting, search, streaming, turns
 from tests.bench.bars import Result, table
 from tests.bench.lab import open_lab
 
-BARS = (*opening.BARS, *streaming.BARS, *liveness.BARS, *resting.BARS, *picker.BARS, *turns.BARS, *search.BARS)
+BARS = (*opening.BARS, *memory.BARS, *streaming.BARS, *liveness.BARS, *resting.BARS, *picker.BARS, *turns.BARS, *search.BARS)
 ROUNDS = 3
 
 

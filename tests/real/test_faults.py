@@ -104,7 +104,9 @@ def test_a_relay_that_stays_silent_is_told_with_the_setting_that_helps(home, wor
     assert done.code == EXIT_RETRY_LATER, done.said
     assert "stream.idle_timeout" in done.said
     (_, (role, said)) = kept(home)
-    assert role == "assistant" and said and text.startswith(said)
+    assert role == "assistant"
+    assert said
+    assert text.startswith(said)
     assert goes_on(home, workspace)[1]["content"] == said
 
 
