@@ -7,7 +7,7 @@ what the user typed, not in the arguments of calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_core import view
@@ -16,6 +16,30 @@ from agent_core.messages import Message, ToolCall, View
 from agent_core.ports import Effect
 from agent_core.store.sessions import Store
 from agent_core.view import Load
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of the person's that began a turn, and what would go with it."""
+
+    id: str
+    created: float
+    text: str
+    images: int
+    turns: int
+    """It and those behind it."""
+    messages: int
+    """Its own turn's and those behind it."""
+
+
+def said(history: Sequence[Message]) -> tuple[Said, ...]:
+    """What the person said, oldest first; steers belong to the turn they came in."""
+    starts = [at for at, message in enumerate(history) if message.starts_turn]
+    return tuple(
+        Said(m.id, m.created, m.text, len(m.parts), len(starts) - number, len(history) - at)
+        for number, at in enumerate(starts)
+        for m in (history[at],)
+    )
 
 
 class Conversation:

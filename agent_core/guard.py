@@ -16,7 +16,8 @@ from agent_core import limits, names
 from agent_core.messages import ToolCall, ToolResult
 from agent_core.text.clamp import clamp
 
-Rule = Literal["same_call", "same_tool", "repeated", "cycle"]
+Rule = Literal["loop_same_call", "loop_same_tool", "loop_repeated", "loop_cycle"]
+"""Also the code of the notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,18 @@ class Finding:
     new: bool
     """A person has not been told yet."""
 
+    @property
+    def told(self) -> str:
+        """The same for a person."""
+        return _TOLD[self.rule].format(tool=self.tool, count=self.count)
+
+
+_TOLD: Final[Mapping[Rule, str]] = {
+    "loop_same_call": "{tool} has failed {count} times with the same arguments; the model is told.",
+    "loop_same_tool": "{tool} has failed {count} times in a row; the model is told.",
+    "loop_repeated": "The same call of {tool} came to the same result {count} times in a row; the model is told.",
+    "loop_cycle": "The same round of calls came to the same results {count} times in a row; the model is told.",
+}
 
 History = tuple[Seen, ...]
 """Observations of one turn, oldest first, at most limits.GUARD_WINDOW."""
@@ -124,7 +137,7 @@ def halt(history: History, rules: GuardRules) -> Finding | None:
     count = len(_tool_failures(history, tool))
     if count < rules.halt_same_tool:
         return None
-    return Finding("same_tool", tool, count, f"{tool} has failed {count} times in a row.", new=True)
+    return Finding("loop_same_tool", tool, count, f"{tool} has failed {count} times in a row.", new=True)
 
 
 def _failing(history: History, rules: GuardRules) -> Finding | None:
@@ -134,14 +147,14 @@ def _failing(history: History, rules: GuardRules) -> Finding | None:
     same = _same_call_failures(history, last.tool, last.arguments)
     if same >= rules.warn_same_call:
         text = f"This call has failed {same} times with the same arguments. Change them, or do it another way."
-        return Finding("same_call", last.tool, same, text, same == rules.warn_same_call)
+        return Finding("loop_same_call", last.tool, same, text, same == rules.warn_same_call)
     failures = _tool_failures(history, last.tool)
     if len(failures) >= rules.warn_same_tool:
         text = (
             f"{last.tool} has failed {len(failures)} times in a row, however it was called. Look for the cause before "
             "you call it again."
         )
-        return Finding("same_tool", last.tool, len(failures), text, len(failures) == rules.warn_same_tool)
+        return Finding("loop_same_tool", last.tool, len(failures), text, len(failures) == rules.warn_same_tool)
     return None
 
 
@@ -152,7 +165,7 @@ def _cycling(history: History) -> Finding | None:
             new = _rounds(history[:-1], period) < limits.GUARD_REPEATS
             what = "This call" if period == 1 else f"This round of {period} calls"
             text = f"{what} came to the same result {rounds} times in a row. Nothing changes; go on with what you know."
-            return Finding("repeated" if period == 1 else "cycle", history[-1].tool, rounds, text, new)
+            return Finding("loop_repeated" if period == 1 else "loop_cycle", history[-1].tool, rounds, text, new)
     return None
 
 

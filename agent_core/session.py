@@ -16,7 +16,7 @@ from agent_core import context, events, intents, limits, messages, shell, spill,
 from agent_core.agent import run_turn
 from agent_core.cancel import CancelScope, Cut
 from agent_core.compactor import Compactor, Means
-from agent_core.conversation import Conversation
+from agent_core.conversation import Conversation, Said, said
 from agent_core.errors import AgentError, Interrupted, StoreError, crash
 from agent_core.events import Envelope, Event, SessionState
 from agent_core.kit import Kit
@@ -131,6 +131,11 @@ class LiveSession:
             connection.context_window if connection is not None else None,
         )
 
+    def said(self) -> tuple[Said, ...]:
+        """What the person said here, oldest first, exactly as they wrote it."""
+        worker = self._worker
+        return said(list(worker.conversation)) if worker is not None and worker.conversation is not None else ()
+
     @property
     def busy(self) -> bool:
         return self._state in ("running", "asking", "stopping")
@@ -234,6 +239,8 @@ class LiveSession:
         with self._lock:
             if self._has_turn or (self.busy and isinstance(intent, intents.Resend | intents.Retry)):
                 self._emit(events.Notice("busy", "A turn is running. Stop it first, then do this again.", "warning"))
+                if isinstance(intent, intents.Resend):
+                    self._tell_returned(self._texts.bring_back([(new_id(), intent.text)]))
             elif isinstance(intent, intents.Resend):
                 self._begin(self._texts.hand(user(intent.text)), intent.message_id)
             elif isinstance(intent, intents.Retry):

@@ -76,8 +76,8 @@ class Reply:
 def ask_model(turn: TurnTools) -> Reply:
     """One round trip. The assistant's message is stored before it is returned.
 
-    Raises Interrupted, when the turn is stopped or this request is cut, or ProviderError; what the model had said until then is kept, marked as cut short. Raises
-    StoreError when the reply could not be stored.
+    Raises Interrupted, when the turn is stopped or this request is cut, or ProviderError; what the model had said until
+    then is kept, marked as cut short. Raises StoreError when the reply could not be stored.
     """
     started = time.monotonic()
     partial = _Partial(turn.emit, turn.toolbox.redact)
@@ -159,11 +159,10 @@ class _Partial:
             self._first_thought = self._last_thought = 0.0
             self._emit(PartialDropped())
         elif delta.kind == "retry":
-            self._emit(Notice("retry", delta.text, "warning", dict(delta.params)))
+            self._emit(Notice(delta.params.get("notice", "retry"), delta.text, "warning", dict(delta.params)))
         elif delta.kind == "switch":
-            names = [str(delta.params[name]) for name in ("model", "provider", "label")]
-            self._emit(Notice("fallback", delta.text, "warning", dict(delta.params)))
-            self._emit(ModelChanged(*names))
+            self._emit(Notice(delta.params["notice"], delta.text, "warning", dict(delta.params)))
+            self._emit(ModelChanged(*(str(delta.params[name]) for name in ("model", "provider", "label"))))
 
     def rest(self) -> None:
         """The reply is complete: show what was held back."""
@@ -272,7 +271,7 @@ class _Watched:
         if found is None:
             return result
         if found.new:
-            turn.emit(Notice(f"loop_{found.rule}", found.text, "warning", {"tool": found.tool, "count": found.count}))
+            turn.emit(Notice(found.rule, found.told, "warning", {"tool": found.tool, "count": found.count}))
         return guard.remark(result, found.text, turn.toolbox.room)
 
 

@@ -140,6 +140,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self._frame = 0
         self.last_ctrl_c: tuple[float, Step] = (float("-inf"), "nothing")
         """When Ctrl+C was pressed last, and what it did."""
+        self.last_escape: tuple[float, Step] = (float("-inf"), "nothing")
         self._watching: Watching | None = None
         self.sessions_pane = SessionsPane()
         self.title_row = TitleRow()
@@ -572,7 +573,10 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         if self.view is None:  # the first session is not there yet
             self._first_prompts.append(message.text)
             return
-        self.conversations.say((intents.Queue if message.how == "queue" else intents.Steer)(message.text))
+        if message.instead:
+            self.conversations.send(intents.Resend(message.instead, message.text))
+        else:
+            self.conversations.say((intents.Queue if message.how == "queue" else intents.Steer)(message.text))
         self.transcript.action_end()
 
     def on_composer_slash_entered(self, message: Composer.SlashEntered) -> None:

@@ -13,7 +13,7 @@ from nanoherm_tui import limits
 if TYPE_CHECKING:
     from agent_core.events import SessionState
 
-Step = Literal["stop", "abandon", "copy", "clear_selection", "clear_draft", "hint", "quit", "nothing"]
+Step = Literal["stop", "abandon", "copy", "clear_selection", "clear_draft", "hint", "quit", "rewind", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,15 @@ def ctrl_c(moment: Moment) -> Step:
     return "quit" if moment.again("hint") else "hint"
 
 
-def escape(moment: Moment) -> Step:
-    """Esc in the composer or the transcript; an open approval panel handles its own."""
+def escape(moment: Moment, writing: bool = False) -> Step:
+    """Esc in the composer or the transcript; an open approval panel handles its own.
+
+    `writing`: the composer has the keyboard. Twice in an empty one leads back to what was said before.
+    """
     if moment.state == "running":
         return "stop"
     if moment.selection:
         return "clear_selection"
-    return "nothing"
+    if not writing or moment.draft or moment.state not in ("idle", "failed"):
+        return "nothing"
+    return "rewind" if moment.again("hint") else "hint"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent_core import intents
 from nanoherm_tui import interrupt
+from nanoherm_tui.commands import run
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import Overlay
@@ -43,16 +44,28 @@ def press_ctrl_c(app: NanohermApp, argument: str) -> None:
 
 
 def press_escape(app: NanohermApp) -> None:
-    """Esc outside an overlay: stop the turn, drop the selection, or back to the composer."""
+    """Esc outside an overlay: stop the turn, drop the selection, back to the composer, twice there: rewind."""
     view = app.view
     if view is None:
         return
-    moment = interrupt.Moment(view.state, time.monotonic(), selection=bool(app.screen.selections))
-    step = interrupt.escape(moment)
+    now = time.monotonic()
+    moment = interrupt.Moment(
+        view.state,
+        now,
+        *app.last_escape,
+        selection=bool(app.screen.selections),
+        draft=not app.composer.is_empty,
+    )
+    step = interrupt.escape(moment, app.composer.holds_focus)
+    app.last_escape = now, step
     if step == "stop":
         view.session.send(intents.Interrupt())
     elif step == "clear_selection":
         app.screen.clear_selection()
+    elif step == "rewind":
+        run(app, "rewind")
+    elif step == "hint" and view.stored:
+        app.hint(t("rewind.again", key="Esc"))
     else:
         focus_pane(app, "composer")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, get_args
 
 from textual import events
 from textual.app import ComposeResult
@@ -28,8 +28,11 @@ from nanoherm_tui.text import cut, one_line, width
 if TYPE_CHECKING:
     from nanoherm_tui.keymap import Keymap
 
-Kind = Literal["action", "mode", "model", "theme", "session", "language", "pane", "folder"]
-KINDS: Final[tuple[Kind, ...]] = ("action", "mode", "model", "theme", "session", "language", "pane", "folder")
+Kind = Literal[
+    "action", "mode", "model", "persona", "temperature", "effort", "theme", "session", "language", "pane", "folder",
+    "said",
+]  # fmt: skip
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 _PAGE: Final = 10
 _WORD: Final = re.compile(r"[^\W_]+")
 # What a find is worth: in the title, in one piece or in pieces that begin words; else the very words in help and other
@@ -323,6 +326,9 @@ class PaletteScreen(Overlay[str | None]):
             "action": t("palette.ask"),
             "mode": t("palette.ask_mode"),
             "model": t("palette.ask_model"),
+            "persona": t("palette.ask_persona"),
+            "temperature": t("palette.ask_temperature"),
+            "effort": t("palette.ask_effort"),
             "theme": t("palette.ask_theme"),
             "session": t("palette.ask_session"),
             "language": t("palette.ask_language"),
@@ -332,6 +338,15 @@ class PaletteScreen(Overlay[str | None]):
         self._search()
         if self._start:
             self._list.go_to(self._start)
+
+    def offer(self, items: Sequence[PaletteItem], current: frozenset[str] = frozenset()) -> None:
+        """Offer these from now on; the cursor stays on its item."""
+        here = self._list.current
+        self._items = [_in_use(i) if i.id in current else i for i in items if not self._kind or i.kind == self._kind]
+        self._searched = None
+        self._search()
+        if here is not None:
+            self._list.go_to(here.id)
 
     def _search(self) -> None:
         query = self._field.text

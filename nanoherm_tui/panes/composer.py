@@ -122,10 +122,12 @@ class Composer(Widget):
     class Submitted(Message):
         """The draft is to be sent: "send" is a steer while a turn runs, "queue" waits for its end."""
 
-        def __init__(self, text: str, how: How) -> None:
+        def __init__(self, text: str, how: How, instead: str = "") -> None:
             super().__init__()
             self.text = text
             self.how = how
+            self.instead = instead
+            """The earlier message that it takes the place of; empty: none."""
 
     class SlashEntered(Message):
         """A command that `actions.parse_slash` accepts."""
@@ -168,6 +170,7 @@ class Composer(Widget):
         self._draft = _Draft(self)
         self._key = ""  # whose draft it is
         self._others: dict[str, Kept] = {}  # the drafts of other sessions
+        self._instead: dict[str, str] = {}  # earlier messages that drafts are to take the place of
         self._restored: set[str] = set()  # whose drafts have come from the disk
         self._told: dict[str, str] = {}  # what DraftChanged told last
         self._resting: Timer | None = None
@@ -240,6 +243,15 @@ class Composer(Widget):
     def begin_command(self, name: str) -> None:
         """Write a slash command whose argument is still to be typed."""
         self.text = f"/{name} "
+        self.focus()
+
+    def write_instead(self, message_id: str, text: str) -> None:
+        """Have an earlier message written anew: what is sent next takes its place. The history keeps the draft."""
+        if not self.is_empty:
+            self.clear_to_history()
+        self.text = text
+        self._instead[self._key] = message_id
+        self._show_state()
         self.focus()
 
     def clear_to_history(self) -> None:
@@ -341,6 +353,9 @@ class Composer(Widget):
             )
         elif shell is not None:
             words = t("composer.shell_private") if shell.private else t("composer.shell")
+        elif self._key in self._instead:
+            words = t("composer.instead")
+            keys = ((label("send"), t("composer.instead_send")), ("Esc", t("composer.instead_leave")))
         elif self._state == "stopping" and written:
             words = t("composer.stopping")
         elif self._is_running and written:
@@ -470,6 +485,8 @@ class Composer(Widget):
             draft.action_delete_right()
         elif key == "escape" and not self._is_running and draft.selected_text:
             draft.move_cursor(draft.cursor_location)
+        elif key == "escape" and not self._is_running and self._key in self._instead:
+            self._reset()  # all is as it was
         else:
             return False
         return True
@@ -621,11 +638,13 @@ class Composer(Widget):
         if not text.strip():
             return
         self._history.add(text)
+        instead = self._instead.get(self._key, "")
         self._reset()
-        self.post_message(self.Submitted(text, how))
+        self.post_message(self.Submitted(text, how, instead))
 
     def _reset(self) -> None:
         self._walk.reset()
+        self._instead.pop(self._key, None)
         self._draft.put("")
         self.tell_draft()
 
