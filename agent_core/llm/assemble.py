@@ -153,10 +153,12 @@ class ReplyBuilder(Incoming):
     def _take_call(self, item: Mapping[str, Any]) -> list[Delta]:
         function = item.get("function")
         if not isinstance(function, dict):
+            function = item.get(str(item.get("type")))  # a call of another type has its fields under its name
+        if not isinstance(function, dict):
             function = item if {"name", "arguments"} & item.keys() else {}
         call_id = item["id"] if isinstance(item.get("id"), str) else ""
         name = function["name"].strip() if isinstance(function.get("name"), str) else ""
-        arguments = _argument_text(function.get("arguments", function.get("parameters")))
+        arguments = _argument_text(function.get("arguments", function.get("parameters", function.get("input"))))
         call = self._find(_index(item.get("index")), call_id, name, arguments)
         if call_id and not call.id:
             call.id = call_id

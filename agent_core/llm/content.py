@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from agent_core.llm import text_tools
@@ -31,8 +32,15 @@ class Halves:
         return clean_surrogates(half)
 
 
-_THINK = re.compile(r"\s*<(think|thinking)>")
-_THINK_TAGS = ("<think>", "<thinking>")
+_THINK: Mapping[str, str] = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "<seed:think>": "</seed:think>",
+    "[THINK]": "[/THINK]",
+}
+"""How reasoning begins that a server leaves in the text, and how it ends."""
+_TAGS = (*_THINK, *_THINK.values())
 
 
 class TextChannel:
@@ -58,36 +66,43 @@ class TextChannel:
     def feed(self, piece: str) -> list[Delta]:
         out: list[Delta] = []
         self._pending += piece
-        if self._stage == "start":
-            seen = self._pending.lstrip()
-            if match := _THINK.match(self._pending):
-                self._stage, self._close = "think", f"</{match.group(1)}>"
-                self._pending = self._pending[match.end() :]
-            elif not seen or any(tag.startswith(seen) for tag in _THINK_TAGS):
+        while self._stage in ("start", "think"):
+            if self._stage == "start" and not self._begin():
                 return out
-            else:
-                self._stage = "text"
-        if self._stage == "think":
-            end = self._pending.find(self._close)
-            if end < 0:
-                keep = _overlap(self._pending, (self._close,))
-                self._say(out, "reasoning", self._pending[: len(self._pending) - keep])
-                self._pending = self._pending[len(self._pending) - keep :]
-                return out
-            self._say(out, "reasoning", self._pending[:end])
-            self._pending = self._pending[end + len(self._close) :]
-            self._stage, self._strip = "text", True
-        if self._strip:
-            self._pending = self._pending.lstrip()
-            if not self._pending:
-                return out
-            self._strip = False
+            if self._stage == "think":
+                end = self._pending.find(self._close)
+                if end < 0:
+                    keep = _overlap(self._pending, (self._close,))
+                    self._say(out, "reasoning", self._pending[: len(self._pending) - keep])
+                    self._pending = self._pending[len(self._pending) - keep :]
+                    return out
+                self._say(out, "reasoning", self._pending[:end])
+                self._pending = self._pending[end + len(self._close) :]
+                self._stage, self._strip = "start", True  # some models think twice
         if self._stage == "text":
             self._release(out)
         if self._stage == "held":
             self._held.append(self._pending)
             self._pending = ""
         return out
+
+    def _begin(self) -> bool:
+        """Whether it is known how the text, or what is left of it after reasoning, begins."""
+        seen = self._pending.lstrip()
+        tag = next((tag for tag in _TAGS if seen.startswith(tag)), "")
+        if tag:
+            self._pending = seen[len(tag) :]
+            if tag in _THINK:
+                self._stage, self._close = "think", _THINK[tag]
+            else:  # the end of reasoning that came on a channel of its own
+                self._strip = True
+                return self._begin()
+        elif not seen or any(tag.startswith(seen) for tag in _TAGS):
+            return False
+        else:
+            self._stage = "text"
+            self._pending = seen if self._strip else self._pending
+        return True
 
     def _release(self, out: list[Delta]) -> None:
         if not self._watch:
@@ -158,6 +173,14 @@ def parts(content: Any) -> list[tuple[str, str]]:
                 value = part.get("text", part.get("refusal"))
                 pieces += [("text", value)] if isinstance(value, str) else []
     return pieces
+
+
+def bare_thought(reasoning: str) -> str:
+    """Reasoning without the tags that some servers leave around it."""
+    reasoning = reasoning.strip()
+    for begin, end in _THINK.items():
+        reasoning = reasoning.removeprefix(begin).removesuffix(end).strip()
+    return reasoning
 
 
 def closed_only(text: str) -> tuple[str, str]:

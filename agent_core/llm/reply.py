@@ -13,7 +13,7 @@ from typing import Any
 from agent_core.errors import ProviderError, ProviderErrorKind
 from agent_core.llm import text_tools
 from agent_core.llm.arguments import Decoded, decode, encodable
-from agent_core.llm.content import Halves, TextChannel, closed_only
+from agent_core.llm.content import Halves, TextChannel, bare_thought, closed_only
 from agent_core.llm.wire import Tools
 from agent_core.llm.words import failure
 from agent_core.messages import ToolCall, Usage, clean_surrogates
@@ -159,6 +159,12 @@ class Incoming:
             written = text_tools.extract(text, self._tools)
             text, calls = written.text, _with_ids(written.calls)
             reasoning = reasoning or written.reasoning
+            if (
+                self._finish == "length"
+                and not dropped
+                and (rest := text_tools.without_cut(text, self._tools)) is not None
+            ):
+                text, dropped = rest, 1
         text = text_tools.without_residue(text) if self._tools else text
         self.late = text[len(shown) :] if text.startswith(shown) else ""
         finish: Finish = self._finish or "stop"
@@ -168,7 +174,7 @@ class Incoming:
             finish = "stop"
         return LlmReply(
             text=text if text.strip() else "",
-            reasoning=reasoning.strip(),
+            reasoning=bare_thought(reasoning),
             tool_calls=tuple(calls),
             usage=self._usage,
             finish=finish,

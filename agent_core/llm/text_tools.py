@@ -23,6 +23,9 @@ MARKERS = (
     "<toolcall>",
     "<function_call>",
     "<function_calls>",
+    "<functioncall>",
+    "<minimax:tool_call>",
+    "<invoke name=",
     "<tools>",
     "<function=",
     "<|python_tag|>",
@@ -45,6 +48,9 @@ _CODE = re.compile(
 _RESIDUE = re.compile(
     r"(?:\s*(?:</?｜DSML｜[^<>\n]*>?|<｜tool▁calls?▁begin｜>|<｜end▁of▁sentence｜>|<\|im_end\|>|<\|eot_id\|>)\s*)+\Z"
 )
+
+_LOOSE_ENDS = re.compile(r"(?:\s*\}?\s*</(?:tool_call|toolcall|function_call|function|tools)>)+")
+"""What models write behind a call that was whole already: a brace too many, the end of a tag that never began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,8 @@ def extract(text: str, offered: Offered) -> Written:
             if result is None or not result[0]:
                 continue
             found, end = result
+            if more := _LOOSE_ENDS.match(text, end):
+                end = more.end()
             kept.append(text[start : match.start()])
             calls += found
         start = position = end
@@ -109,6 +117,26 @@ def extract(text: str, offered: Offered) -> Written:
     kept.append(text[start:])
     left = "".join(kept)
     return Written(left.strip() if calls else left, calls, "\n".join(filter(None, reasoning)))
+
+
+def without_cut(text: str, offered: Offered) -> str | None:
+    """`text`, which the output limit has ended, without the call that was being written then; None if none was."""
+    for match in MARKER.finditer(text):
+        line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        if in_code(text, match.start()) or line.count("`") % 2:  # the limit came before the code's end
+            continue
+        begun = _BEGUN.match(text, match.start())
+        if begun and begun.group(1).removeprefix("functions.") in offered:
+            return text[: match.start()].rstrip()
+    return None
+
+
+_BEGUN = re.compile(
+    r"""(?:<function=|<(?:｜DSML｜)?invoke\ name="|<[^<>\n]*>|\[TOOL_CALLS\]|function(?!s)|\s|[\[{"]|
+    (?:name|function)"\s*:\s*"|(?:analysis|commentary|assistant)\b|to=)* ([\w.-]+) """,
+    re.X,
+)
+"""All that may stand before the name of a tool in a written call, from its marker on."""
 
 
 _Parser = Callable[[str, int, int, Offered], _Found | None]
@@ -123,7 +151,7 @@ def _parser(marker: str) -> _Parser:
         return _mistral
     if marker in ("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"):
         return _deepseek
-    if marker in ("<｜DSML｜", "<function_calls>"):
+    if marker in ("<｜DSML｜", "<function_calls>", "<minimax:tool_call>", "<invoke name="):
         return _invoke
     if marker in ("<|tool_calls_section_begin|>", "<|tool_call_begin|>"):
         return _kimi
@@ -315,7 +343,7 @@ def _invoke(text: str, start: int, position: int, offered: Offered) -> _Found | 
     mark = "(?:｜DSML｜)?"
     calls: list[ToolCall] = []
     position = start
-    opening = re.compile(rf"\s*<{mark}(?:function|tool)_calls>\s*").match(text, position)
+    opening = re.compile(rf"\s*<(?:{mark}(?:function|tool)_calls|minimax:tool_call)>\s*").match(text, position)
     if opening:
         position = opening.end()
     invoke = re.compile(rf'\s*<{mark}invoke name="([^"\n]+)">')
@@ -338,7 +366,7 @@ def _invoke(text: str, start: int, position: int, offered: Offered) -> _Found | 
         if end == position:
             return None
         position = end
-    ends = ("</｜DSML｜function_calls>", "</｜DSML｜tool_calls>", "</function_calls>")
+    ends = ("</｜DSML｜function_calls>", "</｜DSML｜tool_calls>", "</function_calls>", "</minimax:tool_call>")
     return (calls, _skip(text, position, *ends)) if calls else None
 
 

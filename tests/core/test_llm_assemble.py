@@ -296,6 +296,11 @@ class TestThinking:
             ("\n\n<think>\nHm\n</think>42", "42", "Hm"),
             ("<thinking>Hm</thinking>42", "42", "Hm"),
             ("<think></think>42", "42", ""),
+            ("<think>a</think>\n<think>b</think>\n42", "42", "ab"),
+            ("<seed:think>Hm</seed:think>42", "42", "Hm"),
+            ("[THINK]Hm[/THINK]42", "42", "Hm"),
+            ("</think>\n\n42", "42", ""),
+            ("[TH", "[TH", ""),
             ("<think>a < b </thin </think>42", "42", "a < b </thin"),
             ("<b>42</b>", "<b>42</b>", ""),
             ("<thi", "<thi", ""),
@@ -307,6 +312,14 @@ class TestThinking:
     def test_tags_at_the_very_start_are_reasoning(self, text, reply, reasoning, size):
         found = reply_to(text_stream(text, size))
         assert (found.text, found.reasoning) == (reply, reasoning)
+
+    @pytest.mark.parametrize(
+        ("pieces", "text"),
+        [(["<think>H", "m</think>"], "42"), (["Hm"], "</think>\n\n42"), (["<think>\nHm"], "</think>42")],
+    )
+    def test_tags_around_reasoning_that_has_a_field_of_its_own_are_left_out(self, pieces, text):
+        reply = reply_to("".join(chunk({"reasoning_content": piece}) for piece in pieces) + text_stream(text))
+        assert (reply.text, reply.reasoning) == ("42", "Hm")
 
     def test_details_in_fragments_are_sent_back_as_one(self):
         detail = {"type": "reasoning.text", "index": 0}
@@ -333,6 +346,15 @@ class TestWrittenCalls:
             ('<function=read_file>{"path": "a"}</function>', CALL_A),
             ("<tool_call>read_file\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>", CALL_A),
             ("<tool_call>get_time\n</tool_call>", [("get_time", {})]),
+            ('<tool_call>{"name":"read_file","arguments":{"path":"a"}}}\n</tool_call>', CALL_A),
+            ("<function=read_file>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>", CALL_A),
+            ('<functioncall> {"name": "read_file", "arguments": {"path": "a"}}', CALL_A),
+            (
+                '<minimax:tool_call>\n<invoke name="read_file">\n<parameter name="path">a</parameter>\n</invoke>\n'
+                '<invoke name="list_dir"><parameter name="path">b</parameter></invoke>\n</minimax:tool_call>',
+                TWO_CALLS,
+            ),
+            ('<invoke name="read_file">\n<parameter name="path">a</parameter>\n</invoke>', CALL_A),
             ('<|python_tag|>{"name": "read_file", "parameters": {"path": "a"}}<|eom_id|>', CALL_A),
             ('<|python_tag|>read_file.call(path="a")<|eom_id|>', CALL_A),
             ('<|python_start|>[read_file(path="a")]<|python_end|>', CALL_A),
@@ -388,6 +410,30 @@ class TestWrittenCalls:
             reply, shown = read(text_stream(text, size))
             assert (reply.tool_calls, reply.text, shown) == ((), text, text)
 
+    @pytest.mark.parametrize(
+        "begun",
+        [
+            '<tool_call>{"name": "read_file", "arguments": {"path": "a',
+            '<tool_call>\n[{"name": "read_file", "arg',
+            "<tool_call>\n<function=read_file>\n<parameter=path>a",
+            "<tool_call>read_file\n<arg_key>path</arg_key>\n<arg_value>a",
+            '<｜DSML｜function_calls>\n<｜DSML｜invoke name="read_file">\n<｜DSML｜parameter name="path"',
+            f'<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function{SEP}read_file\n```json\n{{"path"',
+            '<|tool_calls_section_begin|><|tool_call_begin|>functions.read_file:0<|tool_call_argument_begin|>{"pa',
+            '<|channel|>commentary to=functions.read_file <|constrain|>json<|message|>{"path',
+            '[TOOL_CALLS]read_file[ARGS]{"path": ',
+        ],
+    )
+    def test_a_written_call_that_the_limit_cut_is_dropped(self, begun):
+        reply, shown = read(text_stream("I look.\n" + begun, finish="length"))
+        assert (reply.text, reply.tool_calls, reply.dropped_tool_calls, reply.finish) == ("I look.", (), 1, "length")
+        assert shown.strip() == "I look."
+
+    @pytest.mark.parametrize("text", ["Use <tool_call> and", 'A `<tool_call>{"name": "read_file"', "<tool_call>rm_rf"])
+    def test_a_text_that_the_limit_cut_is_no_call(self, text):
+        reply, shown = read(text_stream(text, finish="length"))
+        assert (reply.text, shown, reply.dropped_tool_calls) == (text, text, 0)
+
     def test_without_offered_tools_nothing_is_a_call(self):
         text = '<tool_call>{"name":"read_file","arguments":{}}</tool_call>'
         assert reply_to(text_stream(text), tools={}).text == text
@@ -419,3 +465,10 @@ def test_long_replies_take_linear_time():
 
     small = min(seconds(2_000) for _ in range(3))
     assert seconds(20_000) < small * 40
+
+
+def test_a_call_of_a_type_that_was_not_offered_is_answered_not_lost():
+    item = {"index": 0, "id": "c", "type": "custom", "custom": {"name": "read_file", "input": "a.py"}}
+    (call,) = reply_to(call_stream(item)).tool_calls
+    assert (call.name, dict(call.arguments)) == ("read_file", {})
+    assert call.arguments_error is not None
