@@ -24,7 +24,7 @@ from agent_core.text.ansi import clean
 OutputFormat = Literal["text", "json", "stream-json"]
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("text", "json", "stream-json")
 
-CONFIG_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "not_found"})
+CONFIG_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "not_found", "budget_unpriced"})
 """Error codes that say the set-up is wrong, not the work."""
 LATER_CODES = frozenset({"session_in_use", "session_persistence_failed:locked", "store_locked"})
 """Error codes of what another program holds now and gives back by itself."""
@@ -70,6 +70,8 @@ class _Report:
         self._form = form
         self._out = out
         self._usage = Usage()
+        self._costs: list[float | None] = []
+        self._session_cost: tuple[float | None, bool] = (None, False)
         self._errors: list[events.ErrorRaised] = []
         self.end: TurnFinished | None = None
 
@@ -85,6 +87,8 @@ class _Report:
             self._write(events.to_json(envelope))
         if isinstance(event, events.UsageReported):
             self._usage += event.usage
+            self._costs.append(event.cost)
+            self._session_cost = event.session_cost, event.at_least
         elif isinstance(event, events.Notice) and event.level == "warning":
             _tell(event.text)
         elif isinstance(event, events.ErrorRaised):
@@ -110,9 +114,21 @@ class _Report:
                 "steps": self.end.steps,
                 "seconds": round(self.end.seconds, 3),
                 "usage": usage_to_json(self._usage),
+                "cost": self._cost(),
                 "errors": [{"code": e.code, "text": e.text} for e in self._errors],
             }
         )
+
+    def _cost(self) -> dict[str, Any]:
+        """Of this turn and of the session, in US dollars; null: not known. `at_least`: some prices are not known."""
+        known = [cost for cost in self._costs if cost is not None]
+        turn = round(sum(known), 6) if known else None
+        session, at_least = self._session_cost
+        return {
+            "turn_usd": turn,
+            "session_usd": None if session is None else round(session, 6),
+            "at_least": at_least or len(known) < len(self._costs),
+        }
 
     def _write(self, data: dict[str, Any]) -> None:
         self._out.write(json.dumps(data, ensure_ascii=False) + "\n")

@@ -37,6 +37,7 @@ from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
 from agent_core.messages import FileDiff, new_id
+from agent_core.meter import SessionUsage
 from agent_core.models import Models, ModelSettings
 from agent_core.names import APPROVAL_POLICIES, ApprovalPolicy, Mode
 from agent_core.notebook import Notebook
@@ -53,7 +54,6 @@ from agent_core.store import exchange
 from agent_core.store.notes import Draft, Seen
 from agent_core.store.search import Search, SearchHit
 from agent_core.store.sessions import SessionRow, Store
-from agent_core.store.usage import Spent
 from agent_core.tools.builtin import builtin_tools
 
 if TYPE_CHECKING:
@@ -72,14 +72,6 @@ class ModelState:
     problem: ConfigError | None = None
     settled: bool = True
     """False while local servers are still being looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionUsage:
-    """What a session and its children have used, and what they may use."""
-
-    spent: Spent
-    budget: Budget
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from agent_core.budget import Budget, Need, Used
 from agent_core.llm.prices import Price, cost
 from agent_core.messages import Usage
 from agent_core.ports import Delta, DeltaSink, LlmReply, LlmRequest
-from agent_core.store.usage import Booking, Costs
+from agent_core.store.usage import Booking, Costs, Spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,14 @@ class Bill:
     session_cost: float | None
     at_least: bool
     """`session_cost` is not all: some requests' prices are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionUsage:
+    """What a session and its children have used, and what they may use."""
+
+    spent: Spent
+    budget: Budget
 
 
 class Meter:

@@ -81,9 +81,10 @@ def ask_model(turn: TurnTools) -> Reply:
     """
     started = time.monotonic()
     partial = _Partial(turn.emit, turn.toolbox.redact)
+    system = (Message("system", text, id="system", created=0.0) for text in prompt.parts(turn.system_prompt()))
     request = replace(
         turn.request,
-        messages=(Message("system", turn.system_prompt(), id="system", created=0.0), *turn.conversation.for_model()),
+        messages=(*system, *turn.conversation.for_model()),
         tools=turn.toolbox.schemas(),
     )
     try:

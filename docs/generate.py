@@ -28,7 +28,7 @@ def events_page() -> str:
         "What a session tells whoever listens, and what `-p --output-format stream-json` writes, one JSON object a "
         "line. Each has `type`, `session_id`, `seq` (grows by one within a session) and `time` (seconds since the "
         "epoch), then the fields below. The last line of stream-json is an object of type `result`: session_id, "
-        "outcome, text, steps, seconds, usage, errors.\n",
+        "outcome, text, steps, seconds, usage, cost (turn_usd, session_usd, at_least), errors.\n",
     ]
     for name, event_type in events.EVENT_TYPES.items():
         doc = inspect.getdoc(event_type) or ""

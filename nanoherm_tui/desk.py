@@ -34,7 +34,9 @@ class Desk:
 
     def do(self, work: Callable[[], T], then: Callable[[T], None] = lambda result: None) -> None:
         """Run `work` on the desk's thread, then `then` with its result on the loop; an AgentError goes to `failed`."""
+        self._work.put(self._job(work, then))
 
+    def _job(self, work: Callable[[], T], then: Callable[[T], None]) -> Callable[[], None]:
         def job() -> None:
             try:
                 result = work()
@@ -46,7 +48,11 @@ class Desk:
             else:
                 self._back(then, result)
 
-        self._work.put(job)
+        return job
+
+    def do_beside(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """The same on a thread of its own: what may take long, and nothing else waits for."""
+        threading.Thread(target=self._job(work, then), name="desk-beside", daemon=True).start()
 
     def finish(self, seconds: float) -> None:
         """Do what has been given so far, then end; waits at most `seconds` for it."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from agent_core import events
 from agent_core.messages import FileDiff, Message, ToolCall, Usage
 from agent_core.names import SHELL, Mode
-from nanoherm_tui.text import one_line
+from nanoherm_tui.text import Cost, one_line
 from nanoherm_tui.transcript.model import TranscriptModel, default_subject
 
 if TYPE_CHECKING:
@@ -63,7 +63,12 @@ class SessionView:
     plan: tuple[TodoItem, ...] = ()
     steers: tuple[str, ...] = ()
     queued: tuple[str, ...] = ()
+    answering: tuple[str, str] = ("", "")
+    """The model that answers, and its provider."""
+    options: events.OptionsChanged = field(default_factory=events.OptionsChanged)
     usage: Usage = field(default_factory=Usage)
+    cost: Cost | None = None
+    """Of the session and its children; None: nothing was asked yet."""
     context_percent: int | None = None
     step: int = 0
     turn_started: float = 0.0
@@ -125,11 +130,17 @@ class SessionView:
             case events.ModeChanged(mode):
                 self.mode = mode
                 changed |= {"status", "mode"}
-            case events.ModelChanged(label=label):
-                self.model_label = label
+            case events.ModelChanged(model, provider, label):
+                self.answering, self.model_label = (model, provider), label
+                changed.add("status")
+            case events.OptionsChanged():
+                self.options = event
+            case events.UsageLoaded(usage, cost, at_least):
+                self.usage, self.cost = usage, Cost(cost, at_least)
                 changed.add("status")
             case events.UsageReported(usage, tokens, window):
                 self.usage += usage
+                self.cost = Cost(event.session_cost, event.at_least)
                 self.context_percent = round(100 * tokens / window) if tokens is not None and window else None
                 changed.add("status")
             case events.PlanChanged(items):

@@ -51,5 +51,6 @@ def status_info(view: SessionView | None, model: str, hint: str, waiting: int) -
         tokens_in=view.usage.prompt_tokens,
         tokens_out=view.usage.completion_tokens,
         context_percent=view.context_percent,
+        cost=view.cost,
         hint=hint,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -363,6 +364,25 @@ def count(n: int) -> str:
         if scaled >= 0.99995:
             return f"{scaled:.1f}{unit}" if scaled < 99.95 else f"{scaled:.0f}{unit}"
     return str(n)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """US dollars; `amount` None: no price is known; `at_least`: some are not, so it is more."""
+
+    amount: float | None
+    at_least: bool = False
+
+
+def money(cost: Cost) -> str:
+    """A cost in at most 6 cells: "$0.04", "$12.3+" for at least so much, "<$0.01", "$?" for one that is not known."""
+    if cost.amount is None:
+        return "$?"
+    more = "+" if cost.at_least else ""
+    if 0 < cost.amount < 0.005:
+        return "$0.01+" if more else "<$0.01"
+    texts = (f"${cost.amount:.{places}f}{more}" for places in (2, 1, 0))
+    return next((text for text in texts if len(text) <= 6), f"${cost.amount / 1_000:.0f}k{more}")
 
 
 def size(n: int) -> str:

@@ -74,7 +74,7 @@ class Router:
                     continue
                 self._resting.failed(_name(endpoint), error.retry_after or 0.0)
                 for problem in self._plan.problems if self._at == 0 else ():
-                    sink(Delta("retry", problem.text, {"code": problem.code}))
+                    sink(Delta("retry", problem.text, {"notice": "no_stand_in", "code": problem.code}))
                 self._at = following
                 sink(switch(self._plan.endpoints[following], endpoint, error))
             else:
@@ -160,16 +160,17 @@ def switch(to: Endpoint, instead: Endpoint, error: ProviderError | None, rests: 
     if error is None:
         minutes = max(1, round(rests / 60))
         text = f"{instead.model} failed lately and is left alone for {minutes} min more. {to.model} answers instead."
-        return Delta("switch", text, {**names, "code": "resting", "minutes": minutes})
+        return Delta("switch", text, {**names, "notice": "fallback_resting", "minutes": minutes})
     why = _WHY.get(error.kind, "failed")
     text = f"{instead.label} {why}. {to.model} ({to.label}) answers instead of {instead.model} for this turn."
-    return Delta("switch", text, {**names, "code": error.code})
+    return Delta("switch", text, {**names, "notice": "fallback", "code": error.code})
 
 
 def _wait(error: ProviderError, endpoint: Endpoint, sink: DeltaSink, cancel: CancelScope) -> None:
     seconds = error.retry_after or 0.0
     text = f"{endpoint.label} asks to slow down. Waiting {seconds:.0f} s for {endpoint.model}."
-    sink(Delta("retry", text, {"code": error.code, "attempt": 1, "of": 1, "wait_s": round(seconds, 1)}))
+    params = {"notice": "waiting_for", "code": error.code, "model": endpoint.model, "wait_s": round(seconds, 1)}
+    sink(Delta("retry", text, params))
     if cancel.wait(seconds):
         raise Interrupted
 

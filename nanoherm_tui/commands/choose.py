@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agent_core.names import MODES
@@ -10,7 +11,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.actions import BY_ID
 from nanoherm_tui.commands import run
 from nanoherm_tui.commands.sessions import open_by_id
-from nanoherm_tui.commands.settings import choose_language, choose_mode, choose_model, choose_theme
+from nanoherm_tui.commands.settings import choose_language, choose_mode, choose_theme
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen, action_items
 from nanoherm_tui.terminal_colours import AUTO
@@ -62,8 +63,10 @@ def session_items(app: NanohermApp) -> list[PaletteItem]:
     ]
 
 
-def choose(app: NanohermApp, kind: str, items: list[PaletteItem], current: frozenset[str] = frozenset()) -> None:
-    """Offer `items`, or those of one kind; do what the chosen one stands for."""
+def choose(
+    app: NanohermApp, kind: str, items: list[PaletteItem], current: frozenset[str] = frozenset()
+) -> PaletteScreen:
+    """Offer `items`, or those of one kind; do what the chosen one stands for. Gives the list that is shown."""
     before = app.look.theme.name
 
     def chosen(item_id: str | None) -> None:
@@ -75,14 +78,17 @@ def choose(app: NanohermApp, kind: str, items: list[PaletteItem], current: froze
         app.remember_choice(item_id)
         name, colon, value = item_id.partition(":")
         if colon:
-            _TAKERS[name](app, value)
+            take = _TAKERS.get(name) or getattr(import_module("nanoherm_tui.commands.answering"), f"take_{name}")
+            take(app, value)
         elif BY_ID[item_id].argument_required:
             app.composer.begin_command(BY_ID[item_id].slash)
         else:
             run(app, item_id)
 
     recent = app.recent[: limits.RECENT_CHOICES]
-    app.open_overlay(PaletteScreen(items, kind=kind, recent=recent, current=current), chosen)
+    screen = PaletteScreen(items, kind=kind, recent=recent, current=current)
+    app.open_overlay(screen, chosen)
+    return screen
 
 
 # What a palette item's id stands for, by what is before its colon; an action's id has none.
@@ -91,5 +97,4 @@ _TAKERS: dict[str, Callable[[NanohermApp, str], None]] = {
     "theme": choose_theme,
     "language": choose_language,
     "session": open_by_id,
-    "model": choose_model,
 }

@@ -1,4 +1,4 @@
-"""Settings of the session (mode, model) and of the program (theme, language, the connection)."""
+"""The mode of the session, and settings of the program: theme, language, the connection."""
 
 from __future__ import annotations
 
@@ -62,31 +62,6 @@ def _choose(app: NanohermApp, kind: str) -> None:
 
 def plan_mode(app: NanohermApp, argument: str) -> None:
     choose_mode(app, "plan")
-
-
-def choose_model(app: NanohermApp, name: str) -> None:
-    if app.view is None:
-        return
-    if name:
-        app.view.session.send(intents.SetModel(name))
-        return
-    endpoint = app.host.model.endpoint
-    if endpoint is None:
-        setup(app, "")
-        return
-
-    def models_known(names: tuple[str, ...]) -> None:
-        from nanoherm_tui.commands import choose
-        from nanoherm_tui.overlays.palette import PaletteItem
-
-        if not names:
-            app.conversations.tell("no_model_list", t("app.no_model_list", label=endpoint.label))
-            return
-        app.models_seen = names
-        items = [PaletteItem(f"model:{n}", "model", n) for n in names]
-        choose.choose(app, "model", items, frozenset({f"model:{endpoint.model}"}))
-
-    app.desk.do(lambda: app.host.model_health().models, models_known)
 
 
 # -- the program --------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.app import SuspendNotSupported
 
 from agent_core.errors import AgentError
+from agent_core.names import EFFORTS
 from nanoherm_tui import editor
 from nanoherm_tui.commands.panes import redraw
 from nanoherm_tui.i18n import LANGUAGES, t
@@ -60,6 +61,10 @@ def values_of(app: NanohermApp, action: Action) -> Values:
             return Values([*((code, t(f"languages.{code}")) for code in LANGUAGES), ("auto", "")], closed=True)
         case "model":
             return Values([(name, "") for name in app.models_seen])
+        case "persona":
+            return Values([("none", t("app.no_persona")), *((name, "") for name in app.host.personas())], closed=True)
+        case "effort":
+            return Values([("default", t("app.as_configured")), *((level, "") for level in EFFORTS)], closed=True)
         case "sessions":
             return Values([(row.title, row.workspace) for row in app.conversations.rows if row.title])
     return Values()

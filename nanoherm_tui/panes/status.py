@@ -17,11 +17,13 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import Row, Span, Spans, paint_row
 from nanoherm_tui.strips import Painted, look_of
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import count, cut, duration, one_line
+from nanoherm_tui.text import Cost, count, cut, duration, money, one_line
 
 EDGE = 2  # blank columns on both sides
 GAP = 3  # blanks between fields
 FIGURE = 5  # cells of a token figure
+COST = 6  # cells of a cost
+NOTHING = Cost(0.0)
 MODEL = 28  # a model's label is cut at this
 CENTRED_FROM = 140  # on screens this wide what runs stands in the middle
 ACTIVITY = 16  # its usual width
@@ -46,8 +48,8 @@ class StatusInfo:
     tokens_in: int | None = None
     tokens_out: int | None = None
     context_percent: int | None = None
-    cost: float | None = None
-    """US dollars."""
+    cost: Cost | None = None
+    """None, and one that is known to be nothing, is left out."""
     hint: str = ""
     """A passing word in the place of what runs ("Ctrl+C again quits.")."""
 
@@ -63,7 +65,7 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
         "context": _context(info),
         "model": (Span(cut(one_line(info.model), MODEL)),) if info.model else (),
         "tokens": _tokens(info),
-        "cost": (Span(f"${info.cost:.2f}".rjust(FIGURE)),) if info.cost is not None else (),
+        "cost": (Span(money(info.cost).rjust(COST)),) if info.cost not in (None, NOTHING) else (),
     }
     left, right = ("mode", "sandbox", "model", "waiting", "activity"), ("tokens", "context", "cost")
     kept: set[str] = set()

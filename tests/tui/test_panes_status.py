@@ -10,11 +10,11 @@ from nanoherm_tui import i18n
 from nanoherm_tui.panes.rows import Row, Span, paint_row, plain
 from nanoherm_tui.panes.status import StatusInfo, StatusLine, status_row
 from nanoherm_tui.panes.title import TitleRow, shorten_home, title_row
-from nanoherm_tui.text import width
+from nanoherm_tui.text import Cost, money, width
 from tests.tui.panes_app import PaneApp, lines, styles
 from tests.tui.transcript_helpers import LOOK
 
-FULL = StatusInfo("ask", "workspace-write", "coder-30b", True, False, 5, 48.3, 1, 12_345, 1_100, 31, 0.04)
+FULL = StatusInfo("ask", "workspace-write", "coder-30b", True, False, 5, 48.3, 1, 12_345, 1_100, 31, Cost(0.04))
 
 
 async def shown(info, cells=120, **app):
@@ -28,14 +28,14 @@ async def shown(info, cells=120, **app):
 async def test_everything_is_on_one_row_in_words():
     assert await shown(FULL) == (
         "  ask   workspace-write   coder-30b    ? 1 waiting   ⠋ step 5  48 s"
-        "             12.3k in   1.1k out   ctx  31%   $0.04  "
+        "            12.3k in   1.1k out   ctx  31%    $0.04  "
     )
 
 
 async def test_on_wide_screens_what_runs_stands_in_the_middle():
     row = await shown(replace(FULL, waiting=0), 200)
     assert row.index("⠋") == 92
-    assert row.endswith("12.3k in   1.1k out   ctx  31%   $0.04  ")
+    assert row.endswith("12.3k in   1.1k out   ctx  31%    $0.04  ")
 
 
 async def test_at_rest_only_what_is_known_is_shown():
@@ -63,6 +63,11 @@ GROWING = [
     {"tokens_in": 999, "tokens_out": 45, "context_percent": 9},
     {"tokens_in": 99_949, "tokens_out": 1_000, "context_percent": 99},
     {"tokens_in": 1_234_567, "tokens_out": 999_999, "context_percent": 100},
+    {"cost": Cost(None)},
+    {"cost": Cost(0.0001)},
+    {"cost": Cost(12.345, at_least=True)},
+    {"cost": Cost(1_234.5)},
+    {"cost": Cost(98_765.4, at_least=True)},
     {"seconds": 0.0},
     {"seconds": 59.9},
 ]
@@ -76,6 +81,33 @@ def test_figures_never_push_each_other(cells):
         return left.index("step"), width(left), plain(row.right).index("ctx"), width(plain(row.right))
 
     assert len({places(replace(FULL, **change)) for change in GROWING}) == 1
+
+
+@pytest.mark.parametrize(
+    ("cost", "shown"),
+    [
+        (Cost(0.04), "$0.04"),
+        (Cost(0.04, at_least=True), "$0.04+"),
+        (Cost(0.001), "<$0.01"),
+        (Cost(0.001, at_least=True), "$0.01+"),
+        (Cost(0.0, at_least=True), "$0.00+"),
+        (Cost(12.345), "$12.35"),
+        (Cost(12.345, at_least=True), "$12.3+"),
+        (Cost(1_234.5), "$1234"),
+        (Cost(98_765.4), "$98765"),
+        (Cost(98_765.4, at_least=True), "$99k+"),
+        (Cost(None), "$?"),
+    ],
+)
+def test_a_cost_says_when_it_is_not_all_and_when_it_is_not_known(cost, shown):
+    assert money(cost) == shown
+    assert width(shown) <= 6
+
+
+def test_what_costs_nothing_and_what_was_not_asked_yet_have_no_figure():
+    for cost in (None, Cost(0.0)):
+        assert "$" not in plain(status_row(replace(FULL, cost=cost), 0, 200).right)
+    assert "$?" in plain(status_row(replace(FULL, cost=Cost(None)), 0, 200).right)
 
 
 def test_when_narrow_whole_fields_go_those_first_that_can_be_done_without():

@@ -1,0 +1,159 @@
+"""What the session has used: a table of its models, and how far its budget goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.strip import Strip
+
+from agent_core.llm.prices import output_tokens
+from nanoherm_tui.i18n import t
+from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.text import Cost, count, cut, money, one_line, width
+
+if TYPE_CHECKING:
+    from agent_core.messages import Usage
+    from agent_core.meter import SessionUsage
+
+_LEAST = 12  # cells of a model's name, below which columns go
+_GAP = 2
+_KEPT_LONGEST = ("cost", "in", "out", "cached", "reasoning", "requests", "prices")
+"""Columns in the order of their worth."""
+
+Cells = dict[str, str]
+
+
+def table(usage: SessionUsage) -> list[Cells]:
+    """A row for each model, by the name of the column, and one with the sums where there are several."""
+    spent = usage.spent
+    rows = [
+        {
+            "model": one_line(model.model) or "?",
+            "requests": str(model.requests),
+            **_tokens(model.usage),
+            "cost": money(Cost(None if model.unpriced == model.requests else model.cost, bool(model.unpriced))),
+            "prices": one_line(model.pricing) or "?",
+        }
+        for model in spent.models
+    ]
+    if len(rows) > 1:
+        rows.append(
+            {
+                "model": t("usage.sum"),
+                "requests": str(spent.requests),
+                **_tokens(spent.usage),
+                "cost": money(Cost(spent.cost, spent.is_partial)),
+                "prices": "",
+            }
+        )
+    return rows
+
+
+def _tokens(usage: Usage) -> Cells:
+    out = None if usage.completion_tokens is None else output_tokens(usage)
+    figures = {
+        "in": usage.prompt_tokens,
+        "cached": usage.cached_tokens,
+        "out": out,
+        "reasoning": usage.reasoning_tokens,
+    }
+    return {name: "?" if figure is None else count(figure) for name, figure in figures.items()}
+
+
+def columns(rows: Sequence[Cells], cells: int) -> dict[str, int]:
+    """The columns that fit beside the models' names, with their widths, in the order they stand in."""
+    heads = {name: t(f"usage.{name}") for name in ("requests", "in", "cached", "out", "reasoning", "cost", "prices")}
+    wide = {name: max(width(head), *(width(line[name]) for line in rows)) for name, head in heads.items()}
+    room = cells - min(_LEAST, max(width(line["model"]) for line in rows))
+    kept: set[str] = set()
+    for name in _KEPT_LONGEST:
+        if room < wide[name] + _GAP:
+            break
+        room -= wide[name] + _GAP
+        kept.add(name)
+    return {name: wide[name] for name in heads if name in kept}
+
+
+def budget_lines(usage: SessionUsage) -> list[str]:
+    """How far the budget goes, bound by bound."""
+    spent, bound = usage.spent, usage.budget
+    lines = []
+    if bound.tokens:
+        lines.append(t("usage.of_tokens", used=f"{spent.tokens:,}", bound=f"{bound.tokens:,}"))
+    if bound.cost:
+        lines.append(t("usage.of_cost", used=money(Cost(spent.cost, spent.is_partial)), bound=f"${bound.cost:g}"))
+    if bound.minutes:
+        lines.append(t("usage.of_minutes", used=f"{spent.seconds / 60:.1f}", bound=f"{bound.minutes:g}"))
+    return lines
+
+
+class UsageTable(Painted):
+    def __init__(self, usage: SessionUsage) -> None:
+        super().__init__(id="usage-table")
+        self._usage = usage
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        words, muted = look.style("text", "surface"), look.style("muted", "surface")
+        bold = look.style("text", "surface", bold=True)
+        rows = table(self._usage)
+        out = [row(width, [(t("usage.title"), bold)], words), row(width, [], words)]
+        if not rows:
+            return [*out, row(width, [(t("usage.nothing"), muted)], words)]
+        shown = columns(rows, width)
+        name = width - sum(size + _GAP for size in shown.values())
+        heads = {column: t(f"usage.{column}") for column in ("model", *shown)}
+        for line, style in [(heads, muted), *((line, words) for line in rows)]:
+            parts: list[Part] = [(_padded(line["model"], name), style)]
+            parts += [(" " * _GAP + _right(line[column], size), style) for column, size in shown.items()]
+            out.append(row(width, parts, words))
+        out += [row(width, [], words)]
+        for text in (*budget_lines(self._usage), *_remarks(rows)):
+            out += flow(width, [[(word, muted)] for word in (text,)], words)
+        return out
+
+
+def _remarks(rows: Sequence[Cells]) -> list[str]:
+    unknown = any("?" in line["cost"] or "+" in line["cost"] for line in rows)
+    return [t("usage.estimated"), *([t("usage.unknown")] if unknown else [])]
+
+
+def _padded(words: str, cells: int) -> str:
+    words = cut(words, cells)
+    return words + " " * (cells - width(words))
+
+
+def _right(words: str, cells: int) -> str:
+    return " " * (cells - width(words)) + words
+
+
+class UsageFoot(Painted):
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        return flow(width, hints(look, [("Esc", t("usage.close"))]), look.style("text", "surface"))
+
+
+class UsageScreen(Overlay[None]):
+    """Closed by any of the keys that close something."""
+
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/usage.tcss"]
+
+    def __init__(self, usage: SessionUsage) -> None:
+        super().__init__()
+        self._usage = usage
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+            yield UsageTable(self._usage)
+            yield UsageFoot(id="usage-foot")
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in ("enter", "q", "space"):
+            event.stop()
+            event.prevent_default()
+            self.dismiss(None)
