@@ -114,11 +114,11 @@ class Costs:
             )
             _add_seconds(c, session_id, seconds)
 
-        self._db.write(work)
+        self._db.write(work, "transcript")
 
     def add_seconds(self, session_id: str, seconds: float) -> None:
         """Count seconds that a turn has run."""
-        self._db.write(lambda c: _add_seconds(c, session_id, seconds))
+        self._db.write(lambda c: _add_seconds(c, session_id, seconds), "activity")
 
     def spent(self, session_id: str) -> Spent:
         """What a session and its children have used; nothing for one that is not stored."""
