@@ -51,10 +51,10 @@ def check(budget: Budget, used: Used, need: Need) -> BudgetReached | ConfigError
     money, and the price of the model is not known.
     """
     if budget.minutes and used.seconds >= budget.minutes * 60:
-        return _reached("budget_minutes", "budget.minutes", f"{budget.minutes:g} min", f"{used.seconds / 60:.1f} min are used")
+        return _reached("budget_minutes", f"{budget.minutes:g} min", f"{used.seconds / 60:.1f} min are used")
     if budget.tokens and used.tokens + need.tokens > budget.tokens:
         words = f"{used.tokens:,} are used, and the next request needs about {need.tokens:,}"
-        return _reached("budget_tokens", "budget.tokens", f"{budget.tokens:,} tokens", words)
+        return _reached("budget_tokens", f"{budget.tokens:,} tokens", words)
     if not budget.cost:
         return None
     if need.cost is None:
@@ -68,11 +68,12 @@ def check(budget: Budget, used: Used, need: Need) -> BudgetReached | ConfigError
         )
     if used.cost + need.cost > budget.cost:
         words = f"${used.cost:.2f} are used, and the next request costs at least ${need.cost:.2f}"
-        return _reached("budget_cost", "budget.cost", f"${budget.cost:g}", words)
+        return _reached("budget_cost", f"${budget.cost:g}", words)
     return None
 
 
-def _reached(code: str, setting: str, bound: str, words: str) -> BudgetReached:
+def _reached(code: str, bound: str, words: str) -> BudgetReached:
+    setting = code.replace("_", ".", 1)
     return BudgetReached(
         code,
         f"The session's budget of {bound} is reached: {words}. Raise {setting} in the config or with --set "

@@ -55,4 +55,5 @@ def rotation(error: ProviderError, who: str, failed: str, following: str) -> Del
     """What to tell a person when another key is used. Keys are named by the variables that hold them."""
     why = _WHY.get(error.kind, "refuses the key in")
     text = f"{who} {why} {failed}. Going on with the one in {following}."
-    return Delta("retry", text, {"notice": "key_rotated", "code": error.kind, "provider": who, "key": failed, "next": following})
+    params = {"notice": "key_rotated", "code": error.kind, "provider": who, "key": failed, "next": following}
+    return Delta("retry", text, params)

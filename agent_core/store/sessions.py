@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from agent_core import limits, messages
 from agent_core.errors import StoreError
-from agent_core.messages import Message, Usage
+from agent_core.messages import Message
 from agent_core.names import SHELL
 from agent_core.ports import TodoItem
 from agent_core.store.changes import Changes, check, count, no_session, revision
@@ -71,15 +71,6 @@ class SessionRow:
     """The session this one was forked from."""
     model_chosen: bool = False
     """A person chose the model for this session."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelUsage:
-    """What one model used in a session."""
-
-    model: str
-    requests: int
-    usage: Usage
 
 
 # `list` is a method below, so the annotations of the class need other names for the type.
@@ -437,6 +428,32 @@ class Store:
         with self._db.read() as c:
             return _load(c, session_id).messages
 
+    def end(self, session_id: str, most: int) -> tuple[Messages, int]:
+        """The last messages of the conversation as stored, `most` or fewer, and how many come before them.
+
+        They begin with a turn or a step, so that no result is without its call.
+        """
+        with self._db.read() as c, _snapshot(c):
+            rows = c.execute(f"{_BODIES} ORDER BY position DESC LIMIT ?", (session_id, most)).fetchall()
+            parsed = [(at, _parsed(session_id, uid, body, view)) for uid, body, view, at in reversed(rows)]
+            found = [(at, message) for at, message in parsed if message is not None]
+            found = found[end_of([message for _, message in found], most) :]
+            first = found[0][0] if found else 0
+            (earlier,) = c.execute(
+                "SELECT count(*) FROM messages WHERE session_id = ? AND position < ?", (session_id, first)
+            ).fetchone()
+        return [message for _, message in found], earlier
+
+    def before(self, session_id: str, uid: str) -> Messages:
+        """What the conversation holds before the message `uid`, as stored."""
+        with self._db.read() as c:
+            rows = c.execute(
+                f"{_BODIES} AND position < (SELECT position FROM messages WHERE session_id = ?1 AND uid = ?2) "
+                "ORDER BY position",
+                (session_id, uid),
+            )
+            return [m for uid, body, view, _ in rows if (m := _parsed(session_id, uid, body, view)) is not None]
+
     def read_along(self, session_id: str) -> Messages:
         """The conversation as another program's turn has it so far; nothing is mended, its calls are under way.
 
@@ -545,36 +562,6 @@ class Store:
 
     # -- beside the conversation ----------------------------------------------------------------------------------
 
-    def add_usage(self, session_id: str, model: str, usage: Usage) -> None:
-        """Count one request's tokens."""
-        fields = messages.USAGE_FIELDS
-        adding = ", ".join(
-            f"{f} = CASE WHEN excluded.{f} IS NULL THEN {f} ELSE coalesce({f}, 0) + excluded.{f} END" for f in fields
-        )
-        values = [getattr(usage, f) for f in fields]
-
-        def work(c: sqlite3.Connection) -> None:
-            check(c, session_id)
-            c.execute(
-                f"INSERT INTO session_model_usage (session_id, model, requests, {', '.join(fields)}) "
-                f"VALUES (?, ?, 1{', ?' * len(fields)}) "
-                f"ON CONFLICT (session_id, model) DO UPDATE SET requests = requests + 1, {adding}",
-                (session_id, _clean(model), *values),
-            )
-
-        self._db.write(work, "transcript")
-
-    def usage(self, session_id: str) -> tuple[ModelUsage, ...]:
-        """Tokens by model, in the order of their names."""
-        with self._db.read() as c:
-            check(c, session_id)
-            rows = c.execute(
-                f"SELECT model, requests, {', '.join(messages.USAGE_FIELDS)} FROM session_model_usage "
-                "WHERE session_id = ? ORDER BY model",
-                (session_id,),
-            ).fetchall()
-        return tuple(ModelUsage(model, requests, Usage(*counts)) for model, requests, *counts in rows)
-
     def set_todos(self, session_id: str, items: Sequence[TodoItem]) -> None:
         plain = [{"text": messages.clean_surrogates(item.text), "status": item.status} for item in items]
         text = json.dumps(plain, ensure_ascii=False)
@@ -629,13 +616,21 @@ class _Loaded:
     revision: int
 
 
+def end_of(history: Sequence[Message], most: int) -> int:
+    """Where the end of a history begins, of `most` messages or fewer: with a turn, in a very long one with a step."""
+    if len(history) < most:
+        return 0
+    places = range(max(0, len(history) - most), len(history))
+    turn = next((at for at in places if history[at].starts_turn), None)
+    return turn if turn is not None else next((at for at in places if history[at].role == "assistant"), 0)
+
+
+_BODIES = "SELECT uid, body, view, position FROM messages WHERE session_id = ?1 AND position IS NOT NULL"
+
+
 def _load(c: sqlite3.Connection, session_id: str) -> _Loaded:
     number = revision(c, session_id)
-    rows = c.execute(
-        "SELECT uid, body, view, position FROM messages WHERE session_id = ? AND position IS NOT NULL "
-        "ORDER BY position",
-        (session_id,),
-    )
+    rows = c.execute(f"{_BODIES} ORDER BY position", (session_id,))
     found, positions = [], []
     for uid, body, view, position in rows:
         message = _parsed(session_id, uid, body, view)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from agent_core import messages
 from agent_core.messages import Usage
+from agent_core.store.changes import check
 from agent_core.store.db import Database
 
 FORK = "fork"
@@ -101,6 +102,7 @@ class Costs:
         values = (session_id, model, *counts, booking.cost or 0.0, int(booking.cost is None), booking.pricing)
 
         def work(c: sqlite3.Connection) -> None:
+            check(c, session_id)
             c.execute(
                 f"INSERT INTO session_model_usage (session_id, model, requests, {', '.join(fields)}, "
                 "estimated_cost_usd, unpriced_requests, pricing_version) "

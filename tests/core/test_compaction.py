@@ -256,6 +256,6 @@ def test_what_a_summary_costs_is_booked_and_is_no_step(tmp_path):
     table = Table(tmp_path, answering("word " * 4_000))
     steps = [table.turn(f"question {n}", count=n + 1).steps for n in range(8)]
     assert steps == [1] * 8
-    assert sum(u.usage.prompt_tokens or 0 for u in table.store.usage(table.session.id)) == 1_000 * len(
+    assert (table.store.costs.spent(table.session.id).usage.prompt_tokens or 0) == 1_000 * len(
         table.of(events.CompactionFinished)
     )

@@ -29,6 +29,7 @@ from agent_core.messages import (
 from agent_core.ports import TodoItem
 from agent_core.store.db import Database, latest_version
 from agent_core.store.sessions import Store, mend
+from agent_core.store.usage import Booking
 
 
 @pytest.fixture
@@ -349,7 +350,7 @@ def test_reset_empties_and_purge_removes(path, store):
     session = store.create("/w", title="T").id
     store.append(session, user("x"))
     store.set_todos(session, (TodoItem("a"),))
-    store.add_usage(session, "m", Usage(1, 2))
+    store.costs.book(session, Booking("m", Usage(1, 2), None))
     store.reset(session)
     assert store.messages(session) == []
     assert store.todos(session) == ()
@@ -383,8 +384,8 @@ def test_usage_adds_up_by_model_and_unknown_is_not_zero(store):
         ("a", Usage(5, None, None, 3)),
         ("b", Usage()),
     ):
-        store.add_usage(session, model, usage)
-    a, b = store.usage(session)
+        store.costs.book(session, Booking(model, usage, None))
+    a, b = store.costs.spent(session).models
     assert (a.model, a.requests, a.usage) == ("a", 2, Usage(15, 1, 11, 3, None))
     assert (b.requests, b.usage) == (1, Usage())
     assert (store.get(session).prompt_tokens, store.get(session).completion_tokens) == (15, 1)
@@ -401,8 +402,7 @@ MISSING = {
     "rename": lambda s: s.rename("nope", "t"),
     "set_mode": lambda s: s.set_mode("nope", "ask"),
     "set_model": lambda s: s.set_model("nope", "m", "p"),
-    "add_usage": lambda s: s.add_usage("nope", "m", Usage(1)),
-    "usage": lambda s: s.usage("nope"),
+    "costs": lambda s: s.costs.book("nope", Booking("m", Usage(1), None)),
     "set_todos": lambda s: s.set_todos("nope", ()),
     "todos": lambda s: s.todos("nope"),
     "effect_started": lambda s: s.effect_started("nope", "1", "n", "write"),

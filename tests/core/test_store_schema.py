@@ -17,6 +17,7 @@ from agent_core.messages import Message, ToolCall, ToolResult, Usage, tool, user
 from agent_core.store import db
 from agent_core.store.db import APPLICATION_ID, latest_version
 from agent_core.store.sessions import Store
+from agent_core.store.usage import Booking
 
 FOLDER = Path(db.__file__).parent / "migrations"
 SCRIPTS = {int(file.name[:4]): file.read_text("utf-8") for file in sorted(FOLDER.glob("*.sql"))}
@@ -64,8 +65,8 @@ def test_the_names_of_others_hold_what_ours_hold(path):
     ]  # fmt: skip
     for message in put:
         store.append(session, message)
-    store.add_usage(session, "m", Usage(9, 3, 12, 4, 1, 2))
-    store.add_usage(session, "n", Usage(1, None, None))
+    store.costs.book(session, Booking("m", Usage(9, 3, 12, 4, 1, 2), None))
+    store.costs.book(session, Booking("n", Usage(1, None, None), None))
     store.views.set(session, [put[0].id], "compacted")
     with sqlite3.connect(path) as c:
         c.execute("UPDATE messages SET body = substr(body, 1, 30) WHERE uid = ?", (put[2].id,))
@@ -137,7 +138,7 @@ def check_all_there(path: Path, version: int, put: list[Message]) -> None:
     assert store.warnings == ()
     row = store.get("s")
     assert (row.title, row.mode, row.messages, row.turns) == ("old 旧", "plan", len(put), len(put) // 5)
-    assert (row.prompt_tokens, [u.model for u in store.usage("s")], row.parent) == (7, ["m"], "")
+    assert (row.prompt_tokens, [u.model for u in store.costs.spent("s").models], row.parent) == (7, ["m"], "")
     assert store.messages("s") == put
     assert store.recover("s") == put
     assert [item.text for item in store.todos("s")] == ["a"]
