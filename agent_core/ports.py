@@ -40,6 +40,8 @@ class LlmRequest:
     """None = "auto" when there are tools."""
     cache_ttl: Literal["", "5m", "1h"] = "5m"
     """How long a server that wants to be told shall remember the request; empty: not at all (CFG-09)."""
+    lasting: int = 0
+    """How many characters of the first system message stay, while the rest may change from turn to turn."""
     turn: str = ""
     """The turn it belongs to: with a new one, what was tried in place of the first choice is forgotten (LLM-22)."""
 

@@ -62,9 +62,17 @@ def base(environment: Environment, context: str = "", identity: str = "", person
     return "\n\n".join(part for part in parts if part)
 
 
+_MODE = "# Mode\n"
+
+
 def with_mode(base: str, mode: Mode) -> str:
     """The whole system prompt."""
-    return f"{base}\n\n# Mode\n{text(f'mode_{mode}')}"
+    return f"{base}\n\n{_MODE}{text(f'mode_{mode}')}"
+
+
+def lasting(prompt: str) -> int:
+    """How many characters of `prompt` stay when the mode is switched: what a server remembers of them stays good."""
+    return max(0, prompt.rfind(f"\n\n{_MODE}"))
 
 
 def fingerprint(environment: Environment, context: str, identity: str, persona: str, others: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from agent_core import guard, limits, schedule
+from agent_core import guard, limits, prompt, schedule
 from agent_core.cancel import CancelScope, Cut
 from agent_core.conversation import Conversation
 from agent_core.errors import Interrupted, ProviderError
@@ -81,10 +81,11 @@ def ask_model(turn: TurnTools) -> Reply:
     """
     started = time.monotonic()
     partial = _Partial(turn.emit, turn.toolbox.redact)
-    system = (Message("system", text, id="system", created=0.0) for text in prompt.parts(turn.system_prompt()))
+    system = turn.system_prompt()
     request = replace(
         turn.request,
-        messages=(*system, *turn.conversation.for_model()),
+        messages=(Message("system", system, id="system", created=0.0), *turn.conversation.for_model()),
+        lasting=prompt.lasting(system),
         tools=turn.toolbox.schemas(),
     )
     try:

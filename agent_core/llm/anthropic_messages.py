@@ -41,7 +41,7 @@ def quirks_of(preset: Preset) -> Quirks:
 def body_of(request: LlmRequest, model: str, quirks: Quirks, preset: Preset) -> dict[str, Any]:
     """The request's JSON object."""
     messages = wire_messages(request.messages, model, quirks, bool(request.tools))
-    system = [{"type": "text", "text": m.text} for m in request.messages if m.role == "system" and m.text.strip()]
+    system = _system(request)
     if control := cache_control(request.cache_ttl, quirks.dropped):
         system, messages = marked(system, messages, control)
     most = request.max_tokens or limits.REPLY_TOKENS
@@ -63,6 +63,14 @@ def body_of(request: LlmRequest, model: str, quirks: Quirks, preset: Preset) -> 
         **{k: v for k, v in optional.items() if k not in quirks.dropped},
         "messages": messages,
     }
+
+
+def _system(request: LlmRequest) -> list[Block]:
+    """The system text in blocks; what stays from turn to turn has one of its own, so that it can be marked."""
+    texts = [message.text for message in request.messages if message.role == "system"]
+    if texts and 0 < request.lasting < len(texts[0]):
+        texts[:1] = [texts[0][: request.lasting], texts[0][request.lasting :].lstrip("\n")]
+    return [block for text in texts for block in _text(text)]
 
 
 def _joined(blocks: Sequence[Block]) -> str:

@@ -97,6 +97,8 @@ def wire_messages(messages: Iterable[Message], model: str, quirks: Quirks) -> li
                 continue
             if quirks.system_role == "user":
                 system.append(message.text)
+            elif out and out[-1]["role"] == quirks.system_role:
+                out[-1]["content"] += f"\n\n{message.text}"
             else:
                 out.append({"role": quirks.system_role, "content": message.text})
         elif message.role == "user":

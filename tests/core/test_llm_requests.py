@@ -288,3 +288,9 @@ def test_a_server_that_passes_on_marks_for_the_cache_gets_them(model, ttl, dropp
     refused = ProviderError("bad_request", "", said="messages.0.content.0.cache_control: not permitted")
     if marked:
         assert "cache_control" in adapted(PLAIN, body, refused).dropped
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_system_text_in_parts_is_one_message(role):
+    history = (Message("system", "S"), Message("system", " "), Message("system", "T"), user("Hi"))
+    assert wire_messages(history, "m", Quirks(system_role=role))[:-1] == [{"role": role, "content": "S\n\nT"}]

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from agent_core import limits
-from agent_core.prompt import git_branch
+from agent_core.names import MODES
+from agent_core.prompt import git_branch, lasting, with_mode
 
 
 def git(folder, *args):
@@ -50,3 +51,11 @@ def test_a_head_that_is_a_pipe_or_has_no_end_holds_nothing_up(tmp_path):
     (tmp_path / ".git" / "HEAD").unlink()
     (tmp_path / ".git" / "HEAD").symlink_to("/dev/zero")
     assert git_branch(tmp_path) == ""
+
+
+def test_what_a_switch_of_the_mode_leaves_is_known():
+    base = "You are an agent.\n\n# Mode\nis a heading that a project may use."
+    for mode in MODES:
+        whole = with_mode(base, mode)
+        assert whole[: lasting(whole)] == base
+    assert lasting("You are an agent.") == 0

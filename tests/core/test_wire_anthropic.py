@@ -203,6 +203,16 @@ class TestCache:
     def test_where_the_marks_stand(self, messages: list[Message], found: list[str]):
         assert marks(body(*messages, model="m", cache_ttl="5m", tools=(TOOL,))) == found
 
+    def test_a_switch_of_the_mode_leaves_what_comes_before_it_remembered(self):
+        asked = [body(Message("system", f"Long.\n\nMode {m}"), HI, lasting=5, cache_ttl="5m") for m in ("ask", "plan")]
+        mark = {"cache_control": {"type": "ephemeral"}}
+        assert asked[0]["system"] == [
+            {"type": "text", "text": "Long.", **mark},
+            {"type": "text", "text": "Mode ask", **mark},
+        ]
+        assert asked[0]["system"][0] == asked[1]["system"][0]
+        assert body(Message("system", "All."), HI, lasting=4)["system"] == [{"type": "text", "text": "All."}]
+
     def test_all_but_the_marks_stays_the_same_from_request_to_request(self):
         def bare(value: Any) -> Any:
             if isinstance(value, dict):
