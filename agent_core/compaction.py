@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from agent_core import limits, view
-from agent_core.messages import Message
+from agent_core.messages import Covered, Message
 from agent_core.ports import TodoItem
 from agent_core.view import Load
 
@@ -92,7 +92,7 @@ class Cut:
     taken: int
     """How many messages go out of requests."""
     gain: Load
-    """How much they are."""
+    """By how much a request shrinks, but for the summary's own text."""
 
     @property
     def through(self) -> str:
@@ -126,11 +126,20 @@ def find_cut(
     if start <= 0:
         return None
     kept = _kept(history[: places[start]], history[places[start] :], options)
-    gone = [i for i in range(start) if live[i].view != "pinned" and live[i].id not in kept]
-    gain = sum((weights[i] for i in gone), Load())
-    if not gone or (not forced and gain.tokens < (tails[0].tokens + beside) * limits.COMPACTION_GAIN):
+    through = live[start - 1].id
+    now, then = view.held(history), view.held([*history, summary_of("", Covered(through, 0, kept))])
+    stay = {message.id for message in then}
+    taken = sum(message.id not in stay for message in now if message.origin != "summary")
+    before, after = view.load(now), view.load(then)
+    gain = Load(before.chars - after.chars, before.tokens - after.tokens, before.messages - after.messages)
+    if not taken or (not forced and gain.tokens < (before.tokens + beside) * limits.COMPACTION_GAIN):
         return None
-    return Cut(tuple(live[:start]), kept, len(gone), gain)
+    return Cut(tuple(live[:start]), kept, taken, gain)
+
+
+def summary_of(text: str, covers: Covered) -> Message:
+    """The message that stands for a part of the history, at its end."""
+    return Message("user", text, origin="summary", covers=covers)
 
 
 def _tails(weights: Sequence[Load]) -> list[Load]:
@@ -153,7 +162,7 @@ def _legal(messages: Sequence[Message]) -> list[int]:
 
 
 def _keep_by_number(count: int, cuts: Sequence[int], keep: int) -> int:
-    """The first legal place with at most `keep` messages behind it; else, as one reply is longer, the last (COMP-08)."""
+    """The first legal place with at most `keep` messages behind it; else the last: one reply is longer (COMP-08)."""
     if count <= keep or not cuts:
         return 0
     return next((cut for cut in cuts if cut >= count - keep), cuts[-1])
@@ -184,7 +193,8 @@ def _kept(before: Sequence[Message], behind: Sequence[Message], options: Options
     """
     kept: list[str] = []
     if options.profile == "tokens":
-        for group in view.groups([message for message in before if message.origin != "summary"]):
+        told = [message for message in before if message.origin != "summary" and view.shown(message) is not None]
+        for group in view.groups(told):
             if len(kept) + len(group) > options.protect_first:
                 break
             kept += [message.id for message in group]
@@ -237,7 +247,7 @@ def _written(message: Message) -> str:
         changes = "".join(f"\n{diff.change} {diff.path} +{diff.added} -{diff.removed}" for diff in result.diffs)
         return f"[Result of {result.name}{'' if result.ok else ', failed'}]\n{text}{changes}"
     if message.role == "assistant":
-        calls = "".join(f"\n[Call of {call.name}] {_arguments(call.arguments)}" for call in message.tool_calls)
+        calls = "".join(f"\n[Call of {call.name}] {_arguments(dict(call.arguments))}" for call in message.tool_calls)
         return f"[Assistant]\n{text}{calls}"
     images = f" [{len(message.parts)} images]" if message.parts else ""
     return f"[{'Program' if message.origin == 'note' else 'User'}]{images}\n{text}"

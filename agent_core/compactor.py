@@ -188,7 +188,7 @@ class Compactor:
                 if text:
                     text = compaction.with_plan(text, self._means.todos())
                     covers = Covered(cut.through, cut.taken, cut.kept)
-                    summary = Message("user", turn.toolbox.redact(text), origin="summary", covers=covers)
+                    summary = compaction.summary_of(turn.toolbox.redact(text), covers)
                     turn.conversation.add(summary)
                     told = CompactionFinished(summary.id, summary.text, cut.taken)
             finally:

@@ -116,7 +116,7 @@ def _split(message: Message) -> list[tuple[Kind, int, str]]:
         return [("results", _tokens(message), message.result.name if message.result is not None else "")]
     if message.role == "assistant":
         calls = sum(view.call_weight(call).tokens for call in message.tool_calls)
-        back = sum(view.token_count(text) for text in view.texts_in(message.extra))
+        back = sum(view.token_count(text) for text in view.texts_in(dict(message.extra)))
         return [("answers", _tokens(message) - calls - back, ""), ("calls", calls, ""), ("reasoning", back, "")]
     return [(_kind(message), _tokens(message), "")]
 
@@ -144,7 +144,8 @@ def _item(message: Message, now: Message | None, calls: Mapping[str, ToolCall], 
     tokens = _tokens(now) if now is not None else 0
     whole = view.shown(replace(message, view=""))
     less = view.shown(replace(message, view="dropped"))
-    assert whole is not None and less is not None
+    assert whole is not None
+    assert less is not None
     result = message.shell.result if message.shell is not None else message.result
     name = SHELL if message.shell is not None else result.name if result is not None else ""
     text = message.shell.command if message.shell is not None else message.text

@@ -46,16 +46,23 @@ class Conversation:
     """The history one agent works on. Used by one thread at a time."""
 
     def __init__(
-        self, store: Store, session_id: str, messages: Sequence[Message], redact: Callable[[str], str]
+        self, store: Store, session_id: str, messages: Sequence[Message] | None, redact: Callable[[str], str]
     ) -> None:
+        """`messages` None: a long history, which the store holds, is read when it is first needed."""
         self.session_id = session_id
         self._store = store
-        self._messages = list(messages)
+        self._read = None if messages is None else list(messages)
         self._redact = redact
         self._closed = False
         self._held: list[Message] | None = None
         self._counted: tuple[Load, int] = (Load(), 0)
         """How much the first messages of it are, and how many these are."""
+
+    @property
+    def _messages(self) -> list[Message]:
+        if self._read is None:
+            self._read = self._store.messages(self.session_id)
+        return self._read
 
     def close(self) -> None:
         """Refuse everything from now on: the worker that writes here was given up."""
@@ -70,6 +77,7 @@ class Conversation:
     def add(self, message: Message) -> None:
         """Store `message`, then append it. Raises StoreError; the history is then unchanged."""
         self._check_open()
+        _ = self._messages  # read before the store has this one too
         self._store.append(self.session_id, for_the_record(message, self._redact), self._check_open)
         self._joined(message)
 
@@ -110,7 +118,7 @@ class Conversation:
         self._check_open()
         self._store.views.set(self.session_id, message_ids, wanted)
         changed = [replace(m, view=wanted) if m.id in message_ids else m for m in self._messages]
-        self._messages = changed
+        self._read = changed
         self._held, self._counted = None, (Load(), 0)
 
     def effect_started(self, call: ToolCall, effect: Effect) -> None:

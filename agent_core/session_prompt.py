@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 
 CONTEXT_CHANGED = (
     "[The guidance files have changed since this conversation began. What follows takes the place of what the system "
-    "prompt says under \"Guidance from files\".]\n\n{context}"
+    'prompt says under "Guidance from files".]\n\n{context}'
 )
-CONTEXT_GONE = "[The guidance files are gone; what the system prompt says under \"Guidance from files\" no longer holds.]"
+CONTEXT_GONE = '[The guidance files are gone; what the system prompt says under "Guidance from files" no longer holds.]'
 
 
 class SessionPrompt:
@@ -81,7 +81,7 @@ class SessionPrompt:
             self._key, self._anew = None, True
 
     def news(self) -> str:
-        """What to tell the model of context files that have changed since it was told of them; "" when they have not."""
+        """What to tell the model of context files that have changed since it was told of them; "" for nothing."""
         with self._lock:
             if self._key is None:
                 return ""

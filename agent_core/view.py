@@ -136,9 +136,9 @@ def _cut_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _brief(message: Message) -> Message | None:
     """What is left of a message that stays only because one it belongs to was kept."""
-    if message.role == "tool":
+    if message.role == "tool" and message.view != "dropped":
         return replace(message, text=BRIEF_RESULT)
-    return message if message.tool_calls else None
+    return shown(message) if message.role == "tool" or message.tool_calls else None
 
 
 def shell_text(run: ShellRun) -> str:
@@ -161,10 +161,11 @@ def summary_text(text: str) -> str:
 
 def load(messages: Iterable[Message]) -> Load:
     """How much messages are, as requests hold them."""
-    total = Load()
+    chars = tokens = count = 0
     for message in messages:
-        total += weight(message)
-    return total
+        one = weight(message)
+        chars, tokens, count = chars + one.chars, tokens + one.tokens, count + 1
+    return Load(chars, tokens, count)
 
 
 def weight(message: Message) -> Load:
@@ -173,7 +174,7 @@ def weight(message: Message) -> Load:
     for call in message.tool_calls:
         more = call_weight(call)
         chars, tokens = chars + more.chars, tokens + more.tokens
-    for text in texts_in(message.extra):
+    for text in texts_in(dict(message.extra)) if message.extra else ():
         chars, tokens = chars + len(text), tokens + token_count(text)
     images = limits.IMAGE_TOKENS * len(message.parts)
     return Load(chars + limits.CHARS_A_TOKEN * images, tokens + images + limits.MESSAGE_TOKENS, 1)
@@ -181,7 +182,7 @@ def weight(message: Message) -> Load:
 
 def call_weight(call: ToolCall) -> Load:
     """How much a call's name and arguments are."""
-    texts = [call.name, *texts_in(call.arguments), *texts_in(call.extra)]
+    texts = [call.name, *texts_in(dict(call.arguments)), *texts_in(dict(call.extra))]
     return Load(sum(map(len, texts)), sum(map(token_count, texts)))
 
 
@@ -189,7 +190,8 @@ def token_count(text: str) -> int:
     """About how many tokens a text is: one for four ASCII characters, one for a Chinese character."""
     if text.isascii():
         return (len(text) + limits.CHARS_A_TOKEN - 1) // limits.CHARS_A_TOKEN
-    wide = (len(text.encode("utf-8", "surrogatepass")) - len(text)) / 2  # 2 bytes: half a token, 3: one, 4: one and a half
+    # A character of two bytes is half a token, one of three a whole one.
+    wide = (len(text.encode("utf-8", "surrogatepass")) - len(text)) / 2
     return int((len(text) - wide) / limits.CHARS_A_TOKEN + wide) + 1
 
 
@@ -197,10 +199,13 @@ def texts_in(value: Any) -> Iterator[str]:
     """Every text in plain data, names of fields included."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         for key, item in value.items():
             yield str(key)
-            yield from texts_in(item)
+            if isinstance(item, str):
+                yield item
+            else:
+                yield from texts_in(item)
     elif isinstance(value, list | tuple):
         for item in value:
             yield from texts_in(item)

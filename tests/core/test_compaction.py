@@ -86,7 +86,8 @@ def test_what_no_compaction_makes_small_enough_fails_with_words_after_one_at_mos
     assert (end.outcome, end.error_code) == ("failed", "compression_exhausted")
     (error,) = table.of(events.ErrorRaised)
     assert "context files ~11," in error.text
-    assert "/new" in error.text and "/compact" in error.text
+    assert "/new" in error.text
+    assert "/compact" in error.text
     assert len(error.text) < 500
     assert sum(map(is_summary_request, asked)) <= 1
     assert len(asked) <= 3
