@@ -144,6 +144,7 @@ _QUOTA_WORDS = frozenset(
 )
 _QUOTA = re.compile(
     r"余额不足|欠费|请充值|insufficient (?:account )?(?:balance|credit|quota|funds)|credit balance is too low|"
+    r"balance (?:is )?(?:insufficient|too low|exhausted|used up)|"
     r"out of credits|not enough credits|requires more credits|payment required|billing hard limit",
     re.I,
 )
@@ -188,6 +189,7 @@ _OVERFLOW = re.compile(
             r"request too large|payload too large|request entity too large",
             r"reduce (?:the length of|your) (?:the )?(?:messages?|prompt|input)",
             r"tokens? (?:in|of) (?:the )?(?:prompt|messages)[^.]{0,60}exceed",
+            r"tokens? [^.]{0,40}exceeds? (?:the )?max(?:imum)? (?:message|input|prompt) tokens?",
             r"上下文(?:长度|窗口)?(?:超|过长)|输入(?:长度|内容)?(?:超|过长)",
         )
     ),
@@ -251,7 +253,7 @@ def _kind(status: int, message: str, words: list[str], has_delay: bool) -> tuple
         return "not_found", None
     if status == 408:
         return "timeout", None
-    if status == 0 or status >= 500:
+    if status in (0, 409) or status >= 500:
         return "server", None if status == 0 or status in RETRY_STATUS else False
     return "bad_request", None
 

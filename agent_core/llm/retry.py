@@ -14,7 +14,8 @@ from agent_core import limits
 from agent_core.errors import ProviderError
 from agent_core.llm.words import Asked, duration, failure, host
 
-RETRY_STATUS = frozenset({408, 429, 500, 502, 503, 504, *range(520, 525), 529})
+RETRY_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, *range(520, 525), 529})
+"""409 is a lock at the server that another request has; the vendors' own clients try again too."""
 
 
 def backoff(base: float, attempt: int) -> float:

@@ -43,6 +43,7 @@ OVERFLOWS: list[tuple[int, Any, int | None]] = [
         131_072,
     ),
     (400, said("Current length is 9000 while limit is 8192", code="context_length_exceeded"), 8192),
+    (400, said("Total tokens of image and text exceed max message tokens"), None),
     (500, said("Context size has been exceeded."), None),
     (400, [said("The input token count exceeds the maximum number of tokens allowed 1048576.")], 1_048_576),
 ]
@@ -66,6 +67,7 @@ def test_a_conversation_that_is_too_long_is_told_from_other_errors(status, body,
         (429, said("Please check your plan and billing details.", code="insufficient_quota"), "quota", False),
         (429, said("余额不足或无可用资源包,请充值。", code="1113"), "quota", False),
         (402, "", "quota", False),
+        (403, said("Your account balance is insufficient"), "quota", False),
         (400, said("Your credit balance is too low to access the API."), "quota", False),
         (429, said("You exceeded your current quota", status="RESOURCE_EXHAUSTED"), "rate_limit", True),
         (403, said("Country, region, or territory not supported"), "auth", False),
@@ -90,7 +92,7 @@ def test_an_error_is_known_by_status_code_word_and_wording(status, body, kind, r
     assert (error.kind, error.retryable) == (kind, retryable)
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529])
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529])
 def test_these_statuses_are_tried_again(status):
     assert response(status).retryable
 
