@@ -199,6 +199,7 @@ WRITE_RETRY: Final = (0.02, 0.12)  # seconds between two tries of a write, drawn
 STORE_CHECK: Final = 16 * MB  # larger databases are not checked whole at start: it must stay quick
 CLOCK_AHEAD: Final = 86_400.0  # seconds; a clock may have been ahead by a wrong zone or a bad battery, not by more
 DISK_LEAST: Final = 64 * KB  # with less free, what a database could not write was for want of room
+HISTORY_TOLD: Final = 1_000  # messages of a session's end told when it is opened; few scroll up so far
 SESSIONS_LISTED: Final = 200
 CHECKPOINT_EVERY: Final = 50  # successful writes between two PASSIVE checkpoints
 CONFIG_FILE: Final = 1 * MB  # a settings file; a larger one is a mistake or an attack
@@ -215,6 +216,7 @@ TITLE_CELLS: Final = 60  # of a session's title; a Chinese character is two
 TITLE_LOOKED_AT: Final = 20_000  # characters of a first message; a title is in its first sentences
 TITLE_LINES: Final = 400  # of them
 DELETED_KEPT: Final = 7 * 86_400.0  # a deleted session can be brought back this long
+RETENTION_DELAY: Final = 10.0  # seconds after the start before sessions are deleted for their age
 ORPHAN_DRAFTS_KEPT: Final = 90 * 86_400.0  # drafts in folders where no session was begun
 DRAFT_CHARS: Final = 4 * MB  # of a draft on disk; what a person can still mean to send
 DRAFT_PIECE: Final = 64 * KB  # looked through for keys at once, so that the screen gets its turn
@@ -241,6 +243,7 @@ SEARCH_LOCKED: Final = 5.0  # seconds one program waits for another that writes 
 
 IMPORT_FILE: Final = 256 * MB  # a session file; larger than any that was kept, images included
 SALVAGE_ROW: Final = 64 * MB  # bytes of one row of a damaged database; a longer one is a misread number
+SALVAGE_TRIES: Final = 2_000  # reads of a damaged table that fail before only its pages are looked at
 CHECK_PROBLEMS: Final = 20  # faults of a file that are named; a spoiled one has thousands
 
 TODO_ITEMS: Final = 100  # of one plan; the dock shows it whole

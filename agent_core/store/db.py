@@ -333,6 +333,10 @@ def _examine(path: Path) -> None:
                 damage = sqlite3.DatabaseError(str(verdict))
                 damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
                 raise damage
+    except UnicodeDecodeError as e:  # in SQLite's own words about a spoiled name
+        damage = sqlite3.DatabaseError("a name in it is spoiled")
+        damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise damage from e
     finally:
         connection.close()
 
