@@ -75,7 +75,8 @@ class Thought:
     open: bool = False
     started: float = 0.0
     """When it began by the model's clock, while it is being written; else 0."""
-    summary: bool = False
+    summary: int | None = None
+    """How many messages it stands for as a summary; 0: not known; None: it is reasoning."""
     join: str = PARAGRAPH
     gap: bool = False
 

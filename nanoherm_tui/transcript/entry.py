@@ -49,7 +49,7 @@ class Entry:
         self.note: Note | None = None
         self.seconds = 0.0
         self.started = 0.0
-        self.summary = False
+        self.summary: int | None = None  # how many messages a summary stands for
         self._card: Card | None = None
         self._stored: Callable[[], Card] | None = None  # makes a card of a stored call, when it is first seen
         self._text = text

@@ -59,6 +59,12 @@ class TranscriptModel:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.entries: list[Entry] = []
+        self.earlier = 0
+        """How many messages come before its entries that have not been read yet (`prepend`)."""
+        self.first = ""
+        """The id of the first message it was made from."""
+        self.prepended = 0
+        """How many entries have been put in front."""
         self.structure = 0
         """Grows when more than the entries that `apply` names have changed: some were taken out, put in, or folded."""
         self.clock = clock
@@ -73,6 +79,7 @@ class TranscriptModel:
         self._unfinished: dict[Entry, None] = {}
         self._answer: Entry | None = None
         self._thought: Entry | None = None
+        self._compaction: Entry | None = None
         self._questions: dict[str, str] = {}  # question id → call id
         self._count = 0
 
@@ -108,6 +115,13 @@ class TranscriptModel:
                 return self._leave_partial()
             case events.PartialDropped():
                 return self._drop_partial()
+            case events.CompactionStarted(count):
+                self._compaction = entry = self._live("thought")
+                entry.summary, entry.started = count, self.clock()
+                self.running[entry] = None
+                return {entry}
+            case events.CompactionFinished(message_id, text, count):
+                return self._compacted(message_id, text, count)
             case events.Notice():
                 note = Note(0, event.text, event.level, event.code, event.params)
                 return {self._add_note(note)}
@@ -115,21 +129,46 @@ class TranscriptModel:
                 return {self._add_note(Note(0, event.text, "error", event.code, event.params))}
             case events.TurnFinished():
                 return self._end_turn()
-            case events.HistoryChanged(messages):
-                self.load(messages)
+            case events.HistoryChanged(messages, earlier):
+                self.load(messages, earlier=earlier)
                 return set()
             case _:
                 return set()
 
-    def load(self, messages: Iterable[Message], *, running: bool = False) -> None:
-        """Replace everything by a stored conversation. With `running` its turn goes on: open calls still wait."""
+    def load(self, messages: Iterable[Message], *, running: bool = False, earlier: int = 0) -> None:
+        """Replace everything by a stored conversation. With `running` its turn goes on: open calls still wait.
+
+        `earlier` messages come before these and may follow with `prepend`.
+        """
+        messages = tuple(messages)
+        self.earlier, self.first = earlier, messages[0].id if messages else ""
         self.entries = []
         self.running.clear()
         self._cards.clear()
         self._unfinished.clear()
         self._questions.clear()
-        self._answer = self._thought = None
+        self._answer = self._thought = self._compaction = None
         self.structure += 1
+        for entry in self._read(messages):
+            self._unfinished[entry] = None
+        if not running:
+            self._end_turn()
+
+    def prepend(self, messages: Iterable[Message]) -> None:
+        """Put in front what was said before. It has ended: calls without a result will not get one."""
+        later, cards = self.entries, self._cards
+        self.entries, self._cards = [], {}
+        for entry in self._read(messages):
+            assert entry.card is not None
+            entry.card = replace(entry.card, state="lost")
+        self._cards |= cards
+        self.prepended += len(self.entries)
+        self.earlier = 0
+        self.entries += later
+        self._renumber()
+
+    def _read(self, messages: Iterable[Message]) -> list[Entry]:
+        """Add the entries of stored messages; gives those of calls that have no result."""
         waiting: dict[str, ToolCall] = {}
         for message in messages:
             if message.role == "user":
@@ -138,7 +177,11 @@ class TranscriptModel:
                     card = self._cards[own.call_id] = self._add("card", own.call_id)
                     card.store(partial(_shell_card, message.shell), own.text)
                 elif message.origin == "summary":
-                    self._add("thought", message.id, message.text).summary = True
+                    self._add("thought", message.id, message.text).summary = (
+                        message.covers.messages if message.covers else 0
+                    )
+                elif message.origin == "note":
+                    self._add_note(Note(0, one_line(message.text.partition("\n")[0]).strip("[]")))
                 else:
                     self._add_user(message.id, message.text, message.created, len(message.parts))
             elif message.role == "assistant":
@@ -159,11 +202,8 @@ class TranscriptModel:
                     entry = self._cards[result.call_id] = self._add("card", result.call_id)
                 entry.store(partial(self._stored_card, waiting.pop(result.call_id, None), result), result.text)
         for call in waiting.values():
-            entry = self._cards[call.id]
-            entry.card = Card(0, one_line(call.name), self._subject(call))
-            self._unfinished[entry] = None
-        if not running:
-            self._end_turn()
+            self._cards[call.id].card = Card(0, one_line(call.name), self._subject(call))
+        return [self._cards[call_id] for call_id in waiting]
 
     # -- what a person does ---------------------------------------------------------------------------------------
 
@@ -305,6 +345,23 @@ class TranscriptModel:
         if interrupted:
             changed.add(self._add_note(_STOPPED))
         return {entry for entry in changed if entry.index < len(self.entries) and self.entries[entry.index] is entry}
+
+    def _compacted(self, message_id: str, text: str, count: int) -> set[Entry]:
+        """What was being summarised is, or all stays as it was."""
+        entry, self._compaction = self._compaction, None
+        if entry is not None:
+            self.running.pop(entry, None)
+            if not message_id:
+                self._remove(entry)
+                return set()
+            entry.id, entry.started = message_id, 0.0
+            entry.finish(text)
+        elif message_id:
+            entry = self._add("thought", message_id, text)
+        else:
+            return set()
+        entry.summary = count
+        return {entry}
 
     # -- cards ----------------------------------------------------------------------------------------------------
 

@@ -452,11 +452,15 @@ def _backticks(text: str, look: Look) -> list[Ink]:
 def _thought(block: Thought, width: int, look: Look, moment: Moment) -> Row:
     if block.started:
         mark = sym("running", moment.frame)
-        label = t("transcript.thinking", seconds=max(0, int(moment.now - block.started)))
+        seconds = max(0, int(moment.now - block.started))
+        if block.summary is not None:
+            label = t("transcript.compacting", n=block.summary, seconds=seconds)
+        else:
+            label = t("transcript.thinking", seconds=seconds)
     else:
         mark = sym("open" if block.open else "folded")
-        if block.summary:
-            label = t("transcript.summary")
+        if block.summary is not None:
+            label = t("transcript.compacted", n=block.summary) if block.summary else t("transcript.summary")
         elif block.seconds >= 0.5:
             label = t("transcript.thought", seconds=round(block.seconds))
         else:

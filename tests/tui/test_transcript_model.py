@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_core import events as ev
-from agent_core.messages import Message, ShellRun, ToolCall, ToolResult, shell, tool
+from agent_core.messages import Covered, Message, ShellRun, ToolCall, ToolResult, shell, tool
 from agent_core.ports import Question
 from nanoherm_tui import limits
 from tests.tui.transcript_helpers import NOON, call_events, conversation, model, rows_of, text_of
@@ -174,6 +174,31 @@ def test_a_summary_stands_folded_in_the_place_of_what_it_sums_up():
     assert text_of(transcript) == ["  ▸ Summary of what came before  All we did."]
     transcript.toggle(transcript.entries[0])
     assert text_of(transcript)[1:] == ["    All we did.", "    More."]
+
+
+def test_a_compaction_is_one_quiet_row_live_and_after_a_reload_that_opens_to_the_summary():
+    begun = [ev.CompactionStarted(84)]
+    assert text_of(live(begun)) == ["  ⠋ Compacting 84 messages, 0 s"]
+    ended = live([*begun, ev.CompactionFinished("s", "# Goal\nMend it.", 84)])
+    covers = Covered("m", 84)
+    again = stored([Message("user", "# Goal\nMend it.", id="s", origin="summary", covers=covers)])
+    for transcript in (ended, again):
+        assert text_of(transcript) == ["  ▸ Compacted: 84 messages became a summary  Goal"]
+        assert transcript.entries[0].id == "s"
+        transcript.toggle(transcript.entries[0])
+        assert text_of(transcript)[1:] == ["    # Goal", "    Mend it."]
+    assert not ended.running
+
+
+def test_a_compaction_that_came_to_nothing_leaves_no_row():
+    transcript = live([ev.CompactionStarted(84), ev.CompactionFinished()])
+    assert text_of(transcript) == []
+    assert not transcript.running
+
+
+def test_a_remark_to_the_model_is_not_the_users_message():
+    transcript = stored([Message("user", "[The files have changed.]\n\nRules.", id="n", origin="note")])
+    assert [entry.kind for entry in transcript.entries] == ["note"]
 
 
 def test_a_long_message_of_the_users_is_folded_and_opens():

@@ -37,7 +37,7 @@ BLOCKS = [
     UserText(0, "修好它 `parse_date`，请。\nand [b + 1 [/", NOON, images=2, hidden_lines=7),
     Thought(0, "the offset is read 先读偏移", 6.0),
     Thought(0, "newest", started=NOON),
-    Thought(0, "x", summary=True, open=True),
+    Thought(0, "x", summary=0, open=True),
     ThoughtText(0, "one\ntwo 三四五六七八九十" * 5),
     Card(0, "read_file", "src/ledger/dates.py:30-80", "done", "51 lines", 0.04),
     Card(0, "run_command", "pytest -q 测试一下", "running", started=NOON, progress="45 % of everything there is"),
@@ -150,7 +150,7 @@ def test_a_failed_card_shows_its_preview_the_first_line_in_the_colour_of_failure
         (Thought(0, "why"), "  ▸ Thought  why"),
         (Thought(0, "why", 6.2, open=True), "  ▾ Thought for 6 s"),
         (Thought(0, "why", started=NOON), "  ⠋ Thinking, 12 s  why"),
-        (Thought(0, "why", summary=True), "  ▸ Summary of what came before  why"),
+        (Thought(0, "why", summary=0), "  ▸ Summary of what came before  why"),
     ],
 )
 def test_a_thought_is_one_muted_row(thought, start):
