@@ -82,7 +82,12 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("model.context_length", "whole", None, "Tokens the model can take; unset: asked or guessed.", "bound", least=1),
     Key("model.temperature", "number", None, "Temperature of requests; unset: not sent.", least=0, most=2),
     Key("model.max_tokens", "whole", None, "Tokens of one reply; unset: the model's own bound.", "bound", least=1),
-    Key("providers", "mapping", {}, "Servers by name: base_url, api_key_env, preset, model, prices, and quirks."),
+    Key(
+        "providers",
+        "mapping",
+        {},
+        "Servers by name: base_url, api_key_env, preset, model, api_mode, prices, and quirks; see docs/models.md.",
+    ),
     Key("fallback_model", "model", "", "One more at the end of fallback_providers: a name, or provider/name."),
     Key(
         "fallback_providers",
@@ -263,6 +268,14 @@ KEYS: Final[tuple[Key, ...]] = (
         )
     ),
     Key("mcp_servers", "mapping", {}, "MCP servers by name. Accepted; not started yet."),
+    Key(
+        "sessions.retention_days",
+        "whole",
+        0,
+        "Days after which a session that was not used is deleted; for a week more it can be restored.",
+        least=0,
+        endless=True,
+    ),
     Key("files.respect_gitignore", "flag", True, "grep, glob and the file picker leave out what .gitignore names."),
     Key("context_files.enabled", "flag", True, "Give the model AGENTS.md and its kin."),
     # The screen.
