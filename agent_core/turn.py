@@ -288,7 +288,8 @@ def _side_by_side(
     done: queue.SimpleQueue[tuple[int, ToolResult | BaseException] | None] = queue.SimpleQueue()
     watches = {index: Stopwatch() for index in run}
     scopes = {index: turn.cancel.child() for index in run}
-    patience = max(turn.batch_timeout, turn.toolbox.longest([calls[index] for index in run]) + limits.BATCH_SLACK)
+    asked = turn.toolbox.longest([calls[index] for index in run])
+    patience = max(turn.batch_timeout, asked + limits.BATCH_SLACK if asked else 0.0)
 
     def work(index: int) -> None:
         try:
