@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from agent_core import limits
 from agent_core.errors import ProviderError
-from agent_core.llm import failures
+from agent_core.llm import failures, retry
 from agent_core.llm.arguments import parse_json
 from agent_core.llm.providers import PRESETS, Endpoint, is_loopback, shown_url, url_of
 from agent_core.messages import clean_surrogates
@@ -78,7 +78,24 @@ def check(endpoint: Endpoint, timeout: float = limits.HEALTH_TIMEOUT) -> Health:
 
 
 def _get(endpoint: Endpoint, path: str, deadline: float) -> bytes:
-    """The body at `path`, as much as a list of models may have. Raises ProviderError."""
+    """The body at `path`, as much as a list of models may have; asked again where that may help.
+
+    Raises ProviderError.
+    """
+    attempt = 1
+    while True:
+        try:
+            return _get_once(endpoint, path, deadline)
+        except ProviderError as error:
+            wait = retry.wait_before(limits.RETRY_BASE, attempt, error.retry_after)
+            too_late = attempt == limits.RETRY_ATTEMPTS or time.monotonic() + wait > deadline
+            if too_late or not error.retryable or error.params.get("unreached"):
+                raise
+        time.sleep(wait)
+        attempt += 1
+
+
+def _get_once(endpoint: Endpoint, path: str, deadline: float) -> bytes:
     import httpx
 
     from agent_core.llm.client import asked, request_headers
