@@ -28,6 +28,7 @@ from agent_core.config import write as config_write
 from agent_core.config.dotenv import set_variable
 from agent_core.config.load import Config
 from agent_core.config.paths import Places, find_places
+from agent_core.disk_report import DiskReport, disk_report
 from agent_core.errors import AgentError, ConfigError, StoreError
 from agent_core.events import Notice
 from agent_core.guard import GuardRules
@@ -36,7 +37,7 @@ from agent_core.llm import discover, providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
-from agent_core.messages import FileDiff, new_id
+from agent_core.messages import FileDiff, Message, new_id
 from agent_core.meter import SessionUsage
 from agent_core.models import Models, ModelSettings
 from agent_core.names import APPROVAL_POLICIES, ApprovalPolicy, Mode
@@ -103,15 +104,14 @@ class Host:
         self.store = Store.open(self.places.state_db)  # first: it makes our home, or says why it cannot
         setup_log(self.places.logs_dir, self.config.get("logging.level"), self.redact)
         install_hooks(self.places.logs_dir, self.redact)
-        self.searching = Search(
-            self.store, self.places.search_db, self.places.cache_dir / "jieba", self.redact, self._keys
-        )
+        self.searching = Search(self.store, self.places.search_db, self.places.jieba_dir, self.redact, self._keys)
         """Search over all sessions, for who wants more than `search` gives."""
         self._backend = LocalBackend()
         self._tools = builtin_tools()
         self._sessions: dict[str, LiveSession] = {}
         self._samples: list[Path] = []
         """Scratch folders made in this run; those of sessions that were never stored go with it."""
+        self._closing = threading.Event()
         self._notebook = Notebook(self.store.notes, self._keys, self._notes_failed)
         self._listeners: list[Callable[[ModelState], None]] = []
         self._model = self._resolve()
@@ -505,13 +505,21 @@ class Host:
             text = f"Drafts and waiting texts cannot be kept on disk now: {error.text}"
             live.tell(Notice("notes_not_kept", text, "warning", {"error": error.text}))
 
+    def disk_report(self) -> DiskReport:
+        """What lies on the disk, and which sessions take how much of it. Raises StoreError."""
+        return disk_report(self.places, self.store)
+
     def _throw_away(self) -> None:
-        """On a thread of its own: what was deleted long ago goes for good, with its spill files."""
+        """On a thread of its own: what was deleted long ago goes for good, with its spill files; old sessions go."""
         now = time.time()
         try:
             names = self.store.purge(now - limits.DELETED_KEPT, now - limits.ORPHAN_DRAFTS_KEPT)
             for name in names:
                 (self._spill_folder(name) / name).unlink(missing_ok=True)
+            days = self.config.get("sessions.retention_days")
+            # A while later, so that an old session that this start was for is open by then, and stays.
+            if days and not self._closing.wait(limits.RETENTION_DELAY):
+                self.store.expire(now - days * 86_400.0, tuple(self._sessions))
         except (StoreError, OSError) as error:  # a later start tries again
             log.warning("old sessions could not be removed: %s", error)
 
@@ -548,6 +556,10 @@ class Host:
         live = self._sessions.get(session_id)  # none: it was put away while its files were asked for
         workspace = live.workspace if live is not None else Path(self.store.get(session_id).workspace)
         return PathRules(workspace, self.places.home, self.places.data_home)
+
+    def earlier(self, session_id: str, first: str) -> list[Message]:
+        """What a session holds before the message `first`, of which a listener was told the number only."""
+        return self.store.before(session_id, first)
 
     def diff(self, session_id: str) -> tuple[FileDiff, ...]:
         """What the session's tools changed, in order (file_diff)."""
@@ -602,6 +614,7 @@ class Host:
 
     def close(self) -> None:
         """Stop every turn, end every process of ours. Returns within a second; what hangs is left to die with us."""
+        self._closing.set()
         with self._lock:
             sessions = list(self._sessions.values())
             self._sessions.clear()

@@ -237,6 +237,7 @@ RECALL_PASSAGE: Final = 600  # characters of one: enough to tell what was meant
 SEARCH_CANDIDATES: Final = 400  # best rows looked at first; those of deleted sessions and undone turns fall out
 SEARCH_SLICE: Final = 100  # messages indexed in one transaction: some 20 ms, between which queries are answered
 SEARCH_WAIT: Final = 1.0  # seconds a search waits for what has been written since; then it answers without
+SEARCH_PATIENT: Final = 600.0  # the same where a script waits: an index of years is made from nothing meanwhile
 SEARCH_CUT: Final = 3.0  # seconds a query waits for its words to be cut: the dictionary takes one to load
 SEARCH_IDLE: Final = 120.0  # seconds after which the program that cuts words ends; its dictionary holds 100 MB
 SEARCH_LOCKED: Final = 5.0  # seconds one program waits for another that writes to the index

@@ -12,9 +12,12 @@ from typing import Any
 
 from agent_core import names
 from agent_core.version import __version__
+from nanoherm_tui import subcommands
 
 DESCRIPTION = "A full-screen terminal coding agent for any OpenAI-compatible model server."
-EPILOG = """\
+EPILOG = f"""\
+commands: {", ".join(f"{name} ({words})" for name, words in subcommands.NAMES.items())}
+
 Without a provider the program looks for a local server (Ollama, LM Studio, llama.cpp, vLLM) and else starts a
 scripted demo, which is not an AI. /setup inside the program connects a provider.
 
@@ -54,6 +57,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program. Returns the exit code; argparse itself exits with 2 on a usage error."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv and argv[0] in subcommands.NAMES:  # "-- sessions" is a message
+        return subcommands.run(argv[0], argv[1:])
     p = parser()
     args = p.parse_args(argv)
     cwd = Path(args.folder or ".")

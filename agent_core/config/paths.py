@@ -62,6 +62,11 @@ class Places:
         return self.cache_dir / "search.db"
 
     @property
+    def jieba_dir(self) -> Path:
+        """Where jieba keeps its dictionary as it was loaded."""
+        return self.cache_dir / "jieba"
+
+    @property
     def screen_file(self) -> Path:
         """What the screen remembers from run to run."""
         return self.cache_dir / "screen.json"

@@ -10,7 +10,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -403,23 +402,3 @@ def _check_alone(state: Path) -> None:
         ) from error
     finally:
         os.close(fd)
-
-
-def disk_use(where: Where) -> dict[str, int]:
-    """Bytes on disk by what they are for."""
-    home = where.state.parent
-
-    def size(*files: Path) -> int:
-        return sum(file.stat().st_size for file in files if file.is_file())
-
-    def with_journal(file: Path) -> int:
-        return size(*(file.with_name(file.name + suffix) for suffix in ("", "-wal", "-shm")))
-
-    kept = [file for what in ("corrupt", "before-repair") for file in home.glob(f"{where.state.name}.{what}-*")]
-    return {
-        "sessions": with_journal(where.state),
-        "search index": with_journal(where.index),
-        "long outputs": size(*(file for folder in where.spill_folders if folder.is_dir() for file in folder.iterdir())),
-        "kept copies": size(*kept),
-        "free": shutil.disk_usage(home).free if home.exists() else 0,
-    }

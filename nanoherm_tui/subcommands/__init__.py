@@ -1,0 +1,19 @@
+"""Commands of the command line that need no screen, one file each: `nanoherm-tui sessions list`.
+
+A room here is imported when its command is given, and loads neither Textual nor httpx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
+
+NAMES: Final = {"sessions": "list, show, search, export, import, delete and check what is stored"}
+"""What may stand first on the command line, with a remark for --help."""
+
+
+def run(name: str, arguments: Sequence[str]) -> int:
+    """Do what `name` and its arguments say. Returns the exit code; argparse itself exits with 2 on a usage error."""
+    code: int = import_module(f"{__name__}.{name}").main(arguments)
+    return code

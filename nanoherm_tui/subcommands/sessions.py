@@ -1,0 +1,358 @@
+"""`nanoherm-tui sessions ...`: what is stored, for the shell and for scripts. Reading waits for nobody."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_core import limits, names
+from agent_core.config.paths import Places, find_places
+from agent_core.errors import AgentError
+from agent_core.safety.redact import redact
+from agent_core.store.sessions import SessionRow, Store
+from nanoherm_tui.text import fit, one_line, size, visible, width
+
+if TYPE_CHECKING:
+    from agent_core.store.check import Report
+    from agent_core.store.imports import Incoming
+
+_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_MATCH: Final = "\x1b[1m", "\x1b[0m"  # around a hit, on a terminal
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(f"{names.APP} sessions", description="What is stored, without a screen.")
+    commands = p.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name: str, words: str, run: Callable[[argparse.Namespace, Places], int]) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=words, description=words)
+        sub.set_defaults(run=run)
+        return sub
+
+    named = "a session: its id, the start of one, or its title"
+    sub = command("list", "Sessions, the one used last first.", _list)
+    sub.add_argument("--here", action="store_true", help="only those of this folder")
+    sub.add_argument("--limit", type=_positive, default=limits.SESSIONS_LISTED, metavar="N", help="at most so many")
+    _json(sub)
+    sub = command("show", "A conversation as text.", _show)
+    sub.add_argument("session", help=named)
+    _json(sub)
+    sub = command("search", "Messages in which all words stand; what is in quotes stands together.", _search)
+    sub.add_argument("query", nargs="+", help="words to look for")
+    sub.add_argument("--here", action="store_true", help="only in sessions of this folder")
+    sub.add_argument("--limit", type=_positive, default=20, metavar="N", help="at most so many (default: 20)")
+    _json(sub)
+    sub = command("export", "A conversation as a document.", _export)
+    sub.add_argument("session", help=named)
+    sub.add_argument("file", nargs="?", default="-", help="its ending says the form: .md .html .json .nano.json")
+    sub.add_argument("--format", choices=("markdown", "html", "json", "nanohermes"), help="the form, whatever the name")
+    sub = command("import", "Bring sessions in: an export, a NanoHermes array, JSON lines, a Hermes state.db.", _import)
+    sub.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    _json(sub)
+    sub = command("delete", "Delete sessions; `restore` brings one back within a week.", _delete)
+    sub.add_argument("sessions", nargs="+", metavar="SESSION", help=named)
+    sub = command("restore", "Bring a deleted session back.", _restore)
+    sub.add_argument("session", help="its id, as `delete` said it")
+    sub = command(
+        "check", "Say what is damaged or lost, and where. Exit code 1 when something should be mended.", _check
+    )
+    sub.add_argument("--repair", action="store_true", help="mend it; the file as it was is kept beside it")
+    _json(sub)
+    sub = command("disk", "What takes how much room.", _disk)
+    _json(sub)
+    return p
+
+
+def _json(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--json", action="store_true", help="JSON, for scripts")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command. Returns the exit code."""
+    args = parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal that is not UTF-8
+    try:
+        return int(args.run(args, find_places(Path.cwd(), os.environ)))
+    except AgentError as error:
+        return _say(error.text, names.EXIT_FAILED)
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return names.EXIT_OK
+    except OSError as error:
+        return _say(f"{error.filename or 'the output'}: {error.strerror or error}.", names.EXIT_FAILED)
+
+
+def _say(text: str, code: int = names.EXIT_OK) -> int:
+    print(f"{names.APP}: {visible(text)}", file=sys.stderr)
+    return code
+
+
+def _tell(value: Any) -> int:
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+    return names.EXIT_OK
+
+
+def _store(places: Places) -> closing[Store]:
+    store = Store.open(places.state_db)
+    for words in store.warnings:
+        _say(words)
+    return closing(store)
+
+
+def _redact(places: Places) -> tuple[Callable[[str], str], list[str]]:
+    """Takes keys out of text: those that look like one, and what the environment and .env call one; and the latter."""
+    from agent_core.config.dotenv import parse_env
+    from agent_core.plain_files import read_regular
+
+    written = read_regular(places.env_file, limits.CONFIG_FILE) or b""
+    given: Mapping[str, str] = {
+        name: value for name, (value, _) in parse_env(written.decode("utf-8", "replace"))[0].items()
+    }
+    keys = [value for found in (os.environ, given) for name, value in found.items() if _SECRET_NAME.search(name)]
+    return lambda text: redact(text, keys), keys
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _list(args: argparse.Namespace, places: Places) -> int:
+    with _store(places) as store:
+        rows = store.list(args.limit, str(places.workspace) if args.here else None)
+    if args.json:
+        return _tell([_about(row) for row in rows])
+    if not rows:
+        return _say("no sessions yet.")
+    home = str(places.home)
+    _table(
+        [("ID", "USED", "MESSAGES", "TITLE", "FOLDER")]
+        + [
+            (row.id[:8], _day(row.updated), str(row.messages), _title(row), _folder(row.workspace, home))
+            for row in rows
+        ],
+        right=frozenset({2}),
+    )
+    return names.EXIT_OK
+
+
+def _show(args: argparse.Namespace, places: Places) -> int:
+    return _print_session(places, args.session, "json" if args.json else "markdown")
+
+
+def _export(args: argparse.Namespace, places: Places) -> int:
+    from agent_core.store.exchange import form_of
+
+    form = args.format or form_of(args.file)
+    if args.file == "-":
+        return _print_session(places, args.session, form)
+    text = _text_of(places, args.session, form)
+    with open(args.file, "x", encoding="utf-8") as file:
+        file.write(text)
+    return _say(f"written to {args.file}")
+
+
+def _print_session(places: Places, session: str, form: str) -> int:
+    sys.stdout.write(_text_of(places, session, form))
+    sys.stdout.flush()
+    return names.EXIT_OK
+
+
+def _text_of(places: Places, session: str, form: str) -> str:
+    from agent_core.store.exchange import export
+
+    with _store(places) as store:
+        row = store.find(session, str(places.workspace))
+        return export(form, row, store.messages(row.id))
+
+
+def _search(args: argparse.Namespace, places: Places) -> int:
+    from agent_core.store.search import Search
+
+    cleaned, keys = _redact(places)
+    workspace = str(places.workspace) if args.here else None
+    with (
+        _store(places) as store,
+        closing(Search(store, places.search_db, places.jieba_dir, cleaned, lambda: keys)) as search,
+    ):
+        found = search.find(" ".join(args.query), workspace, args.limit, wait=limits.SEARCH_PATIENT)
+    if found.left:
+        _say(f"{found.left} messages are not in the index yet; a later search finds them too.")
+    if args.json:
+        return _tell([{**asdict(hit), "session": _about(hit.session)} for hit in found.hits])
+    if not found.hits:
+        return _say("no message has all of these words.")
+    bold = _MATCH if sys.stdout.isatty() and "NO_COLOR" not in os.environ else ("", "")
+    before = ""
+    for hit in found.hits:
+        if hit.session.id != before:
+            print(f"{'' if not before else chr(10)}{hit.session.id[:8]}  {_day(hit.created)}  {_title(hit.session)}")
+            before = hit.session.id
+        words, at = "", 0
+        for start, end in hit.marks:
+            words += f"{visible(hit.snippet[at:start])}{bold[0]}{visible(hit.snippet[start:end])}{bold[1]}"
+            at = end
+        print(f"  {fit(hit.speaker, _SPEAKER)}  {words}{visible(hit.snippet[at:])}")
+    return names.EXIT_OK
+
+
+_SPEAKER: Final = 12  # cells; the longest of the usual names
+
+
+# -- changing ---------------------------------------------------------------------------------------------------------
+
+
+def _import(args: argparse.Namespace, places: Places) -> int:
+    from agent_core.store.imports import read_file
+
+    cleaned, _ = _redact(places)
+    code, told = names.EXIT_OK, []
+    with _store(places) as store:
+        for file in args.files:
+            try:
+                incoming = read_file(file, cleaned)
+            except AgentError as error:
+                code = _say(error.text, names.EXIT_FAILED)
+                continue
+            for session in incoming:
+                told.append(_bring_in(store, places, file, session))
+    if args.json:
+        _tell(told)
+        return code
+    for one in told:
+        lost = f", {one['lost']} lines or messages could not be read" if one["lost"] else ""
+        words = "imported" if one["new"] else "is there already"
+        print(f"{one['id'][:8]}  {words}: {visible(one_line(one['title']))}, {one['messages']} messages{lost}")
+    return code
+
+
+def _bring_in(store: Store, places: Places, file: Path, session: Incoming) -> dict[str, Any]:
+    """Store one session. A folder that this machine does not have becomes the present one, else it could not open."""
+    from agent_core.messages import new_id
+
+    there = os.path.isabs(session.workspace) and os.path.isdir(session.workspace)
+    workspace = session.workspace if there else str(places.workspace)
+    row = SessionRow(new_id(), session.title, workspace, session.model, session.provider, "ask", session.created,
+                     session.updated, 0, 0, 0, 0)  # fmt: skip
+    stored, new = store.adopt(session.source, row, session.messages)
+    return {"file": str(file), "lost": session.lost, "new": new, **_about(stored)}
+
+
+def _delete(args: argparse.Namespace, places: Places) -> int:
+    with _store(places) as store:
+        for row in [store.find(text, str(places.workspace)) for text in args.sessions]:
+            store.delete(row.id)
+            print(f"{row.id}  deleted: {_title(row)}")
+    return names.EXIT_OK
+
+
+def _restore(args: argparse.Namespace, places: Places) -> int:
+    with _store(places) as store:
+        row = store.restore(args.session)
+    print(f"{row.id[:8]}  back: {_title(row)}")
+    return names.EXIT_OK
+
+
+def _check(args: argparse.Namespace, places: Places) -> int:
+    from agent_core import spill
+    from agent_core.store.check import Where, examine, repair
+
+    home = places.data_home
+    where = Where(places.state_db, places.search_db, (home / spill.FOLDER, home / spill.PRIVATE))
+    done: list[str] = []
+    try:
+        if args.repair:
+            mended = repair(where)
+            done, report = mended.done, mended.report or examine(where)
+        else:
+            report = examine(where)
+    except AgentError as error:
+        if error.code != "store_older":
+            raise
+        Store.open(places.state_db).close()  # brings it up to date
+        return _check(args, places)
+    code = names.EXIT_OK if report.is_sound else names.EXIT_FAILED
+    if args.json:
+        _tell({**asdict(report), "file": str(report.file), "sound": report.is_sound, "done": done})
+        return code
+    for words in done:
+        print(visible(words))
+    _print_report(report)
+    return code
+
+
+def _print_report(report: Report) -> None:
+    for problem in report.problems:
+        place = "  ".join(part[:8] for part in (problem.session, problem.uid) if part)
+        print(f"{problem.code:13}  {visible(problem.text)}{f'  [{place}]' if place else ''}")
+    print(f"{report.file}: {report.sessions} sessions, {report.messages} messages.")
+    if not report.is_sound:
+        print(f"`{names.APP} sessions check --repair` mends what can be mended; the file as it is now is kept.")
+    elif not report.problems:
+        print("Nothing is wrong.")
+
+
+def _disk(args: argparse.Namespace, places: Places) -> int:
+    from agent_core.disk_report import disk_report
+
+    with _store(places) as store:
+        report = disk_report(places, store)
+    if args.json:
+        return _tell(asdict(report))
+    _table([(name, size(number)) for name, number in (*report.parts, ("all", report.total))], right=frozenset({1}))
+    largest = report.sessions[:10]
+    if largest:
+        print()
+        _table([(one.id[:8], size(one.size), _day(one.updated), visible(one_line(one.title)) or "untitled")
+                for one in largest], right=frozenset({1}))  # fmt: skip
+    return names.EXIT_OK
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+def _about(row: SessionRow) -> dict[str, Any]:
+    return asdict(row)
+
+
+def _title(row: SessionRow) -> str:
+    return visible(one_line(row.title)) or "untitled"
+
+
+def _folder(path: str, home: str) -> str:
+    return visible("~" + path[len(home) :] if path == home or path.startswith(home + "/") else path)
+
+
+def _day(seconds: float) -> str:
+    when = datetime.datetime.fromtimestamp(seconds)
+    today = datetime.date.fromtimestamp(time.time())
+    return when.strftime("%H:%M") if when.date() == today else when.strftime("%Y-%m-%d")
+
+
+def _table(rows: Sequence[Sequence[str]], right: frozenset[int]) -> None:
+    """Columns two blanks apart, by cells; the last column is as long as it is."""
+    widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [
+            cell if column == len(row) - 1 and column not in right
+            else fit(cell, widths[column], "right" if column in right else "left")
+            for column, cell in enumerate(row)
+        ]  # fmt: skip
+        print("  ".join(cells).rstrip())
