@@ -99,14 +99,18 @@ def _thinking(
     request: LlmRequest, model: str, quirks: Quirks, most: int, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """The fields that ask for thinking, empty when there shall be none or it cannot be had with the rest."""
-    effort = request.reasoning_effort or "none"
-    if effort == "none" or (request.tools and (request.tool_choice or "auto") not in ("auto", "none")):
+    if request.tools and (request.tool_choice or "auto") not in ("auto", "none"):
         return {}
-    if quirks.swapped.get("thinking", "adaptive" if _version(model) >= (4, 6) else "enabled") == "adaptive":
-        level = "low" if effort == "minimal" else effort
-        # Some of these models leave their thoughts out unless they are asked to sum them up.
+    version, effort = _version(model), request.reasoning_effort or ""
+    if quirks.swapped.get("thinking", "adaptive" if version >= (4, 6) else "enabled") == "adaptive":
+        if effort in ("", "none") and version < (5, 0):
+            return {}
+        # From 5 on they think unasked, and keep their thoughts to themselves unless they are asked to sum them up.
+        level = {"minimal": "low", "none": "low"}.get(effort, effort)
         display = {} if "display" in quirks.dropped else {"display": "summarized"}
-        return {"thinking": {"type": "adaptive", **display}, "output_config": {"effort": level}}
+        return {"thinking": {"type": "adaptive", **display}, **({"output_config": {"effort": level}} if level else {})}
+    if effort in ("", "none"):
+        return {}
     budget = min(limits.THINKING_TOKENS.get(effort, most), most * 3 // 4)
     if budget < limits.THINKING_TOKENS_MIN or _answers_without_thinking(messages):
         return {}
@@ -183,11 +187,19 @@ def _thoughts(message: Message, model: str, quirks: Quirks) -> list[tuple[Block,
     """The thinking to send back with `message`, each with what stands before it: characters of text, and calls."""
     if message.model not in ("", model) or BLOCKS in quirks.dropped:
         return []
+    refused: frozenset[str] = quirks.swapped.get(BLOCKS, frozenset())
     thoughts = []
     for kept in message.extra.get(BLOCKS) or ():
+        if _seal(kept) in refused:
+            continue
         at = kept.get("at") or (0, 0)
         thoughts.append(({k: v for k, v in kept.items() if k != "at"}, (at[0], at[1])))
     return thoughts
+
+
+def _seal(block: Mapping[str, Any]) -> str:
+    """What a server knows its own thinking by; "" for a block that is none, or was not signed."""
+    return str(block.get("signature") or block.get("data") or "") if "thinking" in block["type"] else ""
 
 
 def _assistant(
@@ -292,7 +304,7 @@ def _other_thinking(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirk
         return replace(quirks, dropped=quirks.dropped | set(fields))
 
     if "signature" in text or re.search(r"thinking[`'\"]? blocks?\b.{0,60}(?:cannot|must|not) ", text):
-        return without(BLOCKS)
+        return _without_thoughts(quirks, body)
     asked = body.get("thinking")
     if not isinstance(asked, Mapping) or not re.search(r"thinking|reasoning|effort|output_config|budget", text):
         return None
@@ -305,6 +317,19 @@ def _other_thinking(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirk
     if "output_config" in body and re.search(r"effort|output_config", text):
         return without("output_config")
     return without("thinking", "output_config")
+
+
+def _without_thoughts(quirks: Quirks, body: Mapping[str, Any]) -> Quirks | None:
+    """Without the thinking that `body` has. What is thought from now on is sent back again.
+
+    Some models take their own back only while nothing before it has changed, as it does with the mode, or when older
+    messages are summed up.
+    """
+    blocks = [b for message in body["messages"] for b in message["content"] if "thinking" in b["type"]]
+    seals = frozenset(filter(None, map(_seal, blocks)))
+    if len(seals) < len(blocks):
+        return replace(quirks, dropped=quirks.dropped | {BLOCKS})
+    return replace(quirks, swapped={**quirks.swapped, BLOCKS: quirks.swapped.get(BLOCKS, frozenset()) | seals})
 
 
 def _other_field(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks | None:

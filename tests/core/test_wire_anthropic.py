@@ -103,7 +103,9 @@ class TestRequest:
             ("deepseek-chat", "minimal", None, 1_024),
             ("claude-opus-4-6", "high", None, "high"),
             ("anthropic/claude-sonnet-4.6", "minimal", None, "low"),
+            ("claude-opus-4-6", None, None, None),
             ("claude-fable-5-1", "max", None, "max"),
+            ("claude-sonnet-5-5", "none", None, "low"),
             ("claude-sonnet-5-20270101", "low", None, "low"),
         ],
     )
@@ -113,6 +115,10 @@ class TestRequest:
         assert found == thinking
         assert ("temperature" in sent) == (thinking is None)
         assert not isinstance(thinking, int) or thinking < sent["max_tokens"]
+
+    def test_a_model_that_thinks_unasked_is_asked_to_show_it(self):
+        sent = body(model="claude-sonnet-5-5")
+        assert (sent["thinking"], "output_config" in sent) == ({"type": "adaptive", "display": "summarized"}, False)
 
     def test_temperature_is_at_most_one(self):
         assert [body(temperature=t)["temperature"] for t in (0.0, 0.7, 1.6)] == [0.0, 0.7, 1.0]
@@ -517,11 +523,11 @@ FULL = LlmRequest(
             {"max_tokens": 8192},
         ),
         ("m", "max_tokens must be between 1 and 16384", {"max_tokens": 16384}),
-        ("m", "messages.1.content.0: Invalid `signature` in `thinking` block", {BLOCKS: None}),
+        ("m", "messages.1.content.0: Invalid `signature` in `thinking` block", {BLOCKS: frozenset({"s1"})}),
         (
             "m",
             "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
-            {BLOCKS: None},
+            {BLOCKS: frozenset({"s1"})},
         ),
         (
             "m",
@@ -550,6 +556,25 @@ def test_a_refused_field_is_changed(model: str, said: str, changed: dict[str, An
     assert found is not None
     assert {**found.swapped, **dict.fromkeys(found.dropped)} == changed
     assert body_of(FULL, model, found, ANY) != sent
+
+
+def test_only_the_thinking_that_was_refused_is_left_out():
+    refused = ProviderError("bad_request", "", said="messages.1.content.0: Invalid `signature` in `thinking` block")
+    found = adapted(PLAIN, body_of(FULL, "m", PLAIN, ANY), refused)
+    assert found is not None
+    history = [*FULL.messages, thought("So.", {**THOUGHT, "signature": "s2"})]
+    kept = [b for m in wire_messages(history, "m", found) for b in m["content"] if b["type"] == "thinking"]
+    assert [b["signature"] for b in kept] == ["s2"]
+    assert adapted(found, body_of(FULL, "m", found, ANY), refused) is None
+
+
+def test_thinking_that_nobody_signed_is_left_out_for_good():
+    unsigned = {"type": "thinking", "thinking": "Hm"}
+    request = LlmRequest((HI, thought("", unsigned, calls=(CALL,)), result("c1")), tools=(TOOL,))
+    refused = ProviderError("bad_request", "", said="thinking.signature: Field required")
+    found = adapted(PLAIN, body_of(request, "m", PLAIN, ANY), refused)
+    assert found is not None
+    assert BLOCKS in found.dropped
 
 
 def test_temperature_is_left_out_where_it_is_refused():

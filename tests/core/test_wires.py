@@ -169,6 +169,23 @@ def test_reasoning_is_shown_kept_and_sent_back_as_it_came(wire: str, stream: boo
         assert len(echoed) == 2
 
 
+def test_thinking_that_is_bound_to_what_stood_before_it_is_left_behind_when_that_changes():
+    script = [Answer("I look.", [Call("grep")], reasoning=f"Thought {n}.") for n in range(3)]
+    with WireServer(*script, Answer("Done."), lenient=True) as server:
+        conversation = talk(server, "anthropic_messages", reasoning_effort="high")
+        conversation.say("Look")
+        conversation.answer("one")
+        conversation.history[0] = Message("system", "Another mode.")
+        conversation.say()
+        conversation.answer("two")
+        conversation.say()
+        conversation.answer("three")
+        assert conversation.say().text == "Done."
+        assert len(server.violations) == 1
+        last = json.dumps(server.bodies[-1])
+        assert ["Thought 0." in last, "Thought 1." in last, "Thought 2." in last] == [False, True, True]
+
+
 @pytest.mark.parametrize("stream", [True, False])
 def test_tokens_are_counted_alike(wire: str, stream: bool):
     with WireServer(

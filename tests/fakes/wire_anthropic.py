@@ -98,6 +98,12 @@ def _check_messages(messages: list, body: dict, memory: Memory) -> None:
             need(block["type"] in _OF_ROLE[role], f"{where}: {block['type']} in a message of the {role}")
             only_keys(block, _BLOCKS[block["type"]], where)
             _check_block(block, where, body, memory)
+            if "thinking" in block["type"]:
+                unchanged = memory.bound[block.get("signature") or block["data"]] == _before(body, number)
+                need(
+                    unchanged,
+                    f"{where}: Invalid `signature` in `thinking` block. It is bound to a different conversation.",
+                )
         uses = [b["id"] for b in content if b["type"] == "tool_use"]
         results = [b["tool_use_id"] for b in content if b["type"] == "tool_result"]
         need(results == waiting, f"{where}: `tool_use` ids {waiting} were answered with `tool_result`s {results}")
@@ -115,6 +121,17 @@ def _check_messages(messages: list, body: dict, memory: Memory) -> None:
     if body.get("thinking", {}).get("type") == "enabled" and last["content"][0]["type"] == "tool_result":
         first = messages[-2]["content"][0]["type"]
         need("thinking" in first, f"Expected `thinking` or `redacted_thinking`, but found `{first}`")
+
+
+def _before(body: dict, number: int) -> Any:
+    """What stands before the message with this number, but for the marks of the cache."""
+
+    def bare(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: bare(item) for key, item in value.items() if key != "cache_control"}
+        return [bare(item) for item in value] if isinstance(value, list) else value
+
+    return bare([body.get("system"), body.get("tools"), body["messages"][:number]])
 
 
 def _check_block(block: dict, where: str, body: dict, memory: Memory) -> None:
@@ -164,6 +181,7 @@ def _blocks(answer: Answer, model: str, memory: Memory) -> list[dict]:
     if answer.reasoning:
         signature = f"EqQB{next(_IDS):08d}=="
         memory.issued[signature] = f"{model} {answer.reasoning}"
+        memory.bound[signature] = _before(memory.body, len(memory.body["messages"]))
         blocks.append({"type": "thinking", "thinking": answer.reasoning, "signature": signature})
     if answer.text:
         blocks.append({"type": "text", "text": answer.text})

@@ -86,6 +86,10 @@ class Memory:
 
     issued: dict[str, str] = field(default_factory=dict)
     """Signatures, encrypted or plain reasoning → the model that wrote it. Nothing else may come back."""
+    bound: dict[str, Any] = field(default_factory=dict)
+    """The same, with what stood before them where a vendor wants that unchanged."""
+    body: dict = field(default_factory=dict)
+    """The request that is being answered."""
     replies: int = 0
     vision: bool = True
     ids: str = ""
@@ -179,6 +183,7 @@ class WireServer(ThreadingHTTPServer):
             if refusal := self.refuse(request.body):
                 return Answer(failure=refusal)
             self.memory.replies += 1
+            self.memory.body = request.body
             return self._answers[min(self.memory.replies, len(self._answers)) - 1]
 
     def handle_error(self, request, client_address):
