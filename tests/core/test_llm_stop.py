@@ -16,7 +16,7 @@ from agent_core.errors import Interrupted
 from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.messages import user
-from agent_core.ports import Delta, LlmRequest
+from agent_core.ports import Delta, LlmClient, LlmRequest
 from tests.fakes.raw_server import STREAM_HEAD, chunked, json_reply, raw_server, read_request
 
 SLACK = 2.0  # a stop has to be felt within a second; machines under load get twice that
@@ -141,19 +141,49 @@ def test_a_stop_is_felt_while_nobody_takes_the_connection(wire: str):
     assert sink == []
 
 
+END = {
+    "chat_completions": event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
+    "anthropic_messages": event({"type": "content_block_stop", "index": 0})
+    + event({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+    "responses": event({"type": "response.completed", "response": {"status": "completed"}}),
+}
+
+
+@pytest.mark.parametrize("wire", HELLO)
+@pytest.mark.parametrize("then", ["comments", "silence", "a break"])
+def test_a_reply_that_has_ended_is_not_held_up_by_its_connection(wire: str, then: str):
+    def handler(connection: socket.socket, number: int) -> None:
+        read_request(connection)
+        connection.sendall(STREAM_HEAD + HELLO[wire] + END[wire])
+        if then == "silence":
+            connection.recv(1)
+        while then == "comments":
+            connection.sendall(chunked(b": keep-alive\n\n"))
+            time.sleep(0.02)
+
+    with raw_server(handler) as server:
+        client = client_for(server.base_url, wire, finish_timeout=0.2, max_attempts=1)
+        reply = client.complete(LlmRequest((user("Hi"),)), lambda delta: None, CancelScope())
+    assert (reply.text, reply.finish) == ("Hel", "stop")
+
+
 def ended(threads: list[threading.Thread]) -> bool:
     for thread in threads:
         thread.join(SLACK)
     return not any(thread.is_alive() for thread in threads)
 
 
+def client_for(base_url: str, wire: str, **options: Any) -> LlmClient:
+    entry = {"base_url": base_url, "api_mode": wire}
+    settings = ProviderOptions(model="m", provider="acme", providers={"acme": entry}, **options)
+    return make_client(resolve(settings, {}, {}), settings)
+
+
 def stopped_after(
     seconds: float, base_url: str, wire: str, **options: Any
 ) -> tuple[float, list[Delta], list[threading.Thread]]:
     """Cancel after `seconds`: how long the stop took then, what was delivered, and the threads that were reading."""
-    entry = {"base_url": base_url, "api_mode": wire}
-    settings = ProviderOptions(model="m", provider="acme", providers={"acme": entry}, **options)
-    client = make_client(resolve(settings, {}, {}), settings)
+    client = client_for(base_url, wire, **options)
     before = set(threading.enumerate())
     scope = CancelScope()
     sink: list[Delta] = []
