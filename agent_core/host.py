@@ -28,12 +28,11 @@ from agent_core.config import write as config_write
 from agent_core.config.dotenv import set_variable
 from agent_core.config.load import Config
 from agent_core.config.paths import Places, find_places
-from agent_core.disk_report import DiskReport, disk_report
 from agent_core.errors import AgentError, ConfigError, StoreError
 from agent_core.events import Notice
 from agent_core.guard import GuardRules
 from agent_core.intents import Interrupt, SetMode, Submit
-from agent_core.llm import discover, providers
+from agent_core.llm import providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
@@ -58,7 +57,9 @@ from agent_core.store.sessions import SessionRow, Store
 from agent_core.tools.builtin import builtin_tools
 
 if TYPE_CHECKING:
+    from agent_core.disk_report import DiskReport
     from agent_core.file_index import FileIndex
+    from agent_core.llm.discover import Health
 
 log = logging.getLogger(__name__)
 
@@ -142,6 +143,8 @@ class Host:
     def look_for_models(self) -> ModelState:
         """Settle an unsettled model: a local server that answers, else the demo. Takes up to limits.PROBE_TIMEOUT."""
         if not self._model.settled:
+            from agent_core.llm import discover
+
             found = discover.find_local_server()
             self._set_model(ModelState(found.model, found) if found is not None else _demo_state())
         return self._model
@@ -181,6 +184,11 @@ class Host:
             return self._connect_demo()
         return self.models.connect(model, provider)
 
+    @property
+    def _model_named(self) -> bool:
+        """The model was named on the command line."""
+        return self.config.sources["model.default"] == "command line"
+
     def _model_settings(self) -> ModelSettings:
         get = self.config.get
         return ModelSettings(
@@ -188,7 +196,7 @@ class Host:
             get("fallback_providers"),
             get("fallback_model"),
             get("fallback.min_switch_reset_seconds"),
-            named=self.config.sources["model.default"] == "command line",
+            named=self._model_named,
             window=get("model.context_length"),
         )
 
@@ -217,16 +225,20 @@ class Host:
         client = make_client(demo_endpoint(), self._options(), transport=demo_transport())
         return Connection(client, "demo", "demo", _demo_state().label)
 
-    def model_health(self) -> discover.Health:
+    def model_health(self) -> Health:
         """Ask the current model's server whether it is there."""
+        from agent_core.llm import discover
+
         state = self.look_for_models()
         if state.endpoint is None:
             text = state.problem.text if state.problem else "The scripted demo is in use; no model is connected."
             return discover.Health(False, state.problem.code if state.problem else "demo", text, ())
         return discover.check(state.endpoint)
 
-    def test_setup(self, provider: str, key: str, model: str, base_url: str = "") -> discover.Health:
+    def test_setup(self, provider: str, key: str, model: str, base_url: str = "") -> Health:
         """Try a provider without storing anything."""
+        from agent_core.llm import discover
+
         options = ProviderOptions(model=model, provider=provider, base_url=base_url)
         try:
             endpoint = providers.resolve(options, {"NANOHERMES_API_KEY": key} if key else {}, {})
@@ -370,6 +382,7 @@ class Host:
                 temperature=get("model.temperature"),
                 cache_ttl=get("prompt_caching.cache_ttl").replace("off", ""),
             ),
+            model_named=self._model_named,
             personas=self.personas,
             price=self.models.price,
             window=self.models.window_of,
@@ -507,6 +520,8 @@ class Host:
 
     def disk_report(self) -> DiskReport:
         """What lies on the disk, and which sessions take how much of it. Raises StoreError."""
+        from agent_core.disk_report import disk_report
+
         return disk_report(self.places, self.store)
 
     def _throw_away(self) -> None:

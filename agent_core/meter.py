@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent_core import budget, view
+from agent_core import budget, limits, view
 from agent_core.budget import Budget, Need, Used
 from agent_core.llm.prices import Price, cost
 from agent_core.messages import Usage
@@ -53,6 +53,9 @@ class Meter:
         """When the seconds that are not booked yet began; None: no turn runs."""
         self._payer = ""
         self._asked = ("", "")
+        self._estimated = 0
+        self._factor = 1.0
+        """Tokens that the server counts for one of ours."""
 
     def begin(self, provider: str, model: str) -> None:
         """A turn begins, or goes on, with this model."""
@@ -87,6 +90,9 @@ class Meter:
         provider, model = reply.provider or self._asked[0], reply.model or self._asked[1]
         price = self._price(provider, model)
         usage = reply.usage or Usage()
+        if usage.prompt_tokens and self._estimated:
+            low, high = limits.TOKEN_FACTOR
+            self._factor = min(high, max(low, usage.prompt_tokens / self._estimated))
         paid = cost(price, usage)
         seconds = self._seconds()
         booking = Booking(model, usage, paid, price.as_of if price is not None else "")
@@ -106,7 +112,8 @@ class Meter:
         self._payer = self._payer or self._costs.payer(self._session_id)
         spent = self._costs.spent(self._payer)
         used = Used(spent.tokens, spent.cost or 0.0, spent.seconds + self._seconds())
-        tokens = prompt_tokens(request)
+        self._estimated = prompt_tokens(request)
+        tokens = round(self._estimated * self._factor)
         price = self._price(provider, model)
         need = Need(tokens, cost(price, Usage(tokens, 0)), provider, model)
         if (refusal := budget.check(bound, used, need)) is not None:

@@ -74,6 +74,8 @@ class SessionServices:
     guard: GuardRules = USUAL
     result_bounds: ResultBounds = NANO
     request: LlmRequest = field(default_factory=lambda: LlmRequest(()))
+    model_named: bool = False
+    """The model was named for this run: it goes before what was chosen in a session once."""
     personas: Callable[[], Mapping[str, str]] = dict
     """The texts of the configured personas by their names."""
     window: Callable[[str, str], int | None] = lambda provider, model: None

@@ -22,7 +22,9 @@ class SessionSettings:
         self._services = services
         self._lock = threading.Lock()
         self._options = SetOptions(row.persona, row.temperature, row.reasoning_effort)
-        self._chosen = (row.model, row.provider) if row.model_chosen else ("", "")
+        self._keeps = services.model_named and row.model_chosen
+        """What was chosen once gives way to the model of this run, and stays stored."""
+        self._chosen = (row.model, row.provider) if row.model_chosen and not self._keeps else ("", "")
         self._stored: tuple[object, ...] = (row.model, row.provider, row.model_chosen)
         self._stored_options = self._options
 
@@ -38,7 +40,7 @@ class SessionSettings:
 
     def choose_model(self, model: str, provider: str) -> None:
         """A model was chosen and is there; "" = the configured one."""
-        self._chosen = (model, provider)
+        self._chosen, self._keeps = (model, provider), False
 
     def take(self, wanted: SetOptions) -> OptionsChanged:
         """Take over a person's choice; gives what to tell. Raises AgentError "unknown_persona", "bad_temperature" or
@@ -90,6 +92,6 @@ class SessionSettings:
             store.set_options(session_id, options.persona, options.temperature, options.reasoning_effort)
             self._stored_options = options
         now = (model, provider, bool(self._chosen[0]))
-        if model and now != self._stored:
+        if model and now != self._stored and not self._keeps:
             store.set_model(session_id, model, provider, chosen=bool(self._chosen[0]))
             self._stored = now
