@@ -277,6 +277,8 @@ class HistoryChanged:
     """The whole history as it is now: the session was opened, messages were taken out, or it was emptied."""
 
     messages: tuple[Message, ...] = ()
+    earlier: int = 0
+    """How many come before `messages`: of a long session its end is told, `Host.earlier` gives the rest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,19 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent_core import limits
 from agent_core.errors import ConfigError
-from agent_core.llm import discover, prices, providers
+from agent_core.llm import prices, providers
 from agent_core.llm.prices import Price
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.llm.resting import Resting
-from agent_core.llm.route import Plan, Router
 from agent_core.services import Connection
+
+if TYPE_CHECKING:
+    from agent_core.llm.discover import Health
+    from agent_core.llm.route import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +69,15 @@ class Models:
         self._lock = threading.Lock()
         self._free: set[str] = set()
         """Providers on this machine."""
-        self._lists: dict[tuple[str, str], tuple[float, discover.Health]] = {}
+        self._lists: dict[tuple[str, str], tuple[float, Health]] = {}
         """What servers answered, by provider and address, and when."""
 
     # -- who answers ----------------------------------------------------------------------------------------------
 
     def connect(self, model: str, provider: str = "") -> Connection:
         """A new client; see services.Connect. What is configured now counts for as long as it lives, but for keys."""
+        from agent_core.llm.route import Router  # the wires come with it: with the first turn, not with the program
+
         settings = self._settings()
         router = Router(lambda: self.plan(settings, model, provider), self._resting)
         first = router.first
@@ -86,6 +91,8 @@ class Models:
 
         A model that was chosen, in the session or on the command line, is alone (LLM-21).
         """
+        from agent_core.llm.route import Plan
+
         options, env, dotenv = settings.options, self._env, self._read_dotenv()
         try:
             first = self._first(options, dotenv)
@@ -115,11 +122,14 @@ class Models:
             raise
 
     def _known(self, plan: Plan) -> Plan:
+        self._note_free(plan.endpoints)
+        return plan
+
+    def _note_free(self, endpoints: Sequence[Endpoint]) -> None:
         with self._lock:
-            for endpoint in plan.endpoints:
+            for endpoint in endpoints:
                 if endpoint.preset.local or providers.is_loopback(endpoint.base_url):
                     self._free.add(endpoint.provider)
-        return plan
 
     # -- what it costs, how much it takes -------------------------------------------------------------------------
 
@@ -187,10 +197,12 @@ class Models:
                 continue
             if all((e.provider, e.base_url) != (endpoint.provider, endpoint.base_url) for e in out):
                 out.append(endpoint)
-        self._known(Plan(tuple(out), settings.options))
+        self._note_free(out)
         return out[: limits.PROVIDERS_LISTED]
 
     def _ask(self, endpoint: Endpoint) -> None:
+        from agent_core.llm import discover
+
         name = endpoint.provider, endpoint.base_url
         with self._lock:
             when, health = self._lists.get(name, (0.0, None))

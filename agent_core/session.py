@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from agent_core import context, events, intents, limits, messages, shell, spill, turn_lease
-from agent_core.agent import run_turn
+from agent_core.agent import TurnEnd, run_turn
 from agent_core.cancel import CancelScope, Cut
 from agent_core.compactor import Compactor, Means
 from agent_core.conversation import Conversation, Said, said
@@ -37,7 +37,7 @@ from agent_core.session_settings import SessionSettings
 from agent_core.store.db import Budget
 from agent_core.store.lease import Holder, lost
 from agent_core.store.notes import Waiting
-from agent_core.store.sessions import SessionRow
+from agent_core.store.sessions import SessionRow, end_of
 from agent_core.text.title import cut_title, title_of
 from agent_core.turn import TurnTools
 from agent_core.turn_lease import TurnLease
@@ -135,6 +135,13 @@ class LiveSession:
         """What the person said here, oldest first, exactly as they wrote it."""
         worker = self._worker
         return said(list(worker.conversation)) if worker is not None and worker.conversation is not None else ()
+
+    def message(self, message_id: str) -> Message | None:
+        """A message of the conversation as it is in memory. May take a moment; None when there is none."""
+        with self._lock:
+            worker = self._worker
+        conversation = worker.conversation if worker is not None else None
+        return next((message for message in conversation or () if message.id == message_id), None)
 
     @property
     def busy(self) -> bool:
@@ -453,12 +460,14 @@ class LiveSession:
 
     def _load(self, worker: _Worker, budget: Budget = "activity") -> None:
         began = time.monotonic()
+        told = self._tell_end() if worker.conversation is None and self._stored else None
         with self._row_lock:
             with self._lock:
                 running = tuple(self._shells)
                 self._shells_done.clear()  # the store has them
             history, holder = self._history(running, budget)
-        conversation = Conversation(self._services.store, self.id, history, self._services.redact)
+        cut = end_of(history, limits.HISTORY_TOLD)
+        conversation = Conversation(self._services.store, self.id, None if cut else history, self._services.redact)
         if not worker.take_up(conversation):
             return
         ended = {message.shell.result.call_id for message in history if message.shell is not None}
@@ -466,7 +475,10 @@ class LiveSession:
         worker.read_at = time.monotonic()
         worker.pause = max(limits.LEASE_LOOK, limits.READ_ALONG_SHARE * (worker.read_at - began))
         with self._lock:
-            self._emit(events.HistoryChanged(tuple(history)))
+            whole = events.HistoryChanged(tuple(history[cut:]), cut)
+            if whole != told:
+                self._emit(whole)
+            del history
             # Its cards are all there are now: those of commands that run come again, whenever they began.
             for call_id, command in self._shells.items():
                 if call_id not in ended:
@@ -481,6 +493,20 @@ class LiveSession:
         if self._stored:
             self._kit.todos.load(self._services.store.todos(self.id))
             self._tell_used()
+        if cut:
+            from agent_core.heap import give_back  # with ctypes, which short sessions do without
+
+            give_back()
+
+    def _tell_end(self) -> events.HistoryChanged | None:
+        """Of a long session tell the end before all of it is read and mended: that can be looked at meanwhile."""
+        messages, earlier = self._services.store.end(self.id, limits.HISTORY_TOLD)
+        if not earlier:
+            return None
+        told = events.HistoryChanged(tuple(messages), earlier)
+        self._emit(told)
+        time.sleep(limits.HISTORY_PAUSE)
+        return told
 
     def _history(self, running: tuple[str, ...], budget: Budget) -> tuple[list[Message], Holder | None]:
         """The conversation, and the other program that runs a turn in it."""
@@ -569,30 +595,17 @@ class LiveSession:
             worker.scope = scope
         emit(events.TurnStarted(turn_id))
         try:
-            self._make_row(message.text)
-            with self._lease(worker, scope) as lease:
-                if rewind:
-                    message = self._rewind(message, rewind, worker)
-                conversation = worker.conversation
-                assert conversation is not None
-                self._place_shells(conversation)
-                turn = self._turn_tools(worker, conversation, scope, emit, turn_id)
-                if news := self._prompt.news():
-                    conversation.add(user(news, origin="note"))
-                    emit(events.Notice("context_changed", "The guidance files have changed; the model is told."))
-                end = run_turn(
-                    turn, message, lambda: self._at_boundary(worker), self._services.max_steps, self._compactor.ask
-                )
-            if lease.lost and end.error is None:
-                raise lost()
+            # A stop also ends the waiting for a database that another program holds.
+            with self._services.store.database.while_not(lambda: scope.cancelled):
+                end = self._run(message, rewind, worker, scope, emit, turn_id)
         except Interrupted:  # before the turn could begin
             outcome: events.Outcome = "interrupted"
             code = ""
             emit(events.TurnFinished(turn_id, outcome, 0, 0.0))
         except Exception as error:  # whatever went wrong before the turn began; the turn itself never raises
             code = self._tell_failure(error)
-            emit(events.TurnFinished(turn_id, "failed", 0, 0.0, error_code=code))
-            outcome = "failed"
+            outcome = "interrupted" if scope.cancelled else "failed"
+            emit(events.TurnFinished(turn_id, outcome, 0, 0.0, error_code=code))
         else:
             code = end.error.code if end.error is not None else ""
             emit(events.TurnFinished(turn_id, end.outcome, end.steps, end.seconds, end.text, code))
@@ -600,11 +613,39 @@ class LiveSession:
         self._finish(worker, outcome)
         if (focus := self._compactor.take_wish()) is not None and outcome in ("completed", "cap"):
             self._inbox.put(intents.Compact(focus))  # it came too late for a step of this turn
-        if outcome == "failed" and code.startswith(("store_", "session_")):
+        if code.startswith(("store_", "session_")):
             worker.conversation = None  # a call's result may be missing in it; to be read anew, which mends it
             if code == lost().code:
                 with suppress(StoreError):
                     self._load(worker)  # what was on its way is not in the session
+
+    def _run(
+        self,
+        message: Message,
+        rewind: str,
+        worker: _Worker,
+        scope: CancelScope,
+        emit: Callable[[Event], None],
+        turn_id: str,
+    ) -> TurnEnd:
+        """The turn itself, with everything it needs. Raises AgentError for what goes wrong before it begins."""
+        self._make_row(message.text)
+        with self._lease(worker, scope) as lease:
+            if rewind:
+                message = self._rewind(message, rewind, worker)
+            conversation = worker.conversation
+            assert conversation is not None
+            self._place_shells(conversation)
+            turn = self._turn_tools(worker, conversation, scope, emit, turn_id)
+            if news := self._prompt.news():
+                conversation.add(user(news, origin="note"))
+                emit(events.Notice("context_changed", "The guidance files have changed; the model is told."))
+            end = run_turn(
+                turn, message, lambda: self._at_boundary(worker), self._services.max_steps, self._compactor.ask
+            )
+        if lease.lost and end.error is None:
+            raise lost()
+        return end
 
     @contextmanager
     def _lease(self, worker: _Worker, scope: CancelScope) -> Iterator[TurnLease]:

@@ -651,6 +651,9 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     def on_transcript_view_open_requested(self, message: TranscriptView.OpenRequested) -> None:
         self.open_call(message.call_id)
 
+    def on_transcript_view_earlier_requested(self, message: TranscriptView.EarlierRequested) -> None:
+        self.conversations.bring_earlier()
+
     def on_transcript_view_copy_requested(self, message: TranscriptView.CopyRequested) -> None:
         self.copy(message.text, message.missing)
 
@@ -664,6 +667,21 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def on_dock_look_changed(self) -> None:
         self.keep_look()
+
+    def on_dock_context_requested(self) -> None:
+        from nanoherm_tui.commands.context import report
+
+        report(self)
+
+    def on_dock_item_opened(self, message: Dock.ItemOpened) -> None:
+        from nanoherm_tui.commands.context import open_item
+
+        open_item(self, message.item)
+
+    def on_dock_view_chosen(self, message: Dock.ViewChosen) -> None:
+        from nanoherm_tui.commands.context import set_view
+
+        set_view(self, message.message_id, message.view)
 
     def on_dock_spill_copy_requested(self, message: Dock.SpillCopyRequested) -> None:
         from nanoherm_tui.commands.looking import copy_output

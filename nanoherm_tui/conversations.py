@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from agent_core.events import Envelope
+    from agent_core.messages import Message
     from agent_core.session import LiveSession
     from agent_core.store.sessions import SessionRow
     from nanoherm_tui.app import NanohermApp
@@ -103,6 +104,24 @@ class Conversations:
             return  # somebody has gone to another pane already
         focus_pane(app, "composer")  # also from under a list that covers it
 
+    def bring_earlier(self) -> None:
+        """Read what the session in view holds before what is shown of it."""
+        view = self.view
+        if view is None:
+            return
+        first = view.model.first
+
+        def come(messages: Sequence[Message]) -> None:
+            if view.model.first != first or not view.model.earlier:
+                return  # the history has become another one meanwhile
+            view.prepend(messages)
+            if view is self.view:
+                self._app.transcript.prepend(messages)
+            else:
+                view.model.prepend(messages)
+
+        self._app.desk.do(lambda: self._app.host.earlier(view.id, first), come)
+
     def _draft_known(self, view: SessionView, text: str) -> None:
         self._app.composer.restore(view.id, text)
         if view is self.view:
@@ -178,6 +197,8 @@ class Conversations:
             app.desk.do(view.look_at_branch, lambda _: self._show_title(view))
         if "plan" in changed:
             app.dock.show_plan(view.plan)
+        if "context" in changed:
+            app.dock.context_changed()
         if "diffs" in changed:
             app.files.changed([diff.path for diff in view.diffs])
         if "diffs" in changed and not view.waiting:
@@ -185,6 +206,7 @@ class Conversations:
             app.dock.show_diffs(view.diffs, bring=bool(view.diffs) and not app.dock.holds_focus)
         if "pending" in changed:
             app.composer.set_pending(view.steers, view.queued)
+            app.composer.set_held(*((view.held.pid, view.held.since) if view.held else (0, 0.0)))
         if "returned" in changed and app.composer.is_restored:
             self._take_returned(view)
         if "error" in changed:

@@ -22,7 +22,20 @@ if TYPE_CHECKING:
     from agent_core.ports import Question, TodoItem
     from agent_core.session import LiveSession
 
-Part = Literal["status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode"]
+Part = Literal["status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode", "context"]
+
+# What is in requests has changed.
+_FILLING = (
+    events.UserMessage,
+    events.AssistantMessage,
+    events.ToolFinished,
+    events.CompactionFinished,
+    events.ViewChanged,
+    events.HistoryChanged,
+    events.ModeChanged,
+    events.ModelChanged,
+    events.UsageReported,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,8 @@ class SessionView:
     plan: tuple[TodoItem, ...] = ()
     steers: tuple[str, ...] = ()
     queued: tuple[str, ...] = ()
+    held: events.HeldElsewhere | None = None
+    """Another program runs a turn here."""
     answering: tuple[str, str] = ("", "")
     """The model that answers, and its provider."""
     options: events.OptionsChanged = field(default_factory=events.OptionsChanged)
@@ -108,6 +123,8 @@ class SessionView:
         return changed
 
     def _take(self, event: Event, changed: set[Part]) -> None:
+        if isinstance(event, _FILLING):
+            changed.add("context")
         match event:
             case events.TextDelta() | events.ReasoningDelta() | events.ToolProgress():
                 return
@@ -143,6 +160,9 @@ class SessionView:
                 self.cost = Cost(event.session_cost, event.at_least)
                 self.context_percent = round(100 * tokens / window) if tokens is not None and window else None
                 changed.add("status")
+            case events.CompactionFinished(message_id) if message_id:
+                self.context_percent = None  # unknown until the next reply
+                changed.add("status")
             case events.PlanChanged(items):
                 self.plan = items
                 changed.add("plan")
@@ -154,6 +174,9 @@ class SessionView:
                 changed |= {"questions", "status", "list"}
             case events.PendingChanged(steers, queued):
                 self.steers, self.queued = steers, queued
+                changed.add("pending")
+            case events.HeldElsewhere(pid):
+                self.held = event if pid else None
                 changed.add("pending")
             case events.TextReturned(text):
                 self.returned.append(text)
@@ -174,9 +197,20 @@ class SessionView:
             case _:
                 return
 
+    def prepend(self, messages: Iterable[Message]) -> None:
+        """Take in what was said before the history that came."""
+        calls, diffs = self.calls, self.diffs
+        self.calls, self.diffs = {}, deque()
+        self._read(messages)
+        self.calls |= calls
+        self.diffs.extendleft(reversed(diffs))
+
     def _load(self, messages: Iterable[Message]) -> None:
         self.calls.clear()
         self.diffs.clear()
+        self._read(messages)
+
+    def _read(self, messages: Iterable[Message]) -> None:
         asked: dict[str, ToolCall] = {}
         for message in messages:
             self.stored = True

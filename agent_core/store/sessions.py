@@ -73,11 +73,25 @@ class SessionRow:
     """A person chose the model for this session."""
 
 
+@dataclass(frozen=True, slots=True)
+class SessionSize:
+    """What a session takes in the database, in bytes of its messages."""
+
+    id: str
+    title: str
+    workspace: str
+    updated: float
+    messages: int
+    size: int
+    deleted: bool
+
+
 # `list` is a method below, so the annotations of the class need other names for the type.
 Rows: TypeAlias = list[SessionRow]
 Messages: TypeAlias = list[Message]
 Names: TypeAlias = list[str]
 Effects: TypeAlias = list[Effect]
+Sizes: TypeAlias = list[SessionSize]
 
 _SELECT = """
     SELECT s.id, s.title, s.workspace, s.model, s.provider, s.mode, s.created, s.updated, s.message_count, s.turn_count,
@@ -267,6 +281,36 @@ class Store:
     def purge(self, deleted_before: float, left_before: float) -> Names:
         """Remove for good what was deleted long ago; see `trash.purge`."""
         return purge(self._db, deleted_before, left_before)
+
+    def expire(self, unused_since: float, keep: Collection[str] = ()) -> int:
+        """Delete the sessions last used before a time; returns how many.
+
+        Not those of `keep`, with something unsent in them, or in which a turn runs.
+        """
+
+        def work(c: sqlite3.Connection) -> int:
+            old = c.execute(
+                "SELECT id FROM sessions s WHERE updated < ? AND deleted_at IS NULL "
+                "AND NOT EXISTS (SELECT 1 FROM drafts WHERE session_id = s.id) "
+                "AND NOT EXISTS (SELECT 1 FROM pending WHERE session_id = s.id) "
+                "AND NOT EXISTS (SELECT 1 FROM session_turn_leases WHERE conversation_id = s.id)",
+                (unused_since,),
+            ).fetchall()
+            gone = [(time.time(), session_id) for (session_id,) in old if session_id not in keep]
+            c.executemany("UPDATE sessions SET deleted_at = ? WHERE id = ?", gone)
+            return len(gone)
+
+        return self._db.write(work)
+
+    def sizes(self) -> Sizes:
+        """All sessions by what they take, the largest first, with deleted ones that can still be restored."""
+        with self._db.read() as c:
+            rows = c.execute(
+                "SELECT s.id, s.title, s.workspace, s.updated, s.message_count, "
+                "coalesce(sum(length(CAST(m.body AS BLOB))), 0) AS size, s.deleted_at IS NOT NULL "
+                "FROM sessions s LEFT JOIN messages m ON m.session_id = s.id GROUP BY s.id ORDER BY size DESC, s.id"
+            ).fetchall()
+        return [replace(SessionSize(*row), deleted=bool(row[-1])) for row in rows]
 
     def fork(self, session_id: str, through: str = "") -> SessionRow:
         """A new session with a copy of the conversation and the plan; see `fork.forked` for what it takes along.

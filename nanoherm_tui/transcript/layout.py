@@ -95,6 +95,7 @@ class Layout:
         self._density = 0.0  # rows a character of an entry nobody has seen yet will probably take
         self._heights = Heights()
         self._structure = -1
+        self._prepended = model.prepended
         self._left: tuple[int, int] = (-1, 0)  # the last entry, and its height, when the end was left
         self._end_is_open = False  # the window's last block may still change
         self._rebuild()
@@ -463,6 +464,8 @@ class Layout:
         anchor_entry = self.lines[0].entry if self.lines else None
         entries = self.model.entries
         self._structure = self.model.structure
+        above, self._prepended = self.model.prepended - self._prepended, self.model.prepended
+        self._left = (self._left[0] + above, self._left[1])
         self._versions = [entry.version for entry in entries]
         self._lengths = list(map(_length, entries, chain((None,), entries)))
         self._guess_heights()

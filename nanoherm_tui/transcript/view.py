@@ -40,6 +40,7 @@ from nanoherm_tui.transcript.spots import Point, chars_at, path_in, rows_from, s
 from nanoherm_tui.transcript.unread import Seen, first_unseen, last_message, left_at, message_after
 
 if TYPE_CHECKING:
+    from agent_core.messages import Message as Stored
     from nanoherm_tui.themes import Look
     from nanoherm_tui.transcript.blocks import Block
     from nanoherm_tui.transcript.entry import Entry
@@ -100,6 +101,9 @@ class TranscriptView(Selecting, can_focus=True):
             super().__init__()
             self.call_id = call_id
 
+    class EarlierRequested(Message):
+        """What the session holds before its entries is wanted: `prepend`."""
+
     class CopyRequested(Message):
         """This text is wanted on the clipboard; `missing` says what there is not, when it is empty."""
 
@@ -125,6 +129,8 @@ class TranscriptView(Selecting, can_focus=True):
         self._frame = 0
         self._bar: FindBar | None = None
         self._finding: Timer | None = None  # while it is not known whether there is a hit
+        self._asked = ""  # the id of the message before which more has been asked for
+        self._to_the_top = False  # the beginning is where the reader wants to be
         self._wanted = ""  # the message after which a session is to be shown once it is loaded
 
     # -- what the app calls ---------------------------------------------------------------------------------------
@@ -179,6 +185,33 @@ class TranscriptView(Selecting, can_focus=True):
             compat.set_scroll(self, layout.total, layout.top)
             if not self._painted.mark or not all(isinstance(event, TextDelta | ReasoningDelta) for event in batch):
                 self._paint_mark()  # while text streams its count steps with `tick`
+
+    def prepend(self, messages: Sequence[Stored]) -> None:
+        """Take in what was said before the first entry. The window stays, unless it is to show the very beginning."""
+        self._asked = ""
+        self._model.prepend(messages)
+        layout, page = self._layout(), self._page
+        if layout is None or page is None:
+            return
+        layout.update(())
+        if self._to_the_top:
+            layout.go_home()
+        self._to_the_top = False
+        self._sync(everything=True)
+        if page.find.query and page.find.at is None:
+            found = self.find(page.find.query)
+            if self._bar is not None:
+                self._bar.tell(found)
+
+    def _ask_earlier(self, *, at_once: bool = False) -> None:
+        """Ask for what was said before when the reader comes near it, or with `at_once`."""
+        layout, model = self._layout(), self._model
+        if layout is None or not model.earlier or self._asked == model.first:
+            return
+        first = layout.lines[0].place.entry if layout.lines else 0
+        if at_once or (not layout.stick and first < limits.EARLIER_ENTRIES):
+            self._asked = model.first
+            self.post_message(self.EarlierRequested())
 
     def _reads_here(self, layout: Layout) -> bool:
         """Whether something in the window must stay where it is: selected text, or the hit that was gone to."""
@@ -340,6 +373,7 @@ class TranscriptView(Selecting, can_focus=True):
             for y in different:
                 self._dirty(y)
         self._paint_mark()
+        self._ask_earlier()
 
     def _dirty(self, y: int) -> None:
         self.counters.rows += 1
@@ -522,13 +556,14 @@ class TranscriptView(Selecting, can_focus=True):
         if layout is not None:
             layout.go_home()
             self._held = False
+            self._to_the_top = bool(self._model.earlier)
             self._sync()
 
     def action_end(self) -> None:
         layout = self._layout()
         if layout is not None:
             layout.go_end()
-            self._held = False
+            self._held = self._to_the_top = False
             self._sync()
 
     def scroll_to(  # every way of Textual's to scroll ends here; animation has no place in it
@@ -573,6 +608,7 @@ class TranscriptView(Selecting, can_focus=True):
         """Ask below the transcript what to look for."""
         if self._layout() is None or self._page is None or self.parent is None:
             return
+        self._ask_earlier(at_once=True)
         if self._bar is None:
             self._bar = FindBar(self.find, self.find_next, self._leave_bar)
             cast("Widget", self.parent).mount(self._bar, after=self)
