@@ -66,8 +66,8 @@ def run_turn(
                 _tell_model(turn, CALL_CUT)
             if reply.is_unusable or reply.message.tool_calls:
                 continue
-            if reply.message.finish == "length":
-                turn.emit(Notice("cut_by_length", "The answer reached the model's output limit and is cut.", "warning"))
+            if reply.message.finish in _CUT:
+                turn.emit(Notice(*_CUT[reply.message.finish], "warning"))
             # What arrived while the last answer was written starts another step rather than waiting for a next turn.
             late = take_steers()
             if not late:
@@ -84,7 +84,7 @@ def run_turn(
     except AgentError as error:
         log.warning("turn failed: %s: %s", error.code, error.text)
         turn.emit(ErrorRaised(error.code, error.text, error.params))
-        return end("failed", error)
+        return end("interrupted" if turn.cancel.take() else "failed", error)
     except Exception as error:  # the one place where the unexpected becomes an outcome; the worker must survive
         log.exception("turn crashed")
         failure = crash(error)
@@ -124,6 +124,12 @@ class _Course:
                 count=done.halted.count,
             )
 
+
+_CUT = {
+    "length": ("cut_by_length", "The answer reached the model's output limit and is cut."),
+    "content_filter": ("cut_by_filter", "The content filter of the server ended the answer. Say it in other words."),
+}
+"""What a person is told of an answer that is not whole, by its reason to finish."""
 
 CALL_CUT = (
     "[Your last reply reached the output limit in the middle of a tool call. That call was not run. "

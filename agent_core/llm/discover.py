@@ -63,7 +63,7 @@ def check(endpoint: Endpoint, timeout: float = limits.HEALTH_TIMEOUT) -> Health:
     try:
         if endpoint.key is not None and endpoint.preset.key_path:
             _get(endpoint, endpoint.preset.key_path, deadline)
-        body = _get(endpoint, "models", deadline)
+        body = _get(endpoint, endpoint.preset.models_path, deadline)
         models, windows = model_names(body), model_windows(body)
     except ProviderError as error:
         return Health(False, error.code, error.text)
@@ -117,7 +117,7 @@ def _get_once(endpoint: Endpoint, path: str, deadline: float) -> bytes:
                 if len(body) > limits.MODEL_LIST or time.monotonic() > deadline:
                     break
             status, headers = response.status_code, {k.lower(): v for k, v in response.headers.items()}
-    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, ImportError) as error:
         raise failures.from_exception(error, asked(endpoint, url)) from error
     if not 200 <= status < 300:
         raise failures.from_response(status, headers, bytes(body[: limits.ERROR_BODY]), asked(endpoint, url))

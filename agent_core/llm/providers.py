@@ -47,6 +47,8 @@ class Preset:
     """Where the key goes; as a bearer token in `authorization`, bare elsewhere."""
     key_path: str = ""
     """What to ask to learn whether the key is good, where the list of models is open to everybody."""
+    models_path: str = "models"
+    """What to ask for the list of models."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """More headers of every request."""
     id_rule: IdRule = "keep"
@@ -87,6 +89,7 @@ _KNOWN = (
         key_url="https://console.anthropic.com/settings/keys",
         wire="anthropic_messages",
         key_headers=("x-api-key",),
+        models_path="models?limit=1000",  # by itself it lists twenty
         headers=_ANTHROPIC_HEADERS,
         id_rule="safe",
     ),
@@ -181,7 +184,7 @@ _KNOWN = (
         "xAI",
         "https://api.x.ai/v1",
         key_env=("XAI_API_KEY",),
-        default_model="grok-code-fast-1",
+        default_model="grok-4.3",
         key_url="https://console.x.ai",
     ),
     Preset(
@@ -519,9 +522,11 @@ _UNVERSIONED = frozenset({"anthropic_messages"})
 
 
 def url_of(base_url: str, path: str) -> str:
-    """`base_url` with `path` appended; a query (Azure's api-version) stays at the end."""
+    """`base_url` with `path` appended; a query (Azure's api-version) stays at the end, before that of `path`."""
     parts = urlsplit(base_url)
-    return urlunsplit((parts.scheme, parts.netloc, f"{parts.path.rstrip('/')}/{path}", parts.query, ""))
+    path, _, query = path.partition("?")
+    query = "&".join(filter(None, (parts.query, query)))
+    return urlunsplit((parts.scheme, parts.netloc, f"{parts.path.rstrip('/')}/{path}", query, ""))
 
 
 def _split(model: str, options: ProviderOptions) -> tuple[str, str]:

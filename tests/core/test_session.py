@@ -4,6 +4,8 @@ import threading
 import time
 from dataclasses import replace
 
+import pytest
+
 from agent_core import events, intents, limits
 from agent_core.errors import ConfigError, Interrupted, ProviderError
 from agent_core.messages import ImagePart, ToolCall, Usage, new_id
@@ -300,6 +302,16 @@ def test_an_empty_answer_is_asked_again_once_then_told_and_never_stored(table):
     assert t.turn("go").text == "Now."
     assert t.turn("and", count=2).error_code == "empty_reply"
     assert [m.role for m in t.store.messages(t.session.id)] == ["user", "assistant", "user"]
+
+
+@pytest.mark.parametrize(
+    ("finish", "codes"), [("stop", []), ("length", ["cut_by_length"]), ("content_filter", ["cut_by_filter"])]
+)
+def test_an_answer_that_is_not_whole_is_told_so(table, finish, codes):
+    t = table(LlmReply("I wri", finish=finish))
+    t.session.start()
+    assert t.turn("write").outcome == "completed"
+    assert [e.code for e in t.of(events.Notice)] == codes
 
 
 def test_a_call_cut_by_the_output_limit_is_not_run_and_the_model_is_told(table):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import socket
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +14,13 @@ from agent_core.errors import ProviderError
 from agent_core.llm.anthropic_messages import adapted, body_of, marked, wire_messages
 from agent_core.llm.anthropic_reply import BLOCKS, MessageBuilder
 from agent_core.llm.body import BodyReader
+from agent_core.llm.discover import check
 from agent_core.llm.providers import PRESETS, Preset, ProviderOptions, resolve
 from agent_core.llm.token_counts import read_usage
 from agent_core.llm.wire import Quirks
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, Usage, tool, user
 from agent_core.ports import Delta, LlmReply, LlmRequest, ToolSchema
+from tests.fakes.raw_server import json_reply, raw_server, read_request
 
 PLAIN = Quirks(id_rule="safe")
 ANY = Preset("x", "X")
@@ -668,3 +671,20 @@ def test_anthropic_can_still_be_asked_as_if_it_were_another():
     endpoint = resolve(options, {"ANTHROPIC_API_KEY": "k-1234567890ab"}, {})
     assert (endpoint.preset.wire, endpoint.preset.key_headers) == ("chat_completions", ("x-api-key", "authorization"))
     assert PRESETS["anthropic"].wire == "anthropic_messages"
+
+
+def test_the_list_of_models_is_asked_for_whole_and_with_the_key():
+    seen = []
+
+    def handler(connection: socket.socket, number: int) -> None:
+        seen.append(read_request(connection))
+        json_reply(connection, 200, {"data": [{"id": "claude-x"}], "has_more": False})
+
+    with raw_server(handler) as server:
+        options = ProviderOptions(
+            model="claude-x", provider="anthropic", base_url=server.base_url, api_key_env="MY_KEY"
+        )
+        health = check(resolve(options, {"MY_KEY": "k-1234567890ab"}, {}))
+    assert (health.code, health.models) == ("ok", ("claude-x",))
+    assert seen[0]["line"] == "GET /v1/models?limit=1000 HTTP/1.1"
+    assert (seen[0]["headers"]["x-api-key"], "authorization" in seen[0]["headers"]) == ("k-1234567890ab", False)
