@@ -9,9 +9,9 @@ from typing import Protocol
 
 from agent_core import limits
 from agent_core.budget import Budget
+from agent_core.compaction import Options
 from agent_core.guard import USUAL, GuardRules
 from agent_core.llm.prices import Price
-from agent_core.compaction import Options
 from agent_core.names import ApprovalPolicy
 from agent_core.ports import LlmClient, LlmRequest, PastPassage, ResultBounds, TerminalBackend, Tool
 from agent_core.spill import NANO

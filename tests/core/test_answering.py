@@ -305,14 +305,14 @@ def test_a_server_on_this_machine_costs_nothing_and_another_without_a_price_nobo
 
 
 BUDGETS = {
-    "tokens": ({"tokens": 26_000}, "budget_tokens"),
-    "money": ({"cost": 26.0}, "budget_cost"),
+    "tokens": ({"tokens": 14_000}, "budget_tokens"),
+    "money": ({"cost": 14.0}, "budget_cost"),
 }
 
 
 @pytest.mark.parametrize(("bound", "code"), BUDGETS.values(), ids=BUDGETS)
 def test_a_budget_ends_the_turn_before_the_request_that_would_pass_it(desk, bound, code):
-    with WireServer(Answer(calls=[Call("read_file", {"path": "a.txt"})], count=Count(prompt=9_000, reply=10))) as one:
+    with WireServer(Answer(calls=[Call("read_file", {"path": "a.txt"})], count=Count(prompt=5_000, reply=10))) as one:
         host = desk(priced(one, budget=bound))
         listener = Listener(host.new())
         end = listener.turn()

@@ -26,14 +26,15 @@ MODELS = {
     ("openai", "gpt-5-2025-08-07"): "gpt-5",
     ("openai", "GPT-5"): "gpt-5",
     ("openai", "gpt-5-mini-2025-08-07"): "gpt-5-mini",
-    ("openai", "gpt-5-chat-latest"): "gpt-5-chat",
-    ("openai", "gpt-5.9"): None,  # another model, not a release of gpt-5
+    ("openai", "gpt-5.1-codex-mini"): "gpt-5.1-codex-mini",
+    ("openai", "gpt-5.99"): None,  # another model, not a release of gpt-5
     ("openai", "gpt-5-brandnew"): None,
     ("openai", "gpt"): None,
     ("azure", "gpt-4o-mini"): "gpt-4o-mini",
     ("anthropic", "claude-sonnet-4-5-20250929"): "claude-sonnet-4-5",
-    ("anthropic", "claude-sonnet-4-20250514"): "claude-sonnet-4",
+    ("anthropic", "claude-opus-4-8-20260601"): "claude-opus-4-8",
     ("anthropic", "claude-sonnet-4-9"): None,
+    ("anthropic", "claude-sonnet-6"): None,
     ("openrouter", "anthropic/claude-sonnet-4.5"): "claude-sonnet-4-5",
     ("openrouter", "openai/gpt-5"): "gpt-5",
     ("openrouter", "nobody/x"): None,
@@ -70,10 +71,11 @@ def test_the_data_has_a_date_and_a_source_for_every_list_and_no_price_that_canno
             continue
         assert len(entry["as_of"]) == 10
         assert entry["source"]
+        assert entry["models"]
         for model, figures in entry["models"].items():
             assert 0 <= figures.get("cached", 0) <= figures["input"] <= figures["output"] * 4, model
             assert price_of(name, model) is not None
-            assert 1_000 < figures["context"] < 10_000_000
+            assert 1_000 < figures["context"] <= 10_000_000
             rising = [tier["above"] for tier in figures.get("tiers", ())]
             assert rising == sorted(rising)
     for preset in PRESETS.values():
@@ -86,7 +88,8 @@ RATES = Price(Rates(10.0, 100.0, cached=1.0, cache_write=12.5))
 COSTS = {
     "what was sent and what came": (RATES, Usage(1000, 100), 0.02),
     "what was cached is cheaper": (RATES, Usage(1000, 0, cached_tokens=900), 0.0019),
-    "what was written to the cache is dearer": (RATES, Usage(1000, 0, cached_tokens=400, cache_write_tokens=600), 0.0079),
+    "what was written to the cache is dearer": (
+        RATES, Usage(1000, 0, cached_tokens=400, cache_write_tokens=600), 0.0079),
     "without a price for the cache it is as the rest": (
         Price(Rates(10.0, 100.0)), Usage(1000, 0, cached_tokens=400, cache_write_tokens=600), 0.01),
     "reasoning is in the answer": (RATES, Usage(0, 100, 100, reasoning_tokens=80), 0.01),
@@ -161,7 +164,7 @@ def test_a_budget_lets_a_request_go_or_says_why_not(bound, used, wanted, code):
         assert "/model" in verdict.text
 
 
-# -- what is kept -------------------------------------------------------------------------------------------------------
+# -- what is kept -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ QWEN = PRESETS["dashscope"].base_url
         # the variables of the server's own tools
         ({"model": "m"}, {**OPENAI, "OPENAI_BASE_URL": LOCAL}, "openai", "m", LOCAL, "k-openai"),
         # what is set
-        ({}, {"XAI_API_KEY": "k"}, "xai", "grok-code-fast-1", "https://api.x.ai/v1", "k"),
+        ({}, {"XAI_API_KEY": "k"}, "xai", "grok-4.3", "https://api.x.ai/v1", "k"),
         ({}, {**OPENAI, "NANOHERMES_API_KEY": "mine"}, "openai", "gpt-5", "https://api.openai.com/v1", "mine"),
         ({"api_key_env": "WORK_KEY"}, {**OPENAI, "WORK_KEY": "w"}, "openai", "gpt-5", "https://api.openai.com/v1", "w"),
     ],

@@ -290,7 +290,7 @@ def trio():
 
 
 def test_the_chain_is_walked_in_order_and_each_turn_begins_with_the_first_again(trio):
-    (a, b, c), make, clock, _ = trio
+    (a, b, _), make, clock, _ = trio
     router = make()
     assert ask(router)[0].text == "from a"
     a.refuse = b.refuse = down
