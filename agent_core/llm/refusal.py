@@ -43,9 +43,12 @@ def other_ids(quirks: Quirks, text: str) -> Quirks | None:
 
 _IMAGE = r"\b(?:image|images|image_url|input_image|multi-?modal|vision|mmproj)\b"
 _NO_IMAGES = re.compile(
-    rf"(?:\bnot?\b|n't|without|only|unsupported|unknown variant|invalid|at most 0)[^.]{{0,80}}{_IMAGE}|"
+    rf"(?:\bnot?\b|n't|without|only|unsupported|unknown variant|invalid|missing|at most 0)[^.]{{0,80}}{_IMAGE}|"
     rf"{_IMAGE}[^.]{{0,80}}(?:\bnot?\b|n't|only|unsupported|unavailable|disabled|missing)|"
-    r"support image input|不支持[^。]{0,8}(?:图片|图像|视觉|多模态)|(?:图片|图像|视觉|多模态)[^。]{0,12}不支持"
+    r"support image input|不支持[^。]{0,8}(?:图片|图像|视觉|多模态)|(?:图片|图像|视觉|多模态)[^。]{0,12}不支持|"
+    # servers for text alone that do not even know of parts
+    r"\bcontent\b[^.]{0,40}(?:must be|should be|expected|valid) (?:a )?(?:valid )?string|expected a string|"
+    r"content\.type\b.{0,40}['\"`]text['\"`]"
 )
 _ONE_IMAGE = re.compile(r"too (?:large|big|many)|exceed|\bsize\b|dimension|could not process|decod|corrupt|base64")
 

@@ -165,10 +165,10 @@ def adapted(quirks: Quirks, body: Mapping[str, Any], error: ProviderError) -> Qu
     text = said(error)
     if not text or error.kind not in ("bad_request", "not_found", "server"):
         return None
-    new = _without_thoughts(quirks, body, text)
+    has_images = any(p["type"] == "input_image" for i in body["input"] for p in i.get("content", ()))
+    new = _without_thoughts(quirks, body, text) or other_images(quirks, text, has_images)
     if new is None and error.kind == "bad_request":
-        has_images = any(p["type"] == "input_image" for i in body["input"] for p in i.get("content", ()))
-        new = other_images(quirks, text, has_images) or other_ids(quirks, text) or _other_field(quirks, body, text)
+        new = other_ids(quirks, text) or _other_field(quirks, body, text)
     return new if new != quirks else None
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from agent_core.errors import ProviderError
 from agent_core.llm.chat_completions import adapted, body_of, wire_messages
-from agent_core.llm.history import NO_OUTPUT, NO_RESULT
+from agent_core.llm.history import NO_IMAGE, NO_OUTPUT, NO_RESULT
 from agent_core.llm.providers import PRESETS, Preset
 from agent_core.llm.wire import Quirks, encode
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
@@ -294,3 +294,43 @@ def test_a_server_that_passes_on_marks_for_the_cache_gets_them(model, ttl, dropp
 def test_system_text_in_parts_is_one_message(role):
     history = (Message("system", "S"), Message("system", " "), Message("system", "T"), user("Hi"))
     assert wire_messages(history, "m", Quirks(system_role=role))[:-1] == [{"role": role, "content": "S\n\nT"}]
+
+
+SEEN = LlmRequest((user("Look", (PICTURE,)),))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("server", "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"),
+        ("not_found", "No endpoints found that support image input"),
+        ("bad_request", "messages[0]: unknown variant `image_url`, expected `text` at line 1 column 80"),
+        ("bad_request", "At most 0 image(s) may be provided in one request."),
+        ("bad_request", "m is not a multimodal model"),
+        ("bad_request", "This model does not support images."),
+        ("bad_request", "Image input is not enabled for this model"),
+        ("server", "this model is missing data required for image input"),
+        ("bad_request", "Invalid content type. image_url is only supported by certain models."),
+        ("bad_request", "messages[0].content must be a string"),
+        ("bad_request", "messages.0.content: Input should be a valid string"),
+        ("bad_request", "messages.content.type 参数非法，取值范围 ['text']"),
+        ("bad_request", "该模型不支持图片输入"),
+    ],
+)
+def test_a_model_that_takes_no_images_is_asked_without(kind, said):
+    found = adapted(PLAIN, body_of(SEEN, "m", PLAIN, ANY), ProviderError(kind, said, said=said))
+    assert found is not None
+    assert wire_messages(SEEN.messages, "m", found)[0]["content"] == f"Look\n\n{NO_IMAGE}"
+    assert adapted(found, body_of(SEEN, "m", found, ANY), ProviderError("bad_request", said, said=said)) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The image exceeds 5 MB maximum",
+        "Could not process image",
+        "Image dimensions are not allowed to exceed 8000 pixels",
+    ],
+)
+def test_an_image_that_is_no_good_is_told(said):
+    assert adapted(PLAIN, body_of(SEEN, "m", PLAIN, ANY), ProviderError("bad_request", said, said=said)) is None
