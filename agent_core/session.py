@@ -599,18 +599,17 @@ class LiveSession:
             with self._services.store.database.while_not(lambda: scope.cancelled):
                 end = self._run(message, rewind, worker, scope, emit, turn_id)
         except Interrupted:  # before the turn could begin
-            outcome: events.Outcome = "interrupted"
-            code = ""
-            emit(events.TurnFinished(turn_id, outcome, 0, 0.0))
+            finished = events.TurnFinished(turn_id, "interrupted", 0, 0.0)
         except Exception as error:  # whatever went wrong before the turn began; the turn itself never raises
             code = self._tell_failure(error)
-            outcome = "interrupted" if scope.cancelled else "failed"
-            emit(events.TurnFinished(turn_id, outcome, 0, 0.0, error_code=code))
+            finished = events.TurnFinished(
+                turn_id, "interrupted" if scope.cancelled else "failed", 0, 0.0, error_code=code
+            )
         else:
             code = end.error.code if end.error is not None else ""
-            emit(events.TurnFinished(turn_id, end.outcome, end.steps, end.seconds, end.text, code))
-            outcome = end.outcome
-        self._finish(worker, outcome)
+            finished = events.TurnFinished(turn_id, end.outcome, end.steps, end.seconds, end.text, code)
+        outcome, code = finished.outcome, finished.error_code
+        self._finish(worker, outcome, finished)
         if (focus := self._compactor.take_wish()) is not None and outcome in ("completed", "cap"):
             self._inbox.put(intents.Compact(focus))  # it came too late for a step of this turn
         if code.startswith(("store_", "session_")):
@@ -749,8 +748,11 @@ class LiveSession:
                 self._note_waiting()
             return steers
 
-    def _finish(self, worker: _Worker, outcome: events.Outcome) -> None:
-        """The turn is over. One that was stopped, or failed, is not followed by what waited."""
+    def _finish(self, worker: _Worker, outcome: events.Outcome, finished: events.TurnFinished | None = None) -> None:
+        """The turn is over. One that was stopped, or failed, is not followed by what waited.
+
+        Who hears of its end can be sure that what they send then begins the next one.
+        """
         try:
             worker.meter.end()
         except StoreError as error:  # no reason to lose the turn's end
@@ -760,6 +762,8 @@ class LiveSession:
         worker.stood_in_for = False
         with self._lock:
             if worker is self._worker:
+                if finished is not None:
+                    self._emit(finished)
                 if outcome in ("interrupted", "failed") or self._state == "stopping":
                     self._return_pending()
                 worker.scope = None

@@ -49,6 +49,7 @@ class Database:
         self.at_write: Callable[[str], None] = lambda moment: None
         """Called with "before" when a transaction is done but for its commit, and "after" that; tests kill us there."""
         self._lock = threading.Lock()
+        self._waits = threading.local()
         self._pool_lock = threading.Lock()
         self._pool: list[sqlite3.Connection] = []
         self._closed = False
@@ -117,6 +118,19 @@ class Database:
         return self._patiently(attempt, budget)
 
     @contextmanager
+    def while_not(self, stopped: Callable[[], bool]) -> Iterator[None]:
+        """What this thread writes in the block waits for another program only until `stopped`.
+
+        One try is made all the same, so what is to be stored after a stop is stored where nobody is in the way.
+        """
+        before: Callable[[], bool] = getattr(self._waits, "stopped", _never)
+        self._waits.stopped = stopped
+        try:
+            yield
+        finally:
+            self._waits.stopped = before
+
+    @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees the last commit and cannot write. Raises StoreError for what goes wrong inside."""
         connection: sqlite3.Connection | None = None
@@ -154,8 +168,10 @@ class Database:
         """`attempt` under the writer's lock, again and again while another program holds the file."""
         seconds = _seconds(budget)
         deadline = time.monotonic() + seconds
-        if not self._lock.acquire(timeout=seconds):
-            raise _locked(self.path, budget)
+        stopped: Callable[[], bool] = getattr(self._waits, "stopped", _never)
+        while not self._lock.acquire(timeout=min(limits.WRITE_LOOK, max(deadline - time.monotonic(), 0.0))):
+            if time.monotonic() >= deadline or stopped():
+                raise _locked(self.path, budget, stopped())
         try:
             hurried = seconds < limits.SQLITE_BUSY  # not even one try may take as long as others do
             if hurried:
@@ -167,8 +183,8 @@ class Database:
                     except sqlite3.Error as e:
                         if _code(e) not in _BUSY:
                             raise explain(self.path, e) from e
-                        if time.monotonic() >= deadline:
-                            raise _locked(self.path, budget) from e
+                        if time.monotonic() >= deadline or stopped():
+                            raise _locked(self.path, budget, stopped()) from e
                     # Jitter, so that two programs that wait for each other do not meet again and again.
                     time.sleep(random.uniform(*limits.WRITE_RETRY))
             finally:
@@ -256,7 +272,18 @@ def _seconds(budget: Budget) -> float:
     return limits.WRITE_BUDGET if budget == "normal" else limits.ACTIVITY_BUDGET
 
 
-def _locked(path: Path, budget: Budget = "normal") -> StoreError:
+def _never() -> bool:
+    return False
+
+
+def _locked(path: Path, budget: Budget = "normal", stopped: bool = False) -> StoreError:
+    if stopped:
+        return StoreError(
+            "store_locked_at_stop",
+            f"When you stopped, {path} was held by another program; what was not stored yet is not kept. "
+            "Close that program, then go on.",
+            path=str(path),
+        )
     return StoreError(
         "session_persistence_failed:locked" if budget == "transcript" else "store_locked",
         f"{path} was held by another program for {_seconds(budget):g} s. Close that program, then try again.",

@@ -291,6 +291,7 @@ class _Attempt:
         self._cancel.check()
         effect = tool.effect(arguments)
         self._on_start(self._call, effect)
+        self._cancel.check()  # noting it may have had to wait
         self._box.started(self._call)
         self._begun = time.monotonic()
         self._acting = effect.kind in ("write", "command")

@@ -11,7 +11,7 @@ from agent_core.messages import ToolCall, ToolResult
 HARD = GuardRules(hard_stop=True)
 
 
-def observed(steps, rules=GuardRules()):
+def observed(steps, rules=guard.USUAL):
     """Takes (tool, arguments, ok, text[, progress]) in; gives the history and what was found after each."""
     history, found = (), []
     for tool, arguments, ok, text, *progress in steps:
@@ -100,7 +100,9 @@ def test_where_a_person_watches_nothing_is_blocked_and_no_turn_is_ended():
     assert guard.halt(history, GuardRules()) is None
 
 
-@pytest.mark.parametrize("tool", ["run_command", "web_fetch", "execute_code", "process", "browser_navigate", "terminal"])
+@pytest.mark.parametrize(
+    "tool", ["run_command", "web_fetch", "execute_code", "process", "browser_navigate", "terminal"]
+)
 def test_tools_that_may_fail_for_good_reason_are_only_warned_about(tool):
     history, found = observed(fails(tool, n=20))
     assert guard.blocked(history, tool, ToolCall("c", tool, {"path": "a"}), HARD) == ""
