@@ -14,6 +14,7 @@ from agent_core.errors import AgentError
 from nanoherm_tui import commands, i18n, limits
 from nanoherm_tui.bridge import Bridge
 from nanoherm_tui.commands.panes import focus_pane
+from nanoherm_tui.i18n import t
 from nanoherm_tui.session_view import Part, SessionView
 from nanoherm_tui.summary import session_items
 
@@ -42,6 +43,7 @@ class Conversations:
         self.deleted: list[str] = []
         """Ids of sessions deleted in this run, the newest last."""
         self._held: list[events.Event] = []
+        self._jump: tuple[str, tuple[str, ...], str] | None = None
         self._on_the_way = 0
         """Sessions that were asked for and are not here yet."""
         self._for_next: list[intents.Steer | intents.Queue] = []
@@ -103,6 +105,7 @@ class Conversations:
         if first and app.focused_context != "composer":
             return  # somebody has gone to another pane already
         focus_pane(app, "composer")  # also from under a list that covers it
+        self._jump_now()
 
     def bring_earlier(self) -> None:
         """Read what the session in view holds before what is shown of it."""
@@ -119,6 +122,7 @@ class Conversations:
                 self._app.transcript.prepend(messages)
             else:
                 view.model.prepend(messages)
+            self._jump_now()
 
         self._app.desk.do(lambda: self._app.host.earlier(view.id, first), come)
 
@@ -127,6 +131,23 @@ class Conversations:
         if view is self.view:
             self._take_returned(view)
         self._app.greet()
+
+    def jump(self, session_id: str, names: tuple[str, ...], words: str) -> None:
+        """When this session is shown and loaded, show its entry with one of `names` and mark `words` there."""
+        self._jump = (session_id, names, words)
+
+    def _jump_now(self) -> None:
+        if self._jump is None or self.view is None or self.view.id != self._jump[0] or not self.view.loaded:
+            return
+        _, names, words = self._jump
+        if self._app.transcript.jump(names, words):
+            focus_pane(self._app, "transcript")
+        elif self.view.model.earlier:
+            self.bring_earlier()  # it lies before what is loaded
+            return
+        else:
+            self._app.hint(t("search.gone"))
+        self._jump = None
 
     def mark_seen(self) -> None:
         """Have it written down how far the session in view has been seen."""
@@ -180,6 +201,7 @@ class Conversations:
             held, self._held = self._held, []
             app.transcript.apply(held)
             app.set_timer(limits.GC_AFTER, app.settle_memory)
+            self._jump_now()
         app.greet()
 
     def _show(self, view: SessionView, changed: set[Part]) -> None:

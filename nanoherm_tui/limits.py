@@ -83,6 +83,8 @@ GC_AFTER: Final = 0.3  # seconds; a new history is on the screen before the coll
 RECENT_CHOICES: Final = 8  # palette items offered first
 RECENT_FILES: Final = 20  # files used lately that come first among equals
 REMEMBERED_FILE: Final = 64 * KB  # a dozen values; anything larger is another file
+SEARCH_FIRST: Final = 0.15  # seconds a first answer waits for what has just been written
+SEARCH_AGAIN: Final = 1.0  # seconds between two answers while the index grows
 DELETED_HINT: Final = 10.0  # seconds the way back from a deletion stays in the status line
 CRASH_WORDS: Final = 300  # of an error, on the terminal; the report has it all
 

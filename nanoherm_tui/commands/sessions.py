@@ -196,6 +196,13 @@ def undo_turns(app: NanohermApp, argument: str) -> None:
     app.view.session.send(intents.Undo(int(argument or 1)))
 
 
+def show_disk(app: NanohermApp, argument: str) -> None:
+    """What lies on the disk, and which sessions take how much of it."""
+    from nanoherm_tui.overlays.disk import DiskScreen
+
+    app.desk.do(app.host.disk_report, lambda report: app.open_overlay(DiskScreen(report)))
+
+
 # -- export -------------------------------------------------------------------------------------------------------
 
 

@@ -27,6 +27,7 @@ from nanoherm_tui.overlays.mention import MentionPopup
 from nanoherm_tui.overlays.slash import SlashPopup, ValuesOf
 from nanoherm_tui.panes.chip_draft import ChipDraft, Kept
 from nanoherm_tui.panes.draft import DraftBar, DraftPrompt
+from nanoherm_tui.panes.held import HeldRow
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.text import fit, one_line
 from nanoherm_tui.text import width as cell_width
@@ -179,7 +180,7 @@ class Composer(Widget):
         self.mention = MentionPopup(self._draft, self.keymap)
         """Offers files once it knows whose: see its `files`."""
         self._bar, self._prompt = DraftBar(), DraftPrompt()
-        self._pending, self._hint = PendingRows(), ComposerHint()
+        self._held, self._pending, self._hint = HeldRow(), PendingRows(), ComposerHint()
 
     def compose(self) -> ComposeResult:
         yield self._popup
@@ -188,6 +189,7 @@ class Composer(Widget):
         with Horizontal(id="composer-row"):
             yield self._bar
             with Vertical(id="composer-body"):
+                yield self._held
                 yield self._pending
                 with Horizontal(id="composer-line"):
                     yield self._prompt
@@ -308,6 +310,8 @@ class Composer(Widget):
         """What the session is doing, shown in words."""
         if state != self._state:
             self._state = state
+            self._held.waits = state != "idle"
+            self._held.refresh(layout=True)
             self._show_state()
 
     def set_pending(self, steers: tuple[str, ...], queued: tuple[str, ...]) -> None:
@@ -318,11 +322,19 @@ class Composer(Widget):
             self._pending.refresh(layout=True)
             self.call_after_refresh(self._draft.place_terminal_caret)
 
+    def set_held(self, pid: int, since: float) -> None:
+        """The other program that runs a turn in the session, and since when; `pid` 0: none does."""
+        if (pid, since) != (self._held.pid, self._held.since):
+            self._held.pid, self._held.since = pid, since
+            self._held.keys = self.keymap.label("send"), self.keymap.label("stop")
+            self._held.refresh(layout=True)
+            self.call_after_refresh(self._draft.place_terminal_caret)
+
     def refresh_look(self) -> None:
         """Theme or language have changed."""
         self._show_state()
         self._draft.refresh_look()
-        for widget in (self._bar, self._prompt, self._pending, self._popup, self._found, self.mention):
+        for widget in (self._bar, self._prompt, self._held, self._pending, self._popup, self._found, self.mention):
             widget.refresh()
 
     def focus(self, scroll_visible: bool = True) -> Composer:

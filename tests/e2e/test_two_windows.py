@@ -1,0 +1,85 @@
+"""One session in two windows: the second one says who has it, reads along, waits or goes on in a copy."""
+
+import os
+import re
+import signal
+import time
+
+from tests.e2e.screen import KEYS, Screen, home_env
+from tests.fakes.model_server import ModelServer, Reply
+
+
+class Model:
+    """Answers a message that says "slow" when it is let go, any other at once."""
+
+    def __init__(self):
+        self.released = False
+
+    def __call__(self, body, number):
+        last = str(body["messages"][-1]["content"])
+        if last.endswith("slow"):  # messages of the user in a row come as one
+            end = time.monotonic() + 30
+            while not self.released and time.monotonic() < end:
+                time.sleep(0.02)
+            return Reply("The slow answer.")
+        return Reply(f"Answer to {last.split()[-1]}.")
+
+
+def window(home, workspace, server, *args, **more):
+    env = home_env(home, NANOHERMES_BASE_URL=server.base_url, NANOHERMES_MODEL="test-model")
+    return Screen(list(args), env=env, cwd=workspace, **more)
+
+
+def test_a_second_window_waits_and_goes_on_from_what_the_first_has_stored(home, workspace):
+    model = Model()
+    with ModelServer(model) as server, window(home, workspace, server) as first:
+        first.wait_for("Message, /command")
+        first.submit("one")
+        first.wait_for("Answer to one.")
+        first.submit("be slow")
+        first.until(lambda: len(server.requests) == 2)
+        with window(home, workspace, server, "-c", columns=80, rows=24) as second:
+            second.wait_for(
+                "Answer to one.", "be slow", f"In use by process {first.pid} since", "/fork goes on in a copy"
+            )
+            second.submit("two")
+            second.wait_for("this takes it back")
+            second.send(KEYS["esc"])
+            second.wait_for("Enter waits for its end", "› two")
+            second.send(KEYS["enter"])
+            second.wait_for("this takes it back")
+            time.sleep(1)
+            assert len(server.requests) == 2, "nothing is asked while the first one runs"
+            model.released = True
+            second.wait_for("The slow answer.", "Answer to two.")
+            second.wait_for("In use by", gone=True)
+            first.wait_for("The slow answer.")
+            first.submit("three")
+            first.wait_for("Answer to two.", "Answer to three.")
+        assert [m["content"] for m in server.requests[-1]["messages"][1:]] == [
+            "one", "Answer to one.", "be slow", "The slow answer.", "two", "Answer to two.", "three",
+        ]  # fmt: skip
+
+
+def test_a_window_that_was_killed_holds_nobody_up_and_a_fork_does_not_wait(home, workspace):
+    model = Model()
+    with ModelServer(model) as server, window(home, workspace, server) as first:
+        first.wait_for("Message, /command")
+        first.submit("one")
+        first.wait_for("Answer to one.")
+        first.submit("be slow")
+        first.until(lambda: len(server.requests) == 2)
+        with window(home, workspace, server, "-c", "--set", "display.language=zh") as second:
+            second.wait_for(f"进程 {first.pid} 从", "在副本里继续")
+            second.submit("/fork")
+            second.wait_for("one (fork)")
+            second.wait_for("在副本里继续", gone=True)
+            second.submit("mine")
+            second.wait_for("Answer to mine.")
+            os.kill(first.pid, signal.SIGKILL)
+            second.submit("/resume one")
+            second.until(lambda: re.search(r"^ +one +\S*/", second.text, re.MULTILINE))
+            second.still()
+            second.submit("next")
+            second.wait_for("Answer to next.")
+            model.released = True
