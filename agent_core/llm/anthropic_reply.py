@@ -54,7 +54,7 @@ class MessageBuilder(Incoming):
     def __init__(self, who: str, tools: Tools, key: str = "") -> None:
         super().__init__(who, tools, key)
         self._blocks: list[_Block] = []
-        self._open: dict[Any, _Block] = {}
+        self._open: dict[int | str | None, _Block] = {}
         """By index."""
         self._counts: dict[str, Any] = {}
         self._characters = 0
@@ -72,12 +72,12 @@ class MessageBuilder(Incoming):
                 return self._take_message(message) if isinstance(message, dict) else []
             case "content_block_start":
                 block = chunk.get("content_block")
-                return self._begin(chunk.get("index"), block) if isinstance(block, dict) else []
+                return self._begin(_index(chunk), block) if isinstance(block, dict) else []
             case "content_block_delta":
                 delta = chunk.get("delta")
-                return self._continue(chunk.get("index"), delta) if isinstance(delta, dict) else []
+                return self._continue(_index(chunk), delta) if isinstance(delta, dict) else []
             case "content_block_stop":
-                self._open.pop(chunk.get("index"), None)
+                self._open.pop(_index(chunk), None)
             case "message_delta":
                 self._take_end(chunk.get("delta"))
                 self._count(chunk.get("usage"))
@@ -130,7 +130,7 @@ class MessageBuilder(Incoming):
 
     # -- blocks -----------------------------------------------------------------------------------------------------
 
-    def _begin(self, index: Any, start: Mapping[str, Any]) -> list[Delta]:
+    def _begin(self, index: int | str | None, start: Mapping[str, Any]) -> list[Delta]:
         known = self._open.get(index) if index is not None else None
         call_id, name = _text(start, "id"), _text(start, "name").strip()
         if known is not None and known.call is not None and call_id and known.call.id == call_id:
@@ -145,7 +145,7 @@ class MessageBuilder(Incoming):
         block.data = _text(start, "data")
         return self._add(block, start)
 
-    def _new(self, index: Any, kind: str) -> _Block:
+    def _new(self, index: int | str | None, kind: str) -> _Block:
         calls = sum(b.call is not None for b in self._blocks) if kind.endswith("thinking") else 0
         block = _Block(kind, RawCall() if kind == "tool_use" else None, at=(self._characters, calls))
         self._blocks.append(block)
@@ -153,7 +153,7 @@ class MessageBuilder(Incoming):
             self._open[index] = block
         return block
 
-    def _continue(self, index: Any, delta: Mapping[str, Any]) -> list[Delta]:
+    def _continue(self, index: int | str | None, delta: Mapping[str, Any]) -> list[Delta]:
         block = self._open.get(index)
         if block is None:
             kind = "tool_use" if "partial_json" in delta else "thinking" if "thinking" in delta else "text"
@@ -219,6 +219,11 @@ def _type_of(chunk: Mapping[str, Any]) -> str:
     delta = chunk.get("delta")
     ends = isinstance(delta, dict) and "stop_reason" in delta
     return "message_delta" if ends else kind
+
+
+def _index(chunk: Mapping[str, Any]) -> int | str | None:
+    index = chunk.get("index")
+    return index if isinstance(index, int | str) else None
 
 
 def _text(data: Mapping[str, Any], name: str) -> str:

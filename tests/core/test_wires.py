@@ -411,3 +411,31 @@ def test_whatever_was_stored_is_sent_as_the_vendors_want_it(history: list[Messag
         preset = replace(PRESETS["custom"], wire=name, id_rule="max40" if name == "chat_completions" else "safe")
         body = strict_json(encode(ours.body(request, "new", ours.quirks(preset), preset)))
         wires()[name].check(body, {"anthropic-version": "2023-06-01"}, Memory())
+
+
+FIELDS = """type index delta content_block message content usage text thinking signature id name input choices item
+    tool_calls function arguments error output response summary part data reasoning_details"""
+KINDS = ("", "x", "{}", "text", "tool_use", "content_block_start", "response.output_item.added", "\ud83d")
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 3) | st.floats() | st.sampled_from(KINDS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS.split()), inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(events=st.lists(JUNK, max_size=6), whole=JUNK, done=st.booleans())
+def test_whatever_a_server_sends_is_a_reply_or_a_failure_with_a_name(events: list[Any], whole: Any, done: bool):
+    for ours in WIRES.values():
+        for take in ("feed", "feed_document"):
+            builder = ours.builder("X", {"grep": {}}, "")
+            try:
+                for event in events if take == "feed" else [whole]:
+                    getattr(builder, take)(event)
+                if done:
+                    builder.done()
+                reply = builder.finish()
+            except ProviderError:
+                continue
+            json.dumps([dict(reply.extra), *(dict(c.arguments) for c in reply.tool_calls)], allow_nan=False).encode()
+            (reply.text + reply.reasoning).encode()
