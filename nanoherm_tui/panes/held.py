@@ -7,7 +7,8 @@ import time
 from textual.strip import Strip
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.strips import Painted, flow, hints, look_of
+from nanoherm_tui.strips import Painted, flow, hints, look_of, row
+from nanoherm_tui.text import wrap
 
 
 class HeldRow(Painted):
@@ -26,8 +27,12 @@ class HeldRow(Painted):
             return []
         look = look_of(self)
         since = time.strftime("%H:%M", time.localtime(self.since))
-        words = (t("composer.held", pid=self.pid, since=since), look.style("warn", "surface"))
+        fill, warn = look.style("text", "surface"), look.style("warn", "surface")
+        *above, words = wrap(t("composer.held", pid=self.pid, since=since), max(1, width))
         send, stop = self.keys
         first = (stop, t("composer.held_stop")) if self.waits else (send, t("composer.held_send"))
         keys = [first, ("/fork", t("composer.held_fork"))]
-        return flow(width, [[words], *hints(look, keys)], look.style("text", "surface"))
+        return [
+            *(row(width, [(line, warn)], fill) for line in above),
+            *flow(width, [[(words, warn)], *hints(look, keys)], fill),
+        ]

@@ -1,0 +1,80 @@
+"""That another program is at work here is told above the draft; what the disk holds is told in a table."""
+
+import re
+import time
+
+import pytest
+from rich.cells import cell_len
+
+from agent_core.disk_report import DiskReport
+from agent_core.store.sessions import SessionSize
+from nanoherm_tui import i18n, limits
+from nanoherm_tui.overlays.disk import DiskScreen, parts, sessions
+from tests.tui.composer_app import ComposerApp
+from tests.tui.overlay_app import OverlayApp
+from tests.tui.test_composer import rows
+
+AMBIGUOUS = set("…·│─▌■●◐→×—")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (40, 10)])
+async def test_the_other_program_and_the_ways_on_are_named_at_every_size(language, size):
+    i18n.set_language(language)
+    app = ComposerApp()
+    try:
+        async with app.run_test(size=size) as pilot:
+            app.composer.insert("draft")
+            app.composer.set_held(4242, time.mktime((2026, 1, 2, 14, 3, 0, 0, 0, -1)))
+            await pilot.pause()
+            shown = "\n".join(rows(app))
+            assert re.search(r"4242\D*14:03", shown)
+            assert "/fork" in shown
+            assert "Enter" in shown
+            assert "draft" in shown
+            assert all(cell_len(row) == size[0] for row in rows(app))
+            assert not set(shown) & AMBIGUOUS
+            app.composer.set_state("running")
+            await pilot.pause()
+            assert "Esc" in "\n".join(rows(app)), "what was sent can be taken back"
+            app.composer.set_held(0, 0.0)
+            await pilot.pause()
+            assert "4242" not in "\n".join(rows(app))
+    finally:
+        i18n.set_language("en")
+
+
+def report(count: int) -> DiskReport:
+    found = [
+        SessionSize(f"s{n}", "" if n == 1 else f"会话 {n}", "/w", 0.0, n, 5_000_000 - n, n == 2) for n in range(count)
+    ]
+    return DiskReport((("database", 5_000_000), ("damaged", 0), ("spill", 2_048)), tuple(found))
+
+
+def test_parts_that_hold_nothing_are_left_out_and_the_sum_comes_last():
+    assert parts(report(0)) == [("sessions", "4.8 MB"), ("long outputs", "2.0 KB"), ("all", "4.8 MB")]
+
+
+def test_the_largest_sessions_are_named_and_the_others_counted():
+    shown = sessions(report(limits.DISK_SESSIONS + 3))
+    assert len(shown) == limits.DISK_SESSIONS + 1
+    assert shown[0] == ("会话 0", "0", "4.8 MB")
+    assert shown[1][0] == i18n.t("sessions.untitled")
+    assert shown[2][0].endswith("(deleted)")
+    assert shown[-1] == ("3 others", "27", "14.3 MB")
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (40, 12)])
+@pytest.mark.parametrize("count", [0, 11])
+async def test_the_table_fits_every_size_and_any_closing_key_closes_it(size, count):
+    app = OverlayApp()
+    async with app.run_test(size=size) as pilot:
+        app.push_screen(DiskScreen(report(count)))
+        await pilot.pause()
+        lines = rows(app)
+        assert all(cell_len(line) == size[0] for line in lines)
+        assert not set("".join(lines)) & AMBIGUOUS
+        assert "4.8 MB" in "\n".join(lines)
+        await pilot.press("q")
+        await pilot.pause()
+        assert not isinstance(app.screen, DiskScreen)
