@@ -182,12 +182,12 @@ class ModelClient:
         who = self._asked(request.model or endpoint.model)
         builder = self._wire.builder(endpoint.label, {t.name: t.parameters for t in request.tools}, who.key)
         clocks = _Clocks.of(endpoint, self._options)
-        link, self._link = self._link or self._new_link(clocks.idle), None
         try:
+            self._link = link = self._link or self._new_link(clocks.idle)
             http_request = link.http.build_request("POST", who.url, content=body, headers=request_headers(endpoint))
-        except Exception as error:  # an address or a header from the config that cannot be written down
-            self._link = link
+        except Exception as error:  # a proxy, an address or a header that cannot be used
             raise failures.from_exception(error, who) from error
+        self._link = None
         exchange = Exchange(link, http_request, cancel)
         try:
             with exchange:

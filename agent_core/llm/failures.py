@@ -350,6 +350,8 @@ def from_exception(error: Exception, asked: Asked, peer: str = "") -> ProviderEr
     import httpx
 
     said = tidy(str(error), asked.key, 160)
+    if isinstance(error, (ImportError, ValueError)) and "proxy" in said.lower():
+        return failure("network", asked, "network_proxy_kind", retryable=False)
     if isinstance(error, httpx.ProxyError):
         login = re.match(r"407\b", said)
         case = "network_proxy_login" if login else "network_proxy_refused"

@@ -65,6 +65,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Check whether base_url in the config has to begin with http or https.",
     ),
     "network_proxy": ("The proxy at {proxy} cannot be reached", "Check HTTPS_PROXY, or put {host} into NO_PROXY."),
+    "network_proxy_kind": (
+        "A proxy that the environment names cannot be used",
+        "Write HTTPS_PROXY and ALL_PROXY like http://host:port or socks5://host:port.",
+    ),
     "network_proxy_login": (
         "The proxy wants a name and a password",
         "Put them into HTTPS_PROXY: http://name:password@host:port.",

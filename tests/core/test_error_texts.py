@@ -360,6 +360,31 @@ class TestProxy:
         assert "secretpass" not in f"{error.text}{error.params}"
 
 
+def test_a_proxy_of_a_kind_that_cannot_be_used_is_no_crash(proxy, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("all_proxy", "socks4://me:secretpass@127.0.0.1:1")
+    error = failed("https://models.invalid/v1")
+    assert (error.params["case"], error.retryable) == ("network_proxy_kind", False)
+    assert "socks5://" in fit_to_show(error)
+    assert "secretpass" not in f"{error.text}{error.params}"
+
+
+def test_a_socks_proxy_is_gone_through(proxy, monkeypatch: pytest.MonkeyPatch):
+    asked: list[bytes] = []
+
+    def handler(connection: socket.socket, number: int) -> None:
+        connection.recv(65536)  # the greeting
+        connection.sendall(b"\x05\x00")
+        asked.append(connection.recv(65536))
+        connection.sendall(b"\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x50")
+        answering(500, body("through the proxy"), "")(connection, number)
+
+    with raw_server(handler) as server:
+        monkeypatch.setenv("all_proxy", f"socks5://{server.base_url.removeprefix('http://').removesuffix('/v1')}")
+        error = failed("http://models.invalid/v1")
+    assert b"models.invalid" in asked[0]
+    assert "through the proxy" in fit_to_show(error)
+
+
 def test_a_proxy_that_refuses_the_way_is_told(proxy):
     def handler(connection: socket.socket, number: int) -> None:
         connection.recv(65536)
