@@ -102,7 +102,7 @@ def report(
     summary, start = view.boundary(history)
     return Report(
         tuple(found),
-        tuple(nlargest(limits.CONTEXT_ITEMS, items, key=lambda item: item.tokens or item.gain)),
+        tuple(nlargest(limits.CONTEXT_ITEMS, items, key=lambda item: max(item.tokens, item.gain))),
         sum(part.tokens for part in found),
         window,
         len(held),
@@ -151,7 +151,7 @@ def _item(message: Message, now: Message | None, calls: Mapping[str, ToolCall], 
     text = message.shell.command if message.shell is not None else message.text
     call = calls.get(result.call_id) if result is not None else None
     if not text.strip() and message.tool_calls:
-        call, name = message.tool_calls[0], message.tool_calls[0].name
+        call = message.tool_calls[0]
     return Item(
         message.id,
         _kind(message),

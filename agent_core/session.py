@@ -283,7 +283,9 @@ class LiveSession:
             if worker is self._worker:
                 conversation = worker.conversation
                 # Without a history nobody knows what is stored; rather twice than never.
-                self._tell_returned(self._texts.return_adrift(conversation.has if conversation else lambda _: False))
+                self._tell_returned(
+                    self._texts.return_adrift(conversation.has if conversation is not None else lambda _: False)
+                )
 
     def _forget_stored(self) -> None:
         if self._worker is not None and self._worker.conversation is not None:
@@ -721,11 +723,13 @@ class LiveSession:
             with self._lock:
                 if not self._views:
                     return
-                wanted = self._views.pop(0)
+                wanted = self._views[0]
             try:
                 conversation.set_view(wanted.message_ids, wanted.view)
             except StoreError as error:  # no reason to end a turn
                 self._tell_failure(error)
+            with self._lock:  # only now: until then `context` counts it as wanted
+                self._views = [waiting for waiting in self._views if waiting is not wanted]
 
     def _at_boundary(self, worker: _Worker) -> list[Message]:
         """Between two steps: the commands the person ran join the history; gives the steers that came."""

@@ -650,6 +650,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def on_transcript_view_open_requested(self, message: TranscriptView.OpenRequested) -> None:
         self.open_call(message.call_id)
+        if message.find:
+            self.dock.look_for(message.find)
 
     def on_transcript_view_earlier_requested(self, message: TranscriptView.EarlierRequested) -> None:
         self.conversations.bring_earlier()
@@ -718,6 +720,9 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         from nanoherm_tui.commands.sessions import export_by_id
 
         export_by_id(self, message.session_id)
+
+    def on_sessions_pane_search_requested(self) -> None:
+        commands.run(self, "search")
 
     def on_sessions_pane_restore_requested(self) -> None:
         commands.run(self, "restore")

@@ -242,6 +242,15 @@ async def _plan(stage: Stage) -> None:
     await stage.settle()
 
 
+async def _context(stage: Stage) -> None:
+    """What fills the window: one message dropped, one pinned."""
+    commands.run(stage.app, "context")
+    await stage.until(lambda: stage.app.dock.cursor is not None, "the messages")
+    await stage.press("d", "j", "p", "j")
+    await stage.until(lambda: "pinned" in {item.view for item in stage.app.dock.report.items}, "a pinned one")
+    await stage.settle()
+
+
 async def _file(stage: Stage) -> None:
     preview(stage.app, "src/ledger/dates.py", 32, 37)
     await stage.shown("def parse_date")
@@ -384,6 +393,7 @@ _ALL: Final[tuple[View, ...]] = (
     View("dock-split", _diff_split, _dock),
     View("dock-unfolded", _diff_unfolded, _dock),
     View("dock-plan", _plan, _dock),
+    View("dock-context", _context, _dock),
     View("dock-file", _file, _file),
     View("dock-empty", _nothing, _dock, {"stored": False}),
     View("composer-chips", _chips),
@@ -408,6 +418,8 @@ _ALL: Final[tuple[View, ...]] = (
     View("setup-failed", _setup_tested),
     View("folders", _folders),
     View("rename", _overlay("rename")),
+    View("rewind", _overlay("rewind")),
+    View("rewind-chosen", _overlay("rewind", "enter")),
     View("confirm", _overlay("clear")),
     View("welcome", _fresh, stage=_FRESH),
     View("welcome-demo", _fresh, stage={"stored": False, "model": "demo"}),

@@ -1,4 +1,4 @@
-"""The dock: the full result of a tool, the changes of files, the plan, a file, each under its tab."""
+"""The dock: the full result of a tool, the changes of files, the plan, what fills the window, a file: each has a tab."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from textual.message import Message
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.context import ITEM, context_rows, item_id, plain_context, tokens
 from nanoherm_tui.panes.diff import FOLD, Fold, diff_rows, plain_diff
 from nanoherm_tui.panes.findable import Findable
 from nanoherm_tui.panes.output import Result, result_book, result_rows
@@ -21,13 +22,14 @@ from nanoherm_tui.panes.rows import BLANK, Body, Place, Row, RowList, Span
 from nanoherm_tui.text import clean, width, wrap
 
 if TYPE_CHECKING:
-    from agent_core.messages import FileDiff
+    from agent_core.context import Item, Report
+    from agent_core.messages import FileDiff, View
     from agent_core.ports import TodoItem
     from agent_core.preview import FileLines
     from agent_core.spill import SpillPage
 
-Tab = Literal["result", "diff", "plan", "file"]
-TABS: Final[tuple[Tab, ...]] = ("result", "diff", "plan", "file")
+Tab = Literal["result", "diff", "plan", "context", "file"]
+TABS: Final[tuple[Tab, ...]] = ("result", "diff", "plan", "context", "file")
 
 
 class Dock(Findable):
@@ -71,6 +73,24 @@ class Dock(Findable):
             super().__init__()
             self.change = change
 
+    class ContextRequested(Message):
+        """What fills the window is wanted: `show_context`."""
+
+    class ItemOpened(Message):
+        """A message is wanted whole."""
+
+        def __init__(self, item: Item) -> None:
+            super().__init__()
+            self.item = item
+
+    class ViewChosen(Message):
+        """The person wants requests to drop, pin or give back a message."""
+
+        def __init__(self, message_id: str, view: View) -> None:
+            super().__init__()
+            self.message_id = message_id
+            self.view = view
+
     def __init__(self, id: str | None = "dock") -> None:
         super().__init__(id=id)
         self.tab: Tab = "result"
@@ -84,6 +104,9 @@ class Dock(Findable):
         self._folds: dict[str, Fold] = {}
         self._fold = ""  # the key of the fold the cursor is at
         self._plan: tuple[TodoItem, ...] = ()
+        self.report: Report | None = None
+        self._report_asked = self._report_stale = False
+        self._item = ""  # the message the cursor is at
         self._preview: Preview | None = None
         self._aim = False  # the lines of the preview that were asked for are still to be brought into view
         self._places: dict[Tab, int | Place] = {}
@@ -163,6 +186,23 @@ class Dock(Findable):
         if bring:
             self.show_tab("plan")
 
+    def show_context(self, report: Report | None) -> None:
+        """Show what fills the window, as it was asked for; None: nothing is known."""
+        self._report_asked = False
+        if report != self.report:
+            self.report = report
+            if self.tab == "context":
+                self.stale()  # its place is kept: most of it is as before
+        if self._report_stale:
+            self.context_changed()
+
+    def context_changed(self) -> None:
+        """What fills the window is not what was shown any more: ask for it anew where somebody sees it."""
+        self._report_stale = self.tab != "context" or self._report_asked
+        if not self._report_stale:
+            self._report_asked = True
+            self.call_next(self.post_message, self.ContextRequested())
+
     def show_preview(self, preview: Preview, *, bring: bool = True) -> None:
         """Show a part of a file, the lines that were asked for at a third of the height."""
         self._preview = preview
@@ -173,9 +213,11 @@ class Dock(Findable):
 
     def clear(self) -> None:
         """Forget everything: another session comes."""
-        if self._result is None and self._preview is None and not self._diffs and not self._plan:
+        nothing = (self._result, self._preview, self.report) == (None, None, None)
+        if nothing and not self._diffs and not self._plan:
             return
-        self._result, self._preview, self._diffs, self._plan = None, None, (), ()
+        self._result, self._preview, self.report, self._diffs, self._plan = None, None, None, (), ()
+        self._item, self._report_stale = "", True
         self._asking, self._hunk = False, 0
         self._folds.clear()
         self._read(Book())
@@ -189,6 +231,8 @@ class Dock(Findable):
         self._places[self.tab] = self._here()
         self.tab = tab
         self._anew(self._places.get(tab, 0))
+        if tab == "context" and (self.report is None or self._report_stale):
+            self.context_changed()
 
     def _here(self) -> int | Place:
         """The top, as something that still is right when the rows of a long text are made anew."""
@@ -223,7 +267,7 @@ class Dock(Findable):
     # -- rows ---------------------------------------------------------------------------------------------------
 
     def _titles(self) -> dict[Tab, str]:
-        return {"result": t("dock.result"), "diff": t("dock.diff"), "plan": t("dock.plan"), "file": t("dock.file")}
+        return {tab: t(f"dock.{tab}") for tab in TABS}
 
     def _gap(self, cells: int) -> int:
         titles = self._titles().values()
@@ -247,6 +291,8 @@ class Dock(Findable):
             return result_rows(self._result, self._book, cells, self._problem)
         if self.tab == "file":
             return preview_rows(self._preview, cells) if self._preview else self._empty(t("dock.no_file"), cells)
+        if self.tab == "context":
+            return context_rows(self.report, cells) if self.report else self._empty(t("dock.no_context"), cells)
         if self.tab == "diff":
             split = self._is_split(cells)
             rows = diff_rows(self._diffs, cells, wrap=self._asking, split=split, folds=self._folds)
@@ -284,13 +330,21 @@ class Dock(Findable):
                 )
         if self._answers:
             return hints
+        if self.tab == "context" and (item := self._chosen_item()) is not None:
+            hints.append((key("dock_unfold"), t("dock.hint_open")))
+            if item.view != "dropped" and item.gain:
+                hints.append((key("dock_drop"), t("dock.hint_drop", tokens=tokens(item.gain))))
+            if item.view != "pinned" and item.kind != "summary":
+                hints.append((key("dock_pin"), t("dock.hint_pin")))
+            if item.view:
+                hints.append((key("dock_give_back"), t("dock.hint_give_back")))
         if self._find is not None:
             hints.append((f"{key('dock_find_next')} {key('dock_find_previous')}".strip(), t("dock.hint_hits")))
             hints.append((key("dock_close_find"), t("dock.hint_end_find")))
         elif self.tab in ("result", "file") and isinstance(self._body, BookRows):
             hints.append((key("dock_find"), t("dock.hint_find")))
-        shown = {"result": self._result, "diff": self._diffs, "plan": self._plan, "file": self._preview}
-        if shown[self.tab]:
+        shown = {"result": self._result, "diff": self._diffs, "plan": self._plan, "context": self.report}
+        if self._preview if self.tab == "file" else shown[self.tab]:
             hints.append((key("dock_copy"), t("dock.hint_copy")))
         return hints
 
@@ -305,6 +359,10 @@ class Dock(Findable):
                 self.cursor = hunks[min(self._hunk, len(hunks) - 1)]
             if self._fold:
                 self.cursor = next((i for i, row in enumerate(body) if row.key == self._fold), self.cursor)
+        if self.tab == "context":
+            items = [index for index, row in enumerate(body) if row.key.startswith(ITEM)]
+            chosen = next((index for index in items if item_id(body[index].key) == self._item), None)
+            self.cursor = chosen if chosen is not None else next(iter(items), None)
         if self.tab == "file" and self._aim and self._preview is not None and self._preview.file is not None:
             self._aim = False
             line = max(0, self._preview.first - self._preview.file.first)
@@ -385,6 +443,9 @@ class Dock(Findable):
 
     def action_unfold(self) -> None:
         """Unfold or fold the unchanged lines the cursor is at; else put it on the first such row in view."""
+        if self.tab == "context":
+            self._open_item()
+            return
         folds = self._folds_in_view() if self.tab == "diff" else []
         if not folds:
             raise SkipAction
@@ -401,6 +462,8 @@ class Dock(Findable):
             self.action_page(1)
 
     def chosen(self, key: str) -> None:
+        if key.startswith(ITEM):
+            self._open_item()
         if key.startswith(FOLD):
             self._fold = key
             self._toggle(key)
@@ -422,6 +485,43 @@ class Dock(Findable):
         else:
             self._folds[key] = Fold(problem=t("dock.no_version"))
         self.stale()
+
+    # -- what fills the window ----------------------------------------------------------------------------------
+
+    @property
+    def has_cursor(self) -> bool:
+        return self.tab == "context"
+
+    def set_cursor(self, index: int | None) -> None:
+        super().set_cursor(index)
+        if self.tab == "context" and index is not None:
+            self._item = item_id(self._body[index].key)
+            self.stale_foot()
+
+    def action_move(self, by: int) -> None:
+        super().action_move(by)
+        if self.tab == "context" and by < 0 and self.cursor == self._step(0, 1):
+            self.scroll_to_row(0)  # above the first message stands what all of them come to
+
+    def _chosen_item(self) -> Item | None:
+        if self.tab != "context" or self.report is None or self.cursor is None or self.cursor >= len(self._body):
+            return None
+        chosen = item_id(self._body[self.cursor].key)
+        return next((item for item in self.report.items if item.message_id == chosen), None)
+
+    def _open_item(self) -> None:
+        item = self._chosen_item()
+        if item is not None:
+            self.post_message(self.ItemOpened(item))
+
+    def action_view(self, view: View) -> None:
+        """Have requests drop ("dropped"), pin ("pinned") or give back ("") the message the cursor is at."""
+        item = self._chosen_item()
+        if item is None or (view == "pinned" and item.kind == "summary"):
+            raise SkipAction
+        if item.view != view:
+            self._item = item.message_id
+            self.post_message(self.ViewChosen(item.message_id, view))
 
     # -- tabs ---------------------------------------------------------------------------------------------------
 
@@ -447,6 +547,8 @@ class Dock(Findable):
             return clean(self._result.text) if self._result else ""
         if self.tab == "diff":
             return plain_diff(self._diffs)
+        if self.tab == "context":
+            return plain_context(self.report) if self.report else ""
         if self.tab == "file":
             return "\n".join(self._preview.file.lines) + "\n" if self._preview and self._preview.file else ""
         return "".join(f"[{'x' if item.status == 'completed' else ' '}] {item.text}\n" for item in self._plan)

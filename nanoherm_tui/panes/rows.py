@@ -283,6 +283,11 @@ class RowsView(PaneKeys, can_focus=True):
         """Parts of a row's text to be marked, as (first character, end, it is the one that was gone to)."""
         return ()
 
+    @property
+    def has_cursor(self) -> bool:
+        """Whether keys and clicks move a cursor now."""
+        return self.CURSOR
+
     # -- rows ---------------------------------------------------------------------------------------------------
 
     def stale(self) -> None:
@@ -593,7 +598,7 @@ class RowsView(PaneKeys, can_focus=True):
 
     def action_move(self, by: int) -> None:
         self._ensure()
-        if not self.CURSOR:
+        if not self.has_cursor:
             self.scroll_to_row(self.top + by)
             return
         at = self._step(0 if self.cursor is None else self.cursor + by, by)
@@ -606,7 +611,7 @@ class RowsView(PaneKeys, can_focus=True):
     def action_page(self, by: int) -> None:
         self._ensure()
         far = max(1, self.view_height - 1) * by
-        if not self.CURSOR or self.cursor is None:
+        if not self.has_cursor or self.cursor is None:
             self.scroll_to_row(self.top + far)
             return
         goal = max(0, min(self.cursor + far, len(self._body) - 1))
@@ -615,7 +620,7 @@ class RowsView(PaneKeys, can_focus=True):
 
     def action_edge(self, by: int) -> None:
         self._ensure()
-        if not self.CURSOR:
+        if not self.has_cursor:
             self.scroll_to_row(0)
             if by > 0:
                 self._to_end = True
@@ -680,6 +685,6 @@ class RowsView(PaneKeys, can_focus=True):
             return
         index = self._index_at(event.y)
         if index is not None and self._body[index].key:
-            if self.CURSOR:
+            if self.has_cursor:
                 self.set_cursor(index)
             self.chosen(self._body[index].key)

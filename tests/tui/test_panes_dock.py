@@ -65,7 +65,7 @@ async def test_a_browsed_diff_shows_heading_numbers_signs_and_gaps_and_cuts_long
         dock.show_diffs([DATES, NEW])
         await pilot.pause()
         rows = [row.rstrip() for row in lines(dock)]
-    assert rows[0] == "  Result   Diff   Plan   File"
+    assert rows[0] == "  Result   Diff   Plan   Context   File"
     assert rows[2:19] == [
         "  src/ledger/dates.py                          +3 −3",
         "    38   def parse_date(text: str) -> datetime:",
@@ -228,7 +228,7 @@ async def test_empty_tabs_say_what_would_be_there():
     dock = Dock()
     async with PaneApp(dock).run_test(size=(60, 10)) as pilot:
         dock.focus()
-        empty = {"1": "No result opened.", "2": "No changes in this session.", "3": "No plan yet.", "4": "No file"}
+        empty = {"1": "No result opened.", "2": "No changes in this session.", "3": "No plan yet.", "4": "Nothing is", "5": "No file"}
         for key, words in empty.items():
             await pilot.press(key)
             assert lines(dock)[2].strip().startswith(words)
