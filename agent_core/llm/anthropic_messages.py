@@ -276,7 +276,7 @@ def adapted(quirks: Quirks, body: Mapping[str, Any], error: ProviderError) -> Qu
     text = said(error)
     if not text:
         return None
-    new = other_images(quirks, text, _has_images(body))
+    new = other_images(quirks, text, _has_images(body)) or _room_for_more(quirks, body, error)
     if new is None and error.kind == "bad_request":
         new = (
             _other_most(quirks, body, text)
@@ -289,6 +289,14 @@ def adapted(quirks: Quirks, body: Mapping[str, Any], error: ProviderError) -> Qu
 
 def _has_images(body: Mapping[str, Any]) -> bool:
     return any(block["type"] == "image" for message in body["messages"] for block in message["content"])
+
+
+def _room_for_more(quirks: Quirks, body: Mapping[str, Any], error: ProviderError) -> Quirks | None:
+    """A smaller bound of the reply, where ours takes most of what a small model's window holds."""
+    window = error.params.get("limit")
+    if error.kind != "context_length" or not isinstance(window, int) or body["max_tokens"] <= window // 4:
+        return None
+    return replace(quirks, swapped={**quirks.swapped, "max_tokens": window // 4})
 
 
 def _other_most(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks | None:

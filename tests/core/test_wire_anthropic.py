@@ -561,6 +561,17 @@ def test_a_refused_field_is_changed(model: str, said: str, changed: dict[str, An
     assert body_of(FULL, model, found, ANY) != sent
 
 
+def test_the_bound_of_a_reply_leaves_room_in_a_small_window():
+    said = "'max_tokens' is too large: 32000. This model's maximum context length is 8192 tokens"
+    sent = body_of(FULL, "m", PLAIN, ANY)
+    found = adapted(PLAIN, sent, ProviderError("context_length", said, said=said, limit=8192))
+    assert found is not None
+    smaller = body_of(FULL, "m", found, ANY)
+    assert smaller["max_tokens"] == 2048
+    assert adapted(found, smaller, ProviderError("context_length", said, said=said, limit=8192)) is None
+    assert adapted(PLAIN, sent, ProviderError("context_length", said, said=said, limit=200_000)) is None
+
+
 def test_only_the_thinking_that_was_refused_is_left_out():
     refused = ProviderError("bad_request", "", said="messages.1.content.0: Invalid `signature` in `thinking` block")
     found = adapted(PLAIN, body_of(FULL, "m", PLAIN, ANY), refused)
