@@ -12,7 +12,8 @@ def test_a_generated_page_is_up_to_date(name):
 
 
 def test_every_dependency_is_named_in_the_readme_with_a_reason():
-    declared = re.findall(r'^    "([A-Za-z0-9_-]+)(?:\[\w+\])?[=><]', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    declared = re.findall(r'^    "([A-Za-z0-9_-]+)(?:\[\w+\])?[=><]', project, re.MULTILINE)
     readme = (ROOT / "README.md").read_text("utf-8")
     table = " ".join(
         line.split("|")[1] for line in readme.splitlines() if line.startswith("| ") and line.count("|") == 3
