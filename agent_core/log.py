@@ -6,6 +6,7 @@ Rooms use plain `logging.getLogger(__name__)`; fields go along as `extra={"field
 from __future__ import annotations
 
 import datetime
+import fcntl
 import json
 import logging
 import logging.handlers
@@ -108,7 +109,9 @@ def write_crash(logs_dir: Path, error: BaseException, redact: Redact) -> Path | 
 
 
 class _LogFile(logging.handlers.RotatingFileHandler):
-    """A log file that only its owner can read."""
+    """A log file that only its owner can read. Several programs may write to it: one of them turns it over."""
+
+    stream: TextIOWrapper
 
     def __init__(self, path: Path) -> None:
         super().__init__(
@@ -118,6 +121,42 @@ class _LogFile(logging.handlers.RotatingFileHandler):
             encoding="utf-8",
             errors="backslashreplace",
         )
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            line = self.format(record) + self.terminator
+            if not self._is_named():
+                self._reopen()  # another program has turned it over, or somebody has taken it away
+            size = len(line.encode("utf-8", "backslashreplace"))
+            if os.fstat(self.stream.fileno()).st_size + size > self.maxBytes:
+                self.doRollover()
+            self.stream.write(line)
+            self.flush()
+        except Exception:  # as every handler does: what cannot be logged must not stop what is logged
+            self.handleError(record)
+
+    def doRollover(self) -> None:
+        """Turn the file over, unless another program has just done so."""
+        folder = os.open(os.path.dirname(self.baseFilename), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            if self._is_named():
+                super().doRollover()
+            else:
+                self._reopen()
+        finally:
+            os.close(folder)
+
+    def _is_named(self) -> bool:
+        """The file that is written is still the one of that name."""
+        try:
+            return os.path.samestat(os.fstat(self.stream.fileno()), os.stat(self.baseFilename))
+        except (OSError, ValueError):  # taken away, or closed
+            return False
+
+    def _reopen(self) -> None:
+        self.stream.close()
+        self.stream = self._open()
 
     def _open(self) -> TextIOWrapper:
         return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=_private)
@@ -149,7 +188,8 @@ class _JsonLines(logging.Formatter):
         return _UNSAFE.sub(lambda m: f"\\u{ord(m[0]):04x}", json.dumps(line, ensure_ascii=False))
 
     def _clean(self, text: str) -> str:
-        return _safely(self._redact, _cut(text, limits.LOG_TEXT))
+        # Cut twice: half a key at the first cut is not known as one, and goes with the second.
+        return _cut(_safely(self._redact, _cut(text, 2 * limits.LOG_TEXT)), limits.LOG_TEXT)
 
 
 def _message(record: logging.LogRecord) -> str:

@@ -203,3 +203,68 @@ def test_only_the_newest_crash_reports_are_kept(tmp_path):
     written = [log.write_crash(tmp_path, ValueError(str(n)), redact) for n in range(limits.CRASH_REPORTS + 5)]
     assert len(set(written)) == len(written)
     assert sorted(tmp_path.iterdir()) == written[5:]
+
+
+WRITER = """
+import logging, pathlib, sys
+from agent_core import limits, log
+limits.LOG_FILE = 4_000
+log.setup(pathlib.Path(sys.argv[1]), "info", lambda text: text)
+for number in range(400):
+    logging.getLogger("agent_core.test").info("%s %d %s", sys.argv[2], number, "x" * 40)
+"""
+
+
+def test_two_programs_turn_the_log_over_without_harm_to_each_other(tmp_path):
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name], stderr=subprocess.PIPE, text=True)
+        for name in ("first", "second")
+    ]
+    assert [writer.communicate(timeout=30)[1] for writer in writers] == ["", ""]
+    files = sorted(tmp_path.glob("log.jsonl*"))
+    assert [file.name for file in files] == ["log.jsonl", "log.jsonl.1", "log.jsonl.2"]
+    for file in files:
+        lines = file.read_text().splitlines()
+        for line in lines:
+            json.loads(line)  # none was torn
+        assert file.stat().st_size <= 4_000 + 300
+    # Each file was filled before it was turned over: two programs did not empty it in turn.
+    assert all(file.stat().st_size >= 3_000 for file in files[1:])
+    last = {line.split()[0]: int(line.split()[1]) for line in (json.loads(x)["text"] for x in files[0].open())}
+    assert 399 in last.values()
+
+
+def test_a_log_that_was_taken_away_begins_anew(tmp_path):
+    log.setup(tmp_path, "info", redact)
+    logging.getLogger("agent_core.test").info("one")
+    (tmp_path / "log.jsonl").unlink()
+    logging.getLogger("agent_core.test").info("two")
+    assert [json.loads(line)["text"] for line in (tmp_path / "log.jsonl").open()] == ["two"]
+
+
+def test_a_crash_report_has_no_key_of_an_exceptions_words_notes_or_causes_and_no_variables(tmp_path):
+    def fail(key):
+        held = "a variable " + key
+        try:
+            raise KeyError(key)
+        except KeyError as cause:
+            error = RuntimeError(f"bad {key}", {"headers": {"Authorization": f"Bearer {key}"}})
+            error.add_note(f"while using {key}")
+            assert held
+            raise error from cause
+
+    with pytest.raises(RuntimeError) as caught:
+        fail(SECRET)
+    text = log.write_crash(tmp_path, caught.value, redact).read_text()
+    assert SECRET not in text
+    assert "a variable" not in text.replace('held = "a variable " + key', "")
+    assert text.count("[secret]") >= 4
+    assert "raise error from cause" in text
+
+
+def test_a_key_at_the_cut_of_a_long_text_does_not_show_in_part(tmp_path):
+    log.setup(tmp_path, "info", redact)
+    for shift in range(0, 60, 7):
+        half = limits.LOG_TEXT // 2
+        logging.getLogger("agent_core.test").info("a" * (half - 20 - shift) + SECRET + "b" * (3 * limits.LOG_TEXT))
+    assert SECRET[:12] not in (tmp_path / "log.jsonl").read_text()
