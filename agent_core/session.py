@@ -467,20 +467,23 @@ class LiveSession:
             with self._lock:
                 running = tuple(self._shells)
                 self._shells_done.clear()  # the store has them
-            history, holder = self._history(running, budget)
-        cut = end_of(history, limits.HISTORY_TOLD)
-        conversation = Conversation(self._services.store, self.id, None if cut else history, self._services.redact)
+            history, holder = self._history(running, budget, told)
+        if history is None:
+            assert told is not None
+            whole, rest = told, None
+        else:
+            cut = end_of(history, limits.HISTORY_TOLD)
+            whole, rest = events.HistoryChanged(tuple(history[cut:]), cut), None if cut else history
+        conversation = Conversation(self._services.store, self.id, rest, self._services.redact)
         if not worker.take_up(conversation):
             return
-        ended = {message.shell.result.call_id for message in history if message.shell is not None}
+        ended = {message.shell.result.call_id for message in whole.messages if message.shell is not None}
         self._held_by(worker, holder)
         worker.read_at = time.monotonic()
         worker.pause = max(limits.LEASE_LOOK, limits.READ_ALONG_SHARE * (worker.read_at - began))
         with self._lock:
-            whole = events.HistoryChanged(tuple(history[cut:]), cut)
             if whole != told:
                 self._emit(whole)
-            del history
             # Its cards are all there are now: those of commands that run come again, whenever they began.
             for call_id, command in self._shells.items():
                 if call_id not in ended:
@@ -495,9 +498,10 @@ class LiveSession:
         if self._stored:
             self._kit.todos.load(self._services.store.todos(self.id))
             self._tell_used()
-        if cut:
+        if history is not None and rest is None:
             from agent_core.heap import give_back  # with ctypes, which short sessions do without
 
+            del history
             give_back()
 
     def _tell_end(self) -> events.HistoryChanged | None:
@@ -510,13 +514,20 @@ class LiveSession:
         time.sleep(limits.HISTORY_PAUSE)
         return told
 
-    def _history(self, running: tuple[str, ...], budget: Budget) -> tuple[list[Message], Holder | None]:
-        """The conversation, and the other program that runs a turn in it."""
+    def _history(
+        self, running: tuple[str, ...], budget: Budget, told: events.HistoryChanged | None
+    ) -> tuple[list[Message] | None, Holder | None]:
+        """The conversation, and the other program that runs a turn in it.
+
+        None in place of a long one whose end was `told` and which needs no mending: it is read when it is needed.
+        """
         store = self._services.store
         if not self._stored:
             return [], None
         while (holder := store.leases.holder(self.id)) is None:
             try:
+                if told is not None and store.is_whole(self.id, running):
+                    return None, None
                 return store.recover(self.id, running, budget), None
             except StoreError as error:
                 if error.code != "session_in_use":  # its turn has just begun
@@ -945,6 +956,7 @@ class LiveSession:
             changed = self._settings.take(wanted)
         except AgentError as error:
             self._tell_failure(error)
+            self._emit(self._settings.event())  # as it is, for those that have gone ahead
             return
         self._prompt_key = (*self._prompt_key[:2], self._settings.persona)
         self._emit(changed)

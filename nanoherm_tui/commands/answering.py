@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_core import intents
+from agent_core.events import OptionsChanged
 from agent_core.names import EFFORTS
 from nanoherm_tui.commands import choose
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.palette import PaletteItem
 
 if TYPE_CHECKING:
-    from agent_core.events import OptionsChanged
     from agent_core.models import Listed
     from nanoherm_tui.app import NanohermApp
     from nanoherm_tui.overlays.palette import Kind
@@ -97,7 +97,7 @@ def choose_persona(app: NanohermApp, name: str) -> None:
 
 
 def take_persona(app: NanohermApp, name: str) -> None:
-    app.conversations.send(_now(app, persona=name))
+    _set(app, persona=name)
 
 
 def choose_temperature(app: NanohermApp, figure: str) -> None:
@@ -114,7 +114,7 @@ def take_temperature(app: NanohermApp, figure: str) -> None:
         temperature = float(figure) if figure else None
     except ValueError:
         temperature = -1.0  # the session says what is allowed
-    app.conversations.send(_now(app, temperature=temperature))
+    _set(app, temperature=temperature)
 
 
 def choose_effort(app: NanohermApp, level: str) -> None:
@@ -126,7 +126,7 @@ def choose_effort(app: NanohermApp, level: str) -> None:
 
 
 def take_effort(app: NanohermApp, level: str) -> None:
-    app.conversations.send(_now(app, reasoning_effort=level))
+    _set(app, reasoning_effort=level)
 
 
 def _as_configured(kind: Kind) -> PaletteItem:
@@ -134,14 +134,15 @@ def _as_configured(kind: Kind) -> PaletteItem:
 
 
 def _options(app: NanohermApp) -> OptionsChanged:
-    from agent_core.events import OptionsChanged
-
     return app.view.options if app.view is not None else OptionsChanged()
 
 
-def _now(app: NanohermApp, **change: object) -> intents.SetOptions:
-    now = _options(app)
-    return replace(intents.SetOptions(now.persona, now.temperature, now.reasoning_effort), **change)  # type: ignore[arg-type]
+def _set(app: NanohermApp, **change: Any) -> None:
+    """Change one of the settings; the view has it at once, so that the next change knows of it."""
+    options = replace(_options(app), **change)
+    if app.view is not None:
+        app.view.options = options
+    app.conversations.send(intents.SetOptions(options.persona, options.temperature, options.reasoning_effort))
 
 
 def _offer(app: NanohermApp, kind: Kind, items: list[PaletteItem], current: str) -> None:

@@ -14,7 +14,7 @@ from agent_core.llm.prices import output_tokens
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
-from nanoherm_tui.text import Cost, count, cut, money, one_line, width
+from nanoherm_tui.text import Cost, count, cut, money, one_line, width, wrap
 
 if TYPE_CHECKING:
     from agent_core.messages import Usage
@@ -37,7 +37,7 @@ def table(usage: SessionUsage) -> list[Cells]:
             "requests": str(model.requests),
             **_tokens(model.usage),
             "cost": money(Cost(None if model.unpriced == model.requests else model.cost, bool(model.unpriced))),
-            "prices": one_line(model.pricing) or "?",
+            "prices": {"config": t("usage.config"), "local": t("usage.local")}.get(model.pricing, model.pricing or "?"),
         }
         for model in spent.models
     ]
@@ -113,8 +113,8 @@ class UsageTable(Painted):
             parts += [(" " * _GAP + _right(line[column], size), style) for column, size in shown.items()]
             out.append(row(width, parts, words))
         out += [row(width, [], words)]
-        for text in (*budget_lines(self._usage), *_remarks(rows)):
-            out += flow(width, [[(word, muted)] for word in (text,)], words)
+        for remark in (*budget_lines(self._usage), *_remarks(rows)):
+            out += [row(width, [(line, muted)], words) for line in wrap(remark, width)]
         return out
 
 
