@@ -296,7 +296,8 @@ def fallback(cut: Cut, earlier: str) -> str:
         if call is not None and isinstance(command := call.arguments.get("command"), str):
             commands.append(f"{_line(command)}: {result.outcome or ('ok' if result.ok else 'failed')}")
     sections = [view.OMITTED]
-    if earlier and view.OMITTED not in earlier:
+    earlier = earlier.replace(view.OMITTED, "").strip()
+    if earlier:
         sections.append(f"# The record of what came before\n{_shortened(earlier, limits.SUMMARY_FALLBACK // 3)}")
     if said:
         shown = said[:1] + said[max(1, len(said) - 6) :]

@@ -60,6 +60,8 @@ class Compactor:
         self._counted: int | None = None
         """Tokens of the last request, ours and the server's."""
         self._wish: str | None = None
+        self._vain = 0
+        """Up to so many tokens of history it is known that compacting would take out too little."""
 
     @property
     def factor(self) -> float:
@@ -101,11 +103,13 @@ class Compactor:
         if wish is not None:
             self.compact(turn, wish)
         elif self.options.enabled and self._record.open:
-            room = self._room(turn)
-            if compaction.due(self._load(turn), self.options, room):
+            room, load = self._room(turn), self._load(turn)
+            if compaction.due(load, self.options, room) and load.tokens > self._vain:
                 cut = self._cut(turn, room)
                 if cut is not None:
                     self._compact(turn, cut)
+                else:  # not worked out again for every step
+                    self._vain = round(load.tokens * (1 + limits.COMPACTION_GAIN))
 
     def _after_overflow(self, turn: TurnTools, error: ProviderError, tries: int) -> None:
         """Make the history at most half as large, or raise: a request that cannot shrink is not sent again."""
@@ -194,6 +198,7 @@ class Compactor:
             finally:
                 turn.emit(told)
         if text:
+            self._vain = 0
             self._record.succeeded(self._counted)
             self._means.compacted()
         elif not asked:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from agent_core.ports import Question, TodoItem
     from agent_core.session import LiveSession
 
-Part = Literal["status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode", "context"]
+Part = Literal[
+    "status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode", "context"
+]
 
 # What is in requests has changed.
 _FILLING = (

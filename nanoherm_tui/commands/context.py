@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_core import intents
-from agent_core.messages import Message
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.panes.context import item_name
 from nanoherm_tui.panes.output import Result
 
 if TYPE_CHECKING:
     from agent_core.context import Item, Report
-    from agent_core.messages import View
+    from agent_core.messages import Message, View
     from nanoherm_tui.app import NanohermApp
 
 
