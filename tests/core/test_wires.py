@@ -234,13 +234,10 @@ def test_a_call_that_the_limit_cut_is_never_run(wire: str):
     ],
     ids=lambda value: getattr(value, "kind", None),
 )
-@pytest.mark.parametrize("stream", [True, False])
-def test_each_failure_is_known_for_what_it_is(
-    wire: str, stream: bool, failure: Failure, kind: str, requests: int, retryable: bool
-):
+def test_each_failure_is_known_for_what_it_is(wire: str, failure: Failure, kind: str, requests: int, retryable: bool):
     with WireServer(Answer(failure=failure)) as server:
         with pytest.raises(ProviderError) as caught:
-            talk(server, wire, stream=stream).say("Hi")
+            talk(server, wire).say("Hi")
         assert (caught.value.kind, len(server.requests), caught.value.retryable) == (kind, requests, retryable)
 
 
