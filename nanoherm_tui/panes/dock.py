@@ -1,4 +1,4 @@
-"""The dock, a tab for each: the full result of a tool, the changes of files, the plan, what fills the window, a file."""
+"""The dock, a tab for each: a tool's full result, the changes of files, the plan, what fills the window, a file."""
 
 from __future__ import annotations
 

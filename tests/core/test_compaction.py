@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from agent_core import compaction, events, intents, limits, view
@@ -345,7 +347,9 @@ def test_two_useless_compactions_in_a_row_stop_it_for_a_while_and_then_one_may_t
 
 
 def test_a_model_for_summaries_is_asked_first_and_the_sessions_own_when_that_fails(tmp_path):
-    other = PlayedModel(ProviderError("server", "It broke."), say("From the other.", Usage(7, 1, 8)))
+    other = PlayedModel(
+        ProviderError("server", "It broke."), LlmReply("From the other.", usage=Usage(7, 1, 8), model="small")
+    )
     table = Table(tmp_path, answering("A short answer."), compaction=Options(model="small", provider="there"))
     usual = table.services.connect
 
@@ -469,7 +473,7 @@ def test_a_prompt_larger_than_the_window_fails_in_words_at_once_and_on_every_tur
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "AGENTS.md").write_text("A rule that is long. " * 900)
     said = "This model's maximum context length is 4096 tokens. However, your messages resulted in 9,120 tokens."
-    refused = Reply(status=400, body='{"error": {"message": "%s", "code": "context_length_exceeded"}}' % said)
+    refused = Reply(status=400, body=json.dumps({"error": {"message": said, "code": "context_length_exceeded"}}))
     with ModelServer([refused]) as server:
         env = {"HOME": str(tmp_path / "home"), "NANOHERMES_BASE_URL": server.base_url, "NANOHERMES_MODEL": "m"}
         host = Host(Launch(tmp_path / "work", env, {"model.context_length": 4_096}))

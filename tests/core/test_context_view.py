@@ -117,7 +117,7 @@ def test_a_choice_acts_on_the_next_request_of_a_turn_that_runs(tmp_path):
 
     table.model.replies = [reply]
     table.turn("go on", count=2)
-    assert "text of a.py" in [m.text for m in table.model.requests[2].messages if m.role == "tool"][0]
+    assert "text of a.py" in next(m.text for m in table.model.requests[2].messages if m.role == "tool")
     assert results(table)[0] == view.DROPPED_RESULT
 
 
