@@ -248,6 +248,7 @@ def only_keys(value: Mapping[str, Any], allowed: str, where: str) -> None:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # small pieces shall not wait for each other
     server: WireServer
 
     def log_message(self, *args):
