@@ -27,16 +27,14 @@ class Said:
     text: str
     images: int
     turns: int
-    """It and those behind it."""
-    messages: int
-    """Its own turn's and those behind it."""
+    """Its own and those behind it."""
 
 
 def said(history: Sequence[Message]) -> tuple[Said, ...]:
     """What the person said, oldest first; steers belong to the turn they came in."""
     starts = [at for at, message in enumerate(history) if message.starts_turn]
     return tuple(
-        Said(m.id, m.created, m.text, len(m.parts), len(starts) - number, len(history) - at)
+        Said(m.id, m.created, m.text, len(m.parts), len(starts) - number)
         for number, at in enumerate(starts)
         for m in (history[at],)
     )

@@ -421,6 +421,8 @@ _ALL: Final[tuple[View, ...]] = (
     View("rewind", _overlay("rewind")),
     View("rewind-chosen", _overlay("rewind", "enter")),
     View("confirm", _overlay("clear")),
+    View("usage", _overlay("usage")),
+    View("palette-effort", _overlay("effort")),
     View("welcome", _fresh, stage=_FRESH),
     View("welcome-demo", _fresh, stage={"stored": False, "model": "demo"}),
     View("welcome-no-model", _fresh, stage={"stored": False, "model": "none"}),

@@ -63,6 +63,7 @@ def press_escape(app: NanohermApp) -> None:
     elif step == "clear_selection":
         app.screen.clear_selection()
     elif step == "rewind":
+        app.hint("")
         run(app, "rewind")
     elif step == "hint" and view.stored:
         app.hint(t("rewind.again", key="Esc"))

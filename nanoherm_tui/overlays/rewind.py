@@ -127,7 +127,7 @@ class RewindScreen(Overlay[Rewound | None]):
 def _item(said: Said, now: float) -> PaletteItem:
     """A row: how the message begins, how much would go with it, and when it was said."""
     words = one_line(said.text[:_SHOWN]) or t("rewind.images", n=said.images)
-    goes = t("rewind.goes_one" if said.turns == 1 else "rewind.goes", turns=said.turns, messages=said.messages)
+    goes = t("rewind.goes_one") if said.turns == 1 else t("rewind.goes", turns=said.turns)
     return PaletteItem(said.id, "said", words, key=f"{goes}  {_when(said.created, now)}")
 
 

@@ -367,7 +367,7 @@ class Composer(Widget):
             words = t("composer.shell_private") if shell.private else t("composer.shell")
         elif self._key in self._instead:
             words = t("composer.instead")
-            keys = ((label("send"), t("composer.instead_send")), ("Esc", t("composer.instead_leave")))
+            keys = (("Esc", t("composer.instead_leave")),)
         elif self._state == "stopping" and written:
             words = t("composer.stopping")
         elif self._is_running and written:
