@@ -198,6 +198,7 @@ class Host:
             get("fallback.min_switch_reset_seconds"),
             named=self._model_named,
             window=get("model.context_length"),
+            hour_cache=get("prompt_caching.cache_ttl") == "1h",
         )
 
     def _read_keys(self) -> Mapping[str, str]:

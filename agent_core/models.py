@@ -34,6 +34,8 @@ class ModelSettings:
     """The model was named on the command line: nothing stands in for it."""
     window: int | None = None
     """Tokens a model takes, where the user says so."""
+    hour_cache: bool = False
+    """Servers are asked to keep what they cache for an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +137,16 @@ class Models:
 
     def price(self, provider: str, model: str) -> Price | None:
         """What a model costs: as the config says, nothing on this machine, else as was known at a date."""
-        entry = self._settings().options.providers.get(provider)
+        settings = self._settings()
+        entry = settings.options.providers.get(provider)
         overrides = entry.get("prices") if isinstance(entry, Mapping) else None
         found = prices.price_of(provider, model, overrides if isinstance(overrides, Mapping) else None)
         if found is not None and found.as_of == "config":
             return found
         with self._lock:
-            return prices.FREE if provider in self._free else found
+            if provider in self._free:
+                return prices.FREE
+        return prices.for_an_hour(found) if found is not None and settings.hour_cache else found
 
     def window_of(self, provider: str, model: str) -> int | None:
         """How many tokens a model takes: as the config says, as its server has told, or as was known at a date."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -48,6 +48,19 @@ class Price:
             if prompt_tokens > above:
                 found = rates
         return found
+
+
+HOUR_WRITE = 1.6
+"""What a write that is kept for an hour costs against one that is kept for five minutes: 2 and 1.25 times the input."""
+
+
+def for_an_hour(price: Price) -> Price:
+    """`price` with what servers take for a cache that is kept for an hour; most take nothing for writes at all."""
+
+    def hour(rates: Rates) -> Rates:
+        return replace(rates, cache_write=rates.cache_write * HOUR_WRITE) if rates.cache_write else rates
+
+    return replace(price, rates=hour(price.rates), tiers=tuple((above, hour(rates)) for above, rates in price.tiers))
 
 
 FREE = Price(Rates(0.0, 0.0), as_of="local")

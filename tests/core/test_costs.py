@@ -10,7 +10,7 @@ import pytest
 from agent_core import budget
 from agent_core.budget import Budget, Need, Used
 from agent_core.errors import BudgetReached, ConfigError
-from agent_core.llm.prices import FREE, Price, Rates, context_of, cost, price_of
+from agent_core.llm.prices import FREE, Price, Rates, context_of, cost, for_an_hour, price_of
 from agent_core.llm.providers import PRESETS
 from agent_core.messages import Message, Usage, user
 from agent_core.meter import Meter, prompt_tokens
@@ -127,6 +127,13 @@ def test_a_price_from_the_config_goes_first(overrides, model, expected):
     price = price_of("openai", model, overrides)
     assert price.rates.input == expected
     assert (price.as_of == "config") is (expected != 1.25)
+
+
+def test_a_cache_that_is_kept_for_an_hour_is_dearer_to_write():
+    price = for_an_hour(price_of("anthropic", "claude-haiku-5-5"))
+    assert (price.rates.cache_write, price.rates.cached) == (pytest.approx(0.2), 0.01)
+    assert price.tiers[0][1].cache_write == pytest.approx(1.0)
+    assert for_an_hour(price_of("openai", "gpt-5")) == price_of("openai", "gpt-5")
 
 
 # -- budgets ----------------------------------------------------------------------------------------------------------
