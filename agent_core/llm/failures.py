@@ -145,13 +145,15 @@ _QUOTA_WORDS = frozenset(
 _QUOTA = re.compile(
     r"余额不足|欠费|请充值|insufficient (?:account )?(?:balance|credit|quota|funds)|credit balance is too low|"
     r"balance (?:is )?(?:insufficient|too low|exhausted|used up)|"
-    r"out of credits|not enough credits|requires more credits|payment required|billing hard limit",
+    r"out of credits|not enough credits|no credits left|requires more credits|used all available credits|"
+    r"payment required|billing hard limit|in arrears|account is in good standing|free tier[^.]{0,40}exhausted|"
+    r"(?:usage|spending|key) limit (?:exceeded|reached)|reached (?:its|your) (?:\w+ )?(?:usage|spending) limit",
     re.I,
 )
 _QUOTA_UNLESS_DELAY = re.compile(r"exceeded your current quota|check your plan and billing|exceeded quota", re.I)
 _THROTTLE = re.compile(
     r"too many tokens, please wait|too many requests|rate.?limit(?!ed to a context)|throttl|please slow down|"
-    r"请求频率|速率限制|请求过于频繁",
+    r"concurren(?:t|cy)[^.]{0,40}(?:limit|exceed)|请求频率|速率限制|请求过于频繁|并发数?[^。]{0,10}(?:过高|超)|每分钟",
     re.I,
 )
 _OVERFLOW_WORDS = frozenset(
@@ -164,6 +166,7 @@ _OVERFLOW_WORDS = frozenset(
         "model_context_window_exceeded",
         "request_too_large",
         "string_above_max_length_prompt",
+        "tokens_limit_reached",
         "1261",
         "3051",
     }
@@ -176,7 +179,11 @@ _OVERFLOW = re.compile(
             r"[^.]{0,60}context (?:length|window|size|limit)",
             r"maximum (?:context|prompt|input|sequence|model) (?:length|tokens?)",
             r"max(?:imum)?[ _]context",
-            r"prompt (?:is )?too long|prompt exceeds|prompt has \d+ tokens",
+            r"(?:prompt|messages?|conversation)(?: tokens?)? (?:is |are )?too (?:long|large|big)|prompt exceeds",
+            r"(?:prompt|input|request|messages) (?:contains?|has|have) \d+ tokens",
+            r"(?:input|prompt) tokens?\b[^.]{0,40}\bexceed|max(?:imum)? input (?:characters|tokens|length)",
+            r"max_(?:prompt|input)_tokens[^.]{0,20}(?:exceed|limit)",
+            r"too many (?:input |prompt )?tokens\b(?! per|, please)",
             r"input (?:is )?too long|input length (?:and|\d|exceed)|range of input length",
             r"(?:prompt|input) token count[^.]{0,40}exceeds",
             r"exceed(?:s|ed)?(?: the)?(?: model(?:'s)?)? (?:maximum |max )?(?:number of )?(?:input |prompt )?tokens? "
@@ -186,11 +193,12 @@ _OVERFLOW = re.compile(
             r"too large for model with|context_?window_?exceeded|max_(?:seq|model)_len",
             r"context (?:the )?overflows|context length of only",
             r"inputs?[`'\"]? (?:tokens \+ [`'\"]?max_new_tokens|must have less than \d+ tokens)",
-            r"request too large|payload too large|request entity too large",
+            r"request (?:body )?too large|payload too large|request entity too large",
             r"reduce (?:the length of|your) (?:the )?(?:messages?|prompt|input)",
             r"tokens? (?:in|of) (?:the )?(?:prompt|messages)[^.]{0,60}exceed",
             r"tokens? [^.]{0,40}exceeds? (?:the )?max(?:imum)? (?:message|input|prompt) tokens?",
-            r"上下文(?:长度|窗口)?(?:超|过长)|输入(?:长度|内容)?(?:超|过长)",
+            r"(?:上下文|输入|提示词|prompt|(?<!max_)tokens?)[^。图]{0,12}(?:超|过长)|"
+            r"超(?:过|出)[^。图]{0,16}(?:上下文|最大长度|长度限制)",
         )
     ),
     re.I,
@@ -198,7 +206,8 @@ _OVERFLOW = re.compile(
 _NO_TOOLS = re.compile(
     r"(?:does not|doesn't|do not|not) support(?:ed)? (?:tool|function)|support tool use|"
     r"(?:tools?|tool (?:use|calling|calls)|function calling|functions)[`'\"]? (?:is|are) not "
-    r"(?:supported|enabled|available)|"
+    r"(?:supported|enabled|available)|(?:tools?|tool (?:use|calling|calls)|function calling) (?:is|are) unsupported|"
+    r"不支持(?:使用)?(?:工具|函数)|"
     r"tool[_ ]choice[^.]{0,40}requires --enable-auto-tool-choice",
     re.I,
 )
@@ -218,15 +227,25 @@ _FILTER_WORDS = frozenset(
 )
 _FILTER = re.compile(
     r"content management policy|content (?:policy|filter)(?:ing)? (?:violation|triggered)|content exists risk|"
-    r"flagged (?:as|by|for)|inappropriate content|敏感内容|不安全或敏感",
+    r"flagged (?:as|by|for)|inappropriate content|prohibited content|(?:our|the) safety system|"
+    r"blocked by (?:\w+ )?safety|violates? (?:\w+ )?(?:usage|content) (?:guidelines|polic)|"
+    r"敏感(?:内容|信息)|不安全或敏感",
     re.I,
 )
 _AUTH = re.compile(
-    r"(?:incorrect|invalid|missing|expired|no|unknown) (?:\w+ )?api[ _-]?key|api[ _-]?key (?:is )?(?:not valid|invalid|"
-    r"expired|missing|not found)|authentication (?:failed|fails|required)|unauthorized",
+    r"(?:incorrect|invalid|missing|expired|no|unknown) (?:\w+ |x-)?api[ _-]?key|"
+    r"api[ _-]?key (?:is )?(?:not valid|invalid|"
+    r"expired|missing|not found)|authentication (?:failed|fails|required)|unauthorized|"
+    r"missing auth(?:entication|orization)|invalid (?:access|auth|bearer|api) token|"
+    r"无效的 ?API ?Key|API ?Key ?无效|令牌[^。]{0,6}(?:过期|无效|不正确)|(?:身份验证|鉴权|认证)失败",
     re.I,
 )
-_NOT_FOUND = re.compile(r"model\b[^.]{0,80}\b(?:not found|does not exist|is not available|not exist)", re.I)
+_NOT_FOUND = re.compile(
+    r"model\b[^.]{0,80}\b(?:not found|does not exist|is not available|not exist)|"
+    r"model:? [`'\"]?[^\s`'\"]+[`'\"]? (?:is not supported|is no longer|has been (?:decommissioned|retired|removed))|"
+    r"not a valid model|unknown model|invalid model(?: name| id|:)|invalid url|模型[^。]{0,20}不存在",
+    re.I,
+)
 
 
 def _kind(status: int, message: str, words: list[str], has_delay: bool) -> tuple[ProviderErrorKind, bool | None]:
@@ -337,7 +356,7 @@ _LIMITS = (
     re.compile(r"> ?(\d{3,9})"),
     re.compile(r"\[1, ?(\d{3,9})\]"),
     re.compile(r"(\d{3,9}) maximum"),
-    re.compile(r"(?:maximum|max|limit|only|less than|<=|allowed|available)[^\d.]{0,40}(\d{3,9})", re.I),
+    re.compile(r"(?:maximum|max|limit|only|less than|<=|allowed|available)[^\d.]{0,40}(?<!by )(?<!\d)(\d{3,9})", re.I),
 )
 
 
