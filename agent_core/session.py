@@ -505,13 +505,12 @@ class LiveSession:
             give_back()
 
     def _tell_end(self) -> events.HistoryChanged | None:
-        """Of a long session tell the end before all of it is read and mended: that can be looked at meanwhile."""
+        """Of a long session tell the end at once: whether there is something to mend is seen while it is drawn."""
         messages, earlier = self._services.store.end(self.id, limits.HISTORY_TOLD)
         if not earlier:
             return None
         told = events.HistoryChanged(tuple(messages), earlier)
         self._emit(told)
-        time.sleep(limits.HISTORY_PAUSE)
         return told
 
     def _history(

@@ -6,6 +6,7 @@ says that nobody knows, so that it is not simply repeated. Source: INT-09.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -17,7 +18,7 @@ from agent_core.messages import Message, ShellRun, ToolCall, ToolResult
 HARMLESS_KINDS: Final = frozenset({"none", "read", "person"})
 # Tools that never change anything: a call of theirs is dropped even when it had not begun, which says no kind.
 HARMLESS_TOOLS: Final = frozenset(
-    {names.READ_FILE, names.LIST_DIR, names.GREP, names.GLOB, names.TODO_READ, names.ASK_USER}
+    {names.READ_FILE, names.LIST_DIR, names.GREP, names.GLOB, names.TODO_READ, names.SESSION_SEARCH, names.ASK_USER}
 )
 
 NOT_RUN = "[interrupted] This call was not run: the program ended before it began. Call it again if it is still needed."
@@ -73,6 +74,26 @@ def cut_off(effect: Effect, private: bool) -> Message:
     """What is known of a command of the person's own that ran when the program ended."""
     result = ToolResult(effect.call_id, effect.name, UNKNOWN, ok=False, effect="unknown", outcome="interrupted")
     return replace(messages.shell(ShellRun(effect.subject, result, private)), created=effect.started)
+
+
+def has_all_results(rows: Iterable[tuple[str, str | None]]) -> bool:
+    """True when `mend` without open effects would leave a conversation as it is.
+
+    `rows` are its messages in order: the role, and an assistant's calls as JSON or the call id of a result; "" for a
+    message that cannot be read.
+    """
+    waiting: list[str] = []
+    for role, told in rows:
+        if told == "":
+            return False
+        if role == "tool":
+            if not waiting or waiting.pop(0) != told:
+                return False
+        elif waiting:
+            return False
+        elif role == "assistant" and told:
+            waiting = [call["id"] for call in json.loads(told)]
+    return not waiting
 
 
 def _blocks(stored: Sequence[Message]) -> Iterable[list[Message]]:

@@ -25,7 +25,7 @@ from agent_core.store.changes import Changes, check, count, no_session, revision
 from agent_core.store.db import LOCKED, Budget, Database
 from agent_core.store.fork import fork_title, forked
 from agent_core.store.lease import Leases
-from agent_core.store.mending import Effect, cut_off, mend
+from agent_core.store.mending import Effect, cut_off, has_all_results, mend
 from agent_core.store.notes import Notes
 from agent_core.store.owner import life_of, new_owner
 from agent_core.store.trash import purge
@@ -554,6 +554,17 @@ class Store:
             self._changes.loaded(session_id, number)
         return mended
 
+    def is_whole(self, session_id: str, running: Collection[str] = ()) -> bool:
+        """True when `recover` would find nothing to mend. Looks at the calls and results of the conversation alone."""
+        with self._db.read() as c, _snapshot(c):
+            number = revision(c, session_id)
+            if self._left_open(c, session_id, running) or _load_aside(c, session_id):
+                return False
+            if not has_all_results(c.execute(_CALLS, (session_id,))):
+                return False
+        self._changes.loaded(session_id, number)
+        return True
+
     def _left_open(self, c: sqlite3.Connection, session_id: str, running: Collection[str]) -> Effects:
         """Calls that have begun and have no result, without commands that a person runs now, here or elsewhere."""
         rows = c.execute(
@@ -670,6 +681,14 @@ def end_of(history: Sequence[Message], most: int) -> int:
 
 
 _BODIES = "SELECT uid, body, view, position FROM messages WHERE session_id = ?1 AND position IS NOT NULL"
+
+
+_CALLS = """
+    SELECT role, CASE WHEN NOT json_valid(body) THEN '' WHEN role = 'assistant' THEN json_extract(body, '$.tool_calls')
+        WHEN role = 'tool' THEN json_extract(body, '$.result.call_id') END
+    FROM messages WHERE session_id = ? AND position IS NOT NULL ORDER BY position
+"""
+"""Of each message its role, and an assistant's calls as JSON or a result's call id; "" for one that cannot be read."""
 
 
 def _load(c: sqlite3.Connection, session_id: str) -> _Loaded:

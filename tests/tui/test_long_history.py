@@ -1,9 +1,14 @@
 """Of a long session the end is shown at once; what was said before is read when somebody wants it."""
 
+import uuid
+
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from agent_core import events, intents, limits
-from agent_core.messages import Message, ToolCall, user
+from agent_core.messages import Message, ToolCall, ToolResult, tool, user
+from agent_core.store.mending import mend
 from agent_core.store.sessions import Store, end_of
 from nanoherm_tui.transcript.model import TranscriptModel
 from tests.bench.content import history
@@ -121,3 +126,44 @@ async def test_a_word_of_the_beginning_is_found(tmp_path, short_ends):
         app.transcript.action_find()
         app.transcript.find("answer 003")
         await stage.until(lambda: "answer 003 of many" in stage.transcript())
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.just("whole step"),
+            st.just("say"),
+            st.just("answer"),
+            st.sampled_from(["drop", "swap", "orphan", "late"]),
+        ),
+        max_size=12,
+    )
+)
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+def test_what_is_called_whole_needs_no_mending(tmp_path, moves):
+    talk = []
+    for number, move in enumerate(moves):
+        calls = tuple(ToolCall(f"c{number}_{i % 2}", "run_command", {}) for i in range(2))
+        results = [tool(ToolResult(call.id, call.name, "done")) for call in calls]
+        if move == "say":
+            talk.append(user("and?"))
+        elif move == "answer":
+            talk.append(Message("assistant", "so"))
+        elif move == "orphan":
+            talk.append(results[0])
+        else:
+            talk.append(Message("assistant", "look", tool_calls=calls))
+            if move == "late":
+                talk.append(user("quick"))
+            talk += {"drop": results[:1], "swap": results[::-1]}.get(move, results)
+    store = Store.open(tmp_path / f"{uuid.uuid4().hex}.db")
+    session = store.create("/w").id
+    for message in talk:
+        store.append(session, message)
+    whole = store.is_whole(session)
+    assert whole == (mend(talk, {}) == talk)
+    if whole:
+        assert store.recover(session) == talk
+    store.close()
