@@ -86,8 +86,8 @@ _ONLY_WARNED: Final = frozenset(
     }
 )  # fmt: skip
 _RATE_LIMITED: Final = re.compile(r"\b429\b|too many requests|rate[ _-]?limit", re.IGNORECASE)
-_DURATION: Final = re.compile(r"\b\d+(?:\.\d+)? ?m?s\b")
-"""No two runs of a command take the same time, and that makes their results no different."""
+_NEVER_THE_SAME: Final = re.compile(r'\b\d+(?:\.\d+)? ?m?s\b|<persisted-output path="[^"\n]*"')
+"""No two runs take the same time, or have their long results in the same file; that makes these no different."""
 
 
 def key(arguments: Mapping[str, Any]) -> str:
@@ -104,7 +104,7 @@ def observe(history: History, call: ToolCall, tool: str, result: ToolResult, pro
         return history
     if not result.ok and _RATE_LIMITED.search(result.text[: limits.GUARD_LOOKED_AT]):
         return history
-    came = _digest(f"{result.ok}\n{_DURATION.sub('', result.text)}")
+    came = _digest(f"{result.ok}\n{_NEVER_THE_SAME.sub('', result.text)}")
     seen = Seen(tool, key(call.arguments), came, result.ok, progress and result.ok)
     return (*history, seen)[-limits.GUARD_WINDOW :]
 

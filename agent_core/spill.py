@@ -21,7 +21,7 @@ from agent_core import limits, names, plain_files
 from agent_core.errors import AgentError
 from agent_core.ports import ResultBounds
 from agent_core.safety.redact import Redactor
-from agent_core.text.clamp import clamp
+from agent_core.text.clamp import clamp, clamp_characters
 
 _BLOCK: Final = re.compile(
     r'^<persisted-output path="/.*/(?P<name>\d{8}-\d{6}-[0-9a-f]{8}\.txt)" bytes="\d+"(?P<cut> kept="\d+")?>$',
@@ -220,10 +220,7 @@ class Results:
 
 
 def _cut(text: str, most: int, bounds: ResultBounds) -> str:
-    if not bounds.characters:
-        return clamp(text, most, "both")
-    ends = text[: most // 2] + text[len(text) - (most - most // 2) :]
-    return clamp(text, len(ends.encode("utf-8", "surrogatepass")), "both") if len(text) > most else text
+    return clamp_characters(text, most) if bounds.characters else clamp(text, most, "both")
 
 
 # -- reading one back ---------------------------------------------------------------------------------------------

@@ -32,6 +32,20 @@ def clamp(
     return _decode(data[:head]) + _mark(head + len(data) - tail, total, keep) + _decode(data[tail:])
 
 
+def clamp_characters(text: str, limit: int) -> str:
+    """Head and tail of `text`, at most `limit` characters with the mark between them, which counts bytes as ever."""
+    if len(text) <= limit:
+        return text
+    total = _size(text)
+    room = max(0, limit - len(_mark(total, total, "both")))
+    head, tail = text[: room // 2], text[len(text) - (room - room // 2) :]
+    return head + _mark(_size(head) + _size(tail), total, "both") + tail
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 def _mark(shown: int, total: int, keep: str) -> str:
     return f"\n... [truncated: showing {shown} of {total} bytes]" + ("\n" if keep == "both" else "")
 
