@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from agent_core import limits
 from agent_core.errors import ProviderError, ProviderErrorKind
 from agent_core.llm.arguments import parse_json
 from agent_core.llm.retry import RETRY_STATUS, retry_after
@@ -278,6 +279,7 @@ def _kind(status: int, message: str, words: list[str], has_delay: bool) -> tuple
 
 
 def _build(status: int, message: str, words: list[str], asked: Asked, wait: float | None, body: Any) -> ProviderError:
+    message = message[: limits.ERROR_WORDS]
     kind, retryable = _kind(status, message, words, wait is not None)
     error = body.get("error", body) if isinstance(body, dict) else None
     error = error if isinstance(error, dict) else {}

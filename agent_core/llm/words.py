@@ -195,7 +195,7 @@ _KEYS = re.compile(
 
 def tidy(text: str, key: str = "", chars: int = limits.ERROR_TEXT_CHARS) -> str:
     """A server's text made fit to show: one line, no terminal escapes, no tags, keys masked, not long."""
-    text = clean_surrogates(text[: chars * 20])
+    text = clean_surrogates(text[: limits.ERROR_WORDS])
     if key:
         text = text.replace(key, "***")
     text = _ESCAPES.sub("", text)
