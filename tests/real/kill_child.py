@@ -19,15 +19,19 @@ import time
 import traceback
 from pathlib import Path
 
+import httpx
+import yaml
+
 from agent_core import events, intents, process
 from agent_core.host import Host, Launch
-from agent_core.llm import client, wires
+from agent_core.llm import client, discover, route, wires
 from agent_core.messages import Message
 from agent_core.session import LiveSession
 
 DRAFT, QUEUED, PROMPT, NEXT = "half a sentence 半句话", "and then the docs", "do the work", "next please"
 READS = ("a.txt", "b.txt", "log.txt")
-LOADED = (client, process, wires)
+LOADED = (client, discover, httpx, process, route, wires, yaml)
+"""What a turn would load: once here, instead of once in each copy."""
 
 
 def start(folder: Path, base_url: str) -> Host:
