@@ -24,7 +24,7 @@ def test_every_text_is_stored_or_returned_whatever_is_pressed(table, seed, aband
     for number in range(60):
         text, what = f"text {number}.", dice.random()
         if what < 0.5:
-            kind = dice.choice((intents.Submit, intents.Steer, intents.Queue))
+            kind = dice.choice((intents.Submit, intents.Steer, intents.Queue, intents.Redirect))
             sent.append(text)
             t.session.send(kind(text))
         elif what < 0.65:
