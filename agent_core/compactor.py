@@ -6,7 +6,6 @@ keys, booked like any request, and stopped like one. Source: COMP-01 to COMP-19.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -129,7 +128,7 @@ class Compactor:
         """Compact because the person asks for it (COMP-05). Raises Interrupted, StoreError."""
         cut = self._cut(turn, self._room(turn), forced=True)
         if cut is None:
-            turn.emit(Notice("nothing_to_compact", "The conversation is too short to compact."))
+            turn.emit(too_short())
             return False
         return self._compact(turn, cut, focus, asked=True)
 
@@ -306,6 +305,6 @@ class Compactor:
         )
 
 
-def tool_tokens(schemas: object) -> int:
-    """About how many tokens the offered tools are."""
-    return view.token_count(json.dumps(schemas, ensure_ascii=False))
+def too_short() -> Notice:
+    """What the person is told who asks for a compaction of a few messages."""
+    return Notice("nothing_to_compact", "The conversation is too short to compact.")

@@ -7,12 +7,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from agent_core import context, events, intents, limits, messages, shell, spill, turn_lease
+from agent_core import compactor, context, events, intents, limits, messages, shell, spill, turn_lease
 from agent_core.agent import TurnEnd, run_turn
 from agent_core.cancel import CancelScope, Cut
 from agent_core.compactor import Compactor, Means
@@ -708,6 +708,9 @@ class LiveSession:
 
     def _compact(self, focus: str, worker: _Worker) -> None:
         """Compact between two turns; what is sent meanwhile waits."""
+        if not self._stored:
+            self._emit(compactor.too_short())
+            return
         scope = CancelScope()
         outcome: events.Outcome = "completed"
         with self._lock:
@@ -716,7 +719,7 @@ class LiveSession:
             worker.scope, self._has_turn = scope, True
             self._set_state("running")
         try:
-            with self._lease(worker, scope) if self._stored else nullcontext():
+            with self._lease(worker, scope):
                 assert worker.conversation is not None
                 turn = self._turn_tools(worker, worker.conversation, scope, self._emitter(worker), new_id())
                 self._compactor.compact(turn, focus)

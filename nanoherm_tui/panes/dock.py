@@ -509,9 +509,16 @@ class Dock(Findable):
         chosen = item_id(self._body[self.cursor].key)
         return next((item for item in self.report.items if item.message_id == chosen), None)
 
+    def _brings_cursor(self) -> bool:
+        """Bring the cursor into view if it is not: nothing is done to a message that is out of sight."""
+        if self.cursor is None or self.top <= self.cursor < self.top + self.view_height:
+            return False
+        self.show_row(self.cursor)
+        return True
+
     def _open_item(self) -> None:
         item = self._chosen_item()
-        if item is not None:
+        if item is not None and not self._brings_cursor():
             self.post_message(self.ItemOpened(item))
 
     def action_view(self, view: View) -> None:
@@ -519,7 +526,7 @@ class Dock(Findable):
         item = self._chosen_item()
         if item is None or (view == "pinned" and item.kind == "summary"):
             raise SkipAction
-        if item.view != view:
+        if item.view != view and not self._brings_cursor():
             self._item = item.message_id
             self.post_message(self.ViewChosen(item.message_id, view))
 
