@@ -79,7 +79,7 @@ def report(
     held = {message.id: message for message in view.held(history)}
     calls = {call.id: call for message in history for call in message.tool_calls}
     parts: dict[tuple[Kind, str], int] = {}
-    items: list[Item] = []
+    sizes: list[tuple[int, Message]] = []
 
     def scaled(tokens: int) -> int:
         return round(tokens * factor)
@@ -91,18 +91,21 @@ def report(
     for kind in KINDS:
         add(kind, fixed.get(kind, 0))
     for message in history:
-        now = held.get(message.id)
+        now, size = held.get(message.id), 0
         for kind, tokens, tool in _split(now) if now is not None else ():
             add(kind, tokens, tool)
-        if (item := _item(message, now, calls, scaled)) is not None:
-            items.append(item)
+            size += tokens
+        if _is_listed(message, now):
+            sizes.append((_tokens(message) if message.view == "dropped" else size, message))
+    # Of thousands only those that are listed are looked at closely.
+    largest = [message for _, message in nlargest(limits.CONTEXT_ITEMS, sizes, key=lambda pair: pair[0])]
     order = {kind: place for place, kind in enumerate(KINDS)}
     found = [Part(kind, scaled(tokens), tool) for (kind, tool), tokens in parts.items()]
     found.sort(key=lambda part: (order[part.kind], -part.tokens, part.tool))
     summary, start = view.boundary(history)
     return Report(
         tuple(found),
-        tuple(nlargest(limits.CONTEXT_ITEMS, items, key=lambda item: max(item.tokens, item.gain))),
+        tuple(_item(message, held.get(message.id), calls, scaled) for message in largest),
         sum(part.tokens for part in found),
         window,
         len(held),
@@ -135,12 +138,14 @@ def _kind(message: Message) -> Kind:
     return "shell" if message.shell is not None or message.origin == "shell" else "user"
 
 
-def _item(message: Message, now: Message | None, calls: Mapping[str, ToolCall], scaled: _Scale) -> Item | None:
-    """A message for the list; None for one that is never sent, or was summarised and nobody chose to keep."""
+def _is_listed(message: Message, now: Message | None) -> bool:
+    """Not what is never sent, nor what was summarised unless the person chose something for it."""
     if message.shell is not None and message.shell.private:
-        return None
-    if now is None and (message.origin == "summary" or not message.view):
-        return None
+        return False
+    return now is not None or (message.origin != "summary" and message.view != "")
+
+
+def _item(message: Message, now: Message | None, calls: Mapping[str, ToolCall], scaled: _Scale) -> Item:
     tokens = _tokens(now) if now is not None else 0
     whole = view.shown(replace(message, view=""))
     less = view.shown(replace(message, view="dropped"))

@@ -184,7 +184,7 @@ SUMMARY_WORDS: Final = 1_200  # asked of a summary
 SUMMARY_TEXT: Final = 16_000  # characters of a summary; a longer one would soon fill the room that was made
 SUMMARY_FALLBACK: Final = 8_000  # characters of what stands there when no model gave one (COMP-15)
 DROPPED_ARGUMENT: Final = 200  # characters; longer texts in a dropped call's arguments are left out
-CONTEXT_ITEMS: Final = 2_000  # largest messages listed in the view of what fills the window
+CONTEXT_ITEMS: Final = 1_000  # largest messages listed in the view of what fills the window
 
 # -- memory and disk ---------------------------------------------------------------------------------------------
 SQLITE_BUSY: Final = 1.0  # one try; the write budget below is the whole
