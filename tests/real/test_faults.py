@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -137,12 +138,14 @@ def test_a_server_that_is_not_there_is_named_and_the_message_waits(home, workspa
 
 def test_a_server_that_dies_between_a_call_and_the_next_step_has_the_effect_once(home, workspace):
     wait = {"command": f"{EFFECT['command']}; until test -e gone; do sleep 0.05; done"}
-    with ModelServer([Reply(calls=[("run_command", wait)])]) as server:
-        with Program(home, workspace, server.base_url, "-p", "go", *QUICK, prologue=APPROVED) as done:
-            until(lambda: effects(workspace))
-            server.die()
-            (workspace / "gone").touch()
-            done.wait()
+    with (
+        ModelServer([Reply(calls=[("run_command", wait)])]) as server,
+        Program(home, workspace, server.base_url, "-p", "go", *QUICK, prologue=APPROVED) as done,
+    ):
+        until(lambda: effects(workspace))
+        server.die()
+        (workspace / "gone").touch()
+        done.wait()
     assert done.code == EXIT_RETRY_LATER, done.said
     assert [role for role, _ in kept(home)] == ["user", "assistant", "tool"]
     assert [m["role"] for m in goes_on(home, workspace)] == ["user", "assistant", "tool", "user"]
@@ -351,6 +354,45 @@ def test_after_a_clock_went_back_continue_still_means_the_session_used_last(home
     assert goes_on(home, workspace)[0]["content"] == "after it was set right"
 
 
+# -- two programs -----------------------------------------------------------------------------------------------------
+
+
+def test_a_second_program_in_a_session_names_the_first_and_writes_nothing(home, workspace):
+    go = threading.Event()
+
+    def reply(body, number):
+        said = body["messages"][-1]["content"]
+        if said == "one":
+            go.wait(20)
+        return Reply(text=f"Answer to {said}.")
+
+    with ModelServer(reply) as server:
+        run(home, workspace, server.base_url, "-p", "zero")
+        with Program(home, workspace, server.base_url, "-c", "-p", "one") as first:
+            until(lambda: len(server.requests) == 2)
+            second = run(home, workspace, server.base_url, "-c", "-p", "two")
+            assert second.code == EXIT_RETRY_LATER
+            assert str(first.process.pid) in second.said
+            assert "/fork" in second.said
+            assert len(server.requests) == 2
+            go.set()
+            assert first.wait().code == EXIT_OK
+    talk = ["zero", "Answer to zero.", "one", "Answer to one."]
+    assert [text for _, text in kept(home)] == talk
+    assert [m["content"] for m in goes_on(home, workspace)] == [*talk, "What now?"]
+
+
+def test_a_session_whose_program_was_killed_in_its_turn_is_taken_at_once(home, workspace):
+    with ModelServer([Reply(hang=60), Reply(text="Here.")]) as server:
+        with Program(home, workspace, server.base_url, "-p", "one") as first:
+            until(lambda: server.requests)
+            first.kill()
+        begun = time.monotonic()
+        done = run(home, workspace, server.base_url, "-c", "-p", "two")
+        assert (done.code, done.result["text"]) == (EXIT_OK, "Here."), done.said
+        assert time.monotonic() - begun < 5 * SLACK
+
+
 # -- signals ----------------------------------------------------------------------------------------------------------
 
 PHASES = {
@@ -369,16 +411,18 @@ def in_phase(home, workspace, phase, marker):
         "stream": Reply(text="Half of it.", piece=4, stall=60),
         "command": Reply(text="I run it.", calls=[("list_dir", {"path": "."}), ("run_command", busy)]),
     }[phase]
-    with ModelServer([reply]) as server:
-        with Program(home, workspace, server.base_url, "-p", "go", prologue=APPROVED) as program:
-            if phase == "hang":
-                until(lambda: server.requests)
-            elif phase == "stream":
-                until(lambda: server.open_streams)
-                time.sleep(0.3)
-            else:
-                until(lambda: effects(workspace))
-            yield program
+    with (
+        ModelServer([reply]) as server,
+        Program(home, workspace, server.base_url, "-p", "go", prologue=APPROVED) as program,
+    ):
+        if phase == "hang":
+            until(lambda: server.requests)
+        elif phase == "stream":
+            until(lambda: server.open_streams)
+            time.sleep(0.3)
+        else:
+            until(lambda: effects(workspace))
+        yield program
 
 
 @pytest.mark.parametrize("phase", PHASES.values(), ids=PHASES)
