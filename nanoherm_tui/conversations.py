@@ -105,7 +105,7 @@ class Conversations:
         if first and app.focused_context != "composer":
             return  # somebody has gone to another pane already
         focus_pane(app, "composer")  # also from under a list that covers it
-        self._jump_now()
+        app.call_after_refresh(self._jump_now)
 
     def bring_earlier(self) -> None:
         """Read what the session in view holds before what is shown of it."""
@@ -201,7 +201,7 @@ class Conversations:
             held, self._held = self._held, []
             app.transcript.apply(held)
             app.set_timer(limits.GC_AFTER, app.settle_memory)
-            self._jump_now()
+            app.call_after_refresh(self._jump_now)  # when the transcript has its place
         app.greet()
 
     def _show(self, view: SessionView, changed: set[Part]) -> None:

@@ -261,7 +261,7 @@ def repair(where: Where) -> Repair:
     result = Repair()
     codes = {problem.code for problem in before.problems}
     if codes & {"foreign", "newer"}:
-        raise StoreError("store_foreign", before.problems[0].text)
+        raise StoreError("store_foreign", before.problems[0].text, path=str(where.state))
     if not any(problem.can_be_mended for problem in before.problems):
         result.report = before
         return result

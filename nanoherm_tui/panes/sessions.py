@@ -12,9 +12,9 @@ from textual.message import Message
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.rows import BLANK, Row, RowsView, Span
+from nanoherm_tui.panes.rows import BLANK, Row, RowsView, Span, plain
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import age, cut_path, one_line, wrap
+from nanoherm_tui.text import age, cut_path, one_line, width, wrap
 
 ItemState = Literal["idle", "running", "asking", "failed", "unread"]
 
@@ -92,6 +92,9 @@ class SessionsPane(RowsView):
     class RestoreRequested(Message):
         pass
 
+    class SearchRequested(Message):
+        pass
+
     class NewRequested(Message):
         """A new session is wanted: in this folder, or in one that is still to be chosen."""
 
@@ -155,9 +158,11 @@ class SessionsPane(RowsView):
         if not self._items:
             return ()
         words: list[Span] = []
-        for key, word in (("r", t("sessions.rename")), ("d", t("sessions.delete"))):
-            words += [Span("   ")] if words else []
-            words += [Span(key, bold=True), Span(" " + word, "muted")]
+        for key, word in (("/", t("sessions.search")), ("r", t("sessions.rename")), ("d", t("sessions.delete"))):
+            more = [*([Span("   ")] if words else []), Span(key, bold=True), Span(" " + word, "muted")]
+            if width(plain((*words, *more))) > cells:
+                break
+            words += more
         return BLANK, Row(tuple(words))
 
     def rebuilt(self) -> None:
@@ -207,6 +212,9 @@ class SessionsPane(RowsView):
     def action_export(self) -> None:
         if key := self.cursor_key:
             self.post_message(self.ExportRequested(key))
+
+    def action_search(self) -> None:
+        self.post_message(self.SearchRequested())
 
     def action_restore(self) -> None:
         self.post_message(self.RestoreRequested())

@@ -70,6 +70,15 @@ class Find:
         self._searched.clear()
         return self._begin(1, inclusive=True)
 
+    def place_in(self, entry: Entry, query: str) -> Place | None:
+        """The first row of an entry on which `query` begins, as it is folded now."""
+        for number in range(len(entry.blocks)):
+            spans = _spans(self._layout.rows_of(entry.index, number), query.lower())
+            for row, found in sorted(spans.items()):
+                if any(begins for _, _, begins in found):
+                    return Place(entry.index, number, row)
+        return None
+
     def next(self, step: int) -> bool | None:
         """Go to the next hit, or with -1 to the one before, around the ends; False when there is none."""
         if self._search is not None and self._search.step == step:

@@ -95,11 +95,12 @@ class TranscriptView(Selecting, can_focus=True):
     CONTEXT = "transcript"
 
     class OpenRequested(Message):
-        """A tool card's result is wanted in the dock."""
+        """A tool card's result is wanted in the dock, at `find` when that is not empty."""
 
-        def __init__(self, call_id: str) -> None:
+        def __init__(self, call_id: str, find: str = "") -> None:
             super().__init__()
             self.call_id = call_id
+            self.find = find
 
     class EarlierRequested(Message):
         """What the session holds before its entries is wanted: `prepend`."""
@@ -622,6 +623,35 @@ class TranscriptView(Selecting, can_focus=True):
         if self._layout() is None or self._page is None:
             return False
         return self._found(self._page.find.look_for(query))
+
+    def jump(self, names: Sequence[str], words: str) -> bool:
+        """Go to the last entry with the first of these ids that there is, unfold it, and mark `words` in the session.
+
+        False when there is none. What a card does not show of its result is asked for in the dock.
+        """
+        layout = self._layout()
+        entries = self._model.entries
+        found = (e for name in names for e in reversed(entries) if e.id == name)
+        entry = next(found, None)
+        if layout is None or self._page is None or entry is None:
+            return False
+        if not entry.open and self._model.toggle(entry):
+            layout.toggled(entry)
+        place = self._page.find.place_in(entry, words) if words else None
+        layout.window(self.size.height)
+        layout.go_to(place or Place(entry.index, 0, 0))
+        self._held = False
+        self._sync(everything=True)
+        line = next((line for line in self.lines if line.entry is entry), None)
+        if line is not None:
+            self._page.cursor.select(line)
+        if place is not None:
+            self._page.find.at = (entry, place.block, place.row)
+            self.find(words)
+        elif entry.kind == "card":
+            self.post_message(self.OpenRequested(entry.id, words))
+        self._moved()
+        return True
 
     def find_next(self, step: int) -> bool | None:
         """Go to the next hit, with -1 to the one before; False when there is none, None while it is looked for."""

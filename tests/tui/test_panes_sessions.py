@@ -93,7 +93,7 @@ async def test_a_row_shows_state_title_and_age():
     assert rows[7].rstrip() == "  atlas"
     assert rows[8] == "  ✗ Refactor db pool    1h  "
     assert rows[9] == "    [b]bold[/b] [/] ␛[⋯ 2d  "
-    assert rows[-1] == "  r rename   d delete       "
+    assert rows[-1] == "  / search   r rename       "
 
 
 @pytest.mark.parametrize(("language", "theme"), [("en", "nanoherm-dark"), ("zh", "high-contrast")])
@@ -246,7 +246,7 @@ async def test_a_new_look_and_another_language_are_taken_up():
         pane.refresh_look()
         await pilot.pause()
         assert lines(pane)[0].startswith("  会话")
-        assert lines(pane)[-1].startswith("  r 改名   d 删除")
+        assert lines(pane)[-1].startswith("  / 搜索   r 改名   d 删除")
 
 
 async def test_ten_thousand_sessions_make_no_widgets_and_few_painted_rows():

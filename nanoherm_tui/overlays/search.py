@@ -1,0 +1,315 @@
+"""The search through all sessions: what is typed above, and below the hits under the sessions they are in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import PurePath
+from typing import ClassVar, Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.strip import Strip
+from textual.widgets import TextArea
+
+from nanoherm_tui.i18n import t
+from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.overlays.palette import PaletteCount
+from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, marked, row
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import age, fit, one_line, width
+
+_PAGE: Final = 10
+_SPEAKER: Final = 12  # cells, as on a tool card
+_WITH_SPEAKER: Final = 50  # columns below which a row has no room to say who spoke
+_CUT: Final = "\u22ef"  # how the core marks a passage's cut ends
+_SPOKEN: Final = frozenset({"user", "assistant", "thought", "summary", "title"})
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message, or a session's title, in which everything stands."""
+
+    session: str
+    """Its id."""
+    title: str
+    folder: str
+    message: str
+    """Its id; empty: the title is what was found."""
+    call: str
+    """Id of the call whose card shows it; empty: none."""
+    speaker: str
+    """user, assistant, thought, summary, title, or the name of a tool."""
+    created: float
+    """Seconds since the epoch."""
+    text: str
+    """The passage around the hit on one row."""
+    marks: tuple[tuple[int, int], ...]
+    """The hits in it: (first character, end)."""
+    found: str
+    """The first of them as it is written there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a query has found so far."""
+
+    query: str
+    here: bool
+    """In the workspace alone."""
+    hits: tuple[Hit, ...] = ()
+    left: int = 0
+    """Messages that are not in the index yet."""
+    seconds: float = 0.0
+    problem: str = ""
+    """Why there is no answer."""
+
+
+class SearchList(Painted):
+    """The hits under their sessions' titles, the best session first; the cursor stands on a hit."""
+
+    DEFAULT_CSS = "SearchList { height: 1fr; }"
+
+    class Picked(Message):
+        """A hit was clicked."""
+
+        def __init__(self, hit: Hit) -> None:
+            super().__init__()
+            self.hit = hit
+
+    def __init__(self) -> None:
+        super().__init__(id="search-list")
+        self._lines: list[Hit | list[Hit] | None] = []  # a hit, a session by its hits, or a blank row
+        self._hits: list[int] = []  # which lines are hits
+        self.at = 0
+        self._top = 0
+        self._words = ""
+
+    def show(self, hits: Sequence[Hit], words: str) -> None:
+        """Show `hits`; `words` stand there when there are none. The cursor stays on the hit it is on."""
+        before = self.current
+        self._lines = []
+        for group in in_sessions(hits):
+            self._lines += [None] if self._lines else []
+            self._lines += [group, *group]
+        shown = [(n, line) for n, line in enumerate(self._lines) if line is not None and not isinstance(line, list)]
+        self._hits = [n for n, _ in shown]
+        names = [_name(hit) for _, hit in shown]
+        name = _name(before) if before is not None and self.at else None
+        self.at = names.index(name) if name in names else 0
+        self._words = words
+        self.refresh()
+
+    @property
+    def current(self) -> Hit | None:
+        line = self._lines[self._hits[self.at]] if self._hits else None
+        return line if not isinstance(line, list) else None
+
+    def move(self, step: int) -> None:
+        if self._hits:
+            last = len(self._hits) - 1
+            wraps = abs(step) == 1
+            self.at = (self.at + step) % (last + 1) if wraps else max(0, min(self.at + step, last))
+            self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        index = self._top + event.y
+        line = self._lines[index] if index < len(self._lines) else None
+        if line is not None and not isinstance(line, list):
+            self.post_message(self.Picked(line))
+
+    def paint(self, width: int) -> list[Strip]:
+        look, height = look_of(self), self.size.height
+        if not self._hits:
+            muted = look.style("muted", "surface")
+            return [row(width, [("  ", muted), (self._words, muted)], look.style("text", "surface"))]
+        here = self._hits[self.at]
+        # A session's title comes into view with its first hit.
+        above = here - 1 if here and isinstance(self._lines[here - 1], list) else here
+        self._top = max(0, min(self._top, len(self._lines) - height, above))
+        if here >= self._top + height:
+            self._top = here - height + 1
+        lines = self._lines[self._top : self._top + height]
+        return [self._strip(line, self._top + n == here, width) for n, line in enumerate(lines)]
+
+    def _strip(self, line: Hit | list[Hit] | None, here: bool, cells: int) -> Strip:
+        look = look_of(self)
+        ground = "selection" if here else "surface"
+        words = look.style("seltext" if here else "text", ground)
+        muted = words if here else look.style("muted", ground)
+        if line is None:
+            return row(cells, [], words)
+        if isinstance(line, list):
+            title = one_line(line[0].title) or t("sessions.untitled")
+            folder = one_line(PurePath(line[0].folder).name)
+            left = [("  ", words), (title, look.style("text", ground, bold=True)), (f"  {folder}", muted)]
+            newest = max(hit.created for hit in line)
+            return row(cells, left, words, [(age(time.time() - newest), muted), (" ", words)])
+        start: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        room = cells - 2
+        if cells >= _WITH_SPEAKER:
+            start.append((f"{fit(spoken_by(line), _SPEAKER)} ", muted))
+            room -= _SPEAKER + 1
+        text, marks = in_view(line.text, line.marks, room)
+        typed = frozenset(n for first, last in marks for n in range(first, last))
+        return row(cells, [*start, *marked(text, typed, words, look.style("accent", ground, bold=True))], words)
+
+
+def in_sessions(hits: Sequence[Hit]) -> list[list[Hit]]:
+    """Hits by session, the session with the best first, in each the best first."""
+    order = {id_: n for n, id_ in enumerate(dict.fromkeys(hit.session for hit in hits))}
+    by_session = sorted(hits, key=lambda hit: order[hit.session])
+    return [list(group) for _, group in groupby(by_session, key=lambda hit: hit.session)]
+
+
+def spoken_by(hit: Hit) -> str:
+    """Who said it, as the transcript calls them."""
+    return t(f"search.{hit.speaker}") if hit.speaker in _SPOKEN else one_line(hit.speaker)
+
+
+def in_view(snippet: str, marks: Sequence[tuple[int, int]], room: int) -> tuple[str, list[tuple[int, int]]]:
+    """A passage, its beginning cut so that its first hit can be seen in `room` cells, and where the marks are then."""
+    text, ranges = snippet.replace(_CUT, sym("cut")), list(marks)
+    if not ranges or width(text[: ranges[0][1]]) <= room * 2 // 3:
+        return text, ranges
+    start = ranges[0][0]
+    while start and width(text[start - 1 : ranges[0][0]]) <= room // 3:
+        start -= 1
+    shift = len(sym("cut")) - start
+    return sym("cut") + text[start:], [(first + shift, last + shift) for first, last in ranges]
+
+
+def _name(hit: Hit) -> tuple[str, str, str]:
+    return hit.session, hit.message, hit.call
+
+
+class _Foot(Painted):
+    here = False
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        scope = t("search.everywhere" if self.here else "search.here")
+        keys = hints(look, [("Enter", t("search.jump")), ("Tab", scope), ("Esc", t("search.close"))])
+        return flow(width, keys, look.style("text", "surface"), indent=2)
+
+
+class SearchScreen(Overlay[Hit | None]):
+    """Gives the hit to go to. `on_ask` is called with a query and whether it is for the workspace alone.
+
+    `show` brings the answer.
+    """
+
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/palette.tcss", "../css/search.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,ctrl+p", "move(-1)", show=False),
+        Binding("down,ctrl+n", "move(1)", show=False),
+        Binding("pageup", f"move(-{_PAGE})", show=False),
+        Binding("pagedown", f"move({_PAGE})", show=False),
+        Binding("enter", "choose", show=False),
+        Binding("tab", "scope", show=False, priority=True),
+    ]
+
+    def __init__(self, query: str = "") -> None:
+        super().__init__()
+        self.on_ask: Callable[[str, bool], None] = lambda query, here: None
+        self._start = query
+        self._here = False
+        self._asked: tuple[str, bool] | None = None
+        self._answer: Answer | None = None
+        self._goes = False  # Enter was pressed before the answer came
+        self._field = LineField(id="palette-field")
+        self._list = SearchList()
+        self._count = PaletteCount(id="search-count")
+        self._foot = _Foot(id="palette-foot")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+            with Horizontal(id="palette-line"):
+                prompt = DraftPrompt()
+                prompt.lit = True
+                yield prompt
+                yield self._field
+                yield self._count
+            yield self._list
+            yield self._foot
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._field.placeholder = Content(t("search.ask"))
+        self._field.focus()
+        if self._start:
+            self._field.type_in(self._start)
+        self._ask()
+
+    def show(self, answer: Answer) -> None:
+        """What was found; an answer to something else than what stands there now is late and passed over."""
+        if self._asked != (answer.query, answer.here):
+            return
+        self._answer = answer
+        self._list.show(answer.hits, self._words(answer))
+        self._count.words = self._counted(answer)
+        self._count.refresh()
+        if self._goes and (answer.hits or not answer.left):
+            self._goes = False
+            self.action_choose()
+
+    def _words(self, answer: Answer) -> str:
+        if answer.problem or not answer.query.strip():
+            return answer.problem
+        if answer.left:
+            return t("search.indexing")
+        key = "search.none_here" if answer.here else "search.none"
+        return t(key, query=one_line(answer.query))
+
+    def _counted(self, answer: Answer) -> str:
+        if answer.left:
+            return t("search.left", n=answer.left)
+        if not answer.hits:
+            return ""
+        sessions = len({hit.session for hit in answer.hits})
+        return t("search.count", n=len(answer.hits), sessions=sessions, ms=max(1, round(1000 * answer.seconds)))
+
+    def _ask(self) -> None:
+        wanted = (self._field.text, self._here)
+        if wanted != self._asked:
+            self._asked, self._goes = wanted, False
+            self.on_ask(*wanted)
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        self._ask()
+
+    def action_move(self, step: int) -> None:
+        self._list.move(step)
+
+    def action_scope(self) -> None:
+        """This workspace alone, or all."""
+        self._here = self._foot.here = not self._here
+        self._foot.refresh(layout=True)
+        self._ask()
+
+    def action_choose(self) -> None:
+        self._ask()  # keys of one read come before the change they made is told
+        answer = self._answer
+        if answer is None or self._asked != (answer.query, answer.here):
+            self._goes = True
+        elif self._list.current is not None:
+            self.dismiss(self._list.current)
+
+    def on_search_list_picked(self, message: SearchList.Picked) -> None:
+        message.stop()
+        self.dismiss(message.hit)
+
+    def on_mouse_scroll_down(self) -> None:
+        self._list.move(1)
+
+    def on_mouse_scroll_up(self) -> None:
+        self._list.move(-1)

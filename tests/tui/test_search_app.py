@@ -1,0 +1,193 @@
+"""Searching all sessions from the screen: typed, ranked, marked, and gone to wherever the hit is."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_core.errors import StoreError
+from agent_core.messages import Message, ToolCall, ToolResult, tool, user
+from agent_core.store.search import Found
+from nanoherm_tui.overlays.search import Answer, Hit, SearchScreen, in_sessions, in_view
+from nanoherm_tui.text import width
+from tests.fakes.model_server import Reply
+from tests.tui.test_app import Stage
+
+LONG_RESULT = "\n".join(f"line {n}" for n in range(400)) + "\nthe needle lies deep\n" + "tail\n" * 50
+
+
+def fill(host):
+    """Two stored sessions; gives their ids."""
+    first = host.store.create(str(host.places.workspace), title="修复时区").id
+    for number in range(50):
+        host.store.append(first, user(f"question {number}"))
+        text = "这里丢掉了时区偏移 in parse_date" if number == 7 else f"answer {number} " + "words " * 60
+        thought = "pondering the marmalade" if number == 9 else ""
+        host.store.append(first, Message("assistant", text, reasoning=thought))
+    second = host.store.create(str(host.places.workspace), title="Other").id
+    host.store.append(second, user("run it"))
+    host.store.append(
+        second, Message("assistant", "", tool_calls=(ToolCall("c1", "run_command", {"command": "make"}),))
+    )
+    host.store.append(second, tool(ToolResult("c1", "run_command", LONG_RESULT, outcome="exit 0")))
+    return first, second
+
+
+async def opened(stage):
+    """The search, opened with its key in the list of sessions."""
+    stage.app.sessions_pane.focus()
+    await stage.pilot.press("slash")
+    await stage.until(lambda: isinstance(stage.app.screen, SearchScreen))
+    return stage.app.screen
+
+
+async def found(stage, screen, query, count):
+    await stage.pilot.press(*query)
+    await stage.until(lambda: screen._answer is not None and screen._answer.query == query
+                      and len(screen._answer.hits) == count and not screen._answer.left)  # fmt: skip
+    return screen._answer.hits
+
+
+def shown(screen):
+    return "\n".join(strip.text.rstrip() for strip in screen._list.rows(screen._list.size.width))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_a_hit_far_up_in_another_session_is_found_marked_and_gone_to(tmp_path, size):
+    async with Stage(tmp_path, [Reply(text="x")], size=size) as stage:
+        first, _ = fill(stage.host)
+        screen = await opened(stage)
+        hits = await found(stage, screen, "时区", 2)
+        assert sorted(hit.speaker for hit in hits) == ["assistant", "title"]
+        rows = shown(screen).splitlines()
+        assert rows[0].strip().startswith("修复时区  work")
+        assert "answer" in rows[1]
+        assert "丢掉了时区偏移" in rows[1]
+        assert rows[1].startswith("▐")
+        assert "title" in rows[2]
+        assert all(width(row) <= screen._list.size.width for row in rows)
+        await stage.pilot.press("down", "up", "enter")
+        app = stage.app
+        await stage.until(lambda: app.view.id == first and "时区偏移" in stage.transcript())
+        assert app.transcript.has_focus
+        assert "answer 49" not in stage.transcript()
+        line = next(line for line in app.transcript.lines if "时区偏移" in line.row.text)
+        find = app.transcript._page.find
+        assert find.is_at(line)
+        start, end = find.spans(line)[0]
+        assert line.row.text[start:end] == "时区"
+        # n and Esc work as in any find.
+        await stage.pilot.press("escape")
+        assert find.query == ""
+
+
+async def test_a_folded_thought_unfolds_for_its_hit_and_a_deep_result_opens_in_the_dock(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        fill(stage.host)
+        screen = await opened(stage)
+        await found(stage, screen, "marmalade", 1)
+        await stage.pilot.press("enter")
+        await stage.until(lambda: "pondering the marmalade" in stage.transcript())
+        screen = await opened(stage)
+        (hit,) = await found(stage, screen, "needle deep", 1)
+        assert (hit.speaker, hit.call) == ("run_command", "c1")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: "run_command" in stage.transcript() and stage.app.dock.display)
+        await stage.until(lambda: stage.app.dock._find is not None and stage.app.dock._find.total == 1)
+
+
+async def test_enter_right_behind_the_words_waits_for_the_answer_and_goes(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        first, _ = fill(stage.host)
+        await stage.type("/search 时区偏移")
+        await stage.until(lambda: isinstance(stage.app.screen, SearchScreen))
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.app.view.id == first and "时区偏移" in stage.transcript())
+
+
+async def test_nothing_found_says_so_tab_widens_and_escape_goes_back(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        other = tmp_path / "other"
+        other.mkdir()
+        stage.host.store.append(stage.host.store.create(str(other)).id, user("only elsewhere"))
+        screen = await opened(stage)
+        await found(stage, screen, "elsewhere", 1)
+        await stage.pilot.press("tab")
+        await stage.until(lambda: "No hits for elsewhere. Tab searches all workspaces." in shown(screen))
+        await stage.pilot.press("tab")
+        await stage.until(lambda: "only elsewhere" in shown(screen))
+        before = stage.app.view.id
+        await stage.pilot.press("escape")
+        await stage.until(lambda: not isinstance(stage.app.screen, SearchScreen))
+        assert stage.app.view.id == before
+
+
+async def test_what_cannot_be_searched_says_why_and_a_growing_index_is_asked_again(tmp_path, monkeypatch):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        fill(stage.host)
+        search = stage.host.searching
+        real, calls = search.find, []
+
+        def find(query, workspace=None, **options):
+            calls.append(query)
+            if query == "broken":
+                raise StoreError("search_missing", "This Python cannot search.")
+            return Found((), 1234) if len(calls) < 3 else real(query, workspace, wait=20.0)
+
+        monkeypatch.setattr(search, "find", find)
+        await stage.type("/search 时区偏移")
+        await stage.until(lambda: isinstance(stage.app.screen, SearchScreen))
+        screen = stage.app.screen
+        await stage.until(lambda: "丢掉了时区偏移" in shown(screen))
+        assert len(calls) >= 3
+        screen._field.text = "broken"
+        await stage.until(lambda: "This Python cannot search." in shown(screen))
+
+
+async def test_a_message_that_is_gone_meanwhile_is_told(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        first, _ = fill(stage.host)
+        screen = await opened(stage)
+        await found(stage, screen, "时区偏移", 1)
+        stage.host.store.reset(first)
+        stage.host.store.append(first, user("begun anew"))
+        await stage.pilot.press("enter")
+        await stage.until(lambda: "begun anew" in stage.transcript())
+        await stage.until(lambda: "not in the conversation any more" in stage.app._hint)
+
+
+async def test_chinese_text_of_an_input_method_is_typed_as_it_comes(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        fill(stage.host)
+        screen = await opened(stage)
+        screen._field.type_in("时区")
+        await stage.until(lambda: screen._answer is not None and screen._answer.query == "时区" and screen._answer.hits)
+
+
+def test_a_late_answer_to_an_older_query_is_passed_over():
+    screen = SearchScreen()
+    screen._asked = ("new", False)
+    screen.show(Answer("old", False, (), 5))
+    assert screen._answer is None
+
+
+@pytest.mark.parametrize(
+    ("snippet", "marks", "room", "text"),
+    [
+        ("the hit", ((4, 7),), 40, "the hit"),
+        ("a very long way to the hit and on", ((23, 26),), 24, "⋯ to the hit and on"),
+        ("\u22ef中文字符在前面很多很多然后命中了", ((12, 14),), 18, "⋯多很多然后命中了"),
+        ("no marks at all", (), 4, "no marks at all"),
+    ],
+)
+def test_the_first_hit_of_a_passage_is_in_view(snippet, marks, room, text):
+    shown_text, ranges = in_view(snippet, marks, room)
+    assert shown_text == text
+    if marks:
+        (start, end), *_ = ranges
+        assert shown_text[start:end] == snippet[slice(*marks[0])]
+        assert width(shown_text[:end]) <= room
+
+
+def test_sessions_stand_in_the_order_of_their_best_hits(tmp_path):
+    hits = [Hit(id_, "", "/w", str(n), "", "user", 0.0, "", (), "") for n, id_ in enumerate("babca")]
+    assert [[hit.message for hit in group] for group in in_sessions(hits)] == [["0", "2"], ["1", "4"], ["3"]]
