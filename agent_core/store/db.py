@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
@@ -116,6 +117,11 @@ class Database:
             return result
 
         return self._patiently(attempt, budget)
+
+    def await_write(self) -> None:
+        """Return when no write is under way that had begun before."""
+        with self._lock:
+            pass
 
     @contextmanager
     def while_not(self, stopped: Callable[[], bool]) -> Iterator[None]:
@@ -384,9 +390,10 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def _migrations() -> list[tuple[int, str]]:
+@lru_cache(maxsize=1)
+def _migrations() -> tuple[tuple[int, str], ...]:
     """(schema version, script) of every migration, oldest first: `0001_sessions.sql` leads to version 1."""
-    return [(int(file.name[:4]), file.read_text("utf-8")) for file in sorted(_MIGRATIONS.glob("[0-9]*.sql"))]
+    return tuple((int(file.name[:4]), file.read_text("utf-8")) for file in sorted(_MIGRATIONS.glob("[0-9]*.sql")))
 
 
 def _statements(script: str) -> Iterator[str]:

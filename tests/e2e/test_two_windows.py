@@ -3,9 +3,11 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 
-from tests.e2e.screen import KEYS, Screen, home_env
+from tests.e2e.screen import KEYS, ROOT, Screen, home_env
 from tests.fakes.model_server import ModelServer, Reply
 
 
@@ -25,9 +27,12 @@ class Model:
         return Reply(f"Answer to {last.split()[-1]}.")
 
 
+def server_env(home, server):
+    return home_env(home, NANOHERMES_BASE_URL=server.base_url, NANOHERMES_MODEL="test-model")
+
+
 def window(home, workspace, server, *args, **more):
-    env = home_env(home, NANOHERMES_BASE_URL=server.base_url, NANOHERMES_MODEL="test-model")
-    return Screen(list(args), env=env, cwd=workspace, **more)
+    return Screen(list(args), env=server_env(home, server), cwd=workspace, **more)
 
 
 def test_a_second_window_waits_and_goes_on_from_what_the_first_has_stored(home, workspace):
@@ -48,7 +53,17 @@ def test_a_second_window_waits_and_goes_on_from_what_the_first_has_stored(home, 
             second.wait_for("Enter waits for its end", "› two")
             second.send(KEYS["enter"])
             second.wait_for("this takes it back")
-            time.sleep(1)
+            script = subprocess.run(
+                [sys.executable, "-m", "nanoherm_tui", "-p", "-c", "three"],
+                env={**os.environ, **server_env(home, server), "PYTHONPATH": str(ROOT)},
+                cwd=workspace,
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=30,
+            )
+            assert (script.returncode, script.stdout) == (75, ""), "a script is told to try again later"
+            assert f"in use by process {first.pid}" in script.stderr
             assert len(server.requests) == 2, "nothing is asked while the first one runs"
             model.released = True
             second.wait_for("The slow answer.", "Answer to two.")
