@@ -7,6 +7,7 @@ encrypted or plain, is kept with our message and sent again in the place it had.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +46,7 @@ def body_of(request: LlmRequest, model: str, quirks: Quirks, preset: Preset) -> 
         if "reasoning.summary" not in quirks.dropped:
             optional["reasoning"]["summary"] = "auto"
     if request.max_tokens:
-        optional["max_output_tokens"] = request.max_tokens
+        optional["max_output_tokens"] = min(request.max_tokens, quirks.swapped.get("max_output_tokens", math.inf))
     optional |= {k: v for k, v in preset.extra_body.items() if k not in _OURS}
     system = "\n\n".join(m.text for m in request.messages if m.role == "system" and m.text.strip())
     items = input_items(request.messages, model, quirks)
@@ -53,8 +54,8 @@ def body_of(request: LlmRequest, model: str, quirks: Quirks, preset: Preset) -> 
         items.insert(0, _message("system", [{"type": "input_text", "text": system}]))
     elif system:
         optional["instructions"] = system
-    fields = {k: quirks.swapped.get(k, v) for k, v in optional.items() if k not in quirks.dropped}
-    return {"model": model, "input": items, "stream": request.stream, **fields}
+    sent = {k: v for k, v in optional.items() if k not in quirks.dropped}
+    return {"model": model, "input": items, "stream": request.stream, **sent}
 
 
 def _tool(tool: ToolSchema, quirks: Quirks) -> Item:

@@ -44,6 +44,7 @@ _ENDS: Mapping[str, str] = {
     "response.cancelled": "cancelled",
 }
 """The events that end a response, and its status when it does not say."""
+_UNFINISHED = ("in_progress", "queued")
 
 
 @dataclass(slots=True, eq=False)
@@ -86,8 +87,8 @@ class ResponseBuilder(Incoming):
         """Take one event of a stream."""
         if not isinstance(chunk, dict):
             raise self._protocol("an event that is no object")
-        if chunk.get("object") == "response":  # some servers stream the bare response
-            return self._take_response(chunk, "completed")
+        if chunk.get("object") == "response":  # some servers stream the bare response, also while it grows
+            return [] if chunk.get("status") in _UNFINISHED else self._take_response(chunk, "completed")
         if failures.is_error_object(chunk):
             raise failures.from_event(chunk, self._who, self._key)
         name = _text(chunk.get("type"))
@@ -160,6 +161,7 @@ class ResponseBuilder(Incoming):
         if not ended and item.begun and self._by_id.get(ident) is not item:
             item = self._new_item(kind, ident, None)  # another one, though nothing else tells them apart
         item.begun = True
+        self.progress += 1
         return self._take_whole(item, data, ended=ended)
 
     # -- what it says -----------------------------------------------------------------------------------------------
@@ -238,7 +240,7 @@ class ResponseBuilder(Incoming):
         error = response.get("error")
         if error or status in ("failed", "cancelled"):
             raise failures.from_event({"error": error or f"the response has {status}"}, self._who, self._key)
-        if status in ("in_progress", "queued"):
+        if status in _UNFINISHED:
             raise failure("truncated", self._who)
         deltas: list[Delta] = []
         left = list(self._items)
@@ -250,6 +252,8 @@ class ResponseBuilder(Incoming):
         details = response.get("incomplete_details")
         reason = _text(details.get("reason")) if isinstance(details, dict) else ""
         self._end_with((reason or "length") if status == "incomplete" else "stop")
+        if status == "incomplete" and self._finish == "stop":  # for a reason that is not known here
+            self._finish = "length"
         return deltas
 
     def _told(self, data: Mapping[str, Any], left: list[_Item]) -> _Item:

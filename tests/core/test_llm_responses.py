@@ -83,6 +83,11 @@ HELLO = {
     "only ended items": [ev("output_item.done", item=message("Hello", id="m")), completed(message("Hello", id="x"))],
     "only the response": [completed(message("Hello"))],
     "the bare response as its only event": [completed(message("Hello"))["response"]],
+    "the bare response while it grows": [
+        {"object": "response", "status": "queued", "output": []},
+        {"object": "response", "status": "in_progress", "output": [message("Hel")]},
+        {"object": "response", "status": "completed", "output": [message("Hello")]},
+    ],
     "another id in every event": [
         delta("Hel", item_id="a"),
         delta("lo", item_id="b"),
@@ -266,7 +271,8 @@ class TestTheEnd:
         assert (caught.value.kind, caught.value.retryable) == ("truncated", True)
 
     @pytest.mark.parametrize(
-        ("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "content_filter"), (None, "length")]
+        ("reason", "finish"),
+        [("max_output_tokens", "length"), ("content_filter", "content_filter"), (None, "length"), ("x", "length")],
     )
     def test_a_call_that_the_limit_cut_is_never_run(self, reason: str | None, finish: str):
         reply, _ = read(
