@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,10 +13,13 @@ from agent_core import compaction, limits, view
 from agent_core.compaction import Options
 from agent_core.llm.chat_completions import WIRE
 from agent_core.llm.providers import PRESETS
+from agent_core.llm.wires import WIRES
 from agent_core.messages import Covered, ImagePart, Message, ShellRun, ToolCall, ToolResult, shell, tool, user
 from agent_core.names import SHELL
 from agent_core.ports import LlmRequest
+from tests.fakes import wire_anthropic, wire_chat, wire_responses
 from tests.fakes.model_server import violation
+from tests.fakes.wire_server import Memory
 
 SYSTEM = Message("system", "You are an agent.", id="system", created=0.0)
 
@@ -180,3 +185,29 @@ def test_histories_are_compacted_often_enough_to_mean_something():
     assert cuts > 150
     assert kept > 30
     assert pinned > 80
+
+
+CHECKS = {"chat_completions": wire_chat, "anthropic_messages": wire_anthropic, "responses": wire_responses}
+HEADERS = {"anthropic-version": "2023-06-01", "x-api-key": "k"}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_strict_server_of_every_wire_takes_what_is_held(name):
+    wire, preset = WIRES[name], PRESETS["anthropic" if name == "anthropic_messages" else "custom"]
+    compacted = 0
+    for seed in range(150):
+        author, history = Author(seed), []
+        author.size = min(author.size, 400)
+        options = author.options()
+        for _ in range(3):
+            history += author.turn()
+            author.choose(history)
+            cut = compaction.find_cut(history, options, 4_000, forced=True, most=500)
+            if cut is not None:
+                compacted += 1
+                history.append(compaction.summary_of("The record.", Covered(cut.through, cut.taken, cut.kept)))
+        # What servers want back with their replies is theirs to know; here it is of no server.
+        held = [replace(message, extra={}) for message in view.held([*history, user("go on")])]
+        body = wire.body(LlmRequest((SYSTEM, *held)), "m", wire.quirks(preset), preset)
+        CHECKS[name].check(body, HEADERS, Memory())
+    assert compacted > 150
