@@ -95,33 +95,39 @@ class Models:
         """
         from agent_core.llm.route import Plan
 
-        options, env, dotenv = settings.options, self._env, self._read_dotenv()
-        try:
-            first = self._first(options, dotenv)
-        except ConfigError:
-            if not model:
-                raise
-            chosen = replace(options, model=model, provider=provider or options.provider)
-            return self._known(Plan((providers.resolve(chosen, env, dotenv),), options))
+        options, dotenv = settings.options, self._read_dotenv()
+        first, missing = self._first(options, dotenv)
         if model:
-            listed = self._listed(first)
-            return self._known(
-                Plan((providers.another(model, provider, first, options, env, dotenv, listed),), options)
-            )
-        if settings.named:
-            return self._known(Plan((first,), options))
-        others, problems = providers.stand_ins(settings.fallbacks, settings.fallback_model, first, options, env, dotenv)
-        return self._known(Plan((first, *others), options, settings.min_switch_reset, problems))
+            return self._known(Plan((self._chosen(model, provider, first, options, dotenv),), options))
+        others, problems = ((), ()) if settings.named else self._stand_ins(settings, first, dotenv)
+        endpoints = others if first is None else (first, *others)
+        if not endpoints:
+            assert missing is not None
+            raise missing
+        return self._known(Plan(endpoints, options, settings.min_switch_reset, problems, missing))
 
-    def _first(self, options: ProviderOptions, dotenv: Mapping[str, str]) -> Endpoint:
-        """The configured model; where none is, the local server that was found."""
+    def _first(self, options: ProviderOptions, dotenv: Mapping[str, str]) -> tuple[Endpoint | None, ConfigError | None]:
+        """The configured model, or why it cannot be asked; where none is, the local server that was found."""
         try:
-            return providers.resolve(options, self._env, dotenv)
+            return providers.resolve(options, self._env, dotenv), None
         except ConfigError as error:
-            found = self._found()
-            if error.code == "no_provider" and found is not None:
-                return found
-            raise
+            found = self._found() if error.code == "no_provider" else None
+            return found, None if found is not None else error
+
+    def _chosen(
+        self, model: str, provider: str, first: Endpoint | None, options: ProviderOptions, dotenv: Mapping[str, str]
+    ) -> Endpoint:
+        if first is None:
+            alone = replace(options, model=model, provider=provider or options.provider)
+            return providers.resolve(alone, self._env, dotenv)
+        return providers.another(model, provider, first, options, self._env, dotenv, self._listed(first))
+
+    def _stand_ins(
+        self, settings: ModelSettings, first: Endpoint | None, dotenv: Mapping[str, str]
+    ) -> tuple[tuple[Endpoint, ...], tuple[ConfigError, ...]]:
+        return providers.stand_ins(
+            settings.fallbacks, settings.fallback_model, first, settings.options, self._env, dotenv
+        )
 
     def _known(self, plan: Plan) -> Plan:
         self._note_free(plan.endpoints)
@@ -189,11 +195,8 @@ class Models:
     def _endpoints(self) -> list[Endpoint]:
         """The first choice, and every other provider that can be asked: configured ones, then those with a key."""
         settings, dotenv = self._settings(), self._read_dotenv()
-        out: list[Endpoint] = []
-        try:
-            out.append(self._first(settings.options, dotenv))
-        except ConfigError:  # the others can be chosen all the same
-            pass
+        first, _ = self._first(settings.options, dotenv)
+        out = [first] if first is not None else []
         names = [*settings.options.providers, *(p.name for p in providers.PRESETS.values() if p.needs_key)]
         for name in dict.fromkeys(names):
             try:

@@ -383,7 +383,7 @@ def _has_slashed(first: Endpoint, model: str, head: str, options: ProviderOption
 
 def stand_in(
     entry: Mapping[str, Any],
-    first: Endpoint,
+    first: Endpoint | None,
     options: ProviderOptions,
     env: Mapping[str, str],
     dotenv: Mapping[str, str],
@@ -397,7 +397,7 @@ def stand_in(
         raise ConfigError(
             "bad_fallback", "An entry of fallback_providers needs provider and model.", provider=provider, model=model
         )
-    if not base_url:
+    if not base_url and first is not None:
         return another(model, provider, first, options, env, dotenv)
     names = key_names(entry.get("api_key_env") or entry.get("key_env"))
     chosen = replace(options, provider=provider, model=model, base_url=base_url, api_key_env=names)
@@ -407,14 +407,14 @@ def stand_in(
 def stand_ins(
     entries: Sequence[Any],
     older: str,
-    first: Endpoint,
+    first: Endpoint | None,
     options: ProviderOptions,
     env: Mapping[str, str],
     dotenv: Mapping[str, str],
 ) -> tuple[tuple[Endpoint, ...], tuple[ConfigError, ...]]:
     """Those that `fallback_providers` names, in order, `fallback_model` (`older`) last; and why others cannot be used.
 
-    A model that is named twice counts once.
+    A model that is named twice counts once. `first` is None when it cannot be asked: then its provider is unknown too.
     """
     found: list[Endpoint] = []
     problems: list[ConfigError] = []
@@ -422,12 +422,15 @@ def stand_ins(
         try:
             if isinstance(entry, Mapping):
                 endpoint = stand_in(entry, first, options, env, dotenv)
-            else:
+            elif first is not None:
                 endpoint = another(str(entry), "", first, options, env, dotenv)
+            else:
+                provider, model = _split(str(entry), options)
+                endpoint = stand_in({"provider": provider, "model": model}, None, options, env, dotenv)
         except ConfigError as error:
             problems.append(error)
         else:
-            asked = {(e.base_url, e.model) for e in (first, *found)}
+            asked = {(e.base_url, e.model) for e in (*((first,) if first is not None else ()), *found)}
             found += [endpoint] if (endpoint.base_url, endpoint.model) not in asked else []
     return tuple(found), tuple(problems)
 

@@ -31,6 +31,8 @@ class Plan:
     """A first choice that asks to slow down for no longer than these seconds is waited for (LLM-24)."""
     problems: tuple[ConfigError, ...] = ()
     """Why some of those that are configured to stand in cannot."""
+    missing: ConfigError | None = None
+    """Why the configured model cannot be asked at all: `endpoints` are those that stand in for it then."""
 
 
 class Router:
@@ -91,7 +93,9 @@ class Router:
         if self._turn is not None:
             self._plan = self._make_plan()
         self._turn, self._at = turn, first_one(self._plan, self._left)
-        if self._at:
+        if self._plan.missing is not None:
+            sink(stands_in_for_nobody(self._plan.endpoints[self._at], self._plan.missing))
+        elif self._at:
             sink(switch(self._plan.endpoints[self._at], self._plan.endpoints[0], None, self._left(0)))
 
     def _left(self, index: int) -> float:
@@ -164,6 +168,13 @@ def switch(to: Endpoint, instead: Endpoint, error: ProviderError | None, rests: 
     why = _WHY.get(error.kind, "failed")
     text = f"{instead.label} {why}. {to.model} ({to.label}) answers instead of {instead.model} for this turn."
     return Delta("switch", text, {**names, "notice": "fallback", "code": error.code})
+
+
+def stands_in_for_nobody(to: Endpoint, missing: ConfigError) -> Delta:
+    """What to tell when the configured model cannot even be asked."""
+    names = {"provider": to.provider, "model": to.model, "label": to.model}
+    text = f"{missing.text} {to.model} ({to.label}) answers meanwhile."
+    return Delta("switch", text, {**names, "notice": "fallback_missing", "code": missing.code})
 
 
 def _wait(error: ProviderError, endpoint: Endpoint, sink: DeltaSink, cancel: CancelScope) -> None:

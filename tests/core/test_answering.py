@@ -196,6 +196,19 @@ def test_keys_are_read_anew_for_each_turn_and_never_told(desk, tmp_path):
             assert key not in host.redact(f"it is {key}")
 
 
+def test_a_configured_model_whose_key_is_gone_is_stood_in_for_and_that_is_told(desk):
+    with WireServer(Answer("I am two")) as two:
+        config = servers_config(default="openai/gpt-5", two=two)
+        config["fallback_providers"] = [{"provider": "two", "model": "m2"}]
+        listener = Listener(desk(config).new())
+        assert listener.turn().text == "I am two"
+        [told] = [e for e in listener.of(events.Notice) if e.code == "fallback_missing"]
+        assert "no key for OpenAI" in told.text
+        del config["fallback_providers"]
+        alone = Listener(desk(config).new())
+        assert alone.turn().error_code == "no_key"
+
+
 # -- a session's own settings ---------------------------------------------------------------------------------------
 
 
