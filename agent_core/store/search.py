@@ -157,13 +157,24 @@ class Search:
         return words
 
     def _catch_up(self, wait: float) -> int:
-        """Have the index brought up to date; the messages that are still missing after `wait` seconds."""
+        """Have the index brought up to date; the messages that are still missing after `wait` seconds.
+
+        Raises StoreError "search_index" when there is none and none can be made.
+        """
         if self._is_fresh():
             return 0
         asked = self._child.ask(sync=True, keys=list(self._keys()))
         answer = asked.wait(wait)
         if "error" in answer:
             log.warning("the search index cannot be brought up to date: %s", answer["error"])
+            if not self._index.exists():
+                raise StoreError(
+                    "search_index",
+                    f"The search index {self._index} cannot be made: {answer['error']}. Check the disk and the rights "
+                    "of its folder.",
+                    path=str(self._index),
+                )
+            return 0  # what was indexed before can still be found
         return 0 if "done" in answer else max(1, asked.left)
 
     def _is_fresh(self) -> bool:

@@ -400,6 +400,18 @@ def test_without_fts5_it_says_so_and_the_rest_works(room, monkeypatch):
     store.append(store.create("/w").id, user("still stored"))
 
 
+def test_an_index_that_cannot_be_made_says_so(tmp_path):
+    store = Store.open(tmp_path / "state.db")
+    store.append(store.create("/w").id, user("alpha"))
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    search = Search(store, tmp_path / "cache" / "search.db", tmp_path / "cache" / "jieba")
+    with pytest.raises(StoreError) as error:
+        search.find("alpha", wait=30.0)
+    assert error.value.code == "search_index"
+    search.close()
+    store.close()
+
+
 def test_the_indexing_program_ends_with_its_asker_and_is_started_anew(room):
     store, search = room
     session = store.create("/w").id
