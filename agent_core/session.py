@@ -410,6 +410,9 @@ class LiveSession:
 
     def _work(self, worker: _Worker, first: bool) -> None:
         try:
+            if not first:
+                # What the worker before this one was just storing is stored by then, or never will be.
+                self._services.store.database.await_write()
             self._load(worker)
             if first:
                 self._bring_back()

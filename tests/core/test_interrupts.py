@@ -244,5 +244,6 @@ def test_a_given_up_worker_does_not_keep_the_next_one_from_the_database(table, t
     begun = time.monotonic()
     assert t.wait(events.TextReturned).text == "go"
     assert time.monotonic() - begun < 5
-    assert t.turn("again", count=2).outcome == "completed"
+    end = t.turn("again", count=2)
+    assert (end.outcome, end.error_code) == ("completed", "")
     assert [m.text for m in t.store.messages(t.session.id) if m.role == "user"] == ["first", "again"]
