@@ -6,7 +6,7 @@ A view brings a fresh stage to its state, once, on a large screen; then it is lo
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from textual.events import Paste
@@ -17,11 +17,14 @@ from agent_core.events import Envelope
 from nanoherm_tui import commands, symbols
 from nanoherm_tui.commands.looking import preview
 from nanoherm_tui.overlays.frame import Overlay
+from nanoherm_tui.overlays.search import SearchScreen
 from nanoherm_tui.overlays.setup import SetupScreen
 from screenshots import content
 from screenshots.stage import Stage
 
 Act = Callable[[Stage], Awaitable[None]]
+
+_SOUGHT: Final = "parse_date"
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +346,19 @@ def _overlay(command: str, *keys: str) -> Act:
     return act
 
 
+async def _search(stage: Stage) -> None:
+    """Where a name of the repair was spoken of."""
+    await _overlay("search")(stage)
+    screen = stage.app.screen
+    assert isinstance(screen, SearchScreen)
+    await stage.press(*_SOUGHT)
+    await stage.until(lambda: screen.answer is not None and screen.answer.query == _SOUGHT, "the hits")
+    await stage.until(lambda: screen.answer is not None and not screen.answer.left, "all hits")
+    assert screen.answer is not None
+    screen.show(replace(screen.answer, seconds=0.012))  # how long it took differs from run to run
+    await stage.settle()
+
+
 async def _setup_tested(stage: Stage) -> None:
     await _overlay("setup")(stage)
     screen = stage.app.screen
@@ -419,6 +435,7 @@ _ALL: Final[tuple[View, ...]] = (
     View("folders", _folders),
     View("rename", _overlay("rename")),
     View("rewind", _overlay("rewind")),
+    View("search", _search),
     View("rewind-chosen", _overlay("rewind", "enter")),
     View("confirm", _overlay("clear")),
     View("usage", _overlay("usage")),

@@ -223,7 +223,8 @@ class SearchScreen(Overlay[Hit | None]):
         self._start = query
         self._here = False
         self._asked: tuple[str, bool] | None = None
-        self._answer: Answer | None = None
+        self.answer: Answer | None = None
+        """What is shown."""
         self._goes = False  # Enter was pressed before the answer came
         self._field = LineField(id="palette-field")
         self._list = SearchList()
@@ -253,7 +254,7 @@ class SearchScreen(Overlay[Hit | None]):
         """What was found; an answer to something else than what stands there now is late and passed over."""
         if self._asked != (answer.query, answer.here):
             return
-        self._answer = answer
+        self.answer = answer
         self._list.show(answer.hits, self._words(answer))
         self._count.words = self._counted(answer)
         self._count.refresh()
@@ -298,7 +299,7 @@ class SearchScreen(Overlay[Hit | None]):
 
     def action_choose(self) -> None:
         self._ask()  # keys of one read come before the change they made is told
-        answer = self._answer
+        answer = self.answer
         if answer is None or self._asked != (answer.query, answer.here):
             self._goes = True
         elif self._list.current is not None:

@@ -42,9 +42,9 @@ async def opened(stage):
 
 async def found(stage, screen, query, count):
     await stage.pilot.press(*query)
-    await stage.until(lambda: screen._answer is not None and screen._answer.query == query
-                      and len(screen._answer.hits) == count and not screen._answer.left)  # fmt: skip
-    return screen._answer.hits
+    await stage.until(lambda: screen.answer is not None and screen.answer.query == query
+                      and len(screen.answer.hits) == count and not screen.answer.left)  # fmt: skip
+    return screen.answer.hits
 
 
 def shown(screen):
@@ -160,14 +160,14 @@ async def test_chinese_text_of_an_input_method_is_typed_as_it_comes(tmp_path):
         fill(stage.host)
         screen = await opened(stage)
         screen._field.type_in("时区")
-        await stage.until(lambda: screen._answer is not None and screen._answer.query == "时区" and screen._answer.hits)
+        await stage.until(lambda: screen.answer is not None and screen.answer.query == "时区" and screen.answer.hits)
 
 
 def test_a_late_answer_to_an_older_query_is_passed_over():
     screen = SearchScreen()
     screen._asked = ("new", False)
     screen.show(Answer("old", False, (), 5))
-    assert screen._answer is None
+    assert screen.answer is None
 
 
 @pytest.mark.parametrize(
