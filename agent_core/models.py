@@ -69,8 +69,8 @@ class Models:
         self._resting = resting or Resting()
         self._clock = clock
         self._lock = threading.Lock()
-        self._free: set[str] = set()
-        """Providers on this machine."""
+        self._free = {("demo", "demo")}
+        """Provider and name of models that run on this machine."""
         self._lists: dict[tuple[str, str], tuple[float, Health]] = {}
         """What servers answered, by provider and address, and when."""
 
@@ -136,8 +136,8 @@ class Models:
     def _note_free(self, endpoints: Sequence[Endpoint]) -> None:
         with self._lock:
             for endpoint in endpoints:
-                if endpoint.preset.local or providers.is_loopback(endpoint.base_url):
-                    self._free.add(endpoint.provider)
+                if endpoint.preset.local:  # not all on this machine: a proxy to paid models may stand there
+                    self._free.add((endpoint.provider, endpoint.model))
 
     # -- what it costs, how much it takes -------------------------------------------------------------------------
 
@@ -150,7 +150,7 @@ class Models:
         if found is not None and found.as_of == "config":
             return found
         with self._lock:
-            if provider in self._free:
+            if (provider, model) in self._free:
                 return prices.FREE
         return prices.for_an_hour(found) if found is not None and settings.hour_cache else found
 

@@ -12,7 +12,6 @@ import pytest
 from agent_core import events, headless
 from agent_core.host import Host, Launch
 from agent_core.intents import SetModel, SetOptions, Submit
-from agent_core.llm import providers
 from tests.fakes.wire_server import Answer, Call, Count, Failure, WireServer
 
 READ = Answer(calls=[Call("read_file", {"path": "a.txt"})], reasoning="I look first")
@@ -302,14 +301,15 @@ def test_a_turn_tells_its_cost_and_a_resumed_session_what_it_has_cost_so_far(des
         assert (loaded.usage.prompt_tokens, loaded.session_cost) == (2000, pytest.approx(2 * expected))
 
 
-def test_a_server_on_this_machine_costs_nothing_and_another_without_a_price_nobody_knows_what(desk, monkeypatch):
+def test_a_model_on_this_machine_costs_nothing_and_another_without_a_price_nobody_knows_what(desk):
     with WireServer(Answer("ok")) as one:
-        host = desk(servers_config(one=one))
+        config = servers_config(one=one)
+        config["providers"]["one"]["preset"] = "vllm"
+        host = desk(config)
         listener = Listener(host.new())
         listener.turn()
         assert listener.of(events.UsageReported)[0].session_cost == 0.0
     with WireServer(Answer("ok")) as one:
-        monkeypatch.setattr(providers, "is_loopback", lambda url: False)
         host = desk(servers_config(one=one))
         listener = Listener(host.new())
         listener.turn()
@@ -338,8 +338,7 @@ def test_a_budget_ends_the_turn_before_the_request_that_would_pass_it(desk, boun
         assert len(one.requests) == asked
 
 
-def test_a_budget_of_money_refuses_a_model_whose_price_is_not_known(desk, monkeypatch):
-    monkeypatch.setattr(providers, "is_loopback", lambda url: False)
+def test_a_budget_of_money_refuses_a_model_whose_price_is_not_known(desk):
     with WireServer(Answer("ok")) as one:
         listener = Listener(desk(servers_config(one=one), **{"budget.cost": "1.5"}).new())
         end = listener.turn()
@@ -375,3 +374,11 @@ def test_the_models_of_every_provider_that_is_set_up_are_listed_at_once_and_aske
         assert listed["two"].models == ("test-model",)
         assert listed["dead"].problem
         assert host.models.listed_before() == tuple(listed.values())
+
+
+def test_the_demo_costs_nothing(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    host = Host(Launch(work, {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"}, {}, demo=True))
+    assert host.models.price("demo", "demo").rates.input == 0
+    host.close()
