@@ -76,8 +76,9 @@ def _total(report: Report) -> str:
 
 
 def _counts(report: Report) -> str:
-    words = t("context.count", n=report.messages)
-    return f"{words} {t('context.summarised', n=report.summarised)}" if report.summarised else words
+    if report.summarised:
+        return t("context.count_summarised", n=report.messages, more=report.summarised)
+    return t("context.count", n=report.messages)
 
 
 def _gauge(used: int, window: int, cells: int) -> Spans:

@@ -186,7 +186,7 @@ def _user_blocks(entry: Entry) -> Iterable[UserText]:
 
 def _thought_blocks(entry: Entry) -> Iterable[Thought | ThoughtText]:
     text = entry.text
-    line = _last_line(text) if entry.started else _first_line(text)
+    line = _last_line(text) if entry.started else _first_line(text if entry.summary is None else _said(text))
     yield Thought(0, line, entry.seconds, entry.open, entry.started, entry.summary)
     if entry.open:
         for key, piece, join in chunks(clean(text).strip("\n")):
@@ -210,6 +210,11 @@ def can_open(entry: Entry) -> bool:
     if entry.kind == "card":
         return bool(entry.text.strip())
     return entry.kind == "thought"
+
+
+def _said(text: str) -> str:
+    """A summary from its first line on that is no heading."""
+    return next((line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")), text)
 
 
 def _first_line(text: str) -> str:

@@ -183,7 +183,7 @@ def test_a_compaction_is_one_quiet_row_live_and_after_a_reload_that_opens_to_the
     covers = Covered("m", 84)
     again = stored([Message("user", "# Goal\nMend it.", id="s", origin="summary", covers=covers)])
     for transcript in (ended, again):
-        assert text_of(transcript) == ["  ▸ Compacted: 84 messages became a summary  Goal"]
+        assert text_of(transcript) == ["  ▸ Compacted: 84 messages became a summary  Mend it."]
         assert transcript.entries[0].id == "s"
         transcript.toggle(transcript.entries[0])
         assert text_of(transcript)[1:] == ["    # Goal", "    Mend it."]
