@@ -366,19 +366,16 @@ def another(
         head, rest = _split(model, options)
         if head and _name_of(head) == first.provider:
             model = rest
-        elif head and not _has_slashed(first, model, head, options, listed):
+        elif head and not _has_slashed(first, model, head, listed):
             provider, model = head, rest
     if not provider or _name_of(provider) == first.provider:
         return replace(first, model=model)
     return _apart(replace(options, provider=provider, model=model, base_url="", api_key_env=""), env, dotenv)
 
 
-def _has_slashed(first: Endpoint, model: str, head: str, options: ProviderOptions, listed: Collection[str]) -> bool:
+def _has_slashed(first: Endpoint, model: str, head: str, listed: Collection[str]) -> bool:
     """Whether a name with a slash is that of a model of the first one's server, and not of the provider `head`."""
-    if model in listed:
-        return True
-    # A name that the user gave a server of their own is no vendor's.
-    return first.preset.slashed_models and not listed and known(head) is not None
+    return model in listed or (not listed and not _is_provider(head, first.preset))
 
 
 def stand_in(
@@ -550,9 +547,17 @@ def goes_elsewhere(model: str, provider: str, base_url: str, providers: Mapping[
         return not base_url
     try:
         preset = _preset(named, options)
-        return not preset.slashed_models and _preset(head, options).name != preset.name
+        return _is_provider(head, preset) and _preset(head, options).name != preset.name
     except ConfigError:
         return True
+
+
+def _is_provider(head: str, preset: Preset) -> bool:
+    """Whether what stands before a slash is a provider where `preset` is configured: no vendor of one of its models.
+
+    A name that the user gave a server of their own is no vendor's.
+    """
+    return not preset.slashed_models or known(head) is None
 
 
 _NOT_NAMED = ("", "auto", "default")
@@ -575,7 +580,7 @@ def _chosen(options: ProviderOptions, lookup: Mapping[str, str]) -> tuple[Preset
     preset = _preset(named, options)
     if head and _preset(head, options).name == preset.name:
         model = rest
-    elif head and not preset.slashed_models:
+    elif head and _is_provider(head, preset):
         # Another provider for this model: the address and the key of the configured one are not for it.
         return _preset(head, options), rest, "", replace(options, base_url="", api_key_env="")
     return preset, model, base_url, options

@@ -464,6 +464,7 @@ def test_a_project_sets_harmless_keys_only(world, place, text, key, counts):
         ("model: {base_url: 'http://127.0.0.1:1/v1'}", "openai/p", True),
         ("providers: {mine: {base_url: 'https://x.invalid'}}", "mine/p", False),
         ("model: {provider: mine}\nproviders: {mine: {base_url: 'https://x.invalid'}}", "openai/p", True),
+        ("model: {provider: openrouter}\nproviders: {mine: {base_url: 'https://x.invalid'}}", "mine/p", False),
         ("model: {provider: nobody}", "openai/p", False),
     ],
 )

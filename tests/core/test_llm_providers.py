@@ -61,6 +61,14 @@ QWEN = PRESETS["dashscope"].base_url
         ({"provider": "qwen", "model": "dashscope/m"}, {"DASHSCOPE_API_KEY": "k"}, "dashscope", "m", QWEN, "k"),
         ({"provider": "ollama", "model": "qwen/m"}, {}, "ollama", "qwen/m", "http://127.0.0.1:11434/v1", None),
         ({"provider": "ollama", "model": "m"}, {}, "ollama", "m", "http://127.0.0.1:11434/v1", None),
+        (
+            {"provider": "a", "model": "b/m", "providers": {"a": {"base_url": LOCAL}, "b": {"base_url": QWEN}}},
+            {},
+            "b",
+            "m",
+            QWEN,
+            None,
+        ),
         # the variables of the server's own tools
         ({"model": "m"}, {**OPENAI, "OPENAI_BASE_URL": LOCAL}, "openai", "m", LOCAL, "k-openai"),
         # what is set
