@@ -162,6 +162,9 @@ class SessionView:
                 self.cost = Cost(event.session_cost, event.at_least)
                 self.context_percent = round(100 * tokens / window) if tokens is not None and window else None
                 changed.add("status")
+            case events.CompactionStarted() if not self.turn_started:
+                self.step = 0  # it is no step of the last turn
+                changed.add("status")
             case events.CompactionFinished(message_id) if message_id:
                 self.context_percent = None  # unknown until the next reply
                 changed.add("status")

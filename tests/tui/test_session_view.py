@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from agent_core import events as ev
-from agent_core.messages import DiffLine, FileDiff, Hunk, Message, ToolCall, ToolResult, tool, user
+from agent_core.messages import DiffLine, FileDiff, Hunk, Message, ToolCall, ToolResult, Usage, tool, user
 from nanoherm_tui import session_view
 from nanoherm_tui.session_view import SessionView
 
@@ -72,3 +72,18 @@ def test_opening_a_session_works_out_no_subject_before_a_call_is_opened(monkeypa
 )
 def test_what_streams_changes_no_other_part_of_the_screen(event):
     assert view().take([event]) == set()
+
+
+def test_a_compaction_between_turns_is_no_step_and_leaves_the_context_unknown_until_the_next_reply():
+    shown = view()
+    full = ev.UsageReported(Usage(500, 10), 510, 1_000)
+    shown.take([ev.TurnStarted("t"), ev.StepStarted(3), full, ev.TurnFinished("t", "completed", 3, 1.0)])
+    assert (shown.step, shown.context_percent) == (3, 51)
+    assert {"status"} <= shown.take([ev.CompactionStarted(84)])
+    assert shown.step == 0
+    shown.take([ev.CompactionFinished()])
+    assert shown.context_percent == 51, "all is as it was"
+    shown.take([ev.CompactionFinished("s", "So far.", 84)])
+    assert shown.context_percent is None
+    shown.take([full])
+    assert shown.context_percent == 51
