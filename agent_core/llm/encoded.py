@@ -142,12 +142,19 @@ def _place(elements: list[Any], rest: list[Any], prefix: _Prefix) -> int | None:
 
 
 def _object(body: Mapping[str, Any], name: str, parts: Sequence[bytes]) -> bytes:
-    """`body` encoded, the array under `name` made of `parts`."""
-    fields = [
-        encode(key) + b":" + (b"[" + b",".join(parts) + b"]" if key == name else encode(value))
-        for key, value in body.items()
-    ]
-    return b"{" + b",".join(fields) + b"}"
+    """`body` encoded, the array under `name` made of `parts`. These may be megabytes: they are copied once."""
+    pieces = [b"{"]
+    for key, value in body.items():
+        pieces += (b"," if len(pieces) > 1 else b"", encode(key), b":")
+        if key == name:
+            pieces.append(b"[")
+            for number, part in enumerate(parts):
+                pieces += (b",", part) if number else (part,)
+            pieces.append(b"]")
+        else:
+            pieces.append(encode(value))
+    pieces.append(b"}")
+    return b"".join(pieces)
 
 
 def _boundary(history: Sequence[Message], fits: Callable[[Message, Message], bool]) -> int:

@@ -23,7 +23,7 @@ PAUSE = 0.3
 
 def main() -> None:
     session_id, count, kb = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-    host = Host(Launch(Path.cwd(), dict(os.environ), {}))
+    host = Host(Launch(Path.cwd(), dict(os.environ), {"compression.enabled": False}))
     session = host.open(session_id)
     came = threading.Event()
     session.mailbox.listen(lambda urgent: came.set())

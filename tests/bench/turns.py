@@ -1,7 +1,7 @@
 """What a turn costs us: our own CPU, and the time from the key to the request, by the session's length.
 
 A turn is a short question and a short streamed answer, from Enter until both are stored and drawn. The model server is
-another process.
+another process. Nothing is compacted here, so that each request holds all that was said.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def on_screen(lab: Lab, messages: int) -> Turns:
     """Turns of the real program in a terminal."""
     cpu, entered = [], []
     before = len(lab.arrivals())
-    with lab.program(messages=messages) as terminal:
+    with lab.program("--set", "compression.enabled=false", messages=messages) as terminal:
         at_rest = terminal.cpu()
         terminal.quiet(CALM)
         at_rest = terminal.cpu() - at_rest
