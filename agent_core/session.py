@@ -671,7 +671,7 @@ class LiveSession:
             if time.monotonic() - worker.read_at >= worker.pause:
                 self._read_along(worker)
 
-        with turn_lease.held(store.leases, self.id, scope, waiting, patience) as lease:
+        with turn_lease.held(store.leases, self.id, scope, waiting, patience, allowed=worker.check) as lease:
             worker.lease = lease
             if worker.conversation is None or worker.elsewhere is not None or store.has_moved(self.id):
                 self._load(worker, "transcript")
@@ -1041,6 +1041,11 @@ class _Worker:
             if not self._given_up:
                 self.conversation = conversation
             return not self._given_up
+
+    def check(self) -> None:
+        """Raises StoreError when it was given up."""
+        if self._given_up:
+            raise StoreError("abandoned", "This step was given up; what it still does is not kept.")
 
     def give_up(self) -> None:
         """Nothing it still does is stored."""

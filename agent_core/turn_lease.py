@@ -61,21 +61,22 @@ def held(
     waiting: Callable[[Holder], None],
     patience: float = limits.LEASE_WAIT,
     refresh: float = limits.LEASE_REFRESH,
+    allowed: Callable[[], None] = lambda: None,
 ) -> Iterator[TurnLease]:
     """Hold the lease of a session; while another program has it, wait for up to `patience` seconds.
 
-    `waiting` is called at each look at who has it. Raises StoreError "session_in_use" when that lasts too long,
+    `waiting` is called at each look at who has it; `allowed` raises when the turn was given up. Raises StoreError "session_in_use" when that lasts too long,
     Interrupted when `scope` is cancelled meanwhile.
     """
     deadline = time.monotonic() + patience
-    got = leases.acquire(session_id)
+    got = leases.acquire(session_id, allowed)
     while not isinstance(got, Lease):
         waiting(got)
         if time.monotonic() >= deadline:
             raise in_use(got)
         scope.wait(limits.LEASE_LOOK)
         scope.check()
-        got = leases.holder(session_id) or leases.acquire(session_id)
+        got = leases.holder(session_id) or leases.acquire(session_id, allowed)
     lease = TurnLease(leases, got, scope, refresh)
     try:
         yield lease

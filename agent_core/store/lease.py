@@ -67,13 +67,15 @@ class Leases:
         self._ours: dict[str, Lease] = {}
         """By session, the newest: a turn that was given up may still have an older one."""
 
-    def acquire(self, session_id: str) -> Lease | Holder:
-        """The lease of a session, or the other program that has it. Raises StoreError.
+    def acquire(self, session_id: str, allowed: Callable[[], None] = lambda: None) -> Lease | Holder:
+        """The lease of a session, or the other program that has it. Raises StoreError, and what `allowed` raises.
 
-        What a killed program held, and what nobody renewed in time, is taken at once.
+        What a killed program held, and what nobody renewed in time, is taken at once. `allowed` is asked in the
+        transaction, so that a turn that was given up never takes the lease of the one that came after it.
         """
 
         def work(c: sqlite3.Connection) -> Lease | Holder:
+            allowed()
             other = self._other(c, session_id)
             if other is not None:
                 return other
@@ -83,13 +85,12 @@ class Leases:
                 "VALUES (?, ?, ?, ?)",
                 (session_id, self._owner, time.time(), expiry),
             )
-            return Lease(session_id, expiry)
+            lease = Lease(session_id, expiry)
+            with self._lock:  # in the transaction: the newest here is the newest there
+                self._ours[session_id] = lease
+            return lease
 
-        got = self._db.write(work, "transcript")
-        if isinstance(got, Lease):
-            with self._lock:
-                self._ours[session_id] = got
-        return got
+        return self._db.write(work, "transcript")
 
     def renew(self, lease: Lease) -> bool:
         """Hold a lease for longer; False: it is lost, and nothing more is written under it. Raises no error.
@@ -121,11 +122,15 @@ class Leases:
             if self._ours.get(lease.session_id) is not lease:
                 return
             del self._ours[lease.session_id]
-        mine = (lease.session_id, self._owner)
-        self._db.write(
-            lambda c: c.execute("DELETE FROM session_turn_leases WHERE conversation_id = ? AND holder = ?", mine),
-            "activity",
-        )
+
+        def work(c: sqlite3.Connection) -> None:
+            with self._lock:
+                if lease.session_id in self._ours:  # another turn of this program has taken it meanwhile
+                    return
+            mine = (lease.session_id, self._owner)
+            c.execute("DELETE FROM session_turn_leases WHERE conversation_id = ? AND holder = ?", mine)
+
+        self._db.write(work, "activity")
 
     def _is_newest(self, lease: Lease) -> bool:
         with self._lock:
