@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
 from agent_core import events, intents, prompt
+from agent_core.errors import StoreError
 from agent_core.host import Host, Launch
+from tests.core.session_support import Table, say
 from tests.fakes.model_server import ModelServer, Reply
 
 THREE_TURNS_AND_A_KILL = """
@@ -147,3 +150,32 @@ def test_guidance_that_changes_meanwhile_is_told_by_a_message_until_the_next_com
     assert "The guidance files are gone" in world.server.requests[-1]["messages"][-1]["content"]
     assert world.server.violations == []
     host.close()
+
+
+def test_the_tools_keep_the_order_they_were_sent_in_first_and_a_late_one_comes_last(tmp_path):
+    table = Table(tmp_path, say("An answer."))
+    table.turn("one")
+    names = [tool.name for tool in table.model.requests[-1].tools]
+    table.session.close()
+    table.session.join(5)
+    table.services = replace(table.services, tools=table.services.tools[::-1])
+    table.session = table.open(table.session.id, stored=True)
+    table.seen.clear()
+    table.turn("two")
+    assert [tool.name for tool in table.model.requests[-1].tools] == names
+    late = replace(table.services.tools[0], name="a_late_one")
+    ordered = table.session._prompt.in_order({"a_late_one": late, **dict.fromkeys(names, late)}, ("m", "test", ""))
+    assert list(ordered)[-1] == "a_late_one"
+
+
+def test_a_prompt_that_cannot_be_kept_fails_no_turn(tmp_path, monkeypatch):
+    table = Table(tmp_path, say("An answer."))
+
+    def full(session_id, sent):
+        raise StoreError("store_full", "The disk is full.")
+
+    monkeypatch.setattr(table.store.views, "keep_prompt", full)
+    assert table.turn("one").outcome == "completed"
+    assert table.turn("two", count=2).outcome == "completed"
+    assert len({request.messages[0].text for request in table.model.requests}) == 1
+    assert table.store.views.prompt(table.session.id).identity == ""
