@@ -15,6 +15,7 @@ from agent_core.ports import LlmReply
 from agent_core.services import Connection
 from agent_core.store.sessions import Store
 from tests.core.session_support import PlayedModel, Table, call, say
+from tests.core.test_compaction_histories import strict
 from tests.fakes.model_server import ModelServer, Reply
 
 
@@ -489,3 +490,39 @@ def test_a_prompt_larger_than_the_window_fails_in_words_at_once_and_on_every_tur
     assert {end.error_code for end in ends} == {"compression_exhausted"}
     assert all("context files ~4," in error.text for error in errors)
     assert len(server.requests) == 3, "neither sent again nor summarised"
+
+
+def test_one_long_turn_is_compacted_as_it_goes_and_never_forgets_what_was_asked(tmp_path):
+    def reply(request, sink, cancel):
+        if is_summary_request(request):
+            return say("The record.")
+        strict(request.messages[1:])
+        done = sum(not is_summary_request(r) for r in table.model.requests)
+        return call(*[("read_file", {"path": "long.py"})] * 3) if done <= 40 else say("All read.")
+
+    table = Table(tmp_path, reply)
+    (table.workspace / "long.py").write_text("print('a line')\n" * 400)
+    end = table.turn("read it again and again, and then say so")
+    assert (end.outcome, end.text) == ("completed", "All read.")
+    requests = [r for r in table.model.requests if not is_summary_request(r)]
+    assert all(any(m.text.startswith("read it again") for m in r.messages) for r in requests)
+    assert max(view.load(r.messages[1:]).chars for r in requests) < limits.CONTEXT_CHARS + 30_000
+    finished = table.of(events.CompactionFinished)
+    assert 3 <= len(finished) <= 12, "neither never nor at every step"
+    assert len(table.store.messages(table.session.id)) == 1 + 40 * 4 + 1 + len(finished)
+
+
+def test_what_is_asked_for_in_the_last_step_of_a_turn_is_done_after_it(tmp_path):
+    table = Table(tmp_path, answering("A short answer."))
+    for n in range(7):
+        table.turn(f"question {n}", count=n + 1)
+
+    def reply(request, sink, cancel):
+        if is_summary_request(request):
+            return say("The record.")
+        table.session.send(intents.Compact())
+        return say("Done.")
+
+    table.model.replies = [reply]
+    table.turn("the last one", count=8)
+    assert table.wait(events.CompactionFinished).text == "The record."
