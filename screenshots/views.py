@@ -301,6 +301,13 @@ async def _long_draft(stage: Stage) -> None:
     await stage.write("\n".join([stage.words.fix, "", stage.words.where, "", *stage.words.todos] * 2))
 
 
+async def _held(stage: Stage) -> None:
+    """Another program runs a turn in the session."""
+    stage.app.view.session.tell(events.HeldElsewhere(4242, stage.clock.now - 240))
+    await stage.until(lambda: stage.app.view.held, "who has it")
+    await stage.settle()
+
+
 async def _pending(stage: Stage) -> None:
     await _stream(stage)
     session = stage.app.view.session
@@ -420,6 +427,7 @@ _ALL: Final[tuple[View, ...]] = (
     View("composer-slash", _slash),
     View("composer-values", _slash_values),
     View("composer-pending", _pending),
+    View("composer-held", _held),
     View("composer-stopping", _stopping),
     View("sessions", _list, _sessions),
     View("sessions-empty", _nothing, _sessions, _FRESH),
@@ -439,6 +447,7 @@ _ALL: Final[tuple[View, ...]] = (
     View("rewind-chosen", _overlay("rewind", "enter")),
     View("confirm", _overlay("clear")),
     View("usage", _overlay("usage")),
+    View("disk", _overlay("disk")),
     View("palette-effort", _overlay("effort")),
     View("welcome", _fresh, stage=_FRESH),
     View("welcome-demo", _fresh, stage={"stored": False, "model": "demo"}),
