@@ -20,7 +20,7 @@ from agent_core.ports import Delta, LlmReply, TodoItem
 from agent_core.services import Connect, Connection
 from agent_core.store.views import Views
 from agent_core.text.clamp import clamp
-from agent_core.turn import Reply, TurnTools, ask_model, book
+from agent_core.turn import Reply, TurnTools, ask_model, book, tell_trouble
 from agent_core.view import Load
 
 _UNREACHABLE = frozenset({"auth", "quota", "rate_limit", "network", "not_found"})
@@ -256,8 +256,7 @@ class Compactor:
         instructions = prompt.text("compact").replace("{words}", f"{words:,}")
 
         def sink(delta: Delta) -> None:
-            if delta.kind == "retry":
-                turn.emit(Notice("retry", delta.text, "warning", dict(delta.params)))
+            tell_trouble(turn.emit, delta)
 
         def once(chars: int) -> LlmReply:
             wanted = turn.toolbox.redact(compaction.to_summarise(cut, before, focus, chars))

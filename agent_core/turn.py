@@ -160,11 +160,8 @@ class _Partial:
             self._text_guard, self._reasoning_guard = KeyGuard(self._redact), KeyGuard(self._redact)
             self._first_thought = self._last_thought = 0.0
             self._emit(PartialDropped())
-        elif delta.kind == "retry":
-            self._emit(Notice(delta.params.get("notice", "retry"), delta.text, "warning", dict(delta.params)))
-        elif delta.kind == "switch":
-            self._emit(Notice(delta.params["notice"], delta.text, "warning", dict(delta.params)))
-            self._emit(ModelChanged(*(str(delta.params[name]) for name in ("model", "provider", "label"))))
+        else:
+            tell_trouble(self._emit, delta)
 
     def rest(self) -> None:
         """The reply is complete: show what was held back."""
@@ -178,6 +175,14 @@ class _Partial:
     def _show_reasoning(self, text: str) -> None:
         if text:
             self._emit(ReasoningDelta(text))
+
+
+def tell_trouble(emit: Emit, delta: Delta) -> None:
+    """Tell the listener of a request that is tried again, or of another model that answers it."""
+    if delta.kind in ("retry", "switch"):
+        emit(Notice(delta.params.get("notice", "retry"), delta.text, "warning", dict(delta.params)))
+    if delta.kind == "switch":
+        emit(ModelChanged(*(str(delta.params[name]) for name in ("model", "provider", "label"))))
 
 
 def _keep(turn: TurnTools, message: Message, started: float) -> Message:

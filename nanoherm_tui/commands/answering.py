@@ -47,8 +47,11 @@ def _offer_models(app: NanohermApp, known: Sequence[Listed]) -> None:
 
         setup(app, "")
         return
-    answering = app.view.answering if app.view is not None else ("", "")
-    current = frozenset({f"model:{answering[1]} {answering[0]}"})
+    first = app.host.model.endpoint
+    model, provider = app.view.answering if app.view is not None else ("", "")
+    if not model and first is not None:
+        model, provider = first.model, first.provider
+    current = frozenset({f"model:{provider} {model}"})
     screen = choose.choose(app, "model", _model_items(app, known), current)
 
     def listed(found: Sequence[Listed]) -> None:
@@ -98,6 +101,7 @@ def choose_persona(app: NanohermApp, name: str) -> None:
 
 def take_persona(app: NanohermApp, name: str) -> None:
     _set(app, persona=name)
+    _tell_set(app, "persona", name or t("app.no_persona"))
 
 
 def choose_temperature(app: NanohermApp, figure: str) -> None:
@@ -113,8 +117,10 @@ def take_temperature(app: NanohermApp, figure: str) -> None:
     try:
         temperature = float(figure) if figure else None
     except ValueError:
-        temperature = -1.0  # the session says what is allowed
+        _set(app, temperature=-1.0)  # the session says what is allowed
+        return
     _set(app, temperature=temperature)
+    _tell_set(app, "temperature", figure or t("app.as_configured"))
 
 
 def choose_effort(app: NanohermApp, level: str) -> None:
@@ -127,6 +133,7 @@ def choose_effort(app: NanohermApp, level: str) -> None:
 
 def take_effort(app: NanohermApp, level: str) -> None:
     _set(app, reasoning_effort=level)
+    _tell_set(app, "effort", level or t("app.as_configured"))
 
 
 def _as_configured(kind: Kind) -> PaletteItem:
@@ -143,6 +150,10 @@ def _set(app: NanohermApp, **change: Any) -> None:
     if app.view is not None:
         app.view.options = options
     app.conversations.send(intents.SetOptions(options.persona, options.temperature, options.reasoning_effort))
+
+
+def _tell_set(app: NanohermApp, action: str, value: str) -> None:
+    app.hint(t("app.is_set", name=t(f"actions.{action}"), value=value))
 
 
 def _offer(app: NanohermApp, kind: Kind, items: list[PaletteItem], current: str) -> None:

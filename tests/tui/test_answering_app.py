@@ -86,7 +86,7 @@ async def test_persona_temperature_and_effort_are_chosen_from_lists_or_typed(tmp
         await choose(stage, "/persona", "pir")
         await choose(stage, "/temperature", "0.5")
         await choose(stage, "/effort", "xhi")
-        await stage.until(lambda: stage.app.view.options.reasoning_effort == "xhigh")
+        await stage.until(lambda: "Effort: xhigh" in status(stage))
         await stage.type("hi")
         await stage.until(lambda: stage.state == "idle" and "ok" in stage.transcript())
         body = stage._server.requests[0]
