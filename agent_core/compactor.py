@@ -6,6 +6,7 @@ keys, booked like any request, and stopped like one. Source: COMP-01 to COMP-19.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from agent_core import compaction, limits, prompt, view
 from agent_core.compaction import Cut, Options, Record
-from agent_core.errors import AgentError, ConfigError, ProviderError
+from agent_core.errors import AgentError, ConfigError, ProviderError, StoreError
 from agent_core.events import CompactionFinished, CompactionStarted, Notice
 from agent_core.messages import Covered, Message, Usage, clean_surrogates
 from agent_core.ports import Delta, LlmReply, TodoItem
@@ -22,6 +23,8 @@ from agent_core.store.views import Views
 from agent_core.text.clamp import clamp
 from agent_core.turn import Reply, TurnTools, ask_model, book, tell_trouble
 from agent_core.view import Load
+
+log = logging.getLogger(__name__)
 
 _UNREACHABLE = frozenset({"auth", "quota", "rate_limit", "network", "not_found"})
 """Kinds of errors after which no model can be had: the conversation stays as it is (COMP-15)."""
@@ -212,7 +215,10 @@ class Compactor:
             yield mine
         finally:
             if mine:
-                self._means.views.unlock(session_id)
+                try:
+                    self._means.views.unlock(session_id)
+                except StoreError as error:  # what was compacted is stored; the lock ends with its time
+                    log.warning("the lock of a compaction stays for a while: %s", error.text)
 
     def _text(self, turn: TurnTools, cut: Cut, focus: str, needed: bool) -> str:
         """What is to stand for the older part; "" to leave the conversation as it is. Raises Interrupted."""
