@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import codecs
 import errno
+import logging
 import os
 import queue
 import selectors
@@ -19,7 +20,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, Literal
@@ -27,6 +28,8 @@ from typing import IO, Final, Literal
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.ports import ExecResult
+
+log = logging.getLogger(__name__)
 
 MARKER: Final = "NANOHERM_COMMAND"
 """Environment variable by which descendants that left their session are found again."""
@@ -139,6 +142,67 @@ def spawn(
     `stdin`: empty, or subprocess.PIPE.
     """
     return _spawner.spawn(argv, cwd, env, stdin)
+
+
+_GUARD: Final = """
+trap '' HUP INT TERM
+read -r farewell && exit 0
+for try in 1 2 3; do
+    found=
+    for file in /proc/[0-9]*/environ; do
+        if grep -qF "$1" "$file" 2>/dev/null; then
+            pid=${file#/proc/}
+            kill -KILL "${pid%/environ}" 2>/dev/null && found=1
+        fi
+    done
+    [ "$found" ] || exit 0
+    sleep 0.2
+done
+"""
+
+
+class _Guard:
+    """A small shell that outlives the program by a moment and ends what its commands leave when it was killed.
+
+    A killed program can end nothing itself, and the kernel's death signal reaches direct children alone. The shell
+    waits for the end of a pipe; the words of farewell tell it that there is nothing to do.
+    """
+
+    def __init__(self) -> None:
+        self.id = uuid.uuid4().hex
+        """What the markers of the program's commands begin with."""
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def watch(self) -> None:
+        """See that it runs. Without /proc, or a shell, commands are run unguarded."""
+        with self._lock:
+            if not _HAS_PROC or (self._process is not None and self._process.poll() is None):
+                return
+            argv = ["/bin/sh", "-c", _GUARD, "guard", f"{MARKER}={self.id}"]
+            try:
+                process = spawn(argv, Path("/"), {"PATH": os.defpath}, stdin=subprocess.PIPE)
+            except OSError as error:
+                log.warning("commands are not guarded: %s", error)
+                return
+            for stream in (process.stdout, process.stderr):  # it says nothing
+                if stream is not None:
+                    stream.close()
+            self._process = process
+
+    def dismiss(self) -> None:
+        with self._lock:
+            process, self._process = self._process, None
+        if process is None or process.stdin is None:
+            return
+        with suppress(OSError):  # it is gone already
+            process.stdin.write(b"farewell\n")
+            process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_POLL)
+
+
+_guard = _Guard()
 
 
 @contextmanager
@@ -331,6 +395,7 @@ atexit.register(_families.kill_all)
 def kill_all() -> None:
     """Kill every command that still runs, at once. For leaving the program; also registered with atexit."""
     _families.kill_all()
+    _guard.dismiss()
 
 
 # -- running ------------------------------------------------------------------------------------------------------
@@ -378,7 +443,8 @@ def run(
     then KILL). On cancel this returns at once while the ending goes on. `on_output` gets the output as it arrives,
     in this thread. Raises OSError when the program cannot be started.
     """
-    marker = uuid.uuid4().hex
+    marker = f"{_guard.id}-{uuid.uuid4().hex}"
+    _guard.watch()
     started = time.monotonic()
     process = spawn(argv, cwd, {**env, MARKER: marker})
     family = _Family(process, marker)

@@ -108,7 +108,7 @@ def processes_with(word):
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError, IndexError):
-            pid, line = int(entry.name), (entry / "cmdline").read_bytes()
+            pid, line = int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ")
             state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
             if word.encode() in line and state != "Z" and pid != os.getpid():
                 found.append(pid)

@@ -405,7 +405,7 @@ PHASES = {
 @contextlib.contextmanager
 def in_phase(home, workspace, phase, marker):
     """The program, when it has come to `phase` of a turn. `marker` is in the command line of what it runs."""
-    busy = {"command": f"echo once >> effects; exec sleep {marker}"}
+    busy = {"command": f"echo once >> effects; setsid sleep {marker} & sleep {marker} & exec sleep {marker}"}
     reply = {
         "hang": Reply(hang=60),
         "stream": Reply(text="Half of it.", piece=4, stall=60),
@@ -421,7 +421,7 @@ def in_phase(home, workspace, phase, marker):
             until(lambda: server.open_streams)
             time.sleep(0.3)
         else:
-            until(lambda: effects(workspace))
+            until(lambda: effects(workspace) and len(processes_with(f"sleep {marker}")) >= 3)
         yield program
 
 
@@ -462,7 +462,7 @@ def test_a_signal_ends_the_turn_in_order(home, workspace, phase, number):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_a_window_that_goes_while_a_command_runs_keeps_draft_and_answer_and_leaves_no_process(home, workspace, number):
     marker = f"63.{os.getpid()}"
-    busy = {"command": f"echo once >> effects; exec sleep {marker}"}
+    busy = {"command": f"echo once >> effects; setsid sleep {marker} & sleep {marker} & exec sleep {marker}"}
     with ModelServer([Reply(text="I run it.", calls=[("run_command", busy)])]) as server:
         env = home_env(home, NANOHERMES_BASE_URL=server.base_url, NANOHERMES_MODEL="test-model")
         with Screen(env=env, cwd=workspace) as screen:
@@ -471,7 +471,7 @@ def test_a_window_that_goes_while_a_command_runs_keeps_draft_and_answer_and_leav
             screen.wait_for("y once")
             time.sleep(ARMED)
             screen.send("y")
-            until(lambda: effects(workspace))
+            until(lambda: effects(workspace) and len(processes_with(f"sleep {marker}")) >= 3)
             screen.type("half a thought")
             screen.wait_for("half a thought")
             time.sleep(1.0)  # a draft is written when the keys rest
