@@ -286,6 +286,7 @@ class LiveSession:
                 self._tell_returned(
                     self._texts.return_adrift(conversation.has if conversation is not None else lambda _: False)
                 )
+                self._note_waiting()
 
     def _forget_stored(self) -> None:
         if self._worker is not None and self._worker.conversation is not None:

@@ -65,8 +65,8 @@ def held(
 ) -> Iterator[TurnLease]:
     """Hold the lease of a session; while another program has it, wait for up to `patience` seconds.
 
-    `waiting` is called at each look at who has it; `allowed` raises when the turn was given up. Raises StoreError "session_in_use" when that lasts too long,
-    Interrupted when `scope` is cancelled meanwhile.
+    `waiting` is called at each look at who has it; `allowed` raises when the turn was given up. Raises StoreError
+    "session_in_use" when that lasts too long, Interrupted when `scope` is cancelled meanwhile.
     """
     deadline = time.monotonic() + patience
     got = leases.acquire(session_id, allowed)
