@@ -36,6 +36,18 @@ TIME_FROM_WIDTH = 56  # a card on a narrower pane shows no time
 TABLE_GAP = 3
 
 
+def _cropped(segments: list[Segment], width: int) -> list[Segment]:
+    """The first `width` cells; half a character at the edge becomes a blank. Rich's own crop leaves parts of emoji."""
+    out: list[Segment] = []
+    for segment in segments:
+        if segment.cell_length > width:
+            kept = cells.take(segment.text, width)
+            return [*out, Segment(kept + " " * (width - cell_len(kept)), segment.style)]
+        out.append(segment)
+        width -= segment.cell_length
+    return out
+
+
 class Row:
     """One row of the screen. Its strip is made when it is painted: most rows of a growing tail never are."""
 
@@ -44,7 +56,7 @@ class Row:
     def __init__(
         self, segments: list[Segment], width: int, text: str = "", indent: int = 0, join: str = "\n", *, used: int = -1
     ) -> None:
-        self.segments = segments if used <= width else list(Strip(segments, used).crop(0, width))
+        self.segments = segments if used <= width else _cropped(segments, width)
         """They take `width` cells: what is more (`used`) on a pane too narrow for its margins is cut off."""
         self.width = width
         self.text = text

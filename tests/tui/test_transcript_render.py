@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nanoherm_tui import i18n, symbols
@@ -66,6 +66,7 @@ def test_every_row_is_exactly_as_wide_as_the_pane(block, width):
 
 @settings(max_examples=60, deadline=None)
 @given(SOURCES, st.sampled_from(WIDTHS))
+@example("👨\u200d👩\u200d👧\ufe0f", 5)
 def test_so_is_every_row_of_any_markdown_and_no_control_byte_gets_through(source, width):
     for block in split(source):
         for row in draw(block, width):
