@@ -18,7 +18,8 @@ from tests.bench import liveness, memory, opening, picker, resting, search, stre
 from tests.bench.bars import Result, table
 from tests.bench.lab import open_lab
 
-BARS = (*opening.BARS, *memory.BARS, *streaming.BARS, *liveness.BARS, *resting.BARS, *picker.BARS, *turns.BARS, *search.BARS)
+ROOMS = (opening, memory, streaming, liveness, resting, picker, turns, search)
+BARS = tuple(bar for room in ROOMS for bar in room.BARS)
 ROUNDS = 3
 
 

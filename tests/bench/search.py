@@ -32,9 +32,10 @@ QUERIES = (
 """Chinese of every length, words that are everywhere and nowhere, identifiers, beginnings of words, phrases."""
 ENGLISH = (
     "the", "a", "to", "of", "and", "in", "is", "it", "that", "for", "on", "with", "as", "this", "be", "by", "are",
-    "not", "from", "or", "an", "at", "if", "was", "file", "test", "function", "error", "value", "line", "return", "parse",
-    "date", "month", "ledger", "export", "import", "session", "search", "index", "store", "message", "timeout", "retry",
-    "server", "model", "token", "stream", "client", "request", "reply", "close", "open", "write", "read", "path",
+    "not", "from", "or", "an", "at", "if", "was", "file", "test", "function", "error", "value", "line", "return",
+    "parse", "date", "month", "ledger", "export", "import", "session", "search", "index", "store", "message",
+    "timeout", "retry", "server", "model", "token", "stream", "client", "request", "reply", "close", "open",
+    "write", "read", "path",
 )  # fmt: skip
 CHINESE = (
     "的", "时区", "修复", "测试", "文件", "函数", "错误", "解析器", "偏移", "丢掉", "上下文", "压缩",
