@@ -22,6 +22,8 @@ class Bill:
     session_cost: float | None
     at_least: bool
     """`session_cost` is not all: some requests' prices are not known."""
+    window: int | None = None
+    """How many tokens the model that answered takes, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,15 @@ class Meter:
         price: Callable[[str, str], Price | None],
         allowed: Callable[[], Budget],
         clock: Callable[[], float] = time.monotonic,
+        window: Callable[[str, str], int | None] = lambda provider, model: None,
     ) -> None:
-        """`price` by provider and model. `allowed` is asked before each request."""
+        """`price` and `window` by provider and model. `allowed` is asked before each request."""
         self._costs = costs
         self._session_id = session_id
         self._price = price
         self._allowed = allowed
         self._clock = clock
+        self._window = window
         self._since: float | None = None
         """When the seconds that are not booked yet began; None: no turn runs."""
         self._payer = ""
@@ -100,7 +104,7 @@ class Meter:
         if self._since is not None:
             self._since += seconds
         spent = self._costs.spent(self._session_id)
-        return Bill(paid, spent.cost, spent.is_partial)
+        return Bill(paid, spent.cost, spent.is_partial, self._window(provider, model))
 
     def _seconds(self) -> float:
         return 0.0 if self._since is None else self._clock() - self._since

@@ -388,7 +388,7 @@ class LiveSession:
 
     def _new_worker(self, first: bool = False) -> None:
         services = self._services
-        meter = Meter(services.store.costs, self.id, services.price, services.budget)
+        meter = Meter(services.store.costs, self.id, services.price, services.budget, window=services.window)
         worker = self._worker = _Worker(self._inbox, meter)
         worker.thread = threading.Thread(
             target=self._work, args=(worker, first), name=f"session-{self.id[:8]}", daemon=True

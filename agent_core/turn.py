@@ -202,7 +202,7 @@ def book(turn: TurnTools, reply: LlmReply, *, of_a_step: bool = True) -> None:
         return
     sent, received = reply.usage.prompt_tokens, reply.usage.completion_tokens
     context = None if sent is None or not of_a_step else sent + (received or 0)
-    window, paid = turn.context_window, (bill.cost, bill.session_cost, bill.at_least)
+    window, paid = bill.window or turn.context_window, (bill.cost, bill.session_cost, bill.at_least)
     turn.emit(UsageReported(reply.usage, context, window, reply.model, *paid))
 
 

@@ -152,16 +152,18 @@ def test_a_model_named_on_the_command_line_goes_before_the_sessions_own_and_has_
 # -- somebody stands in ---------------------------------------------------------------------------------------------
 
 
-def test_who_answers_instead_of_whom_and_why_is_told_and_the_message_names_who_did(desk):
+def test_who_answers_instead_of_whom_and_why_is_told_and_the_message_names_who_did(desk, monkeypatch):
     with WireServer(Answer("I am one")) as one, WireServer(READ, Answer("I am two")) as two:
         config = servers_config(one=one, two=(two, "anthropic_messages"))
         config["fallback_providers"] = [{"provider": "two", "model": "m2"}]
         host = desk(config)
+        monkeypatch.setattr(host.models, "window_of", lambda provider, model: 7000 if model == "m2" else 9000)
         listener = Listener(host.new())
         one.refuse = lambda body: Failure("quota")
         assert listener.turn().text == "I am two"
         [notice] = [e for e in listener.of(events.Notice) if e.code == "fallback"]
         assert (notice.params["model"], notice.params["instead"], notice.params["code"]) == ("m2", "m1", "quota")
+        assert {e.context_window for e in listener.of(events.UsageReported)} == {7000}  # of the one that answers
         assert "used up" in notice.text
         assert [e.model for e in listener.of(events.ModelChanged)] == ["m1", "m2", "m1"]
         ended = listener.seen.index(listener.of(events.TurnFinished)[0])
