@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 
 from agent_core import limits
@@ -20,7 +19,6 @@ class SessionSettings:
 
     def __init__(self, services: SessionServices, row: SessionRow) -> None:
         self._services = services
-        self._lock = threading.Lock()
         self._options = SetOptions(row.persona, row.temperature, row.reasoning_effort)
         self._keeps = services.model_named and row.model_chosen
         """What was chosen once gives way to the model of this run, and stays stored."""
@@ -61,8 +59,7 @@ class SessionSettings:
             raise AgentError(
                 "bad_effort", f"The effort is one of {', '.join(EFFORTS)}.", efforts=", ".join(EFFORTS)
             )  # fmt: skip
-        with self._lock:
-            self._options = wanted
+        self._options = wanted
         return self.event()
 
     def event(self) -> OptionsChanged:

@@ -94,7 +94,7 @@ class Router:
             self._plan = self._make_plan()
         self._turn, self._at = turn, first_one(self._plan, self._left)
         if self._plan.missing is not None:
-            sink(stands_in_for_nobody(self._plan.endpoints[self._at], self._plan.missing))
+            sink(switch_from_missing(self._plan.endpoints[self._at], self._plan.missing))
         elif self._at:
             sink(switch(self._plan.endpoints[self._at], self._plan.endpoints[0], None, self._left(0)))
 
@@ -170,7 +170,7 @@ def switch(to: Endpoint, instead: Endpoint, error: ProviderError | None, rests: 
     return Delta("switch", text, {**names, "notice": "fallback", "code": error.code})
 
 
-def stands_in_for_nobody(to: Endpoint, missing: ConfigError) -> Delta:
+def switch_from_missing(to: Endpoint, missing: ConfigError) -> Delta:
     """What to tell when the configured model cannot even be asked."""
     names = {"provider": to.provider, "model": to.model, "label": to.model}
     text = f"{missing.text} {to.model} ({to.label}) answers meanwhile."
