@@ -35,7 +35,7 @@ def _shown(file: base.TextFile, offset: int, limit: int, room: int) -> ToolOutpu
         raise ToolFailure(
             f"{file.verdict.shown} has {total}; line {offset:,} is behind its end.", outcome="no such line"
         )
-    wanted = lines[offset - 1 : offset - 1 + limit]
+    wanted = lines[offset - 1 : offset - 1 + min(limit, room)]  # a line takes more than a byte: no more can fit
     numbered = [
         f"{number}\t{base.cut_line(line, limits.READ_LINE_CHARS)}" for number, line in enumerate(wanted, offset)
     ]

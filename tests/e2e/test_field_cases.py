@@ -4,12 +4,15 @@ Bounds in seconds are those of a quiet machine; `SLACK` is for a busy one.
 """
 
 import json
+import os
 import re
 import signal
 import statistics
+import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pyte
 import pytest
@@ -17,11 +20,11 @@ import pytest
 from agent_core.store.sessions import Store
 from tests.bench.content import history
 from tests.e2e.conftest import KINDS, kind_of
-from tests.e2e.screen import KEYS, SLACK, UNKNOWN, Screen, home_env
+from tests.e2e.screen import KEYS, ROOT, SLACK, UNKNOWN, Screen, home_env
 from tests.fakes.model_server import ModelServer, Reply
 
 ERASE_ALL = re.compile(rb"\x1b\[[23]J|\x1bc")
-TO_TRANSCRIPT = "\x1b2"  # Alt+2
+TO_TRANSCRIPT, TO_COMPOSER = "\x1b2", "\x1b3"  # Alt+2, Alt+3
 FRAME_BEGINS, FRAME_ENDS = b"\x1b[?2026h", b"\x1b[?2026l"
 CONTROL = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|[\x00-\x1f]")
 
@@ -91,6 +94,13 @@ def long_session(request, tmp_path_factory):
         command = [sys.executable, "-m", "tests.bench.probe", str(report), "-r", session]
         with kind(command=command, env=env, cwd=folder / "work") as screen:
             screen.wait_for("end of history")
+            screen.still(1.0)
+            screen.send(TO_TRANSCRIPT, 0.3)
+            screen.send(KEYS["home"])  # all of it is read then, not its end alone
+            screen.wait_for("Question 0:")
+            screen.send(KEYS["end"])
+            screen.wait_for("end of history")
+            screen.send(TO_COMPOSER, 0.3)
             screen.still(1.0)
             yield screen, report
 
@@ -514,3 +524,97 @@ def test_a_question_that_comes_while_somebody_types_takes_none_of_it(terminal, w
         screen.send(KEYS["ctrl+c"])
         screen.wait_for("stopped")
         assert not (workspace / "approved").exists()
+
+
+# -- silence and floods ----------------------------------------------------------------------------------------------
+
+
+def test_a_stream_that_falls_silent_is_replaced_by_the_next_try(terminal, home, workspace, server_env):
+    def reply(body, number):
+        if number == 0:
+            return Reply(text="Half of an answer that never ends", piece=6, stall=60)
+        return Reply(text="The whole answer.")
+
+    with (
+        ModelServer(reply) as server,
+        terminal(["--set", "stream.idle_timeout=2"], env=server_env(server), cwd=workspace) as screen,
+    ):
+        screen.wait_for("test-model")
+        screen.submit("go")
+        screen.wait_for("Half of an answer")
+        screen.wait_for("The whole answer.", seconds=10 * SLACK)
+        screen.wait_for("Half of an answer", gone=True)
+    store = Store.open(home / ".nanohermes" / "state.db")
+    assert [m.text for m in store.messages(store.list()[0].id)] == ["go", "The whole answer."]
+    store.close()
+
+
+FLOOD = "yes | head -c 300M; head -c 50M /dev/zero | tr '\\0' x"
+
+
+def test_a_flood_of_output_fills_neither_memory_nor_screen_nor_window(home, workspace, server_env):
+    read = {}
+
+    def reply(body, number):
+        if number == 0:
+            return Reply(calls=[("run_command", {"command": "seq 5000; touch warm"})])
+        if number == 1:
+            return Reply(text="Warm.")  # what a first command loads is loaded
+        if number == 2:
+            return Reply(calls=[("run_command", {"command": FLOOD})])
+        if number == 3:
+            read["result"] = body["messages"][-1]["content"]
+            read["path"] = re.search(r'<persisted-output path="([^"]+)"', read["result"])[1]
+            return Reply(calls=[("read_file", {"path": read["path"], "limit": 3})])
+        return Reply(text="All read.")
+
+    def resident():
+        status = Path(f"/proc/{screen.program}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+    def asked(words):
+        screen.submit(words)
+        screen.wait_for("y once")
+        time.sleep(ARMED)
+        screen.send("y")
+
+    with ModelServer(reply) as server, Screen(env=server_env(server), cwd=workspace, columns=150) as screen:
+        screen.wait_for("test-model", "Result")
+        asked("warm up")
+        screen.wait_for("Warm.")
+        screen.still(1.0)
+        before, peak = resident(), 0.0
+        asked("flood")
+        end = time.monotonic() + 60
+        while "All read." not in screen.text:
+            assert time.monotonic() < end, screen.text
+            if not read:  # what reading it back takes for a moment follows from the file's bound
+                peak = max(peak, resident())
+            time.sleep(0.02)
+        assert peak - before < 20, f"{before:.0f} MB grew to {peak:.0f} MB"
+        assert sum("xxxxxxxx" in line or line.strip() == "y" for line in screen.lines) <= 20
+        assert len(read["result"].encode()) <= 20 * 1024
+        assert read["result"].count("y\n") > 100, "the beginning"
+        assert "xxxxxxxx" in read["result"], "the end"
+        assert not server.violations
+    shown = server.requests[4]["messages"][-1]["content"]
+    assert shown.count("y") >= 3
+    assert "efused" not in shown
+
+
+def test_keys_typed_before_the_first_frame_are_kept(terminal, workspace, server_env):
+    with ModelServer([Reply(text="x")]) as server, terminal(env=server_env(server), cwd=workspace) as screen:
+        screen.send("early words")
+        screen.wait_for("early words", "test-model")
+
+
+@pytest.mark.parametrize(("flag", "seconds"), [("--version", 0.15), ("--help", 0.2)])
+def test_a_question_about_the_program_is_answered_at_once(home, workspace, flag, seconds):
+    env = {**os.environ, **home_env(home), "PYTHONPATH": str(ROOT)}
+    times = []
+    for _ in range(5):
+        began = time.monotonic()
+        argv = [sys.executable, "-m", "nanoherm_tui", flag]
+        subprocess.run(argv, cwd=workspace, env=env, capture_output=True, check=True)
+        times.append(time.monotonic() - began)
+    assert min(times) < seconds * SLACK, times
