@@ -624,9 +624,11 @@ class LiveSession:
         else:
             code = end.error.code if end.error is not None else ""
             finished = events.TurnFinished(turn_id, end.outcome, end.steps, end.seconds, end.text, code)
-        outcome, code = finished.outcome, finished.error_code
-        self._finish(worker, outcome, finished)
-        if (focus := self._compactor.take_wish()) is not None and outcome in ("completed", "cap"):
+        code = finished.error_code
+        if code == lost().code:  # which stops the turn as a person would, but nobody did
+            finished = replace(finished, outcome="failed")
+        self._finish(worker, finished.outcome, finished)
+        if (focus := self._compactor.take_wish()) is not None and finished.outcome in ("completed", "cap"):
             self._inbox.put(intents.Compact(focus))  # it came too late for a step of this turn
         if code.startswith(("store_", "session_")):
             worker.conversation = None  # a call's result may be missing in it; to be read anew, which mends it

@@ -489,7 +489,7 @@ def test_a_turn_whose_lease_was_taken_ends_with_the_reason_and_shows_what_is_sto
     stored = table.store.messages(session.id)
     table.store.database.write(lambda c: c.execute("UPDATE session_turn_leases SET holder = 'nobody:x'"))
     end = table.wait(events.TurnFinished)
-    assert (end.outcome, end.error_code) == ("interrupted", "session_turn_lease_lost")
+    assert (end.outcome, end.error_code) == ("failed", "session_turn_lease_lost")
     assert sum(e.code == "session_turn_lease_lost" for e in table.of(events.ErrorRaised)) == 1
     until(lambda: len(table.of(events.HistoryChanged)) == 2)
     mended = table.store.messages(session.id)
