@@ -311,7 +311,8 @@ class Composer(Widget):
         if state != self._state:
             self._state = state
             self._held.waits = state != "idle"
-            self._held.refresh(layout=True)
+            if self._held.pid:  # else it has no row, and arranging the screen anew for none takes a frame's time
+                self._held.refresh(layout=True)
             self._show_state()
 
     def set_pending(self, steers: tuple[str, ...], queued: tuple[str, ...]) -> None:
