@@ -22,7 +22,15 @@ from agent_core import limits
 from agent_core.errors import StoreError
 from agent_core.messages import from_json
 from agent_core.store import index_child
-from agent_core.store.db import APPLICATION_ID, Database, latest_version
+from agent_core.store.db import (
+    APPLICATION_ID,
+    Database,
+    is_damage,
+    latest_schema,
+    latest_version,
+    readable,
+    schema,
+)
 from agent_core.store.salvage import Salvaged, salvage
 from agent_core.store.undo import TURN_START
 
@@ -31,7 +39,6 @@ Code = Literal[
 ]
 
 _SPILL_NAME: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}\.txt")
-_DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
 _TEXTS: Final = ("id", "title", "workspace", "model", "provider", "mode", "todos", "seen", "persona")
 _SHARED_FIRST: Final = 0x4000_0002  # SQLite's shared locks are on these bytes
 _SHARED_SIZE: Final = 510
@@ -124,7 +131,7 @@ def examine(where: Where) -> Report:
             (sessions,) = c.execute("SELECT count(*) FROM sessions WHERE deleted_at IS NULL").fetchone()
             (messages,) = c.execute("SELECT count(*) FROM messages WHERE position IS NOT NULL").fetchone()
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter from SQLite's own words about a spoiled name
-        if isinstance(error, sqlite3.Error) and _code(error) not in _DAMAGED:
+        if isinstance(error, sqlite3.Error) and not is_damage(error):
             words = f"{state} cannot be looked at: {error}. Check the disk and the rights of the file."
             raise StoreError("store_failed", words, path=str(state)) from error
         damage = Problem("damaged", f"{state.name} cannot be read whole: {error}.")
@@ -134,27 +141,25 @@ def examine(where: Where) -> Report:
 
 def _reading(file: Path) -> sqlite3.Connection:
     c = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True, timeout=limits.SQLITE_BUSY)
-    c.text_factory = lambda data: data.decode("utf-8", "replace")
+    c.text_factory = readable
     return c
-
-
-def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _not_ours(state: Path, c: sqlite3.Connection) -> Problem | None:
     (application,) = c.execute("PRAGMA application_id").fetchone()
     (version,) = c.execute("PRAGMA user_version").fetchone()
+    if application == APPLICATION_ID and version > latest_version():
+        return Problem("newer", f"{state} was written by a newer version of this program. Update to check it.")
+    if (application, version) == (APPLICATION_ID, latest_version()):
+        return None
+    if schema(c) == latest_schema():
+        return Problem("damaged", f"{state.name} is this version's; the numbers in its header are wrong.")
     if application != APPLICATION_ID:
         return Problem("foreign", f"{state} is a database of another program. Nothing in it was looked at.")
-    if version > latest_version():
-        return Problem("newer", f"{state} was written by a newer version of this program. Update to check it.")
-    if version < latest_version():
-        raise StoreError(
-            "store_older",
-            f"{state} was written by an older version. Start the program once: it brings the file up to date.",
-        )
-    return None
+    raise StoreError(
+        "store_older",
+        f"{state} was written by an older version. Start the program once: it brings the file up to date.",
+    )
 
 
 def _structure(c: sqlite3.Connection) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, TypeVar
@@ -75,7 +75,7 @@ class Database:
             _make_private(path)
             _examine(path)
         except sqlite3.Error as e:
-            if _code(e) not in _DAMAGED:
+            if not is_damage(e):
                 raise explain(path, e) from e
             try:
                 aside = _set_aside(path)
@@ -245,7 +245,7 @@ def explain(path: Path, error: sqlite3.Error) -> StoreError:
     code = _code(error)
     if code in _BUSY:
         return _locked(path)
-    if code in _DAMAGED:
+    if is_damage(error):
         return StoreError(
             "store_damaged",
             f"{path} is damaged ({error}). Close the program, then `{APP} sessions check --repair` saves what can be "
@@ -305,6 +305,30 @@ def _out_of_reach(path: Path, error: OSError) -> StoreError:
     )
 
 
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether what SQLite says of a file means that it is spoiled."""
+    # The last is how it calls a header that names a form of file nobody has made yet.
+    return _code(error) in _DAMAGED or str(error) == "unsupported file format"
+
+
+def readable(data: bytes) -> str:
+    """A connection's text_factory: one spoiled letter must not keep the rows around it from being read."""
+    return data.decode("utf-8", "replace")
+
+
+def schema(c: sqlite3.Connection) -> set[tuple[str, str]]:
+    """Names and definitions of what a database is made of."""
+    return set(c.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
+
+
+def latest_schema() -> set[tuple[str, str]]:
+    """The same of a new database."""
+    with closing(sqlite3.connect(":memory:")) as c:
+        for _, script in _migrations():
+            c.executescript(script)
+        return schema(c)
+
+
 def _code(error: sqlite3.Error) -> int:
     """The primary SQLite result code; 0 for errors of the Python module itself."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -312,7 +336,7 @@ def _code(error: sqlite3.Error) -> int:
 
 def _connect(path: Path, query: str = "mode=rw") -> sqlite3.Connection:
     try:
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             f"{path.resolve().as_uri()}?{query}",
             uri=True,
             timeout=limits.SQLITE_BUSY,
@@ -321,6 +345,8 @@ def _connect(path: Path, query: str = "mode=rw") -> sqlite3.Connection:
         )
     except sqlite3.Error as e:
         raise explain(path, e) from e
+    connection.text_factory = readable
+    return connection
 
 
 def _make_private(path: Path) -> None:

@@ -191,7 +191,8 @@ class Index:
         """Index messages by their row ids. One that cannot be read is noted as having nothing to be found."""
         made = []
         for row in rows:
-            found = state.execute("SELECT session_id, uid, body FROM messages WHERE id = ?", (row,)).fetchone()
+            select = "SELECT session_id, uid, CAST(body AS BLOB) FROM messages WHERE id = ?"
+            found = state.execute(select, (row,)).fetchone()
             if found is not None:
                 made.append((found[0], found[1], self._columns(found[2], keys)))
         self.db.execute("BEGIN IMMEDIATE")
@@ -199,9 +200,9 @@ class Index:
             self._put(session, uid, columns)
         self.db.execute("COMMIT")
 
-    def _columns(self, body: str, keys: Sequence[str]) -> tuple[str, str]:
+    def _columns(self, body: bytes, keys: Sequence[str]) -> tuple[str, str]:
         try:
-            texts = [passage.text for passage in passages(from_json(json.loads(body)))]
+            texts = [passage.text for passage in passages(from_json(json.loads(body.decode("utf-8"))))]
         except (ValueError, KeyError, TypeError, AttributeError):
             return "", ""
         return terms("\n".join(redact(text, keys) for text in texts), self._cut)
@@ -277,6 +278,7 @@ class Program:
         try:
             index = self._index = self._index or Index(self._file, self._dictionary.cut_all)
             state = sqlite3.connect(f"{self._state.resolve().as_uri()}?mode=ro", uri=True, timeout=limits.SQLITE_BUSY)
+            state.text_factory = lambda data: data.decode("utf-8", "replace")  # as the store reads it
             try:
                 for left in index.sync(state, asked[-1]["keys"]):
                     self._take_waiting()

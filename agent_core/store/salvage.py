@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +17,8 @@ from typing import Any, Final
 from agent_core import limits
 from agent_core.messages import from_json
 from agent_core.names import MODES
-from agent_core.store.db import Database
-from agent_core.store.pages import Value, rows
+from agent_core.store.db import Database, readable
+from agent_core.store.pages import Value, rows, with_header
 from agent_core.store.undo import TURN_START
 
 log = logging.getLogger(__name__)
@@ -51,6 +52,8 @@ def salvage(damaged: Path, into: Database) -> Salvaged:
     with tempfile.TemporaryDirectory(prefix="nanoherm-salvage-") as folder:
         copy = Path(folder) / "damaged.db"
         shutil.copyfile(damaged, copy)
+        if not _has_tables(copy):
+            copy.write_bytes(with_header(copy.read_bytes()))
         journal = damaged.with_name(damaged.name + "-wal")
         if journal.exists():
             shutil.copyfile(journal, copy.with_name("damaged.db-wal"))
@@ -65,6 +68,15 @@ def salvage(damaged: Path, into: Database) -> Salvaged:
         found.by_tables(copy)
         found.by_pages(copy.read_bytes())
     return into.write(found.put)
+
+
+def _has_tables(copy: Path) -> bool:
+    """Whether SQLite can tell from the file's beginning what is in it."""
+    try:
+        with closing(sqlite3.connect(f"{copy.as_uri()}?mode=ro&immutable=1", uri=True)) as c:
+            return bool(c.execute("SELECT name FROM sqlite_master").fetchone())
+    except _FAILURES:
+        return False
 
 
 def _take_in_journal(copy: Path) -> None:
@@ -93,7 +105,7 @@ class _Found:
     def by_tables(self, file: Path) -> None:
         try:
             c = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)
-            c.text_factory = lambda data: data.decode("utf-8", "replace")
+            c.text_factory = readable
         except _FAILURES:
             return
         try:
@@ -171,7 +183,7 @@ class _Found:
         for table, kept in self._others.items():
             for row in kept:
                 owner = row.get("session_id") or row.get("conversation_id")
-                if owner is None or owner in wanted:
+                if owner not in self._there:
                     self._insert(c, table, row)
         return Salvaged(len(wanted), messages, unreadable, tuple(short))
 

@@ -680,7 +680,7 @@ def end_of(history: Sequence[Message], most: int) -> int:
     return turn if turn is not None else next((at for at in places if history[at].role == "assistant"), 0)
 
 
-_BODIES = "SELECT uid, body, view, position FROM messages WHERE session_id = ?1 AND position IS NOT NULL"
+_BODIES = "SELECT uid, CAST(body AS BLOB), view, position FROM messages WHERE session_id = ?1 AND position IS NOT NULL"
 
 
 _CALLS = """
@@ -706,17 +706,18 @@ def _load(c: sqlite3.Connection, session_id: str) -> _Loaded:
 def _load_aside(c: sqlite3.Connection, session_id: str) -> list[Message]:
     """Shell commands that were put aside and have no place yet."""
     rows = c.execute(
-        "SELECT uid, body, view FROM messages WHERE session_id = ? AND position IS NULL AND undone IS NULL "
+        "SELECT uid, CAST(body AS BLOB), view FROM messages "
+        "WHERE session_id = ? AND position IS NULL AND undone IS NULL "
         "AND origin = 'shell' ORDER BY id",
         (session_id,),
     ).fetchall()
     return [message for row in rows if (message := _parsed(session_id, *row)) is not None]
 
 
-def _parsed(session_id: str, uid: str, body: str, view: messages.View) -> Message | None:
+def _parsed(session_id: str, uid: str, body: bytes, view: messages.View) -> Message | None:
     """A message from its row; None when its body cannot be read. Its id is the row's: copies share their bodies."""
     try:
-        data = json.loads(body)
+        data = json.loads(body.decode("utf-8"))
         data["id"] = uid
         if view:
             data["view"] = view

@@ -18,6 +18,7 @@ from agent_core.messages import Message, ToolResult, tool, user
 from agent_core.store import pages
 from agent_core.store.check import Where, examine, repair
 from agent_core.store.db import Database
+from agent_core.store.notes import Draft, Waiting
 from agent_core.store.search import Search
 from agent_core.store.sessions import Store
 
@@ -115,6 +116,12 @@ def test_texts_that_are_no_texts_any_more_stop_nothing(home):
         "WHERE session_id = ? AND position = 2",
         second,
     )
+    before = said(home)
+    assert (len(before[first]), len(before[second])) == (41, 40), "nothing else is missing until it is mended"
+    store = Store.open(home.state)
+    with closing(Search(store, home.index, home.index.parent)) as search:
+        assert len(search.find("message", limit=200, wait=20).hits) == 119
+    store.close()
     assert {(p.code, p.session) for p in examine(home).problems} == {("unreadable", first), ("unreadable", second)}
     assert repair(home).report.is_sound
     after = said(home)
@@ -189,6 +196,36 @@ def test_of_a_damaged_file_everything_but_the_spoiled_rows_comes_back(home, what
         assert any("has lost" in line for line in done.done)
     # A second look finds nothing more to do, and what is deleted now stays so.
     assert repair(home).done == []
+
+
+@pytest.mark.parametrize(
+    ("at", "data"),
+    [(0, b"\0" * 100), (0, b"x"), (16, b"\xff\xff"), (28, b"\0\0\0\1"), (47, b"\7"), (63, b"\1"), (63, b"\0"),
+     (68, b"none"), (68, b"\0\0\0\0")],
+)  # fmt: skip
+def test_behind_a_spoiled_header_nothing_is_lost(home, at, data):
+    ids = fill(home, messages=4)
+    nowhere = "f" * 32
+    store = Store.open(home.state)
+    notes = Draft(ids[0], "/w", "half a"), Draft(nowhere, "/w", "never sent"), Waiting(ids[1], "/w", (("u", "x"),))
+    store.notes.keep(notes)
+    store.costs.add_seconds(ids[0], 2.5)
+    store.close()
+
+    def everything():
+        with closing(sqlite3.connect(home.state)) as c:
+            names = [name for (name,) in c.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            rows = {name: c.execute(f"SELECT * FROM {name}").fetchall() for name in names if name != "state_meta"}
+            rows["messages"] = [row[1:] for row in rows["messages"]]  # their numbers are new
+            return {name: sorted(map(repr, found)) for name, found in rows.items()}
+
+    whole = everything()
+    with open(home.state, "r+b") as file:
+        file.seek(at)
+        file.write(data)
+    assert "damaged" in codes(examine(home))
+    assert repair(home).report.is_sound
+    assert everything() == whole
 
 
 def test_damage_anywhere_never_loses_more_than_it_hits_and_never_harms_the_original(home, tmp_path):
