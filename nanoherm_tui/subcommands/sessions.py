@@ -7,6 +7,7 @@ import datetime
 import json
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,13 +21,15 @@ from agent_core.config.paths import Places, find_places
 from agent_core.errors import AgentError
 from agent_core.safety.redact import redact
 from agent_core.store.sessions import SessionRow, Store
-from nanoherm_tui.text import fit, one_line, size, visible, width
+from nanoherm_tui.text import cut, cut_path, fit, one_line, size, visible, width
 
 if TYPE_CHECKING:
     from agent_core.store.check import Report
     from agent_core.store.imports import Incoming
 
 _SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_GAP: Final = "  "  # between two columns
+_NARROW: Final = 8  # cells a title or a folder has in the narrowest terminal
 _MATCH: Final = "\x1b[1m", "\x1b[0m"  # around a hit, on a terminal
 
 
@@ -142,15 +145,28 @@ def _list(args: argparse.Namespace, places: Places) -> int:
     if not rows:
         return _say("no sessions yet.")
     home = str(places.home)
-    _table(
-        [("ID", "USED", "MESSAGES", "TITLE", "FOLDER")]
-        + [
-            (row.id[:8], _day(row.updated), str(row.messages), _title(row), _folder(row.workspace, home))
-            for row in rows
-        ],
-        right=frozenset({2}),
-    )
+    table = [("ID", "USED", "MESSAGES", "TITLE", "FOLDER")]
+    table += [
+        (row.id[:8], _day(row.updated), str(row.messages), _title(row), _folder(row.workspace, home)) for row in rows
+    ]
+    _table(_fitted(table), right=frozenset({2}))
     return names.EXIT_OK
+
+
+def _fitted(table: Sequence[tuple[str, str, str, str, str]]) -> list[Sequence[str]]:
+    """The list of sessions with titles and folders cut to what the terminal has room for; whole in a file or a pipe."""
+    columns = shutil.get_terminal_size((0, 0)).columns  # also what COLUMNS says
+    if not columns:
+        return list(table)
+    widths = [max(width(row[column]) for row in table) for column in range(5)]
+    room = max(columns - sum(widths[:3]) - 4 * len(_GAP), 2 * _NARROW)
+    folder = min(widths[4], max(room - widths[3], room // 3))
+    title = min(widths[3], room - folder)
+    head, *rows = table
+    return [
+        (*head[:4], cut(head[4], folder)),
+        *((*row[:3], cut(row[3], title), cut_path(row[4], folder)) for row in rows),
+    ]
 
 
 def _show(args: argparse.Namespace, places: Places) -> int:
@@ -239,7 +255,7 @@ def _import(args: argparse.Namespace, places: Places) -> int:
     for one in told:
         lost = f", {one['lost']} lines or messages could not be read" if one["lost"] else ""
         words = "imported" if one["new"] else "is there already"
-        print(f"{one['id'][:8]}  {words}: {visible(one_line(one['title']))}, {one['messages']} messages{lost}")
+        print(f"{one['id'][:8]}  {words}: {one_line(one['title'])}, {one['messages']} messages{lost}")
     return code
 
 
@@ -320,7 +336,7 @@ def _disk(args: argparse.Namespace, places: Places) -> int:
     largest = report.sessions[:10]
     if largest:
         print()
-        _table([(one.id[:8], size(one.size), _day(one.updated), visible(one_line(one.title)) or "untitled")
+        _table([(one.id[:8], size(one.size), _day(one.updated), one_line(one.title) or "untitled")
                 for one in largest], right=frozenset({1}))  # fmt: skip
     return names.EXIT_OK
 
@@ -333,7 +349,7 @@ def _about(row: SessionRow) -> dict[str, Any]:
 
 
 def _title(row: SessionRow) -> str:
-    return visible(one_line(row.title)) or "untitled"
+    return one_line(row.title) or "untitled"
 
 
 def _folder(path: str, home: str) -> str:
@@ -347,7 +363,7 @@ def _day(seconds: float) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], right: frozenset[int]) -> None:
-    """Columns two blanks apart, by cells; the last column is as long as it is."""
+    """Columns by cells, a gap between them; the last column is as long as it is."""
     widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = [
@@ -355,4 +371,4 @@ def _table(rows: Sequence[Sequence[str]], right: frozenset[int]) -> None:
             else fit(cell, widths[column], "right" if column in right else "left")
             for column, cell in enumerate(row)
         ]  # fmt: skip
-        print("  ".join(cells).rstrip())
+        print(_GAP.join(cells).rstrip())

@@ -53,6 +53,29 @@ def test_sessions_are_listed_in_columns_and_for_scripts(home, workspace, stored)
     assert [(one["id"], one["title"], one["messages"]) for one in listed] == [(stored[0], "修复 parse_date 时区", 3)]
 
 
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_the_list_fits_the_terminal_whatever_titles_and_folders_are(home, workspace, stored, columns):
+    store = Store.open(home / ".nanohermes" / "state.db")
+    for title in (
+        "很长的标题" * 20,
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467 一家人",
+        "a" * 300,
+        "",
+        "x\x1b[31m\u202ey",
+    ):
+        store.append(store.create("/很深的目录/" + "d" * 60 + "/项目", title=title).id, user("hi"))
+    store.close()
+    rows = run(home, workspace, "sessions", "list", COLUMNS=str(columns)).stdout.splitlines()
+    assert len(rows) == 8
+    at = rows[0].index("FOLDER")
+    assert max(map(width, rows)) <= columns
+    for row in rows[1:]:
+        cells = [width(row[:end]) for end in range(len(row) + 1)]
+        assert row[cells.index(at) - 2 : cells.index(at)] == "  ", "each folder begins in its column"
+    assert sum(row.endswith("/项目") for row in rows) == 5, "of a folder its last part is kept"
+    assert any("\U0001f468\u200d\U0001f469" in row for row in rows)
+
+
 def test_a_search_tells_session_speaker_and_passage_and_keeps_keys(home, workspace, stored):
     done = run(home, workspace, "sessions", "search", "offset", APP_PASSWORD=KEY)
     assert (done.returncode, done.stderr) == (0, "")
