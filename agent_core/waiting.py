@@ -1,4 +1,4 @@
-"""What a person has sent and no turn has taken up yet, and what of it went back. Plain bookkeeping, no locks."""
+"""What a person has sent and no turn has taken up yet, and what of it went back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,132 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from agent_core.conversation import Conversation
+from agent_core.events import PendingChanged, TextReturned
 from agent_core.messages import Message
+from agent_core.outbox import Outbox
+from agent_core.services import SessionServices
+from agent_core.session_record import SessionRecord
+from agent_core.store.notes import Waiting
+
+
+class PendingTexts:
+    """The waiting texts of one session: what becomes of them is told, and noted down before a crash can lose them.
+
+    Safe to use from any thread; what belongs together is done under the session's lock.
+    """
+
+    def __init__(self, services: SessionServices, record: SessionRecord, outbox: Outbox) -> None:
+        self._services = services
+        self._record = record
+        self._outbox = outbox
+        self._lock = outbox.lock
+        self._texts = WaitingTexts()
+        self._noted: tuple[tuple[str, str], ...] = ()
+        """What of these was written down last."""
+
+    def hand(self, message: Message) -> Message:
+        """Note that `message` is given to the turn, now; returns it as it will be stored."""
+        with self._lock:
+            handed = self._texts.hand(message)
+            self._note()
+            return handed
+
+    def hand_steers(self) -> list[Message]:
+        """The steers that came, given to the turn."""
+        with self._lock:
+            steers = self._texts.hand_steers()
+            if steers:
+                self._tell()
+            else:
+                self._note()
+            return steers
+
+    def hand_next(self) -> Message | None:
+        """What begins the next turn, given to it; None when nothing waits."""
+        with self._lock:
+            message = self._texts.hand_next()
+            if message is not None:
+                self._tell()
+            else:
+                self._note()
+            return message
+
+    def steer(self, message: Message) -> None:
+        """Have it wait for the turn's next step."""
+        with self._lock:
+            self._texts.steer(message)
+            self._tell()
+
+    def queue(self, message: Message) -> None:
+        """Have it wait for the turn's end."""
+        with self._lock:
+            self._texts.queue(message)
+            self._tell()
+
+    def take_back(self) -> None:
+        """The newest goes back to the composer."""
+        with self._lock:
+            self._return(self._texts.return_newest())
+
+    def return_all(self, conversation: Conversation | None) -> None:
+        """After a stop, what was pending goes back to the composer: nothing runs unasked, nothing is lost."""
+        with self._lock:
+            self.forget_stored(conversation)
+            self._return(self._texts.return_all())
+
+    def give_back(self, message: Message) -> None:
+        """What could not be taken goes back to the composer."""
+        with self._lock:
+            self._return(self._texts.bring_back([(message.id, message.text)]))
+
+    def give_up(self) -> None:
+        """The turn that has what was handed is given up; what waited goes back to the composer."""
+        with self._lock:
+            self._texts.give_up()
+            self._return(self._texts.return_all())
+
+    def return_adrift(self, conversation: Conversation | None) -> None:
+        """Of what a worker that was given up held, return what it has not stored: now that is certain."""
+        with self._lock:
+            # Without a history nobody knows what is stored; rather twice than never.
+            self._return(self._texts.return_adrift(conversation.has if conversation is not None else lambda _: False))
+            self._note()
+
+    def bring_back(self) -> None:
+        """What waited when the program was killed goes to the composer too. Raises StoreError."""
+        texts = self._services.store.notes.waiting(self._record.id) if self._record.stored else ()
+        if texts:
+            with self._lock:
+                self._noted = texts
+                self._return(self._texts.bring_back(texts))
+
+    def taken(self, text: str) -> None:
+        """The kept draft has a returned text."""
+        with self._lock:
+            self._texts.taken(text)
+            self._note()
+
+    def forget_stored(self, conversation: Conversation | None) -> None:
+        """Let go of what was handed to the turn and is stored."""
+        with self._lock:
+            if conversation is not None:
+                self._texts.forget(conversation.has)
+
+    def _return(self, text: str | None) -> None:
+        if text is not None:
+            self._tell()
+            self._outbox.emit(TextReturned(text))
+
+    def _tell(self) -> None:
+        self._outbox.emit(PendingChanged(self._texts.steers, self._texts.queued))
+        self._note()
+
+    def _note(self) -> None:
+        texts = self._texts.all()
+        if texts != self._noted:
+            self._noted = texts
+            self._services.keep(Waiting(self._record.id, str(self._record.workspace), texts))
 
 
 class WaitingTexts:
@@ -15,7 +140,7 @@ class WaitingTexts:
     Adrift is what a turn was given that nobody hears of any more: it may or may not have been stored.
 
     A returned one stays until the face says that the kept draft has it. Texts are messages from the start, so that a
-    crash cannot make two of one: what the store has under its id waits no more.
+    crash cannot make two of one: what the store has under its id waits no more. Plain bookkeeping, no locks.
     """
 
     def __init__(self) -> None:

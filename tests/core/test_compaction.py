@@ -357,7 +357,7 @@ def test_a_model_for_summaries_is_asked_first_and_the_sessions_own_when_that_fai
     def connect(model, provider=""):
         return Connection(other, provider, model, model) if model == "small" else usual(model, provider)
 
-    object.__setattr__(table.session._compactor._means, "connect", connect)
+    object.__setattr__(table.session._turns.compactor._means, "connect", connect)
     for n in range(8):
         table.turn(f"question {n}", count=n + 1)
     table.session.send(intents.Compact())
@@ -380,7 +380,7 @@ def test_a_model_for_summaries_that_is_not_set_up_stops_nothing(tmp_path):
             raise ConfigError("no_key", "No key. Set one.")
         return usual(model, provider)
 
-    object.__setattr__(table.session._compactor._means, "connect", connect)
+    object.__setattr__(table.session._turns.compactor._means, "connect", connect)
     for n in range(8):
         table.turn(f"question {n}", count=n + 1)
     table.session.send(intents.Compact())

@@ -8,6 +8,7 @@ import pytest
 from agent_core import events
 from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
+from agent_core.messages import new_id
 from agent_core.services import Connection
 from tests.core.session_support import say
 from tests.fakes.raw_server import STREAM_HEAD, chunked, event, raw_server, read_request, stream_reply
@@ -48,7 +49,8 @@ def test_half_a_call_is_never_run(table, finish, told_by, words):
         settings = ProviderOptions(base_url=server.base_url, model="m", retry_base=0.01)
         t = table(say("unused"))
         client = make_client(resolve(settings, {}, {}), settings)
-        t.session._services = replace(t.services, connect=lambda *which: Connection(client, "test", "m", "M"))
+        t.services = replace(t.services, connect=lambda *which: Connection(client, "test", "m", "M"))
+        t.session = t.open(new_id(), stored=False)
         end = t.turn("write it")
     assert (end.outcome, end.text) == ("completed", "I do it in pieces.")
     assert not (t.workspace / "a.txt").exists()

@@ -9,6 +9,7 @@ import pytest
 
 from agent_core import events, intents, limits
 from agent_core.errors import Interrupted
+from agent_core.messages import new_id
 from agent_core.ports import Delta, ToolOutput
 from tests.core.session_support import call, say
 from tests.core.test_loop import a_tool, results, with_tools
@@ -165,7 +166,8 @@ def test_a_stop_before_there_is_a_connection(table):
         gate.wait(0.5)
         return connect(*which)
 
-    t.session._services = replace(t.services, connect=slow)
+    t.services = replace(t.services, connect=slow)
+    t.session = t.open(new_id(), stored=False)
     started(t)
     t.wait(events.TurnStarted)
     assert stopped(t).outcome == "interrupted"

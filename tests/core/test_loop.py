@@ -115,7 +115,7 @@ def test_the_longest_time_asked_for_counts_for_the_round(table):
     t = table(call(("run_command", {"command": "sh -c true", "timeout": 600})), say("ok"), command_timeout=30)
     t.session.send(intents.Submit("go"))
     t.wait(events.QuestionAsked)
-    box = t.session._kit.toolbox(t.workspace, None, None, lambda event: None, lambda: ("ask", "untrusted"), None)
+    box = t.session._turns.kit.toolbox(t.workspace, None, None, lambda event: None, lambda: ("ask", "untrusted"), None)
 
     def command(**arguments):
         return ToolCall("c", "run_command", {"command": "x", **arguments})

@@ -164,7 +164,9 @@ def test_the_tools_keep_the_order_they_were_sent_in_first_and_a_late_one_comes_l
     table.turn("two")
     assert [tool.name for tool in table.model.requests[-1].tools] == names
     late = replace(table.services.tools[0], name="a_late_one")
-    ordered = table.session._prompt.in_order({"a_late_one": late, **dict.fromkeys(names, late)}, ("m", "test", ""))
+    ordered = table.session._turns.prompt.in_order(
+        {"a_late_one": late, **dict.fromkeys(names, late)}, ("m", "test", "")
+    )
     assert list(ordered)[-1] == "a_late_one"
 
 

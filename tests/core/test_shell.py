@@ -301,7 +301,7 @@ def test_a_command_that_ends_while_the_history_loads_has_one_card_with_its_end(t
         rest(t)
 
     pauses = {"before": lambda: None, "after": lambda: None, wait: end}
-    t.session._services = replace(t.services, store=SlowToLoad(t.store, **pauses))
+    t.session._history._store = SlowToLoad(t.store, **pauses)
     t.session.send(intents.Undo())
     t.wait(events.HistoryChanged, count=2)
     rest(t)

@@ -1,0 +1,167 @@
+"""A session's conversation as its worker sees it: read from the store, read along while another program runs a turn,
+held by a lease for a turn of its own, and taken back (undo, redo, rewind)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+from agent_core import events, intents, limits, turn_lease
+from agent_core.cancel import CancelScope
+from agent_core.conversation import Conversation
+from agent_core.errors import StoreError
+from agent_core.messages import Message
+from agent_core.outbox import Outbox
+from agent_core.own_commands import OwnCommands
+from agent_core.services import SessionServices
+from agent_core.session_record import SessionRecord
+from agent_core.session_worker import Worker
+from agent_core.store.db import Budget
+from agent_core.store.lease import Holder
+from agent_core.store.sessions import end_of
+from agent_core.turn_lease import TurnLease
+
+
+class SessionHistory:
+    """On the worker's thread. `read` is called when a stored conversation was read anew and told."""
+
+    def __init__(
+        self,
+        services: SessionServices,
+        record: SessionRecord,
+        outbox: Outbox,
+        commands: OwnCommands,
+        read: Callable[[Worker], None],
+    ) -> None:
+        self._store = services.store
+        self._redact = services.redact
+        self._patience = 0.0 if services.unattended else limits.LEASE_WAIT
+        self._record = record
+        self._outbox = outbox
+        self._commands = commands
+        self._read = read
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def load(self, worker: Worker, budget: Budget = "activity") -> None:
+        """Read the conversation, mend it where a crash cut it off, and tell it. Raises StoreError."""
+        record = self._record
+        began = time.monotonic()
+        told = self._tell_end() if worker.conversation is None and record.stored else None
+        with record.lock:
+            history, holder = self._stored(self._commands.left_to_run(), budget, told)
+        if history is None:
+            assert told is not None
+            whole, rest = told, None
+        else:
+            cut = end_of(history, limits.HISTORY_TOLD)
+            whole, rest = events.HistoryChanged(tuple(history[cut:]), cut), None if cut else history
+        if not worker.take_up(Conversation(self._store, record.id, rest, self._redact)):
+            return
+        self._held_by(worker, holder)
+        worker.read_at = time.monotonic()
+        worker.pause = max(limits.LEASE_LOOK, limits.READ_ALONG_SHARE * (worker.read_at - began))
+        with self._outbox.lock:
+            if whole != told:
+                self._outbox.emit(whole)
+            self._commands.tell_again(whole)
+        if record.stored:
+            self._read(worker)
+        if history is not None and rest is None:
+            from agent_core.heap import give_back  # with ctypes, which short sessions do without
+
+            del history
+            give_back()
+
+    def _tell_end(self) -> events.HistoryChanged | None:
+        """Of a long session tell the end at once: whether there is something to mend is seen while it is drawn."""
+        messages, earlier = self._store.end(self._record.id, limits.HISTORY_TOLD)
+        if not earlier:
+            return None
+        told = events.HistoryChanged(tuple(messages), earlier)
+        self._outbox.emit(told)
+        return told
+
+    def _stored(
+        self, running: tuple[str, ...], budget: Budget, told: events.HistoryChanged | None
+    ) -> tuple[list[Message] | None, Holder | None]:
+        """The conversation, and the other program that runs a turn in it.
+
+        None in place of a long one whose end was `told` and which needs no mending: it is read when it is needed.
+        """
+        store, session_id = self._store, self._record.id
+        if not self._record.stored:
+            return [], None
+        while (holder := store.leases.holder(session_id)) is None:
+            try:
+                if told is not None and store.is_whole(session_id, running):
+                    return None, None
+                return store.recover(session_id, running, budget), None
+            except StoreError as error:
+                if error.code != "session_in_use":  # its turn has just begun
+                    raise
+        return store.read_along(session_id), holder
+
+    # -- beside another program ---------------------------------------------------------------------------------
+
+    def read_along(self, worker: Worker) -> None:
+        """Read what another program that runs a turn here has stored meanwhile."""
+        with suppress(StoreError):  # the next look may have more luck
+            if self._store.leases.holder(self._record.id) is None or self._store.has_moved(self._record.id):
+                self.load(worker)
+
+    def _held_by(self, worker: Worker, holder: Holder | None) -> None:
+        if holder != worker.elsewhere and worker.is_current:
+            worker.elsewhere = holder
+            self._outbox.emit(events.HeldElsewhere(holder.pid, holder.since) if holder else events.HeldElsewhere(0))
+
+    @contextmanager
+    def lease(self, worker: Worker, scope: CancelScope) -> Iterator[TurnLease]:
+        """The right to change the conversation; it is then as the store has it. Raises what `turn_lease.held` does."""
+        store, session_id = self._store, self._record.id
+
+        def waiting(holder: Holder) -> None:
+            self._held_by(worker, holder)
+            if time.monotonic() - worker.read_at >= worker.pause:
+                self.read_along(worker)
+
+        with turn_lease.held(store.leases, session_id, scope, waiting, self._patience, allowed=worker.check) as lease:
+            worker.lease = lease
+            if worker.conversation is None or worker.elsewhere is not None or store.has_moved(session_id):
+                self.load(worker, "transcript")
+            yield lease
+
+    # -- taking out and putting back ----------------------------------------------------------------------------
+
+    def take_out_or_back(self, intent: intents.Undo | intents.Redo | intents.Rewind, worker: Worker) -> None:
+        """What the person asks for between two turns. Raises StoreError."""
+        store, session_id, turns = self._store, self._record.id, 0
+        if self._record.stored and isinstance(intent, intents.Undo):
+            turns = store.undo(session_id, intent.turns)
+        elif self._record.stored and isinstance(intent, intents.Rewind):
+            turns = store.rewind(session_id, intent.message_id)
+        elif self._record.stored:
+            turns = store.redo(session_id)
+        if turns:
+            self.load(worker)
+        elif isinstance(intent, intents.Redo):
+            self._outbox.emit(events.Notice("nothing_to_redo", "Nothing was taken out that could be put back."))
+        else:
+            self._outbox.emit(events.Notice("nothing_to_undo", "There is no turn that could be taken out."))
+
+    def rewind(self, message: Message, to: str, worker: Worker) -> Message:
+        """Take the message `to` and all behind it out; returns `message` with its images. Raises StoreError."""
+        old = next((m for m in worker.conversation or () if m.id == to), None)
+        self._store.rewind(self._record.id, to)
+        self.load(worker, "transcript")
+        return message if old is None or message.parts else replace(message, parts=old.parts)
+
+    def last_said(self, worker: Worker) -> tuple[Message | None, list[Message]]:
+        """What began the last turn, and what the person added to that. Raises StoreError."""
+        if worker.conversation is None:
+            self.load(worker)
+        said = [m for m in worker.conversation or () if m.role == "user" and (m.starts_turn or m.origin == "steer")]
+        first = next((at for at in reversed(range(len(said))) if said[at].starts_turn), None)
+        return (None, []) if first is None else (said[first], said[first + 1 :])

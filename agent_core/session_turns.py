@@ -1,0 +1,231 @@
+"""A session's turns and compactions, run on its worker with everything they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from agent_core import context, events
+from agent_core.agent import TurnEnd, run_turn
+from agent_core.cancel import CancelScope
+from agent_core.compactor import Compactor, Means
+from agent_core.conversation import Conversation
+from agent_core.errors import AgentError, Interrupted, StoreError
+from agent_core.events import Event, Outcome, TurnFinished
+from agent_core.intents import SetView
+from agent_core.kit import Kit
+from agent_core.messages import Message, new_id, user
+from agent_core.names import ApprovalPolicy, Mode
+from agent_core.outbox import Outbox
+from agent_core.own_commands import OwnCommands
+from agent_core.ports import Asker
+from agent_core.services import SessionServices
+from agent_core.session_history import SessionHistory
+from agent_core.session_model import SessionModel
+from agent_core.session_prompt import SessionPrompt
+from agent_core.session_record import SessionRecord
+from agent_core.session_settings import SessionSettings
+from agent_core.session_worker import Worker
+from agent_core.store.lease import lost
+from agent_core.turn import TurnTools
+from agent_core.waiting import PendingTexts
+
+
+class SessionTurns:
+    """`ways` is asked at each call for mode and approval policy; `set_mode` is what a tool may do about the mode.
+
+    What has a `worker` is called on its thread, the rest from any.
+    """
+
+    def __init__(
+        self,
+        services: SessionServices,
+        record: SessionRecord,
+        settings: SessionSettings,
+        outbox: Outbox,
+        commands: OwnCommands,
+        texts: PendingTexts,
+        asker: Asker,
+        ways: Callable[[], tuple[Mode, ApprovalPolicy]],
+        set_mode: Callable[[str], None],
+    ) -> None:
+        self.model = SessionModel(services, record, settings, outbox)
+        self.history = SessionHistory(services, record, outbox, commands, self._tell_read)
+        self.kit = Kit(services, record.id, outbox.emit)
+        self.prompt = SessionPrompt(services, record.id, record.workspace, self._context_notice)
+        views, todos = services.store.views, self.kit.todos.read
+        self.compactor = Compactor(
+            services.compaction, Means(views, services.connect, todos, self._fixed_tokens, self.prompt.renew)
+        )
+        self._services = services
+        self._record = record
+        self._settings = settings
+        self._outbox = outbox
+        self._commands = commands
+        self._texts = texts
+        self._asker = asker
+        self._ways = ways
+        self._set_mode = set_mode
+        self._views: list[SetView] = []
+        """What the person wants requests to make of messages, until it is stored."""
+
+    # -- a turn -------------------------------------------------------------------------------------------------
+
+    def run(self, message: Message, rewind: str, worker: Worker, scope: CancelScope) -> TurnFinished:
+        """Run the turn that `message` begins, in the place of the message `rewind` and all behind it; "" = at the end.
+
+        Never raises. How it ended is returned, to be told when the session is ready for the next one.
+        """
+        turn_id = new_id()
+        worker.emit(events.TurnStarted(turn_id))
+        try:
+            # A stop also ends the waiting for a database that another program holds.
+            with self._services.store.database.while_not(lambda: scope.cancelled):
+                end = self._run(message, rewind, worker, scope, turn_id)
+        except Interrupted:  # before the turn could begin
+            return TurnFinished(turn_id, "interrupted", 0, 0.0)
+        except Exception as error:  # whatever went wrong before the turn began; the turn itself never raises
+            code = self._outbox.tell_failure(error)
+            finished = TurnFinished(turn_id, "interrupted" if scope.cancelled else "failed", 0, 0.0, error_code=code)
+        else:
+            code = end.error.code if end.error is not None else ""
+            finished = TurnFinished(turn_id, end.outcome, end.steps, end.seconds, end.text, code)
+        if code == lost().code:  # which stops the turn as a person would, but nobody did
+            return replace(finished, outcome="failed")
+        return finished
+
+    def _run(self, message: Message, rewind: str, worker: Worker, scope: CancelScope, turn_id: str) -> TurnEnd:
+        """The turn itself. Raises AgentError for what goes wrong before it begins, and when the lease was lost."""
+        self._record.make(message.text)
+        with self.history.lease(worker, scope) as lease:
+            if rewind:
+                message = self.history.rewind(message, rewind, worker)
+            conversation = worker.conversation
+            assert conversation is not None
+            self._commands.place(conversation)
+            turn = self._tools(worker, conversation, scope, turn_id)
+            if news := self.prompt.news():
+                conversation.add(user(news, origin="note"))
+                worker.emit(events.Notice("context_changed", "The guidance files have changed; the model is told."))
+            end = run_turn(
+                turn, message, lambda: self._at_boundary(worker), self._services.max_steps, self.compactor.ask
+            )
+        if lease.lost and end.error is None:
+            raise lost()
+        return end
+
+    def _tools(self, worker: Worker, conversation: Conversation, scope: CancelScope, turn_id: str) -> TurnTools:
+        connection = self.model.begin(worker)
+        toolbox = self.kit.toolbox(self._record.workspace, scope, self._asker, worker.emit, self._ways, self._set_mode)
+
+        def telling(event: Event) -> None:
+            worker.stood_in_for |= isinstance(event, events.ModelChanged)
+            worker.emit(event)
+
+        return TurnTools(
+            self.model.line(worker),
+            conversation,
+            replace(toolbox, tools=self.prompt.in_order(toolbox.tools, self.model.prompt_key)),
+            telling,
+            scope,
+            self._system_prompt,
+            partial(self._settings.request, turn_id),
+            worker.meter,
+            connection.context_window,
+            worker.cut,
+            self._services.guard,
+            self._services.batch_timeout,
+        )
+
+    def _at_boundary(self, worker: Worker) -> list[Message]:
+        """Between two steps: the commands the person ran join the history; gives the steers that came."""
+        if worker.is_current and worker.conversation is not None:
+            self._commands.place(worker.conversation)
+            self.store_views(worker)
+            try:
+                self.model.change(worker, in_turn=True)
+            except AgentError as error:  # the turn goes on with the one it has
+                self._outbox.tell_failure(error)
+        with self._outbox.lock:
+            if not worker.is_current:
+                return []
+            self._texts.forget_stored(worker.conversation)
+            worker.cut.mend()
+            return self._texts.hand_steers()
+
+    def after(self, finished: TurnFinished, worker: Worker) -> None:
+        """Have the history read anew when the store has refused something of the turn; that mends it."""
+        if finished.error_code.startswith(("store_", "session_")):
+            worker.conversation = None  # a call's result may be missing in it
+            if finished.error_code == lost().code:
+                with suppress(StoreError):
+                    self.history.load(worker)  # what was on its way is not in the session
+
+    def compact(self, focus: str, worker: Worker, scope: CancelScope) -> Outcome:
+        """Compact between two turns. Never raises."""
+        try:
+            with self.history.lease(worker, scope):
+                assert worker.conversation is not None
+                self.compactor.compact(self._tools(worker, worker.conversation, scope, new_id()), focus)
+        except Interrupted:
+            return "interrupted"
+        except Exception as error:  # told, and the session can be used again
+            self._outbox.tell_failure(error)
+            return "failed"
+        return "completed"
+
+    # -- what a request holds -----------------------------------------------------------------------------------
+
+    def set_view(self, wanted: SetView) -> None:
+        """Note what the person drops, pins or gives back; `store_views` makes it so."""
+        with self._outbox.lock:
+            self._views.append(wanted)
+            self._outbox.emit(events.ViewChanged(wanted.message_ids, wanted.view))
+
+    def store_views(self, worker: Worker) -> None:
+        """What the person dropped, pinned or gave back acts on the next request."""
+        while worker.conversation is not None:
+            with self._outbox.lock:
+                if not self._views:
+                    return
+                wanted = self._views[0]
+            try:
+                worker.conversation.set_view(wanted.message_ids, wanted.view)
+            except StoreError as error:  # no reason to end a turn
+                self._outbox.tell_failure(error)
+            with self._outbox.lock:  # only now: until then `report` counts it as wanted
+                self._views = [waiting for waiting in self._views if waiting is not wanted]
+
+    def report(self, worker: Worker | None) -> context.Report:
+        """What fills the model's window now, and what the person wants of it. Reads files."""
+        with self._outbox.lock:
+            wanted = {uid: intent.view for intent in self._views for uid in intent.message_ids}
+        conversation = worker.conversation if worker is not None else None
+        connection = worker.connection if worker is not None else None
+        return context.report(
+            list(conversation) if conversation is not None else [],
+            wanted,
+            self._fixed_tokens(),
+            self.compactor.factor,
+            connection.context_window if connection is not None else None,
+        )
+
+    def _system_prompt(self) -> str:
+        mode, _ = self._ways()
+        text = self.prompt.text(mode, self.model.prompt_key)
+        self.prompt.save()
+        return text
+
+    def _fixed_tokens(self) -> Mapping[str, int]:
+        mode, _ = self._ways()
+        return self.prompt.fixed(mode, self.model.prompt_key)
+
+    def _context_notice(self, notice: str) -> None:
+        self._outbox.emit(events.Notice("context_file", notice, "warning"))
+
+    def _tell_read(self, worker: Worker) -> None:
+        """A stored conversation was read: the plan, what was chosen and what was used belong to it."""
+        self.kit.todos.load(self._services.store.todos(self._record.id))
+        self.model.tell_used(worker)
