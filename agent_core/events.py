@@ -386,7 +386,7 @@ def from_json(data: dict[str, Any]) -> Envelope:
             value = tuple(messages.diff_from_json(d) for d in value)
         elif f.name == "usage":
             value = messages.usage_from_json(value)
-        elif f.name == "messages":
+        elif f.name == "messages" and isinstance(value, list):
             value = tuple(messages.from_json(m) for m in value)
         elif f.name == "items":
             value = tuple(TodoItem(**i) for i in value)

@@ -60,6 +60,10 @@ EVENTS = [
     events.TitleChanged("t"),
     events.StateChanged("asking"),
     events.HistoryChanged(tuple(MESSAGES)),
+    events.CompactionStarted(84),
+    events.CompactionFinished("m", "summary", 84),
+    events.ViewChanged(("m", "n"), "dropped"),
+    events.HeldElsewhere(4242, 5.0),
     events.TurnFinished("t", "completed", 2, 3.5, "text"),
 ]
 
