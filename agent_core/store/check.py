@@ -238,8 +238,8 @@ def _index(c: sqlite3.Connection, index: Path) -> list[Problem]:
                 return [Problem("index", "The search index is damaged.")]
             known = set(i.execute("SELECT id, stamp FROM sessions"))
             fresh = {id_ for id_, stamp in c.execute(index_child.SESSIONS).fetchall() if (id_, stamp) in known}
-            held = {row for row in i.execute("SELECT session, uid FROM docs WHERE uid != ''") if row[0] in fresh}
-            stored = {row for row in c.execute("SELECT session_id, uid FROM messages") if row[0] in fresh}
+            held = {row for row in i.execute("SELECT session, uid, edits FROM docs WHERE uid != ''") if row[0] in fresh}
+            stored = {row for row in c.execute("SELECT session_id, uid, edits FROM messages") if row[0] in fresh}
             (words,) = i.execute("SELECT count(*) FROM docs WHERE words IS NOT NULL").fetchone()
             (rows,) = i.execute("SELECT count(*) FROM messages_fts_docsize").fetchone()
     except (sqlite3.Error, UnicodeDecodeError) as error:

@@ -99,8 +99,6 @@ class Database:
 
         def attempt() -> T:
             connection = self._writer
-            if self._closed:
-                raise self._closed_error()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 result = work(connection)
@@ -179,6 +177,8 @@ class Database:
             if time.monotonic() >= deadline or stopped():
                 raise _locked(self.path, budget, stopped())
         try:
+            if self._closed:
+                raise self._closed_error()
             hurried = seconds < limits.SQLITE_BUSY  # not even one try may take as long as others do
             if hurried:
                 self._set_patience(seconds)

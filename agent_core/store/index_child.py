@@ -36,7 +36,7 @@ from agent_core.safety.redact import redact
 from agent_core.store.passages import passages
 from agent_core.text.tokenize import grams, han, pieces
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the index: one of another version is made anew."""
 
 SESSIONS: Final = "SELECT id, revision || '/' || message_count || '/' || updated || '/' || title FROM sessions"
@@ -45,12 +45,16 @@ SESSIONS: Final = "SELECT id, revision || '/' || message_count || '/' || updated
 _SCHEMA: Final = (
     "CREATE TABLE sessions (id TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID",
     # `uid` is empty for a session's title. `words` is what FTS5 has to be told to forget; NULL: nothing to be found.
-    "CREATE TABLE docs (id INTEGER PRIMARY KEY, session TEXT NOT NULL, uid TEXT NOT NULL, words BLOB, "
-    "UNIQUE (session, uid))",
+    "CREATE TABLE docs (id INTEGER PRIMARY KEY, session TEXT NOT NULL, uid TEXT NOT NULL, "
+    "edits INTEGER NOT NULL DEFAULT 0, words BLOB, UNIQUE (session, uid))",
     "CREATE VIRTUAL TABLE messages_fts USING fts5 (grams, words, content = '', tokenize = 'ascii')",
     # jieba's words and whole identifiers say more than pairs of characters and parts.
     "INSERT INTO messages_fts (messages_fts, rank) VALUES ('rank', 'bm25(1.0, 1.5)')",
 )
+
+STORED: Final = "SELECT uid, edits, id FROM messages WHERE session_id = ?"
+INDEXED: Final = "SELECT uid, edits FROM docs WHERE session = ? AND uid != ''"
+"""What tells that a message has changed: (uid, edits)."""
 
 CutWords = Callable[[str], Iterable[str]]
 
@@ -137,7 +141,8 @@ class Index:
     def sync(self, state: sqlite3.Connection, keys: Sequence[str]) -> Iterator[int]:
         """Make the index agree with the database, the session used last first. Yields how many messages are left.
 
-        Each step is a transaction of its own, and what is done stays done.
+        Each step is a transaction of its own, and what is done stays done. Other programs may do the same meanwhile:
+        who changes what is known of a session takes its stamp away; it comes back when all is as it should be.
         """
         stamps = dict(state.execute(f"{SESSIONS} ORDER BY updated DESC").fetchall())
         known = dict(self.db.execute("SELECT id, stamp FROM sessions").fetchall())
@@ -151,32 +156,34 @@ class Index:
         for session, rows in todo.items():
             for at in range(0, len(rows), limits.SEARCH_SLICE):
                 part = rows[at : at + limits.SEARCH_SLICE]
-                self._add(state, part, keys)
+                self._add(state, session, part, keys)
                 left -= len(part)
                 yield left
-            self._title(state, session, keys)
-            self.db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (session, stamps[session]))
+            self._end(state, session, stamps[session], keys)
 
     def _differences(self, state: sqlite3.Connection, session: str) -> list[int]:
         """Forget the messages that are gone; the row ids of those that are new."""
-        stored = dict(state.execute("SELECT uid, id FROM messages WHERE session_id = ?", (session,)).fetchall())
-        have = {uid for (uid,) in self.db.execute("SELECT uid FROM docs WHERE session = ? AND uid != ''", (session,))}
+        stored = {(uid, edits): row for uid, edits, row in state.execute(STORED, (session,))}
+        have = set(self.db.execute(INDEXED, (session,)))
         if gone := have - stored.keys():
-            self._forget(session, gone)
-        return sorted((row for uid, row in stored.items() if uid not in have), reverse=True)
+            self._forget(session, {uid for uid, _ in gone})
+        return sorted((row for which, row in stored.items() if which not in have), reverse=True)
 
     def _forget(self, session: str, uids: Iterable[str] | None) -> None:
         """Take messages out of the index, or with None all that is known of a session."""
-        self.db.execute("BEGIN IMMEDIATE")
+        self._begin(session)
         if uids is None:
             rows = self.db.execute("SELECT id, words FROM docs WHERE session = ?", (session,)).fetchall()
-            self.db.execute("DELETE FROM sessions WHERE id = ?", (session,))
         else:
             select = "SELECT id, words FROM docs WHERE session = ? AND uid = ?"
             rows = [row for uid in uids for row in self.db.execute(select, (session, uid))]
         for id_, words in rows:
             self._remove(id_, words)
         self.db.execute("COMMIT")
+
+    def _begin(self, session: str) -> None:
+        self.db.execute("BEGIN IMMEDIATE")
+        self.db.execute("DELETE FROM sessions WHERE id = ?", (session,))
 
     def _remove(self, id_: int, words: bytes | None) -> None:
         if words is not None:
@@ -187,17 +194,17 @@ class Index:
             )
         self.db.execute("DELETE FROM docs WHERE id = ?", (id_,))
 
-    def _add(self, state: sqlite3.Connection, rows: Sequence[int], keys: Sequence[str]) -> None:
+    def _add(self, state: sqlite3.Connection, session: str, rows: Sequence[int], keys: Sequence[str]) -> None:
         """Index messages by their row ids. One that cannot be read is noted as having nothing to be found."""
         made = []
         for row in rows:
-            select = "SELECT session_id, uid, CAST(body AS BLOB) FROM messages WHERE id = ?"
-            found = state.execute(select, (row,)).fetchone()
+            select = "SELECT uid, edits, CAST(body AS BLOB) FROM messages WHERE id = ? AND session_id = ?"
+            found = state.execute(select, (row, session)).fetchone()
             if found is not None:
                 made.append((found[0], found[1], self._columns(found[2], keys)))
-        self.db.execute("BEGIN IMMEDIATE")
-        for session, uid, columns in made:
-            self._put(session, uid, columns)
+        self._begin(session)
+        for uid, edits, columns in made:
+            self._put(session, uid, edits, columns)
         self.db.execute("COMMIT")
 
     def _columns(self, body: bytes, keys: Sequence[str]) -> tuple[str, str]:
@@ -207,24 +214,30 @@ class Index:
             return "", ""
         return terms("\n".join(redact(text, keys) for text in texts), self._cut)
 
-    def _put(self, session: str, uid: str, columns: tuple[str, str]) -> None:
+    def _put(self, session: str, uid: str, edits: int, columns: tuple[str, str]) -> None:
         words = zlib.compress("\n".join(columns).encode()) if any(columns) else None
         put = self.db.execute(
-            "INSERT INTO docs (session, uid, words) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (session, uid, words)
+            "INSERT INTO docs (session, uid, edits, words) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (session, uid, edits, words),
         )
         if put.rowcount and words is not None:  # else another program has been faster
             self.db.execute(
                 "INSERT INTO messages_fts (rowid, grams, words) VALUES (?, ?, ?)", (put.lastrowid, *columns)
             )
 
-    def _title(self, state: sqlite3.Connection, session: str, keys: Sequence[str]) -> None:
+    def _end(self, state: sqlite3.Connection, session: str, stamp: str, keys: Sequence[str]) -> None:
+        """Index the title, and note that a session is up to date, if it is."""
         found = state.execute("SELECT title FROM sessions WHERE id = ?", (session,)).fetchone()
         columns = terms(redact(found[0], keys), self._cut) if found is not None else ("", "")
         self.db.execute("BEGIN IMMEDIATE")
         old = self.db.execute("SELECT id, words FROM docs WHERE session = ? AND uid = ''", (session,)).fetchone()
         if old is not None:
             self._remove(*old)
-        self._put(session, "", columns)
+        self._put(session, "", 0, columns)
+        if {(uid, edits) for uid, edits, _ in state.execute(STORED, (session,))} == set(
+            self.db.execute(INDEXED, (session,))
+        ):
+            self.db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (session, stamp))
         self.db.execute("COMMIT")
 
 

@@ -780,7 +780,7 @@ def _rearrange(c: sqlite3.Connection, session_id: str, loaded: _Loaded, mended: 
         c.execute("UPDATE messages SET position = ? WHERE session_id = ? AND uid = ?", place)
         if was is not None and was is not message:
             c.execute(
-                "UPDATE messages SET body = ? WHERE session_id = ? AND uid = ?",
+                "UPDATE messages SET body = ?, edits = edits + 1 WHERE session_id = ? AND uid = ?",
                 (_body(message), session_id, message.id),
             )
     c.executemany("DELETE FROM messages WHERE session_id = ? AND uid = ?", [(session_id, uid) for uid in old])

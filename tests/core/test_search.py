@@ -249,7 +249,11 @@ def test_the_index_holds_exactly_what_an_independent_pass_over_the_messages_give
             store.append(session, message)
     dropped = store.create("/w", title="gone").id
     store.append(dropped, user("words that go"))
+    cut = store.create("/w", title="cut off").id
+    calls = ToolCall("r", "read_file", {"path": "dropped.py"}), ToolCall("w", "write_file", {"path": "kept.py"})
+    store.append(cut, Message("assistant", "two calls", tool_calls=calls))
     search.find("x", wait=30.0)
+    assert len(store.recover(cut)[0].tool_calls) == 1, "the message is another one where it stands"
     store.reset(dropped)
     store.append(dropped, user("words that come"))
     with store.database.read() as c:

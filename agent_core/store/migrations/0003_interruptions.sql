@@ -20,6 +20,8 @@ ALTER TABLE sessions ADD COLUMN run_seconds REAL NOT NULL DEFAULT 0;
 
 -- messages.View: what a request makes of the message.
 ALTER TABLE messages ADD COLUMN view TEXT NOT NULL DEFAULT '';
+-- How often the body was changed where it is, so that the search index sees it.
+ALTER TABLE messages ADD COLUMN edits INTEGER NOT NULL DEFAULT 0;
 -- The undo that took the message out, counted up within a session, and the position it had; NULL: none did.
 ALTER TABLE messages ADD COLUMN undone INTEGER;
 ALTER TABLE messages ADD COLUMN undone_position INTEGER;
