@@ -9,7 +9,7 @@ from agent_core import limits
 from agent_core.errors import AgentError
 from agent_core.safety.redact import Redactor
 from agent_core.scribe import Scribe
-from agent_core.store.notes import Draft, Note, Notes, Waiting
+from agent_core.store.notes import Draft, Note, Notes, Waiting, Wanted
 
 
 class Notebook:
@@ -30,7 +30,8 @@ class Notebook:
         """Have `note` written down soon. Never blocks; a draft is kept up to limits.DRAFT_CHARS."""
         if isinstance(note, Draft) and len(note.text) > limits.DRAFT_CHARS:
             note = replace(note, text=note.text[: limits.DRAFT_CHARS])
-        self._scribe.put((type(note), note.session_id), note)
+        of = note.message_uid if isinstance(note, Wanted) else ""
+        self._scribe.put((type(note), note.session_id, of), note)
 
     def _write(self, notes: Sequence[Note]) -> None:
         self._notes.keep([self._without_keys(note) for note in notes])

@@ -174,7 +174,8 @@ class LiveSession:
                     self._inbox.put(intent)
         elif isinstance(intent, intents.SetView):
             with self._lock:
-                self._turns.set_view(intent)
+                ours = self._worker is not None and self._worker.elsewhere is None
+                self._turns.set_view(intent, in_turn=self._has_turn and ours)
                 self._inbox.put(intent)
         elif isinstance(intent, intents.Steer | intents.Queue | intents.Submit | intents.Redirect):
             self._text(intent)

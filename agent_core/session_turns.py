@@ -29,6 +29,7 @@ from agent_core.session_record import SessionRecord
 from agent_core.session_settings import SessionSettings
 from agent_core.session_worker import Worker
 from agent_core.store.lease import lost
+from agent_core.store.notes import Wanted
 from agent_core.turn import TurnTools
 from agent_core.waiting import PendingTexts
 
@@ -178,10 +179,16 @@ class SessionTurns:
 
     # -- what a request holds -----------------------------------------------------------------------------------
 
-    def set_view(self, wanted: SetView) -> None:
-        """Note what the person drops, pins or gives back; `store_views` makes it so."""
+    def set_view(self, wanted: SetView, *, in_turn: bool) -> None:
+        """Note what the person drops, pins or gives back; `store_views` makes it so.
+
+        In a turn that may take long: a killed program must not lose it.
+        """
         with self._outbox.lock:
             self._views.append(wanted)
+            if in_turn:
+                for uid in wanted.message_ids:
+                    self._services.keep(Wanted(self._record.id, uid, wanted.view))
             self._outbox.emit(events.ViewChanged(wanted.message_ids, wanted.view))
 
     def store_views(self, worker: Worker) -> None:

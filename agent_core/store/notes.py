@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_core.errors import StoreError
-from agent_core.messages import clean_surrogates
+from agent_core.messages import View, clean_surrogates
 from agent_core.store.db import LOCKED, Database
 from agent_core.store.owner import life_of, pid_of
 
@@ -49,7 +49,16 @@ class Seen:
     message_uid: str
 
 
-Note = Draft | Waiting | Seen
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What requests are to make of a message, chosen while a turn runs, which takes it over at its next step."""
+
+    session_id: str
+    message_uid: str
+    view: View
+
+
+Note = Draft | Waiting | Seen | Wanted
 
 
 class Notes:
@@ -74,6 +83,10 @@ class Notes:
     def _keep(self, c: sqlite3.Connection, note: Note) -> None:
         if isinstance(note, Seen):
             c.execute("UPDATE sessions SET seen = ? WHERE id = ?", (note.message_uid, note.session_id))
+            return
+        if isinstance(note, Wanted):
+            row = (note.view, note.session_id, note.message_uid)
+            c.execute("UPDATE messages SET view = ? WHERE session_id = ? AND uid = ?", row)
             return
         if isinstance(note, Draft):
             table, column, value = "drafts", "text", clean_surrogates(note.text)

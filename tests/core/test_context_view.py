@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agent_core import context, events, intents, view
-from agent_core.messages import ImagePart, Message, ShellRun, ToolCall, ToolResult, shell, tool, user
+from agent_core.messages import ImagePart, Message, ShellRun, ToolCall, ToolResult, new_id, shell, tool, user
 from agent_core.names import SHELL
 from tests.core.session_support import Table, call, say
 
@@ -103,6 +105,8 @@ def test_a_dropped_result_keeps_its_place_comes_back_and_the_choice_outlives_the
 
 def test_a_choice_acts_on_the_next_request_of_a_turn_that_runs(tmp_path):
     table = Table(tmp_path, say("x"))
+    table.services = replace(table.services, keep=lambda note: table.store.notes.keep([note]))
+    table.session = table.open(new_id(), stored=False)
     reading(table, "a.py")
     table.turn("read a")
     uid = next(m.id for m in table.store.messages(table.session.id) if m.role == "tool")
@@ -113,6 +117,8 @@ def test_a_choice_acts_on_the_next_request_of_a_turn_that_runs(tmp_path):
         table.session.send(intents.SetView((uid,), "dropped"))
         report = table.session.context()
         assert [item.view for item in report.items if item.message_id == uid] == ["dropped"], "seen at once"
+        stored = table.store.messages(table.session.id)
+        assert [m.view for m in stored if m.id == uid] == ["dropped"], "a kill now loses nothing"
         return call(("list_dir", {"path": "."}))
 
     table.model.replies = [reply]

@@ -9,6 +9,7 @@ import stat
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -635,7 +636,8 @@ def test_a_transaction_that_fails_leaves_nothing(path):
         assert c.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
     database.close()
     database.close()
-    for use in (lambda: database.write(work), lambda: database.read().__enter__()):
+    writes = [partial(database.write, work, budget) for budget in ("normal", "transcript", "activity")]
+    for use in (*writes, lambda: database.read().__enter__()):
         with pytest.raises(StoreError) as closed:
             use()
         assert closed.value.code == "store_closed"
