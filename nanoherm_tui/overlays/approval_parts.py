@@ -111,7 +111,7 @@ class ApprovalText(Painted, can_focus=False):
             left.append((cut(item.label, LABEL - 1).ljust(LABEL - _wide(item.label)), muted))
         left.append((item.words, muted if item.kind == "muted" else fill))
         if item.kind == "file":
-            left.append((f"  +{item.added}", look.mark("ok", ground)))
+            left.append((f"{'  ' if item.words else ''}+{item.added}", look.mark("ok", ground)))
             left.append((f" {sym('removed')}{item.removed}", look.mark("fail", ground)))
         return row(width, left, fill)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.panes.title import shorten_home
-from nanoherm_tui.text import clean, one_line, visible, wrap, wrap_code_spans
+from nanoherm_tui.text import clean, one_line, visible, width, wrap, wrap_code_spans
 
 if TYPE_CHECKING:
     from agent_core.ports import Question
@@ -54,7 +54,9 @@ def question_rows(question: Question, cells: int) -> list[QuestionRow]:
     for diff in question.diffs:
         label = {"create": t("approval.create"), "edit": t("approval.change"), "delete": t("approval.delete")}
         figures = 4 + len(str(diff.added)) + len(str(diff.removed))
-        pieces = _whole(visible(diff.path).replace("\n", "\\n"), max(4, room - figures))
+        pieces = _whole(visible(diff.path).replace("\n", "\\n"), room)
+        if width(pieces[-1]) + figures > room:
+            pieces.append("")  # the figures have a row of their own
         rows += [QuestionRow(piece, label[diff.change] if n == 0 else "") for n, piece in enumerate(pieces[:-1])]
         rows.append(
             QuestionRow(
