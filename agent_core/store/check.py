@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,7 @@ from agent_core.store.db import (
     readable,
     schema,
 )
+from agent_core.store.owner import life_of
 from agent_core.store.salvage import Salvaged, salvage
 from agent_core.store.undo import TURN_START
 
@@ -288,6 +290,7 @@ def repair(where: Where) -> Repair:
 def _rebuild(state: Path, result: Repair) -> None:
     """Put what can be read of a damaged file into a new one, which takes its place."""
     _check_alone(state)
+    _clear_left(state)
     fresh, aside = state.with_name(f"{state.name}.new-{os.getpid()}"), _name(state, "corrupt")
     try:
         with closing(Database.open(fresh)) as database:
@@ -305,6 +308,18 @@ def _rebuild(state: Path, result: Repair) -> None:
     result.copy = aside
     result.done.append(f"{state.name} was damaged. It is kept as {aside.name}; {_words(saved)}")
     result.done += _lost(saved)
+
+
+def _clear_left(state: Path) -> None:
+    """What a repair that was killed had not finished is in nobody's way, but it takes room."""
+    for left in state.parent.glob(f"{state.name}.new-*"):
+        pid = re.match(r"\d+", left.name.removeprefix(f"{state.name}.new-"))
+        if pid is None or life_of(pid[0]) == "lives":
+            continue
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
 
 
 def _bring_back(state: Path, result: Repair) -> None:

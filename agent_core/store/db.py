@@ -56,6 +56,7 @@ class Database:
         self._closed = False
         self._writes = 0
         self._writer = _connect(path)
+        self._file = _identity(path)
         try:
             self._patiently(self._prepare)
         except BaseException:
@@ -140,8 +141,7 @@ class Database:
         connection: sqlite3.Connection | None = None
         try:
             with self._pool_lock:
-                if self._closed:
-                    raise self._closed_error()
+                self._check()
                 connection = self._pool.pop() if self._pool else None
             if connection is None:
                 connection = _connect(self.path)
@@ -177,8 +177,7 @@ class Database:
             if time.monotonic() >= deadline or stopped():
                 raise _locked(self.path, budget, stopped())
         try:
-            if self._closed:
-                raise self._closed_error()
+            self._check()
             hurried = seconds < limits.SQLITE_BUSY  # not even one try may take as long as others do
             if hurried:
                 self._set_patience(seconds)
@@ -208,8 +207,20 @@ class Database:
         except sqlite3.Error:
             pass  # what was written is safe in the WAL; the next checkpoint may have more luck
 
-    def _closed_error(self) -> StoreError:
-        return StoreError("store_closed", f"{self.path} is closed; the program is about to end.")
+    def _check(self) -> None:
+        """Raises StoreError when the database is closed, or its file is not the one that was opened.
+
+        What is written into a file that was deleted would be gone with this program, without a word.
+        """
+        if self._closed:
+            raise StoreError("store_closed", f"{self.path} is closed; the program is about to end.")
+        if _identity(self.path) != self._file:
+            raise StoreError(
+                "store_gone",
+                f"{self.path} was deleted or replaced while the program runs: nothing can be stored any more. "
+                "Copy what you still need, put the file back or leave it, then start the program again.",
+                path=str(self.path),
+            )
 
     def _prepare(self) -> None:
         """Settings of the writer, and the migrations the file lacks."""
@@ -358,6 +369,15 @@ def _make_private(path: Path) -> None:
             os.fchmod(fd, 0o600)
     finally:
         os.close(fd)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from every other that is there; None: it is not."""
+    try:
+        there = os.stat(path)
+    except OSError:
+        return None
+    return there.st_dev, there.st_ino
 
 
 def _examine(path: Path) -> None:

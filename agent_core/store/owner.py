@@ -28,7 +28,7 @@ def life_of(owner: str) -> Life:
     pid = pid_of(owner)
     if not pid:
         return "gone"
-    _, _, began, place = (*owner.split(":"), "", "")[:4]
+    _, _, began, place = (*owner.split(":"), "", "", "")[:4]
     here = _place()
     if place and here and place != here:
         # The numbers of another start of the machine are void; those of another container mean nothing here.

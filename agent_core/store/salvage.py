@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import shutil
 import sqlite3
@@ -49,7 +50,7 @@ class Salvaged:
 
 def salvage(damaged: Path, into: Database) -> Salvaged:
     """Copy every session that is not in `into` from a damaged database. Raises StoreError and OSError."""
-    with tempfile.TemporaryDirectory(prefix="nanoherm-salvage-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{into.path.name}.new-{os.getpid()}-", dir=into.path.parent) as folder:
         copy = Path(folder) / "damaged.db"
         shutil.copyfile(damaged, copy)
         if not _has_tables(copy):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import sqlite3
 import subprocess
@@ -252,6 +253,21 @@ def test_damage_anywhere_never_loses_more_than_it_hits_and_never_harms_the_origi
         left = [text for texts in said(where).values() for text in texts]
         # Three spoiled stretches of at most 5,000 bytes lie on at most seven pages, of some twelve messages each.
         assert len(texts & set(left)) >= len(texts) - 7 * 15, turn
+
+
+def test_what_a_killed_repair_left_is_cleared_by_the_next(home):
+    fill(home, messages=4)
+    spoil_page(home, 1)
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    left = home.state.with_name(f"state.db.new-{child.pid}"), home.state.with_name(f"state.db.new-{child.pid}-abc")
+    left[0].write_text("half")
+    left[1].mkdir()
+    lives = home.state.with_name(f"state.db.new-{os.getppid()}")
+    lives.write_text("another repair's")
+    assert repair(home).report.is_sound
+    names = {file.name for file in home.state.parent.iterdir() if ".new-" in file.name}
+    assert names == {lives.name}
 
 
 def test_pages_are_read_without_sqlite(tmp_path):

@@ -653,6 +653,21 @@ def test_a_full_disk_is_told_and_costs_only_the_new_message(store):
     assert [m.text for m in store.messages(session)] == ["before"]
 
 
+@pytest.mark.parametrize("what", ["deleted", "replaced"])
+def test_nothing_is_written_into_a_file_that_is_not_there_any_more(path, store, what):
+    session = store.create("/w").id
+    if what == "replaced":
+        path.with_name("other.db").write_bytes(path.read_bytes())
+        path.with_name("other.db").replace(path)
+    else:
+        path.unlink()
+    for use in (lambda: store.append(session, user("lost without a word")), store.list):
+        with pytest.raises(StoreError, match="start the program again") as gone:
+            use()
+        assert gone.value.code == "store_gone"
+    store.close()
+
+
 def test_bodies_are_plain_json(path, store):
     session = store.create("/w").id
     message = user("你好\0")
