@@ -38,8 +38,9 @@ class EventTooLarge(AgentError):
 class EventReader:
     """Feed it what the network gives; it returns the events that became complete. Linear in the bytes fed.
 
-    `lenient` also takes what home-grown model gateways send: a bare JSON line without `data:`, and events with a single
-    line end between them, told by a first data line that is a whole JSON object by itself.
+    `lenient` also takes what home-grown model gateways send: a bare JSON line without `data:`, events with a single
+    line end between them, told by a first data line that is a whole JSON object by itself, and fields that are indented
+    or written with capitals.
     """
 
     def __init__(self, *, lenient: bool = False, limit: int = limits.SSE_EVENT) -> None:
@@ -102,11 +103,14 @@ class EventReader:
         self._size -= len(line)
         if not line:
             return self._dispatch()
-        if line.startswith(":"):
+        if self._lenient:
+            line = line.lstrip()
+        if not line or line.startswith(":"):
             return []
         if self._lenient and line[0] in "{[<":
             return [*self._dispatch(), Event(line)]
         name, _, value = line.partition(":")
+        name = name.lower() if self._lenient else name
         value = value.removeprefix(" ")
         events: list[Event] = []
         if name == "data":

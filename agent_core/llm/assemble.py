@@ -70,6 +70,8 @@ class ReplyBuilder(Incoming):
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             delta = choice.get("message")
+            if isinstance(delta, dict) and choice.get("finish_reason"):
+                delta = self._unsaid(delta)
         if not isinstance(delta, dict):
             text = choice.get("text")
             delta = {"content": text} if isinstance(text, str) else {}
@@ -80,6 +82,14 @@ class ReplyBuilder(Incoming):
         if isinstance(word, str) and word.strip():
             self._end_with(word)
         return deltas
+
+    def _unsaid(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the whole message, with which some servers end a stream, holds beyond what the stream has told."""
+        content, told = message.get("content"), self.partial_text
+        if not (told and isinstance(content, str) and content.startswith(told)):
+            return message
+        rest = {name: value for name, value in message.items() if name in ("tool_calls", "function_call")}
+        return {**rest, "content": content[len(told) :]}
 
     # -- text -------------------------------------------------------------------------------------------------------
 
@@ -102,7 +112,7 @@ class ReplyBuilder(Incoming):
         content = delta.get("reasoning_content")
         if isinstance(content, str) and content:
             self._sent_back.append(content)
-        for name in ("reasoning_content", "reasoning", "thinking"):
+        for name in ("reasoning_content", "reasoning", "thinking", "reasoning_text"):
             value = delta.get(name)
             if isinstance(value, str) and value:
                 return self._think(value)

@@ -75,7 +75,9 @@ class BodyReader:
             if text.startswith("<"):
                 raise failure("protocol", self._who, "protocol_page") from None
             raise self._protocol("a reply that is not whole JSON") from None
-        return self._builder.feed_document(document)
+        if not isinstance(document, list):
+            return self._builder.feed_document(document)
+        return [delta for chunk in document for delta in self._builder.feed(chunk)]  # a stream as one array
 
     def check_end(self) -> None:
         """Raises ProviderError "protocol" when nothing of the body was an event at all."""
@@ -117,14 +119,17 @@ class BodyReader:
     def _handle_all(self, events: list[Event]) -> list[Delta]:
         deltas: list[Delta] = []
         for event in events:
-            data = event.data.strip()
-            if self.done or not data or event.name == "ping":
+            data = event.data.strip().removeprefix("data:").strip()  # said twice by some that pass a stream on
+            is_ping = event.name == "ping"
+            if self.done or not data or (is_ping and not data.startswith("{")):
                 continue
             if data == "[DONE]":
                 self.done = True
                 self._builder.done()
                 continue
             chunk = self._decoded(data, event.name == "error")
+            if is_ping:
+                continue
             if event.name and isinstance(chunk, dict):
                 chunk.setdefault("type", event.name)  # some servers say what an event is in its name alone
             deltas += self._builder.feed(chunk)
@@ -136,6 +141,8 @@ class BodyReader:
         except ValueError:
             if is_error:
                 return {"error": data}
+            if data.startswith("<"):
+                raise failure("protocol", self._who, "protocol_page") from None
             raise _CutEvent from None
         if is_error and isinstance(chunk, dict) and not chunk.get("error"):
             return {"error": chunk or "unknown error"}

@@ -241,15 +241,18 @@ def _other_role(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks | 
         return None
     if re.search(r"\buser\b.{0,40}\bafter\b.{0,40}\btool\b", text):
         return replace(quirks, reply_after_results=True)
-    if not re.search(r"support|unexpected|unknown|invalid|not allowed|must be|only|expected|raise_exception", text):
+    reason = r"support|unexpected|unknown|invalid|not (?:allowed|enabled)|must be|only|expected|raise_exception"
+    if not re.search(reason, text):
         return None
     roles = {m["role"] for m in body["messages"]}
-    if "developer" in roles:
-        return replace(quirks, system_role="system")
-    if "system" in roles and re.search(r"system|developer", text):
-        wants_developer = "developer" in text and quirks.system_role == "system"
-        return replace(quirks, system_role="developer" if wants_developer else "user")
-    return None
+    refused = next((role for role in ("developer", "system") if role in roles), "")
+    if not refused or (refused == "system" and not re.search(r"system|developer", text)):
+        return None
+    dropped = quirks.dropped | {f"role {refused}"}
+    if refused == "developer":
+        return replace(quirks, dropped=dropped, system_role="user" if "role system" in dropped else "system")
+    wants_developer = "developer" in text and "role developer" not in dropped
+    return replace(quirks, dropped=dropped, system_role="developer" if wants_developer else "user")
 
 
 def _other_field(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks | None:
@@ -270,12 +273,16 @@ def _other_field(quirks: Quirks, body: Mapping[str, Any], text: str) -> Quirks |
             return replace(quirks, max_tokens_field=other, max_tokens_swapped=True)
     if quirks.strict_tools and named("strict"):
         return replace(quirks, strict_tools=False)
+    if quirks.strict_tools and re.search(r"invalid schema|additionalproperties", text):
+        return replace(quirks, strict_tools=False)
     fields = [f for f in body if f not in ("model", "messages", "stream", "tools")]
     for field in fields:
         if named(field):
             return replace(quirks, dropped=quirks.dropped | {field})
     if "stream_options" in fields and named("include_usage"):
         return replace(quirks, dropped=quirks.dropped | {"stream_options"})
+    if "reasoning_effort" in fields and re.search(r"\bthink(?:ing)?\b", text):
+        return replace(quirks, dropped=quirks.dropped | {"reasoning_effort"})
     return None
 
 

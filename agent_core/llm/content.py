@@ -37,7 +37,9 @@ _THINK: Mapping[str, str] = {
     "<thinking>": "</thinking>",
     "<thought>": "</thought>",
     "<seed:think>": "</seed:think>",
+    "<reasoning>": "</reasoning>",
     "[THINK]": "[/THINK]",
+    "◁think▷": "◁/think▷",
 }
 """How reasoning begins that a server leaves in the text, and how it ends."""
 _TAGS = (*_THINK, *_THINK.values())
@@ -143,7 +145,7 @@ class TextChannel:
 
 
 def _overlap(text: str, words: tuple[str, ...]) -> int:
-    """How many characters at the end of `text` may be the beginning of one of `words`, which begin with `<` or `[`."""
+    """How many characters at the end of `text` may be the beginning of one of `words`, each of which _OPENER begins."""
     start = max(0, len(text) - max(map(len, words)) + 1)
     for match in _OPENER.finditer(text, start):
         if any(word.startswith(text[match.start() :]) for word in words):
@@ -151,7 +153,7 @@ def _overlap(text: str, words: tuple[str, ...]) -> int:
     return 0
 
 
-_OPENER = re.compile(r"[<\[]")
+_OPENER = re.compile(r"[<\[◁]")
 
 
 def parts(content: Any) -> list[tuple[str, str]]:
@@ -167,7 +169,7 @@ def parts(content: Any) -> list[tuple[str, str]]:
         elif isinstance(part, dict):
             thinking = part.get("thinking", part.get("reasoning"))
             if part.get("type") in ("thinking", "reasoning") or thinking:
-                value = thinking if thinking is not None else part.get("text")
+                value = thinking if thinking is not None else part.get("text", part.get("summary"))
                 pieces += [("reasoning", text) for _, text in parts(value)]
             else:
                 value = part.get("text", part.get("refusal"))

@@ -51,13 +51,19 @@ def from_event(data: Mapping[str, Any], who: str, key: str = "") -> ProviderErro
 
 def is_error_object(data: Mapping[str, Any]) -> bool:
     """True for the shapes in which servers report a failure inside a 200 reply. `error: null` is none."""
-    if data.get("error"):
+    if data.get("error") or _base_resp(data):
         return True
     if data.get("choices"):
         return False
-    if data.get("object") == "error" or data.get("type") == "error":
+    if data.get("object") == "error" or data.get("type") == "error" or data.get("detail") or data.get("errors"):
         return True
     return isinstance(data.get("message"), str) and bool(data.get("code")) and data.get("code") not in (200, "200")
+
+
+def _base_resp(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Where MiniMax tells that all is well, status 0, or that it is not; empty when it does not say so."""
+    told = data.get("base_resp")
+    return told if isinstance(told, Mapping) and told.get("status_code") not in (None, "", 0, "0") else {}
 
 
 def _message_and_words(data: Any) -> tuple[str, list[str]]:
@@ -66,10 +72,10 @@ def _message_and_words(data: Any) -> tuple[str, list[str]]:
         return data, []
     if not isinstance(data, dict):
         return "", []
-    inner = data.get("error")
+    inner = data.get("error") or _base_resp(data)
     message, words = _message_and_words(inner) if inner else ("", [])
     words += [str(data[k]) for k in ("code", "type", "status", "status_code") if isinstance(data.get(k), (str, int))]
-    for name in ("message", "msg", "detail", "error_description", "title"):
+    for name in ("message", "msg", "status_msg", "detail", "errors", "error_description", "title"):
         if message:
             break
         value = data.get(name)
@@ -147,6 +153,7 @@ _QUOTA = re.compile(
     r"余额不足|欠费|请充值|insufficient (?:account )?(?:balance|credit|quota|funds)|credit balance is too low|"
     r"balance (?:is )?(?:insufficient|too low|exhausted|used up)|"
     r"out of credits|not enough credits|no credits left|requires more credits|used all available credits|"
+    r"(?:does not|doesn't|do not|don't) have (?:any |enough )?credits|"
     r"payment required|billing hard limit|in arrears|account is in good standing|free tier[^.]{0,40}exhausted|"
     r"(?:usage|spending|key) limit (?:exceeded|reached)|reached (?:its|your) (?:\w+ )?(?:usage|spending) limit",
     re.I,
@@ -196,6 +203,7 @@ _OVERFLOW = re.compile(
             r"inputs?[`'\"]? (?:tokens \+ [`'\"]?max_new_tokens|must have less than \d+ tokens)",
             r"request (?:body )?too large|payload too large|request entity too large",
             r"reduce (?:the length of|your) (?:the )?(?:messages?|prompt|input)",
+            r"max_tokens must be at least 1, got -|\.content['\"`]?: string too long",
             r"tokens? (?:in|of) (?:the )?(?:prompt|messages)[^.]{0,60}exceed",
             r"tokens? [^.]{0,40}exceeds? (?:the )?max(?:imum)? (?:message|input|prompt) tokens?",
             r"(?:上下文|输入|提示词|prompt|(?<!max_)tokens?)[^。图]{0,12}(?:超|过长)|"

@@ -5,6 +5,7 @@ A wire's builder takes its events apart and says here what they hold. Incrementa
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,36 +22,41 @@ from agent_core.ports import Delta, Finish, LlmReply
 
 _FINISH: Mapping[str, Finish] = {
     "stop": "stop",
-    "end_turn": "stop",
+    "endturn": "stop",
     "eos": "stop",
-    "stop_sequence": "stop",
-    "tool_calls": "tool_calls",
-    "tool_call": "tool_calls",
-    "tool_use": "tool_calls",
-    "function_call": "tool_calls",
+    "stopsequence": "stop",
+    "toolcalls": "tool_calls",
+    "toolcall": "tool_calls",
+    "tooluse": "tool_calls",
+    "functioncall": "tool_calls",
     "length": "length",
-    "max_tokens": "length",
-    "max_output_tokens": "length",
-    "model_length": "length",
-    "pause_turn": "length",
-    "content_filter": "content_filter",
+    "maxtokens": "length",
+    "maxoutputtokens": "length",
+    "modellength": "length",
+    "errorlimit": "length",
+    "pauseturn": "length",
+    "contentfilter": "content_filter",
+    "contentfiltered": "content_filter",
+    "guardrailintervened": "content_filter",
     "sensitive": "content_filter",
     "safety": "content_filter",
     "recitation": "content_filter",
     "blocklist": "content_filter",
-    "prohibited_content": "content_filter",
+    "prohibitedcontent": "content_filter",
     "spii": "content_filter",
     "refusal": "content_filter",
+    "errortoxic": "content_filter",
 }
+"""By their letters alone: MAX_TOKENS, max_tokens and maxTokens are one word."""
 _FAILED: Mapping[str, ProviderErrorKind] = {
     "error": "server",
-    "network_error": "server",
-    "insufficient_system_resource": "server",
+    "networkerror": "server",
+    "insufficientsystemresource": "server",
     "abort": "server",
-    "malformed_function_call": "bad_tool_call",
-    "unexpected_tool_call": "bad_tool_call",
-    "model_context_window_exceeded": "context_length",
-    "context_length_exceeded": "context_length",
+    "malformedfunctioncall": "bad_tool_call",
+    "unexpectedtoolcall": "bad_tool_call",
+    "modelcontextwindowexceeded": "context_length",
+    "contextlengthexceeded": "context_length",
 }
 
 
@@ -128,11 +134,13 @@ class Incoming:
 
     def _end_with(self, word: str) -> None:
         """The server's reason to finish, in its own words (rule 12). Raises ProviderError when it is a failure."""
-        word = word.strip().lower().replace("-", "_")
-        if kind := _FAILED.get(word):
+        # Gemini's FINISH_REASON_STOP, and "function_call_filter: MALFORMED_FUNCTION_CALL"
+        letters = re.sub(r"[^a-z]", "", word.lower().rpartition(":")[2]).removeprefix("finishreason")
+        if kind := _FAILED.get(letters):
+            word = word.strip().lower()
             raise failure(kind, self._who, "server_gave_up" if kind == "server" else "", finish_reason=word)
         # An unknown word ends the reply all the same.
-        self._finish = _FINISH.get(word, "stop")
+        self._finish = _FINISH.get(letters, "stop")
 
     def _protocol(self, what: str) -> ProviderError:
         return failure("protocol", self._who, what=what)
@@ -203,7 +211,10 @@ class Incoming:
         )
 
     def _offered_name(self, name: str) -> str:
-        short = name.removeprefix("functions.")
+        """`name`, or the offered tool that is left of it without what some templates put around (rule 19)."""
+        if name in self._tools:
+            return name
+        short = name.partition("<|")[0].strip(" \"'").removeprefix("functions.").removeprefix("default_api.")
         return short if short in self._tools else name
 
 

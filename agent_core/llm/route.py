@@ -147,14 +147,15 @@ def worth_waiting(error: ProviderError, min_switch_reset: float) -> bool:
     return error.kind == "rate_limit" and error.retry_after is not None and error.retry_after <= min_switch_reset
 
 
+# Why a model is left, by the kind of its error: the case that a face translates, and the words.
 _WHY = {
-    "rate_limit": "asks to slow down",
-    "quota": "says that the account is used up",
-    "auth": "does not accept the key",
-    "not_found": "does not know the model or the address",
-    "tools_unsupported": "cannot use tools",
-    "network": "cannot be reached",
-    "timeout": "did not answer in time",
+    "rate_limit": ("fallback_rate_limit", "asks to slow down"),
+    "quota": ("fallback_quota", "says that the account is used up"),
+    "auth": ("fallback_auth", "does not accept the key"),
+    "not_found": ("fallback_not_found", "does not know the model or the address"),
+    "tools_unsupported": ("fallback_tools_unsupported", "cannot use tools"),
+    "network": ("fallback_network", "cannot be reached"),
+    "timeout": ("fallback_timeout", "did not answer in time"),
 }
 
 
@@ -165,9 +166,10 @@ def switch(to: Endpoint, instead: Endpoint, error: ProviderError | None, rests: 
         minutes = max(1, round(rests / 60))
         text = f"{instead.model} failed lately and is left alone for {minutes} min more. {to.model} answers instead."
         return Delta("switch", text, {**names, "notice": "fallback_resting", "minutes": minutes})
-    why = _WHY.get(error.kind, "failed")
+    case, why = _WHY.get(error.kind, ("", "failed"))
     text = f"{instead.label} {why}. {to.model} ({to.label}) answers instead of {instead.model} for this turn."
-    return Delta("switch", text, {**names, "notice": "fallback", "code": error.code})
+    who = {"who": instead.label, "by": to.label}
+    return Delta("switch", text, {**names, **who, "notice": "fallback", "case": case, "code": error.code})
 
 
 def switch_from_missing(to: Endpoint, missing: ConfigError) -> Delta:

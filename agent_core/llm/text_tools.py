@@ -24,6 +24,11 @@ MARKERS = (
     "<function_call>",
     "<function_calls>",
     "<functioncall>",
+    "<tool_calls>",
+    "<TOOLCALL>",
+    "<seed:tool_call>",
+    "<|tool_call|>",
+    "<|tool_call_start|>",
     "<minimax:tool_call>",
     "<invoke name=",
     "<tools>",
@@ -49,8 +54,14 @@ _RESIDUE = re.compile(
     r"(?:\s*(?:</?｜DSML｜[^<>\n]*>?|<｜tool▁calls?▁begin｜>|<｜end▁of▁sentence｜>|<\|im_end\|>|<\|eot_id\|>)\s*)+\Z"
 )
 
-_LOOSE_ENDS = re.compile(r"(?:\s*\}?\s*</(?:tool_call|toolcall|function_call|function|tools)>)+")
-"""What models write behind a call that was whole already: a brace too many, the end of a tag that never began."""
+_CLOSING = (
+    r"</(?:tool_calls?|toolcall|TOOLCALL|function_calls?|functioncall|tools|seed:tool_call)>|"
+    r"<\|(?:/tool_call|tool_call_end|python_end|eo[mt](?:_id)?)\|>"
+)
+_CLOSED = re.compile(rf"{_CLOSING}|\Z")
+_LOOSE_ENDS = re.compile(rf"(?:\s*\}}?\s*(?:</function>|{_CLOSING}))*(?:\s*(?:</s>|<\|im_end\|>)\s*\Z)?")
+"""What models write behind a call that was whole already: a brace too many, the end of a tag that may never have
+begun, the model's end token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +156,6 @@ _Parser = Callable[[str, int, int, Offered], _Found | None]
 def _parser(marker: str) -> _Parser:
     if marker == "<function=":
         return _qwen_xml
-    if marker in ("<|python_tag|>", "<|python_start|>"):
-        return _llama
     if marker == "[TOOL_CALLS]":
         return _mistral
     if marker in ("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"):
@@ -218,20 +227,22 @@ def _skip(text: str, position: int, *ends: str) -> int:
 
 
 def _tagged(text: str, start: int, position: int, offered: Offered) -> _Found | None:
-    """Hermes and Qwen: JSON in a tag. GLM: a name and key-value tags. Qwen3-Coder: <function=…> in a tag."""
+    """Hermes and many others: JSON in a tag. GLM: a name and key-value tags. Qwen3-Coder: <function=…> in a tag. Llama,
+    LFM: Python in a tag.
+    """
     inner = re.compile(r"\s*<function=").match(text, position)
     if inner:
-        found = _qwen_xml(text, position, inner.end(), offered)
-        return (found[0], _skip(text, found[1], "</tool_call>")) if found else None
+        return _qwen_xml(text, position, inner.end(), offered)
     glm = re.compile(r"\s*([\w.-]+)\s*(?=<arg_key>|</tool_call>)").match(text, position)
     if glm:
         return _glm(text, glm.group(1), glm.end(), offered)
     found = _objects_at(text, _skip(text, position, "```json", "```"), offered)
-    if found is None:
-        return None
-    return found[0], _skip(
-        text, _skip(text, found[1], "```"), "</tool_call>", "</toolcall>", "</function_call>", "</tools>"
-    )
+    if found is not None:
+        return found[0], _skip(text, found[1], "```")
+    closed = _CLOSED.search(text, position)
+    body = text[position : closed.start() if closed else len(text)].strip()
+    calls = _pythonic(body, offered) or _pythonic(f"[{body}]", offered)
+    return (calls, closed.end() if closed else len(text)) if calls else None
 
 
 def _glm(text: str, name: str, position: int, offered: Offered) -> _Found | None:
@@ -295,16 +306,6 @@ def _value(text: str, schema: Any) -> Any:
     except ValueError:
         return text
     return text if wanted is None and isinstance(value, str) else value
-
-
-def _llama(text: str, start: int, position: int, offered: Offered) -> _Found | None:
-    found = _objects_at(text, position, offered)
-    if found is None:
-        end = re.compile(r"<\|python_end\|>|<\|eo[tm](?:_id)?\|>|\Z").search(text, position)
-        stop = end.start() if end else len(text)
-        calls = _pythonic(text[position:stop], offered) or _pythonic(f"[{text[position:stop].strip()}]", offered)
-        return (calls, end.end() if end else stop) if calls else None
-    return found[0], _skip(text, found[1], "<|python_end|>", "<|eom_id|>", "<|eot_id|>", "<|eom|>", "<|eot|>")
 
 
 def _mistral(text: str, start: int, position: int, offered: Offered) -> _Found | None:

@@ -7,6 +7,7 @@ import json
 import random
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,29 @@ from agent_core.llm.body import BodyReader
 from agent_core.ports import LlmReply
 from tests.corpus import llm, runner
 
-FOLDER = Path(__file__).parents[1] / "data" / "corpora" / "llm"
-ROWS = {row["id"]: row for row in runner.load(FOLDER)}
+DATA = Path(__file__).parents[1] / "data"
+FOLDERS = {
+    folder: {row["id"]: row for row in runner.load(folder)}
+    for folder in (DATA / "corpora" / "llm", DATA / "wire_cases")
+}
+"""The corpus, and more cases of its kinds in its format."""
+ROWS = {name: row for rows in FOLDERS.values() for name, row in rows.items()}
 TOOLS = {name: {"type": "object"} for name in ("read_file", "write_file", "run_command", "list_dir", "get_time")}
 
 
 @pytest.fixture(scope="module")
 def verdicts():
     """Every case at once: most of the time of a case is waiting."""
-    with llm.opened(FOLDER, as_root=False) as check, ThreadPoolExecutor(24) as pool:
-        slow_first = sorted(ROWS.values(), key=lambda row: "min_read_timeout_s" not in row)
-        yield {row["id"]: pool.submit(check, row) for row in slow_first}
+    with ExitStack() as stack:
+        checks = {folder: stack.enter_context(llm.opened(folder, as_root=False)) for folder in FOLDERS}
+        pool = stack.enter_context(ThreadPoolExecutor(24))
+        cases = [(checks[folder], row) for folder, rows in FOLDERS.items() for row in rows.values()]
+        slow_first = sorted(cases, key=lambda case: "min_read_timeout_s" not in case[1])
+        yield {row["id"]: pool.submit(check, row) for check, row in slow_first}
+
+
+def test_no_case_hides_another():
+    assert len(ROWS) == sum(map(len, FOLDERS.values()))
 
 
 @pytest.mark.parametrize("case", ROWS)
@@ -38,7 +51,7 @@ def test_a_server_is_understood(case: str, verdicts: dict[str, Future[str]]):
 
 def test_the_adapter_notices_a_wrong_answer():
     row = {**ROWS["sse-baseline"], "expected": {**ROWS["sse-baseline"]["expected"], "text": "Goodbye"}}
-    with llm.opened(FOLDER, as_root=False) as check:
+    with llm.opened(DATA / "corpora" / "llm", as_root=False) as check:
         assert "Hello world" in check(row)
 
 
