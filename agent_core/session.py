@@ -158,7 +158,8 @@ class LiveSession:
                 self._model.choose(intent)
                 self._inbox.put(intent)
         elif isinstance(intent, intents.TakeBack):
-            self._texts.take_back()
+            if not self._texts.take_back():
+                self._interrupt(abandon=False)
         elif isinstance(intent, intents.TextTaken):
             self._texts.taken(intent.text)
         elif isinstance(intent, intents.Shell):
@@ -331,7 +332,9 @@ class LiveSession:
             if isinstance(item, intents.Close):
                 break
             try:
-                self._do(item, worker)
+                # A stop also ends what is in the turn's way while another program holds the database.
+                with self._services.store.database.while_not(lambda: self._state == "stopping"):
+                    self._do(item, worker)
             except Exception as error:  # the worker outlives whatever goes wrong with one intent
                 self._outbox.tell_failure(error)
                 if isinstance(item, Start):

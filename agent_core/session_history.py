@@ -22,6 +22,7 @@ from agent_core.store.db import Budget
 from agent_core.store.lease import Holder
 from agent_core.store.sessions import end_of
 from agent_core.turn_lease import TurnLease
+from agent_core.waiting import PendingTexts
 
 
 class SessionHistory:
@@ -33,6 +34,7 @@ class SessionHistory:
         record: SessionRecord,
         outbox: Outbox,
         commands: OwnCommands,
+        texts: PendingTexts,
         read: Callable[[Worker], None],
     ) -> None:
         self._store = services.store
@@ -41,6 +43,7 @@ class SessionHistory:
         self._record = record
         self._outbox = outbox
         self._commands = commands
+        self._texts = texts
         self._read = read
 
     # -- reading ------------------------------------------------------------------------------------------------
@@ -51,13 +54,7 @@ class SessionHistory:
         began = time.monotonic()
         told = self._tell_end() if worker.conversation is None and record.stored else None
         with record.lock:
-            history, holder = self._stored(self._commands.left_to_run(), budget, told)
-        if history is None:
-            assert told is not None
-            whole, rest = told, None
-        else:
-            cut = end_of(history, limits.HISTORY_TOLD)
-            whole, rest = events.HistoryChanged(tuple(history[cut:]), cut), None if cut else history
+            whole, rest, holder = self._stored(self._commands.left_to_run(), budget, told)
         if not worker.take_up(Conversation(self._store, record.id, rest, self._redact)):
             return
         self._held_by(worker, holder)
@@ -69,10 +66,9 @@ class SessionHistory:
             self._commands.tell_again(whole)
         if record.stored:
             self._read(worker)
-        if history is not None and rest is None:
+        if rest is None and holder is None and whole is not told:
             from agent_core.heap import give_back  # with ctypes, which short sessions do without
 
-            del history
             give_back()
 
     def _tell_end(self) -> events.HistoryChanged | None:
@@ -86,23 +82,28 @@ class SessionHistory:
 
     def _stored(
         self, running: tuple[str, ...], budget: Budget, told: events.HistoryChanged | None
-    ) -> tuple[list[Message] | None, Holder | None]:
-        """The conversation, and the other program that runs a turn in it.
+    ) -> tuple[events.HistoryChanged, list[Message] | None, Holder | None]:
+        """What is to be told of the conversation, all of it, and the other program that runs a turn in it.
 
-        None in place of a long one whose end was `told` and which needs no mending: it is read when it is needed.
+        None in place of a long one: it is read when it is needed. Of one whose end was `told` that is all, if it needs
+        no mending; beside another program's turn no more than the end is looked at.
         """
         store, session_id = self._store, self._record.id
         if not self._record.stored:
-            return [], None
+            return events.HistoryChanged((), 0), [], None
         while (holder := store.leases.holder(session_id)) is None:
             try:
                 if told is not None and store.is_whole(session_id, running):
-                    return None, None
-                return store.recover(session_id, running, budget), None
+                    return told, None, None
+                history = store.recover(session_id, running, budget)
             except StoreError as error:
                 if error.code != "session_in_use":  # its turn has just begun
                     raise
-        return store.read_along(session_id), holder
+            else:
+                cut = end_of(history, limits.HISTORY_TOLD)
+                return events.HistoryChanged(tuple(history[cut:]), cut), None if cut else history, None
+        end, earlier = store.read_along(session_id, limits.HISTORY_TOLD)
+        return events.HistoryChanged(tuple(end), earlier), None if earlier else end, holder
 
     # -- beside another program ---------------------------------------------------------------------------------
 
@@ -116,6 +117,7 @@ class SessionHistory:
         if holder != worker.elsewhere and worker.is_current:
             worker.elsewhere = holder
             self._outbox.emit(events.HeldElsewhere(holder.pid, holder.since) if holder else events.HeldElsewhere(0))
+            self._texts.hold_up(holder is not None)
 
     @contextmanager
     def lease(self, worker: Worker, scope: CancelScope) -> Iterator[TurnLease]:

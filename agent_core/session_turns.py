@@ -53,7 +53,7 @@ class SessionTurns:
         set_mode: Callable[[str], None],
     ) -> None:
         self.model = SessionModel(services, record, settings, outbox)
-        self.history = SessionHistory(services, record, outbox, commands, self._tell_read)
+        self.history = SessionHistory(services, record, outbox, commands, texts, self._tell_read)
         self.kit = Kit(services, record.id, outbox.emit)
         self.prompt = SessionPrompt(services, record.id, record.workspace, self._context_notice)
         views, todos = services.store.views, self.kit.todos.read
@@ -167,14 +167,14 @@ class SessionTurns:
     def compact(self, focus: str, worker: Worker, scope: CancelScope) -> Outcome:
         """Compact between two turns. Never raises."""
         try:
-            with self.history.lease(worker, scope):
+            with self._services.store.database.while_not(lambda: scope.cancelled), self.history.lease(worker, scope):
                 assert worker.conversation is not None
                 self.compactor.compact(self._tools(worker, worker.conversation, scope, new_id()), focus)
         except Interrupted:
             return "interrupted"
         except Exception as error:  # told, and the session can be used again
             self._outbox.tell_failure(error)
-            return "failed"
+            return "interrupted" if scope.cancelled else "failed"
         return "completed"
 
     # -- what a request holds -----------------------------------------------------------------------------------

@@ -29,13 +29,25 @@ class PendingTexts:
         self._texts = WaitingTexts()
         self._noted: tuple[tuple[str, str], ...] = ()
         """What of these was written down last."""
+        self._held_up = False
+        """Another program runs a turn in the session: what was handed to ours waits like what is queued."""
 
     def hand(self, message: Message) -> Message:
         """Note that `message` is given to the turn, now; returns it as it will be stored."""
         with self._lock:
             handed = self._texts.hand(message)
-            self._note()
+            if self._held_up:
+                self._tell()
+            else:
+                self._note()
             return handed
+
+    def hold_up(self, held_up: bool) -> None:
+        """Another program's turn stands before ours, or no longer does."""
+        with self._lock:
+            self._held_up = held_up
+            if self._texts.handed:
+                self._tell()
 
     def hand_steers(self) -> list[Message]:
         """The steers that came, given to the turn."""
@@ -69,10 +81,12 @@ class PendingTexts:
             self._texts.queue(message)
             self._tell()
 
-    def take_back(self) -> None:
-        """The newest goes back to the composer."""
+    def take_back(self) -> bool:
+        """The newest goes back to the composer; False: it waits for another program, with the turn that it begins."""
         with self._lock:
-            self._return(self._texts.return_newest())
+            newest = self._texts.return_newest()
+            self._return(newest)
+            return newest is not None or not (self._held_up and self._texts.handed)
 
     def return_all(self, conversation: Conversation | None) -> None:
         """After a stop, what was pending goes back to the composer: nothing runs unasked, nothing is lost."""
@@ -124,7 +138,8 @@ class PendingTexts:
             self._outbox.emit(TextReturned(text))
 
     def _tell(self) -> None:
-        self._outbox.emit(PendingChanged(self._texts.steers, self._texts.queued))
+        held_up = self._texts.handed if self._held_up else ()
+        self._outbox.emit(PendingChanged(self._texts.steers, (*held_up, *self._texts.queued)))
         self._note()
 
     def _note(self) -> None:
@@ -157,6 +172,10 @@ class WaitingTexts:
     @property
     def queued(self) -> tuple[str, ...]:
         return tuple(message.text for message in self._queued)
+
+    @property
+    def handed(self) -> tuple[str, ...]:
+        return tuple(message.text for message in self._handed)
 
     def all(self) -> tuple[tuple[str, str], ...]:
         """(message id, text) of everything that a crash would lose, oldest first."""

@@ -478,15 +478,7 @@ class Store:
         They begin with a turn or a step, so that no result is without its call.
         """
         with self._db.read() as c, _snapshot(c):
-            rows = c.execute(f"{_BODIES} ORDER BY position DESC LIMIT ?", (session_id, most)).fetchall()
-            parsed = [(at, _parsed(session_id, uid, body, view)) for uid, body, view, at in reversed(rows)]
-            found = [(at, message) for at, message in parsed if message is not None]
-            found = found[end_of([message for _, message in found], most) :]
-            first = found[0][0] if found else 0
-            (earlier,) = c.execute(
-                "SELECT count(*) FROM messages WHERE session_id = ? AND position < ?", (session_id, first)
-            ).fetchone()
-        return [message for _, message in found], earlier
+            return _load_end(c, session_id, most)
 
     def before(self, session_id: str, uid: str) -> Messages:
         """What the conversation holds before the message `uid`, as stored."""
@@ -498,15 +490,17 @@ class Store:
             )
             return [m for uid, body, view, _ in rows if (m := _parsed(session_id, uid, body, view)) is not None]
 
-    def read_along(self, session_id: str) -> Messages:
-        """The conversation as another program's turn has it so far; nothing is mended, its calls are under way.
+    def read_along(self, session_id: str, most: int) -> tuple[Messages, int]:
+        """The end of the conversation as another program's turn has it so far, and how many come before; see `end`.
 
-        The person's own commands that have no place in it yet come last.
+        Nothing is mended, its calls are under way. The person's own commands that have no place in it yet come last.
         """
         with self._db.read() as c, _snapshot(c):
-            loaded, aside = _load(c, session_id), _load_aside(c, session_id)
-        self._changes.loaded(session_id, loaded.revision)
-        return [*loaded.messages, *aside]
+            number = revision(c, session_id)
+            found, earlier = _load_end(c, session_id, most)
+            aside = _load_aside(c, session_id)
+        self._changes.loaded(session_id, number)
+        return [*found, *aside], earlier
 
     def has_moved(self, session_id: str) -> bool:
         """Whether the conversation is another one than this program has loaded or made."""
@@ -701,6 +695,18 @@ def _load(c: sqlite3.Connection, session_id: str) -> _Loaded:
             found.append(message)
             positions.append(position)
     return _Loaded(found, positions, number)
+
+
+def _load_end(c: sqlite3.Connection, session_id: str, most: int) -> tuple[Messages, int]:
+    rows = c.execute(f"{_BODIES} ORDER BY position DESC LIMIT ?", (session_id, most)).fetchall()
+    parsed = [(at, _parsed(session_id, uid, body, view)) for uid, body, view, at in reversed(rows)]
+    found = [(at, message) for at, message in parsed if message is not None]
+    found = found[end_of([message for _, message in found], most) :]
+    first = found[0][0] if found else 0
+    (earlier,) = c.execute(
+        "SELECT count(*) FROM messages WHERE session_id = ? AND position < ?", (session_id, first)
+    ).fetchone()
+    return [message for _, message in found], earlier
 
 
 def _load_aside(c: sqlite3.Connection, session_id: str) -> list[Message]:

@@ -18,6 +18,7 @@ from agent_core.errors import Interrupted, StoreError
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
 from agent_core.session import LiveSession
 from agent_core.store import owner as owners
+from agent_core.store import sessions
 from agent_core.store.db import Database
 from agent_core.store.lease import Holder, Lease, Leases
 from agent_core.store.sessions import Store
@@ -388,26 +389,46 @@ def test_what_a_second_copy_sends_waits_and_goes_on_from_what_the_first_has_stor
     until(lambda: len(a.model.requests) == 2)
     b.session.send(intents.Submit("from b"))
     b.wait(events.HeldElsewhere)
+    until(lambda: b.of(events.PendingChanged))
+    assert b.of(events.PendingChanged)[-1].queued == ("from b",), "it is seen to wait"
     assert b.model.requests == []
     a.go.set()
     assert b.wait(events.TurnFinished).outcome == "completed"
+    assert b.of(events.PendingChanged)[-1].queued == ()
     said = [m.text for m in b.store.messages(b.session.id)]
     assert said == ["first", "hello", "second", "done by a", "from b", "b answers"]
     assert [m.text for m in b.model.requests[0].messages[1:]] == said[:-1]
 
 
-def test_a_stop_ends_the_waiting_and_gives_the_text_back(two):
+@pytest.mark.parametrize("intent", [intents.Interrupt(), intents.TakeBack()])
+def test_a_stop_ends_the_waiting_and_gives_the_text_back(two, intent):
     a, b = two
     a.session.send(intents.Submit("second"))
     until(lambda: len(a.model.requests) == 2)
     b.session.send(intents.Submit("from b"))
     b.wait(events.HeldElsewhere)
-    b.session.send(intents.Interrupt())
+    b.session.send(intent)
     assert b.wait(events.TurnFinished).outcome == "interrupted"
     assert b.wait(events.TextReturned).text == "from b"
+    assert b.of(events.PendingChanged)[-1].queued == ()
     a.go.set()
     a.wait(events.TurnFinished, count=2)
     assert [m.text for m in a.store.messages(a.session.id)] == ["first", "hello", "second", "done by a"]
+
+
+def test_of_a_long_session_only_the_end_is_read_along(two, monkeypatch):
+    a, b = two
+    monkeypatch.setattr(limits, "HISTORY_TOLD", 2)
+    a.session.send(intents.Submit("second"))
+    until(lambda: len(a.model.requests) == 2)
+    monkeypatch.setattr(sessions, "_load", lambda *_: pytest.fail("all of it was read"))
+    b.session.start()
+    b.wait(events.HeldElsewhere)
+    assert texts(b) == ["second"]
+    assert b.of(events.HistoryChanged)[-1].earlier == 2
+    monkeypatch.undo()
+    a.go.set()
+    until(lambda: texts(b)[-1] == "done by a")
 
 
 def test_an_idle_copy_reads_what_came_meanwhile_before_its_next_turn(two):
@@ -468,7 +489,7 @@ def test_calls_that_another_program_runs_are_not_taken_for_a_crashs(tmp_path, st
     with pytest.raises(StoreError) as refused:
         other.recover(session)
     assert refused.value.code == "session_in_use"
-    assert [m.role for m in other.read_along(session)] == ["user", "assistant"]
+    assert [m.role for m in other.read_along(session, 50)[0]] == ["user", "assistant"]
     store.append(session, tool(ToolResult("c", "run_command", "made")))
     store.leases.release(lease)
     assert [m.text for m in other.recover(session)] == ["go", "", "made"]

@@ -48,6 +48,7 @@ def test_a_second_window_waits_and_goes_on_from_what_the_first_has_stored(home, 
                 "Answer to one.", "be slow", f"In use by process {first.pid} since", "/fork goes on in a copy"
             )
             second.submit("two")
+            second.until(lambda: re.search(r"queued +two", second.text))
             second.wait_for("this takes it back")
             second.send(KEYS["esc"])
             second.wait_for("Enter waits for its end", "› two")
