@@ -119,10 +119,14 @@ class Conversation:
         self._read = changed
         self._held, self._counted = None, (Load(), 0)
 
-    def effect_started(self, call: ToolCall, effect: Effect) -> None:
-        """Note durably that `call` is about to act. Raises StoreError; the call must then not run."""
+    def effect_started(self, stopped: Callable[[], bool], call: ToolCall, effect: Effect) -> None:
+        """Note durably that `call` is about to act. Raises StoreError; the call must then not run.
+
+        From the call's own thread: `stopped` ends the waiting for a database that another program holds.
+        """
         self._check_open()
-        self._store.effect_started(self.session_id, call.id, call.name, effect.kind, self._check_open)
+        with self._store.database.while_not(stopped):
+            self._store.effect_started(self.session_id, call.id, call.name, effect.kind, self._check_open)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -130,35 +130,41 @@ class OwnCommands:
                 emit(events.finished(run.result))
 
     def _run(self, call_id: str, intent: Shell, scope: CancelScope, worker: Worker) -> None:
-        services, lock = self._services, self._outbox.lock
         try:
-            self._record.make()
-            with self._record.lock:  # who reads the history would take it for one that a crash cut off
-                command = shell.recorded(intent.command, services.redact)
-                services.store.shell_started(self._record.id, call_id, command, intent.private)
-            with lock:
-                if call_id in self._running:
-                    self._running[call_id] = replace(self._running[call_id], started=True)
-                worker.emit(events.ToolStarted(call_id))
-            run = shell.run(
-                self._where(intent.private), call_id, intent.command, intent.private, scope,
-                lambda line: worker.emit(events.ToolProgress(call_id, line)),
-            )  # fmt: skip
-            if worker.is_current:
-                message = messages.shell(run)
-                if services.store.put_aside(self._record.id, message):
-                    with lock:
-                        self._done.append(message)
-                        self._placeable()
-            result = run.result
+            # A stop also ends the waiting for a database that another program holds.
+            with self._services.store.database.while_not(lambda: scope.cancelled):
+                result = self._carry_out(call_id, intent, scope, worker)
         except Exception as error:  # the thread's own end: the card must come to one too
             failure = error if isinstance(error, AgentError) else crash(error)
             log.warning("shell command: %s", failure.text, exc_info=failure is not error)
             result = messages.ToolResult(call_id, SHELL, failure.text, ok=False, outcome="failed")
-        with lock:
+        with self._outbox.lock:
             worker.emit(events.finished(result))
             if self._running.pop(call_id, None) is not None and worker.is_current:
                 self._ended(scope.cancelled)
+
+    def _carry_out(self, call_id: str, intent: Shell, scope: CancelScope, worker: Worker) -> messages.ToolResult:
+        """Note the command down, run it, have it stored. Raises AgentError."""
+        services, lock = self._services, self._outbox.lock
+        self._record.make()
+        with self._record.lock:  # who reads the history would take it for one that a crash cut off
+            command = shell.recorded(intent.command, services.redact)
+            services.store.shell_started(self._record.id, call_id, command, intent.private)
+        with lock:
+            if call_id in self._running:
+                self._running[call_id] = replace(self._running[call_id], started=True)
+            worker.emit(events.ToolStarted(call_id))
+        run = shell.run(
+            self._where(intent.private), call_id, intent.command, intent.private, scope,
+            lambda line: worker.emit(events.ToolProgress(call_id, line)),
+        )  # fmt: skip
+        if worker.is_current:
+            message = messages.shell(run)
+            if services.store.put_aside(self._record.id, message):
+                with lock:
+                    self._done.append(message)
+                    self._placeable()
+        return run.result
 
     def _where(self, private: bool) -> shell.ShellPlace:
         services = self._services

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from agent_core import guard, limits, prompt, schedule
 from agent_core.cancel import CancelScope, Cut
@@ -96,6 +97,7 @@ def ask_model(turn: TurnTools) -> Reply:
         said = partial.said()
         if said is not None:
             _keep(turn, said, started)
+        if partial.has_begun:
             book(turn, LlmReply())  # it was paid for, but nobody says how much
         raise
     message = Message(
@@ -126,6 +128,11 @@ class _Partial:
         self._reasoning: list[str] = []
         self._first_thought = self._last_thought = 0.0  # monotonic seconds
         self._of_an_earlier_try: Message | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """The newest try has come to words or thoughts."""
+        return bool(self._text or self._reasoning)
 
     @property
     def reasoning_seconds(self) -> float:
@@ -298,7 +305,8 @@ def _side_by_side(
 
     def work(index: int) -> None:
         try:
-            result = turn.toolbox.run(calls[index], scopes[index], turn.conversation.effect_started, watches[index])
+            started = partial(turn.conversation.effect_started, lambda: scopes[index].cancelled)
+            result = turn.toolbox.run(calls[index], scopes[index], started, watches[index])
             done.put((index, result))
         except BaseException as error:  # handed to the worker thread, which knows what to do with it
             done.put((index, error))

@@ -13,6 +13,7 @@ from agent_core.messages import new_id
 from agent_core.ports import Delta, ToolOutput
 from tests.core.session_support import call, say
 from tests.core.test_loop import a_tool, results, with_tools
+from tests.core.test_store_lease import until
 
 STOP = limits.TURN_STOP + limits.SQLITE_BUSY  # a try that is under way waits that long; and the machine may be busy
 
@@ -230,6 +231,52 @@ def test_a_stop_while_another_program_holds_the_database(table, tmp_path, what):
     t.model.replies = [say("fine")]
     assert t.turn("again", count=3).outcome == "completed"
     assert is_valid(m for m in t.model.requests[-1].messages if m.role != "system")
+
+
+BESIDE_A_TURN = {
+    "a change of the history before it": (intents.Undo(), intents.Submit("go")),
+    "a setting before it": (intents.SetMode("plan"), intents.Submit("go")),
+    "a compaction": (intents.Compact(),),
+    "a command of the person's own": (intents.Shell("touch ran"),),
+}
+
+
+@pytest.mark.parametrize("sent", BESIDE_A_TURN.values(), ids=BESIDE_A_TURN)
+def test_a_stop_ends_whatever_waits_for_a_database_that_another_program_holds(table, sent, tmp_path):
+    other = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
+    t = table(say("hello"))
+    t.turn("first")
+    other.execute("BEGIN IMMEDIATE")
+    for intent in sent:
+        t.session.send(intent)
+    until(lambda: t.session.busy)
+    begun = time.monotonic()
+    t.session.send(intents.Interrupt())
+    until(lambda: not t.session.busy)
+    assert time.monotonic() - begun < limits.WRITE_BUDGET / 2
+    assert t.session.state == "idle"
+    assert [e.text for e in t.of(events.TextReturned)] == [i.text for i in sent if isinstance(i, intents.Submit)]
+    assert not (t.workspace / "ran").exists()
+    other.close()
+    assert t.turn("again", count=len(t.of(events.TurnFinished)) + 1).outcome == "completed"
+
+
+def test_a_call_that_cannot_be_noted_down_is_given_up_at_once_by_a_stop_and_never_runs(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "ACTIVITY_BUDGET", 0.05)
+    other = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
+    t = table(call(("run_command", {"command": "touch ran"})))
+    t.session.send(intents.Submit("go"))
+    question = t.wait(events.QuestionAsked).question
+    other.execute("BEGIN IMMEDIATE")
+    t.session.send(intents.Answer(question.id, "once"))
+    time.sleep(0.1)
+    assert stopped(t).outcome == "interrupted"
+    other.close()
+    t.model.replies = [say("fine")]
+    assert t.turn("again", count=2).outcome == "completed"
+    (result,) = (m.result for m in t.store.messages(t.session.id) if m.result is not None)
+    assert result.effect == "none"
+    assert not (t.workspace / "ran").exists()
 
 
 def test_a_given_up_worker_does_not_keep_the_next_one_from_the_database(table, tmp_path):
