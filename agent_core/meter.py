@@ -74,17 +74,23 @@ class Meter:
             self._costs.add_seconds(self._session_id, seconds)
 
     def guard(self, request: LlmRequest, sink: DeltaSink, asked: tuple[str, str] | None = None) -> DeltaSink:
-        """Check the budget for `request`; returns `sink` with a check before another model is asked in its place.
+        """Check the budget for `request`; returns `sink` with a check before it is tried again or another model is
+        asked in its place. A try that broke off after it had begun is booked: it was paid for.
 
         `asked` are the provider and model, where they are not the session's. Raises what `budget.check` returns, and
         StoreError.
         """
-        self._check(request, *(asked or self._asked))
+        who = asked or self._asked
+        self._check(request, *who)
 
         def checking(delta: Delta) -> None:
+            nonlocal who
+            if delta.kind == "reset":
+                self.book(LlmReply(provider=who[0], model=who[1]))
             if delta.kind == "switch":
-                self._asked = str(delta.params["provider"]), str(delta.params["model"])
-                self._check(request, *self._asked)
+                who = self._asked = str(delta.params["provider"]), str(delta.params["model"])
+            if delta.kind in ("switch", "retry"):
+                self._check(request, *who)
             sink(delta)
 
         return checking

@@ -300,6 +300,23 @@ def test_another_model_that_is_asked_in_its_place_is_checked_before_it_is(store)
     assert (caught.value.code, len(told)) == ("budget_unpriced", 1)
 
 
+def test_a_request_is_checked_again_before_it_is_tried_again(store):
+    meter, clock, _ = meter_of(store, Budget(minutes=1))
+    sink = meter.guard(REQUEST, print)
+    sink(Delta("retry", "Trying again."))
+    clock.now = 61.0
+    with pytest.raises(BudgetReached):
+        sink(Delta("retry", "Trying again."))
+
+
+def test_a_try_that_broke_off_counts_though_nobody_says_how_much_it_was(store):
+    meter, _, session = meter_of(store, Budget())
+    meter.guard(REQUEST, print)(Delta("reset"))
+    bill = meter.book(LlmReply("x", usage=Usage(1000, 100), model="m"))
+    assert (bill.session_cost, bill.at_least) == (pytest.approx(0.02), True)
+    assert store.costs.spent(session).requests == 2
+
+
 def test_what_the_server_did_not_count_is_booked_as_not_known(store):
     meter, _, session = meter_of(store, Budget())
     bill = meter.book(LlmReply("x", model="m"))
