@@ -53,6 +53,7 @@ class Conversations:
     def bring(self, make: Callable[[], LiveSession], then: Callable[[LiveSession], None] | None = None) -> None:
         """Have the desk make a session, then show it, or do `then`. What is written meanwhile is for that one."""
         self._on_the_way += 1
+        draft = self._app.composer.text
 
         def made() -> LiveSession | AgentError:
             try:
@@ -65,11 +66,23 @@ class Conversations:
             if isinstance(result, AgentError):
                 self.tell_error(result)
             else:
+                typed = self._typed_since(draft)
                 (then or self.show)(result)
+                if typed:
+                    self._app.composer.insert(typed)
             if not self._on_the_way:
                 self._send_held(failed=isinstance(result, AgentError))
 
         self._app.desk.do(made, come)
+
+    def _typed_since(self, draft: str) -> str:
+        """Take what was typed behind `draft` out of the composer: the session that was to come is whom it is for."""
+        composer = self._app.composer
+        text = composer.text
+        if text == draft or not text.startswith(draft):
+            return ""
+        composer.text = draft
+        return text[len(draft) :]
 
     def _send_held(self, *, failed: bool) -> None:
         waiting, self._for_next = self._for_next, []

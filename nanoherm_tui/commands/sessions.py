@@ -14,7 +14,6 @@ from nanoherm_tui.i18n import t
 
 if TYPE_CHECKING:
     from agent_core.session import LiveSession
-    from agent_core.store.sessions import SessionRow
     from nanoherm_tui.app import NanohermApp
 
 
@@ -54,10 +53,11 @@ def choose(app: NanohermApp, title: str) -> None:
         offer(app, "session", session_items(app), in_use(app))
         return
 
-    def found(row: SessionRow) -> None:
-        open_by_id(app, row.id)
+    def found() -> LiveSession:
+        session_id = app.host.find(title).id
+        return app.host.live(session_id) or app.host.open(session_id)
 
-    app.desk.do(lambda: app.host.find(title), found)
+    app.conversations.bring(found)
 
 
 def open_by_id(app: NanohermApp, session_id: str) -> None:

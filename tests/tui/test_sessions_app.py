@@ -164,6 +164,29 @@ async def test_what_was_not_seen_is_marked_after_a_restart(tmp_path):
         await stage.until(lambda: listed(stage)["first"].state == "idle")
 
 
+@pytest.mark.parametrize("sent", [False, True])
+async def test_what_is_typed_while_a_session_opens_is_for_that_one(tmp_path, monkeypatch, sent):
+    async with Stage(tmp_path, [Reply(text="One."), Reply(text="Two.")]) as stage:
+        await answered(stage, "first")
+        first = stage.app.view.id
+    async with Stage(tmp_path, [Reply(text="Three."), Reply(text="Four.")]) as stage:
+        await answered(stage, "second")
+        app, second, find, go = stage.app, stage.app.view.id, stage.host.find, threading.Event()
+        monkeypatch.setattr(stage.host, "find", lambda title: go.wait(10) and find(title))
+        await stage.type("/resume first")
+        await stage.pilot.press(*"next", *(["enter"] if sent else []))
+        assert app.view.id == second
+        go.set()
+        await stage.until(lambda: app.view.id == first)
+        if sent:
+            await stage.until(lambda: "next" in stage.transcript())
+        else:
+            await stage.until(lambda: app.composer.text == "next")
+        app.conversations.show(stage.host.live(second))
+        assert app.composer.text == ""
+        assert "next" not in stage.transcript()
+
+
 async def test_on_a_small_screen_the_list_gives_way_to_what_was_opened_and_to_what_is_typed(tmp_path):
     async with Stage(tmp_path, [Reply(text="x")], size=(60, 16)) as stage:
         await answered(stage)
