@@ -299,7 +299,10 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         if self._start.choose:
             commands.run(self, "sessions")
         elif problem is not None:
-            commands.run(self, "setup", i18n.tell(problem.code, problem.params, problem.text))
+            from nanoherm_tui.commands.settings import setup
+
+            told = i18n.tell(problem.code, problem.params, problem.text)
+            setup(self, told, str(problem.params.get("provider", "")))
         if prompts:
             from agent_core import intents
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_core import events, intents
 from agent_core.errors import AgentError
-from nanoherm_tui import commands, i18n, limits
+from nanoherm_tui import i18n, limits
 from nanoherm_tui.bridge import Bridge
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.i18n import t
@@ -230,6 +230,9 @@ class Conversations:
         if "title" in changed:
             self._show_title(view)
             app.desk.do(view.look_at_branch, lambda _: self._show_title(view))
+        if "options" in changed and view.asked is not None and view.options == view.asked[0]:
+            app.hint(view.asked[1])
+            view.asked = None
         if "plan" in changed:
             app.dock.show_plan(view.plan)
         if "context" in changed:
@@ -246,11 +249,11 @@ class Conversations:
             self._take_returned(view)
         if "error" in changed:
             errors, view.errors = view.errors, []
-            from nanoherm_tui.commands.settings import needs_setup
+            from nanoherm_tui.commands.settings import needs_setup, setup
 
             if any(needs_setup(app, error) for error in errors):
                 last = errors[-1]
-                commands.run(app, "setup", i18n.tell(last.code, last.params, last.text))
+                setup(app, i18n.tell(last.code, last.params, last.text), str(last.params.get("provider", "")))
 
     def _take_returned(self, view: SessionView) -> None:
         """Texts that came back go into the draft, once that holds what the disk had."""

@@ -75,7 +75,8 @@ def tell(code: str, params: Mapping[str, Any], english: str) -> str:
     if _language == "en":
         return english
     table = texts(_language)
-    for key in (f"errors.{params.get('case')}", f"errors.{code}", f"notices.{code}"):
+    case = params.get("case")
+    for key in (f"errors.{case}", f"notices.{case}", f"errors.{code}", f"notices.{code}"):
         text = table.get(key)
         if text is not None and placeholders(text) <= {*params, "english"}:
             return _fill(text, {**params, "english": english})

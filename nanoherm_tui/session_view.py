@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from agent_core.session import LiveSession
 
 Part = Literal[
-    "status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode", "context"
-]
+    "status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode", "context",
+    "options",
+]  # fmt: skip
 
 # What is in requests has changed.
 _FILLING = (
@@ -83,6 +84,8 @@ class SessionView:
     answering: tuple[str, str] = ("", "")
     """The model that answers, and its provider."""
     options: events.OptionsChanged = field(default_factory=events.OptionsChanged)
+    asked: tuple[events.OptionsChanged, str] | None = None
+    """Settings somebody asked for, and what to say once the session has them: it may refuse."""
     usage: Usage = field(default_factory=Usage)
     cost: Cost | None = None
     """Of the session and its children; None: nothing was asked yet."""
@@ -154,6 +157,7 @@ class SessionView:
                 changed.add("status")
             case events.OptionsChanged():
                 self.options = event
+                changed.add("options")
             case events.UsageLoaded(usage, cost, at_least):
                 self.usage, self.cost = usage, Cost(cost, at_least)
                 changed.add("status")

@@ -431,7 +431,16 @@ def _step(
 FULL_RUN: Final = "pytest -q -n 4"
 STALL: Final = 600.0
 """Seconds a reply stands still: longer than any picture takes."""
-_USAGE: Final = {"prompt_tokens": 12_300, "completion_tokens": 1_100, "total_tokens": 13_400}
+TOKENS: Final = 13_400
+"""What a request takes, all in all."""
+_USAGE: Final = {
+    "prompt_tokens": 12_300,
+    "completion_tokens": 1_100,
+    "total_tokens": TOKENS,
+    "prompt_tokens_details": {"cached_tokens": 9_800},
+    "completion_tokens_details": {"reasoning_tokens": 240},
+}
+PRICES: Final = {"custom": {"prices": {"coder-30b": {"input": 2, "output": 8}}}}
 
 
 def model(language: Language) -> Callable[[dict, int], Reply]:

@@ -353,6 +353,20 @@ def _overlay(command: str, *keys: str) -> Act:
     return act
 
 
+async def _usage(stage: Stage) -> None:
+    """What two models have used: of one the price is known, of the other it is not."""
+    for n, model in enumerate(("", "coder-480b"), 1):
+        if model:
+            stage.app.conversations.send(intents.SetModel(model))
+            await stage.until(lambda: stage.app.view.answering[0] == "coder-480b", "the other model")
+        stage.send("short")
+        used = n * content.TOKENS
+        await stage.until(
+            lambda used=used: stage.app.view.usage.total_tokens == used and stage.app.view.state == "idle", "an answer"
+        )
+    await _overlay("usage")(stage)
+
+
 async def _search(stage: Stage) -> None:
     """Where a name of the repair was spoken of."""
     await _overlay("search")(stage)
@@ -446,7 +460,7 @@ _ALL: Final[tuple[View, ...]] = (
     View("search", _search),
     View("rewind-chosen", _overlay("rewind", "enter")),
     View("confirm", _overlay("clear")),
-    View("usage", _overlay("usage")),
+    View("usage", _usage, stage={"providers": content.PRICES, "budget.tokens": 2_000_000}),
     View("disk", _overlay("disk")),
     View("palette-effort", _overlay("effort")),
     View("welcome", _fresh, stage=_FRESH),

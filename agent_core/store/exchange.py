@@ -130,9 +130,7 @@ def _message(message: Message, calls: Mapping[str, ToolCall]) -> list[str]:
         return _shell(message.shell)
     if message.role == "system":
         return []
-    heading = "Assistant" if message.role == "assistant" else "You"
     notes = [
-        "summary" if message.origin == "summary" else "",
         "while it was working" if message.origin == "steer" else "",
         "stopped" if message.interrupted else "",
     ]
@@ -143,7 +141,14 @@ def _message(message: Message, calls: Mapping[str, ToolCall]) -> list[str]:
     if message.text.strip():
         out.append(message.text.strip("\n"))
     out += [f"[image: {one_line(part.media_type)}]" for part in message.parts]
-    return [f"## {heading}{f' ({note})' if note else ''}", *out] if out else []
+    return [f"## {speaker(message)}{f' ({note})' if note else ''}", *out] if out else []
+
+
+def speaker(message: Message) -> str:
+    """Whose a message is, as a reader of an export is told."""
+    if message.role == "assistant":
+        return "Assistant"
+    return {"summary": "Summary of what came before", "note": "Note of the program"}.get(message.origin, "You")
 
 
 def _result(result: ToolResult, call: ToolCall | None) -> list[str]:

@@ -9,7 +9,7 @@ from html import escape
 from typing import Final
 
 from agent_core.messages import FileDiff, ImagePart, Message, ShellRun, ToolCall, ToolResult
-from agent_core.store.exchange import facts, one_line, safe, time_of
+from agent_core.store.exchange import facts, one_line, safe, speaker, time_of
 from agent_core.store.sessions import SessionRow
 
 _STYLE: Final = """
@@ -63,10 +63,10 @@ def _message(message: Message, calls: Mapping[str, ToolCall]) -> Iterator[str]:
     if message.shell is not None:
         yield _shell(message.shell)
         return
-    you = message.role == "user" and message.origin != "summary"
-    notes = {"summary": "summary", "steer": "while it was working"}
-    note = ", ".join(n for n in (notes.get(message.origin, ""), "stopped" if message.interrupted else "") if n)
-    heading = ("You" if message.role == "user" else "Assistant") + (f" ({note})" if note else "")
+    who = speaker(message)
+    notes = "while it was working" if message.origin == "steer" else "", "stopped" if message.interrupted else ""
+    note = ", ".join(n for n in notes if n)
+    heading = who + (f" ({note})" if note else "")
     body = (
         [f'<div class="text thought">{_text(message.reasoning.strip())}</div>\n'] if message.reasoning.strip() else []
     )
@@ -75,7 +75,7 @@ def _message(message: Message, calls: Mapping[str, ToolCall]) -> Iterator[str]:
         body.append(_prose(message.text.strip("\n")))
     body += [_image(part) for part in message.parts]
     if body:
-        yield f"<h2{' class=you' if you else ''}>{heading}, {time_of(message.created)}</h2>\n{''.join(body)}"
+        yield f"<h2{' class=you' if who == 'You' else ''}>{heading}, {time_of(message.created)}</h2>\n{''.join(body)}"
 
 
 def _prose(text: str) -> str:

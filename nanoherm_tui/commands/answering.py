@@ -100,8 +100,7 @@ def choose_persona(app: NanohermApp, name: str) -> None:
 
 
 def take_persona(app: NanohermApp, name: str) -> None:
-    _set(app, persona=name)
-    _tell_set(app, "persona", name or t("app.no_persona"))
+    _set(app, "persona", name or t("app.no_persona"), persona=name)
 
 
 def choose_temperature(app: NanohermApp, figure: str) -> None:
@@ -117,10 +116,8 @@ def take_temperature(app: NanohermApp, figure: str) -> None:
     try:
         temperature = float(figure) if figure else None
     except ValueError:
-        _set(app, temperature=-1.0)  # the session says what is allowed
-        return
-    _set(app, temperature=temperature)
-    _tell_set(app, "temperature", figure or t("app.as_configured"))
+        temperature = -1.0  # the session says what is allowed
+    _set(app, "temperature", figure or t("app.as_configured"), temperature=temperature)
 
 
 def choose_effort(app: NanohermApp, level: str) -> None:
@@ -132,8 +129,7 @@ def choose_effort(app: NanohermApp, level: str) -> None:
 
 
 def take_effort(app: NanohermApp, level: str) -> None:
-    _set(app, reasoning_effort=level)
-    _tell_set(app, "effort", level or t("app.as_configured"))
+    _set(app, "effort", level or t("app.as_configured"), reasoning_effort=level)
 
 
 def _as_configured(kind: Kind) -> PaletteItem:
@@ -144,16 +140,16 @@ def _options(app: NanohermApp) -> OptionsChanged:
     return app.view.options if app.view is not None else OptionsChanged()
 
 
-def _set(app: NanohermApp, **change: Any) -> None:
-    """Change one of the settings; the view has it at once, so that the next change knows of it."""
+def _set(app: NanohermApp, action: str, value: str, **change: Any) -> None:
+    """Change one of the settings; the view has it at once, so that the next change knows of it.
+
+    What it is now is told when the session has agreed.
+    """
     options = replace(_options(app), **change)
     if app.view is not None:
         app.view.options = options
+        app.view.asked = options, t("app.is_set", name=t(f"actions.{action}"), value=value)
     app.conversations.send(intents.SetOptions(options.persona, options.temperature, options.reasoning_effort))
-
-
-def _tell_set(app: NanohermApp, action: str, value: str) -> None:
-    app.hint(t("app.is_set", name=t(f"actions.{action}"), value=value))
 
 
 def _offer(app: NanohermApp, kind: Kind, items: list[PaletteItem], current: str) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_core import intents
 from nanoherm_tui.commands.panes import focus_pane
+from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.context import item_name
 from nanoherm_tui.panes.output import Result
 
@@ -23,7 +24,8 @@ def show(app: NanohermApp, argument: str) -> None:
 
 def compact(app: NanohermApp, focus: str) -> None:
     """Have the older part of the conversation summarised; `focus` says what the summary should keep above all."""
-    app.conversations.send(intents.Compact(focus))
+    if app.conversations.send(intents.Compact(focus)) and app.view is not None and app.view.session.busy:
+        app.hint(t("context.later"))
 
 
 def report(app: NanohermApp) -> None:

@@ -21,10 +21,16 @@ SETUP_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "n
 def needs_setup(app: NanohermApp, error: events.ErrorRaised) -> bool:
     """True when this error is better met by the setup view.
 
-    A network that fails is, as long as nothing has been answered in any session that is open, and nobody types.
+    A network that fails is, as long as nothing has been answered in any session that is open, and nobody types. One of
+    another provider that only the config knows is not: that view could not mend it.
     """
     if error.code not in SETUP_CODES:
         return False
+    provider, endpoint = str(error.params.get("provider", "")), app.host.model.endpoint
+    if endpoint is not None and error.code != "unknown_provider":
+        ours = provider in ("", endpoint.provider, endpoint.label)
+        if not ours and _preset_name(provider) is None:
+            return False
     views = app.conversations.views.values()
     answered = any(view.usage.total_tokens is not None or view.model.last_answer() for view in views)
     return error.code != "network" or not (answered or app.composer.text)
@@ -102,8 +108,15 @@ def toggle_motion(app: NanohermApp, argument: str) -> None:
     app.desk.do(lambda: app.host.save_settings({"display.reduced_motion": on}))
 
 
-def setup(app: NanohermApp, problem: str) -> None:
-    """Open the setup view. `problem`: why it opens by itself."""
+def _preset_name(provider: str) -> str | None:
+    """The preset of this name or label, as an error names it."""
+    from agent_core.llm.providers import PRESETS
+
+    return next((p.name for p in PRESETS.values() if provider and provider in (p.name, p.label)), None)
+
+
+def setup(app: NanohermApp, problem: str, provider: str = "") -> None:
+    """Open the setup view. `problem`: why it opens by itself; `provider`: whose that is, by name or label."""
     from agent_core.llm.providers import PRESETS
     from nanoherm_tui.overlays.setup import Provider, SetupScreen, SetupValues
 
@@ -114,7 +127,12 @@ def setup(app: NanohermApp, problem: str) -> None:
         for p in PRESETS.values()
     ]
     endpoint = app.host.model.endpoint
-    start = SetupValues(endpoint.provider, endpoint.base_url, "", endpoint.model) if endpoint is not None else None
+    start, failed = None, _preset_name(provider)
+    if failed is not None and (endpoint is None or failed != endpoint.provider):
+        start = SetupValues(failed, "", "", "")
+    elif endpoint is not None:  # one that only the config knows is a custom server here
+        name = endpoint.provider if endpoint.provider in PRESETS else "custom"
+        start = SetupValues(name, endpoint.base_url, "", endpoint.model)
     screen = SetupScreen(providers, problem=problem, start=start)
 
     def test(values: SetupValues) -> None:

@@ -28,7 +28,7 @@ from nanoherm_tui.text import age, fit, one_line, width
 
 _PAGE: Final = 10
 _SPEAKER: Final = 12  # cells, as on a tool card
-_WITH_SPEAKER: Final = 50  # columns below which a row has no room to say who spoke
+_WITH_SPEAKER: Final = 50  # columns below which a row has no room to say who spoke, nor the first one for all figures
 _CUT: Final = "\u22ef"  # how the core marks a passage's cut ends
 _SPOKEN: Final = frozenset({"user", "assistant", "thought", "summary", "title"})
 
@@ -242,6 +242,13 @@ class SearchScreen(Overlay[Hit | None]):
             yield self._list
             yield self._foot
 
+    def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
+        self.set_class(event.size.width < _WITH_SPEAKER, "-narrow")
+        if self.answer is not None:
+            self._count.words = self._counted(self.answer)
+            self._count.refresh()
+
     def on_mount(self) -> None:
         super().on_mount()
         self._field.placeholder = Content(t("search.ask"))
@@ -271,12 +278,15 @@ class SearchScreen(Overlay[Hit | None]):
         return t(key, query=one_line(answer.query))
 
     def _counted(self, answer: Answer) -> str:
+        hits, sessions = len(answer.hits), len({hit.session for hit in answer.hits})
+        if self.size.width < _WITH_SPEAKER:
+            return str(hits or "")
         if answer.left:
             return t("search.left", n=answer.left)
-        if not answer.hits:
+        if not hits:
             return ""
-        sessions = len({hit.session for hit in answer.hits})
-        return t("search.count", n=len(answer.hits), sessions=sessions, ms=max(1, round(1000 * answer.seconds)))
+        key = "search.count_one" if hits == 1 else "search.count_here" if sessions == 1 else "search.count"
+        return t(key, n=hits, sessions=sessions, ms=max(1, round(1000 * answer.seconds)))
 
     def _ask(self) -> None:
         wanted = (self._field.text, self._here)

@@ -37,7 +37,7 @@ def table(usage: SessionUsage) -> list[Cells]:
             "requests": str(model.requests),
             **_tokens(model.usage),
             "cost": money(Cost(None if model.unpriced == model.requests else model.cost, bool(model.unpriced))),
-            "prices": {"config": t("usage.config"), "local": t("usage.local")}.get(model.pricing, model.pricing or "?"),
+            "prices": _undated().get(model.pricing, model.pricing),
         }
         for model in spent.models
     ]
@@ -104,7 +104,7 @@ class UsageTable(Painted):
         rows = table(self._usage)
         out = [row(width, [(t("usage.title"), bold)], words), row(width, [], words)]
         if not rows:
-            return [*out, row(width, [(t("usage.nothing"), muted)], words)]
+            return [*out, *(row(width, [(line, muted)], words) for line in wrap(t("usage.nothing"), width))]
         shown = columns(rows, width)
         name = width - sum(size + _GAP for size in shown.values())
         heads = {column: t(f"usage.{column}") for column in ("model", *shown)}
@@ -113,14 +113,22 @@ class UsageTable(Painted):
             parts += [(" " * _GAP + _right(line[column], size), style) for column, size in shown.items()]
             out.append(row(width, parts, words))
         out += [row(width, [], words)]
-        for remark in (*budget_lines(self._usage), *_remarks(rows)):
+        for remark in (*budget_lines(self._usage), *remarks(rows)):
             out += [row(width, [(line, muted)], words) for line in wrap(remark, width)]
         return out
 
 
-def _remarks(rows: Sequence[Cells]) -> list[str]:
+def remarks(rows: Sequence[Cells]) -> list[str]:
+    """What is to be known of the costs: whose prices they are from, and that some are unknown."""
+    dates = sorted({line["prices"] for line in rows} - {*_undated().values(), ""})
     unknown = any("?" in line["cost"] or "+" in line["cost"] for line in rows)
-    return [t("usage.estimated"), *([t("usage.unknown")] if unknown else [])]
+    estimated = [t("usage.estimated", dates=", ".join(dates))] if dates else []
+    return estimated + ([t("usage.unknown")] if unknown else [])
+
+
+def _undated() -> dict[str, str]:
+    """What stands in the place of a price list's date, by what the meter says of the price."""
+    return {"config": t("usage.config"), "local": t("usage.local"), "": "?"}
 
 
 def _padded(words: str, cells: int) -> str:

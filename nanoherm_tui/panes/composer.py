@@ -110,7 +110,10 @@ class ComposerHint(Painted):
         if self.problem:
             return [row(width, [(self.problem, look.style("warn", "surface"))], fill)]
         words: list[list[Part]] = [[(self.words, look.style("muted", "surface"))]] if self.words else []
-        return flow(width, [*words, *hints(look, self.keys)], fill)[:1]  # it stays one row
+        first, *rest = flow(width, [*words, *hints(look, self.keys)], fill)
+        if rest and words:  # it stays one row: what the keys do is told rather than why
+            first, *_ = flow(width, hints(look, self.keys), fill)
+        return [first]
 
     @property
     def is_blank(self) -> bool:

@@ -104,7 +104,8 @@ def _item(item: Item, cells: int) -> Row:
     right: list[Span] = []
     quiet = "muted" if item.view == "dropped" else "text"
     if item.view == "dropped":
-        right.append(Span(t("context.dropped", tokens=tokens(item.gain)), "warn"))
+        saved = t("context.dropped", tokens=tokens(item.gain)) if item.gain else t("context.dropped_only")
+        right.append(Span(saved, "warn"))
     else:
         if item.view == "pinned":
             right += [Span(t("context.pinned"), "accent"), Span("  ")]

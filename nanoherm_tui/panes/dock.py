@@ -332,8 +332,9 @@ class Dock(Findable):
             return hints
         if self.tab == "context" and (item := self._chosen_item()) is not None:
             hints.append((key("dock_unfold"), t("dock.hint_open")))
-            if item.view != "dropped" and item.gain:
-                hints.append((key("dock_drop"), t("dock.hint_drop", tokens=tokens(item.gain))))
+            if item.view != "dropped":
+                saves = t("dock.hint_drop", tokens=tokens(item.gain)) if item.gain else t("dock.hint_drop_only")
+                hints.append((key("dock_drop"), saves))
             if item.view != "pinned" and item.kind != "summary":
                 hints.append((key("dock_pin"), t("dock.hint_pin")))
             if item.view:

@@ -49,6 +49,8 @@ CONVERSATION = [
     tool(ToolResult("2", "run_command", "````\n\x1b[31mred\u202e\r\n", False, "done", "exit 1")),
     user("also this", origin="steer"),
     Message("assistant", "Half a sent", interrupted=True),
+    user("Dates are mended.", origin="summary"),
+    user("AGENTS.md changed.", origin="note"),
 ]
 
 
@@ -82,6 +84,8 @@ def test_markdown_tells_the_conversation_in_order(tmp_path):
         "### run_command: exit 1",
         "## You (while it was working)",
         "## Assistant (stopped)",
+        "## Summary of what came before",
+        "## Note of the program",
     ]
     for part in (
         "- Workspace: /projects/my work",
@@ -146,8 +150,18 @@ def test_html_shows_the_conversation_and_folds_what_tools_gave(tmp_path):
         "/projects/my work",
         "exit 1",
         "also this",
+        "Summary of what came before,",
+        "Note of the program,",
     ):
         assert words in shown
+    assert [attributes for tag, attributes in page.tags if tag == "h2"] == [
+        {"class": "you"},
+        {},
+        {"class": "you"},
+        {},
+        {},
+        {},
+    ]
     details = [attributes for tag, attributes in page.tags if tag == "details"]
     assert details == [{}, {}, {"class": "failed", "open": None}]
     assert '<span class="remove">\N{MINUS SIGN}b</span>' in text

@@ -9,7 +9,7 @@ from agent_core.meter import SessionUsage
 from agent_core.store.usage import ModelCost, Spent
 from nanoherm_tui import i18n
 from nanoherm_tui.overlays.palette import PaletteScreen
-from nanoherm_tui.overlays.usage import UsageScreen, columns, table
+from nanoherm_tui.overlays.usage import UsageScreen, columns, remarks, table
 from nanoherm_tui.text import width
 from tests.fakes.model_server import ModelServer, Reply
 from tests.tui.overlay_app import OverlayApp, rows, shown
@@ -101,6 +101,10 @@ async def test_persona_temperature_and_effort_are_chosen_from_lists_or_typed(tmp
         assert "pirate" not in body["messages"][0]["content"]
         await stage.type("/temperature warm")
         await stage.until(lambda: "from 0 to 2" in stage.transcript() and stage.app.view.options.temperature is None)
+        for wrong, refusal in (("/effort lots", "The effort is one of"), ("/persona nobody", "There is no persona")):
+            await stage.type(wrong)
+            await stage.until(lambda refusal=refusal: refusal in stage.transcript())
+            assert wrong.split()[1] not in status(stage), "what is refused is not said to be set"
 
 
 async def test_without_personas_the_place_for_them_is_named(tmp_path):
@@ -153,6 +157,16 @@ def test_each_model_has_its_row_and_what_is_not_known_says_so():
     assert table(ALL)[2]["in"] == "?"
     assert lines["together"]["requests"] == "16"
     assert len(table(SessionUsage(Spent((KNOWN,)), Budget()))) == 1  # no sum of one
+
+
+@pytest.mark.parametrize(
+    ("pricing", "said"),
+    [("2026-10-24", "list prices of 2026-10-24."), ("config", None), ("local", None), ("", None)],
+)
+def test_costs_are_said_to_be_from_a_price_list_only_where_they_are(pricing, said):
+    model = ModelCost("m", 1, Usage(10, 5), 0.01, 0, pricing)
+    told = " ".join(remarks(table(SessionUsage(Spent((model,)), Budget()))))
+    assert (said in told) if said else told == ""
 
 
 @pytest.mark.parametrize("cells", [120, 92, 76, 56, 36, 30, 20])

@@ -126,6 +126,29 @@ async def test_a_compaction_is_a_quiet_row_and_the_context_is_unknown_until_the_
         assert not stage._server.violations
 
 
+async def test_while_a_turn_runs_a_compaction_is_said_to_come_with_the_next_step(tmp_path):
+    async with Stage(tmp_path, [Reply(text="slow", hang=20)]) as stage:
+        await stage.type("go")
+        await stage.until(lambda: stage.state == "running")
+        await stage.type("/compact")
+        await stage.until(lambda: "Compacts at the next step." in stage.app.status.render_line(0).text)
+        stage.app.view.session.send(intents.Interrupt())
+        await stage.until(lambda: stage.state == "idle")
+
+
+async def test_a_message_that_saves_nothing_can_be_dropped_and_says_only_that(tmp_path):
+    async with Stage(tmp_path, [Reply(text="ok")]) as stage:
+        dock = stage.app.dock
+        await ask(stage, "hi")
+        await stage.type("/context")
+        await stage.until(lambda: dock.report is not None and dock.cursor is not None)
+        foot = rows(dock)[-1]
+        assert "d drop" in foot
+        assert "saves" not in foot
+        await stage.pilot.press("d")
+        await stage.until(lambda: any(row.endswith("dropped") for row in rows(dock)))
+
+
 async def test_too_little_to_compact_is_said(tmp_path):
     files(tmp_path)
     async with Stage(tmp_path, answers) as stage:

@@ -61,7 +61,7 @@ def test_the_largest_sessions_are_named_and_the_others_counted():
     assert shown[0] == ("会话 0", "0", "4.8 MB")
     assert shown[1][0] == i18n.t("sessions.untitled")
     assert shown[2][0].endswith("(deleted)")
-    assert shown[-1] == ("3 others", "27", "14.3 MB")
+    assert shown[-1] == ("3 more", "27", "14.3 MB")
 
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24), (40, 12)])

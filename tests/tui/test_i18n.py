@@ -10,7 +10,9 @@ from rich.cells import cell_len
 
 import agent_core
 import nanoherm_tui
-from agent_core.errors import ProviderErrorKind
+from agent_core.errors import ProviderError, ProviderErrorKind
+from agent_core.llm.providers import PRESETS, Endpoint
+from agent_core.llm.route import switch
 from agent_core.names import MODES
 from agent_core.ports import Question
 from agent_core.safety import danger, paths
@@ -201,6 +203,19 @@ def test_whatever_the_core_can_tell_has_a_translation_under_one_code():
     assert errors & notices == set()
     assert len(codes_of_the_core()) > 30
     assert codes_of_the_core() - errors - notices == set()
+
+
+def test_why_another_model_answers_is_told_in_the_language_of_the_rest():
+    one, two = (
+        Endpoint(name, name.upper(), "http://127.0.0.1:1/v1", f"{name}-model", None, PRESETS["custom"])
+        for name in ("first", "second")
+    )
+    set_language("zh")
+    for kind in get_args(ProviderErrorKind):
+        delta = switch(two, one, ProviderError(kind, "It failed."))
+        told = tell(delta.params["notice"], delta.params, delta.text)
+        assert {"FIRST", "SECOND", "second-model"} <= set(re.findall(r"[\w-]+", told, re.ASCII)), told
+        assert not {"answers", "instead", "turn"} & set(re.findall(r"\w+", told, re.ASCII)), told
 
 
 def test_no_translation_is_for_a_code_that_nothing_raises():

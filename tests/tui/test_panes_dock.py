@@ -228,7 +228,13 @@ async def test_empty_tabs_say_what_would_be_there():
     dock = Dock()
     async with PaneApp(dock).run_test(size=(60, 10)) as pilot:
         dock.focus()
-        empty = {"1": "No result opened.", "2": "No changes in this session.", "3": "No plan yet.", "4": "Nothing is", "5": "No file"}
+        empty = {
+            "1": "No result opened.",
+            "2": "No changes in this session.",
+            "3": "No plan yet.",
+            "4": "Nothing is",
+            "5": "No file",
+        }
         for key, words in empty.items():
             await pilot.press(key)
             assert lines(dock)[2].strip().startswith(words)

@@ -142,4 +142,6 @@ async def test_it_fits_every_screen_in_both_languages(tmp_path, size, language):
         shown = screen(stage)
         assert "Esc again" not in shown
         assert ("only take out" if language == "en" else "只去掉") in shown
+        await stage.pilot.press("end", "down", "enter")
+        await stage.until(lambda: ("Esc leave it" if language == "en" else "Esc 放弃") in screen(stage))
         set_language("en")

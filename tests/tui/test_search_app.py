@@ -10,6 +10,7 @@ from agent_core.store.search import Found
 from nanoherm_tui.overlays.search import Answer, Hit, SearchScreen, in_sessions, in_view
 from nanoherm_tui.text import width
 from tests.fakes.model_server import Reply
+from tests.tui.overlay_app import rows
 from tests.tui.test_app import Stage
 
 LONG_RESULT = "\n".join(f"line {n}" for n in range(400)) + "\nthe needle lies deep\n" + "tail\n" * 50
@@ -93,6 +94,30 @@ async def test_a_folded_thought_unfolds_for_its_hit_and_a_deep_result_opens_in_t
         await stage.pilot.press("enter")
         await stage.until(lambda: "run_command" in stage.transcript() and stage.app.dock.display)
         await stage.until(lambda: stage.app.dock._find is not None and stage.app.dock._find.total == 1)
+
+
+@pytest.mark.parametrize(
+    ("size", "query", "count", "told"),
+    [
+        ((80, 24), "时区", 2, "2 hits in 1 session,"),
+        ((80, 24), "丢掉", 1, "1 hit,"),
+        ((40, 10), "parse_date", 1, "1"),
+        ((40, 10), "时区", 2, "2"),
+    ],
+)
+async def test_how_many_were_found_stands_beside_what_is_typed_and_leaves_it_its_room(
+    tmp_path, size, query, count, told
+):
+    async with Stage(tmp_path, [Reply(text="x")], size=size) as stage:
+        fill(stage.host)
+        await stage.type("/search")
+        await stage.until(lambda: isinstance(stage.app.screen, SearchScreen))
+        screen = stage.app.screen
+        await found(stage, screen, query, count)
+        await stage.pilot.pause()
+        line = next(row for row in rows(stage.app) if query in row)
+        assert told in line.split(query)[1]
+        assert (told == line.split(query)[1].split()[0]) == (size[0] < 50)
 
 
 async def test_enter_right_behind_the_words_waits_for_the_answer_and_goes(tmp_path):

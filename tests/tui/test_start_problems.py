@@ -63,3 +63,30 @@ async def test_a_network_that_fails_leads_to_the_setup_only_before_the_first_ans
         app.composer.text = ""
         app.view.model.apply(events.TextDelta("half an answer"))
         assert not needs_setup(app, error)
+
+
+@pytest.mark.parametrize(
+    ("named", "opens", "provider", "address"),
+    [
+        ("OpenAI", True, "openai", "https://api.openai.com/v1"),
+        ("xai", True, "xai", "https://api.x.ai/v1"),
+        ("mine", True, "custom", "here"),
+        ("", True, "custom", "here"),
+        ("spare", False, "", ""),
+    ],
+)
+async def test_the_setup_begins_with_the_provider_that_failed_and_leaves_out_what_only_the_config_knows(
+    tmp_path, named, opens, provider, address
+):
+    entries = {"mine": {"base_url": "http://127.0.0.1:8/v1"}, "spare": {"base_url": "http://127.0.0.1:9/v1"}}
+    async with Stage(tmp_path, [Reply(text="x")], **{"model.provider": "mine", "providers": entries}) as stage:
+        await stage.until(lambda: stage.host.model.settled)
+        assert stage.host.model.endpoint.provider == "mine"
+        error = events.ErrorRaised("auth", "The key is not accepted.", {"provider": named})
+        stage.app.conversations.deliver([events.Envelope(stage.app.view.id, 0, 0.0, error)])
+        await stage.pilot.pause()
+        screen = stage.app.screen
+        assert isinstance(screen, SetupScreen) == opens
+        if opens:
+            wanted = stage.host.model.endpoint.base_url if address == "here" else address
+            assert (screen.values.provider, screen.values.base_url) == (provider, wanted)
