@@ -63,7 +63,8 @@ def on_host(lab: Lab, messages: int) -> Turns:
     with lab.home() as home:
         done = subprocess.run(
             [sys.executable, "-m", "tests.bench.host_turns", lab.sessions[messages], str(TURNS + 1), str(ANSWER_KB)],
-            cwd=lab.folder / "work", env=lab.environment(home), capture_output=True, text=True, timeout=120, check=False,
+            cwd=lab.folder / "work", env=lab.environment(home), capture_output=True, text=True, timeout=120,
+            check=False,
         )  # fmt: skip
     if done.returncode:
         raise TimeoutError(done.stderr[-500:])
