@@ -611,6 +611,8 @@ _KEY_HEADER: Mapping[WireName, str] = MappingProxyType(
     {"chat_completions": "authorization", "responses": "authorization", "anthropic_messages": "x-api-key"}
 )
 """Where servers of a wire look for the key, if nothing else is known of them."""
+_WIRE_HEADERS: Mapping[WireName, Mapping[str, str]] = MappingProxyType({"anthropic_messages": _ANTHROPIC_HEADERS})
+_WIRE_IDS: Mapping[WireName, IdRule] = MappingProxyType({"anthropic_messages": "safe"})
 
 
 def _over(base: Preset, wire: WireName) -> Preset:
@@ -618,10 +620,13 @@ def _over(base: Preset, wire: WireName) -> Preset:
     if _KEY_HEADER[wire] == _KEY_HEADER[base.wire]:
         return replace(base, wire=wire)
     headers = (*base.key_headers, _KEY_HEADER[wire])
-    base = replace(base, wire=wire, key_headers=tuple(dict.fromkeys(headers)))
-    if wire != "anthropic_messages":
-        return base
-    return replace(base, headers={**_ANTHROPIC_HEADERS, **base.headers}, id_rule="safe")
+    return replace(
+        base,
+        wire=wire,
+        key_headers=tuple(dict.fromkeys(headers)),
+        headers={**_WIRE_HEADERS.get(wire, {}), **base.headers},
+        id_rule=_WIRE_IDS.get(wire, base.id_rule),
+    )
 
 
 def _preset(name: str, options: ProviderOptions) -> Preset:
