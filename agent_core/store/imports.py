@@ -10,7 +10,6 @@ from __future__ import annotations
 import binascii
 import hashlib
 import json
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -304,11 +303,12 @@ def _check_diffs(diffs: Sequence[FileDiff]) -> None:
             _number(line.new_line or 0)
 
 
+_NUMBER: Final = 1e15  # no line, second or count is above it; NaN is not below
 _KINDS: Final = frozenset({"same", "add", "remove"})
 
 
 def _number(value: Any) -> None:
-    if not isinstance(value, int | float) or not math.isfinite(value):
+    if not isinstance(value, int | float) or not abs(value) < _NUMBER:
         raise ValueError("a number is none")
 
 
@@ -380,6 +380,7 @@ def harmless(session: Incoming, redact: Redact) -> Incoming:
         )  # fmt: skip
 
     conversation = [fresh(message) for message in session.messages if message.role != "system"]
+    conversation = [message for message in conversation if not message.is_empty]  # control bytes may be all it was
     began = session.created or next((m.created for m in conversation if m.created), 0.0) or time.time()
     return replace(
         session,

@@ -146,6 +146,18 @@ def test_a_message_of_another_shape_is_lost_and_harms_nothing(message):
     assert texts(json.dumps([message, {"role": "user", "content": "kept"}]).encode()) == (["kept"], 1)
 
 
+def test_a_message_of_control_bytes_alone_is_none_and_a_number_beyond_all_is_lost():
+    given = [
+        {"role": "user", "content": "\x1b[31m"},
+        {"role": "assistant", "content": "\x00"},
+        {"role": "user", "content": "words"},
+        {"id": "1", "role": "user", "text": "a", "created": 10**400},
+        {"id": "2", "role": "user", "text": "b", "created": 1, "reasoning_seconds": float("nan")},
+    ]
+    session = harmless(read_text(json.dumps(given).encode(), "t"), same)
+    assert ([m.text for m in session.messages], session.lost) == (["words"], 2)
+
+
 def test_keys_and_control_bytes_do_not_come_along():
     hostile = [
         {"role": "user", "content": f"\x1b]0;title\x07my key {KEY} \x9b2J\x00\ud800"},
