@@ -73,6 +73,8 @@ class Models:
         """Provider and name of models that run on this machine."""
         self._lists: dict[tuple[str, str], tuple[float, Health]] = {}
         """What servers answered, by provider and address, and when."""
+        self._asked: set[tuple[str, str]] = set()
+        """Those that were asked how much their models take."""
 
     # -- who answers ----------------------------------------------------------------------------------------------
 
@@ -81,12 +83,18 @@ class Models:
         from agent_core.llm.route import Router  # the wires come with it: with the first turn, not with the program
 
         settings = self._settings()
-        router = Router(lambda: self.plan(settings, model, provider), self._resting)
+        router = Router(lambda: self.plan(settings, model, provider), self._resting, self._has_answered)
         first = router.first
         window = self.window_of(first.provider, first.model)
-        if window is None:  # its server may tell
-            threading.Thread(target=self._ask, args=(first,), name="models", daemon=True).start()
         return Connection(router, first.provider, first.model, first.model, window)
+
+    def _has_answered(self, endpoint: Endpoint) -> None:
+        """Let the server say how much its models take, if nobody else does; one that has trouble is not asked."""
+        name = endpoint.provider, endpoint.base_url
+        if name in self._asked or self.window_of(endpoint.provider, endpoint.model) is not None:
+            return
+        self._asked.add(name)
+        threading.Thread(target=self._ask, args=(endpoint,), name="models", daemon=True).start()
 
     def plan(self, settings: ModelSettings, model: str = "", provider: str = "") -> Plan:
         """Who may be asked, with the keys as they are now (LLM-30). Raises ConfigError.
@@ -155,9 +163,18 @@ class Models:
         return prices.for_an_hour(found) if found is not None and settings.hour_cache else found
 
     def window_of(self, provider: str, model: str) -> int | None:
-        """How many tokens a model takes: as the config says, as its server has told, or as was known at a date."""
-        if said := self._settings().window:
-            return said
+        """How many tokens a model takes: as the config says, as its server has told, or as was known at a date.
+
+        `model` "": the configured one, which is looked up on the disk.
+        """
+        settings = self._settings()
+        if settings.window:
+            return settings.window
+        if not model:
+            first, _ = self._first(settings.options, self._read_dotenv())
+            if first is None:
+                return None
+            provider, model = first.provider, first.model
         with self._lock:
             lists = [health for (name, _), (_, health) in self._lists.items() if name == provider]
         told = next((window for health in lists if (window := health.windows.get(model))), None)

@@ -38,10 +38,16 @@ class Plan:
 class Router:
     """An LlmClient over the models of a plan; `make_plan` is asked at the start of each turn. See ports.LlmClient."""
 
-    def __init__(self, make_plan: Callable[[], Plan], resting: Resting) -> None:
-        """Raises what `make_plan` does."""
+    def __init__(
+        self,
+        make_plan: Callable[[], Plan],
+        resting: Resting,
+        answered: Callable[[Endpoint], None] = lambda endpoint: None,
+    ) -> None:
+        """`answered` is told who has given a reply. Raises what `make_plan` does."""
         self._make_plan = make_plan
         self._resting = resting
+        self._answered = answered
         self._plan = make_plan()
         self._turn: str | None = None
         self._at = 0
@@ -81,6 +87,7 @@ class Router:
                 sink(switch(self._plan.endpoints[following], endpoint, error))
             else:
                 self._resting.succeeded(_name(endpoint))
+                self._answered(endpoint)
                 return reply
 
     def close(self) -> None:

@@ -280,8 +280,8 @@ def trio():
         plan = Plan((first, *others), options, problems=problems)
         routers = []
 
-        def make(plan=plan):
-            routers.append(Router(lambda: plan, resting))
+        def make(plan=plan, **more):
+            routers.append(Router(lambda: plan, resting, **more))
             return routers[-1]
 
         yield servers, make, clock, plan
@@ -306,6 +306,16 @@ def test_the_chain_is_walked_in_order_and_each_turn_begins_with_the_first_again(
     clock.now += 61
     reply, told = ask(router, "t3")
     assert (reply.text, told) == ("from a", [])
+
+
+def test_who_has_answered_is_told_and_who_has_failed_is_not(trio):
+    (a, _, _), make, _, _ = trio
+    heard = []
+    router = make(answered=lambda endpoint: heard.append(endpoint.provider))
+    ask(router)
+    a.refuse = down
+    ask(router)
+    assert heard == ["a", "b"]
 
 
 def test_a_success_ends_the_doubling(trio):

@@ -252,7 +252,8 @@ TURNS = {
     "a call that breaks off": ([broken("truncate", 2), LIST], 3),
     "a broken event": ([broken("malformed", 2), LIST], 3),
     "slow down": ([fail(429, retry_after=0.7, **TURN)], 3),
-    "slow down, whatever is asked": ([fail(429, retry_after=0.3, times=3)], None),
+    "slow down, whatever is asked": ([fail(429, retry_after=0.3, times=2)], 4),
+    "an outage, whatever is asked": ([fail(500)], 3),
 }
 
 
@@ -264,4 +265,4 @@ def test_a_turn_of_the_whole_program_comes_to_its_end(mock: Mock, home, workspac
     assert (program.code, program.result["outcome"], program.result["text"]) == (0, "completed", "Two files.")
     mock.verdict()
     asked = [r["path"] for r in mock.ask("/_llmock/requests")["requests"] if r["method"] == "POST"]
-    assert requests in (None, len(asked))
+    assert len(asked) == requests
