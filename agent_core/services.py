@@ -79,7 +79,8 @@ class SessionServices:
     personas: Callable[[], Mapping[str, str]] = dict
     """The texts of the configured personas by their names."""
     window: Callable[[str, str], int | None] = lambda provider, model: None
-    """How many tokens a provider's model takes, where that has become known since it was connected."""
+    """How many tokens a provider's model takes, where that is known by now; of the configured one for "", "". May read
+    files then."""
     price: Callable[[str, str], Price | None] = lambda provider, model: None
     """What a provider's model costs, where that is known."""
     budget: Callable[[], Budget] = Budget

@@ -65,6 +65,14 @@ class SessionModel:
             connection = worker.connection = replace(connection, context_window=window)
         return connection
 
+    def window(self, worker: Worker | None) -> int | None:
+        """How many tokens the model takes that the next request goes to, connected or not yet. Reads files."""
+        connection = worker.connection if worker is not None else None
+        if connection is None:
+            model, provider = self._settings.chosen
+            return self._services.window(provider, model)
+        return self._services.window(connection.provider, connection.model) or connection.context_window
+
     def begin(self, worker: Worker) -> Connection:
         """A turn begins: `connected`, and what the prompt depends on follows it."""
         connection = self.connected(worker)

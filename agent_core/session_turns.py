@@ -210,13 +210,12 @@ class SessionTurns:
         with self._outbox.lock:
             wanted = {uid: intent.view for intent in self._views for uid in intent.message_ids}
         conversation = worker.conversation if worker is not None else None
-        connection = worker.connection if worker is not None else None
         return context.report(
             list(conversation) if conversation is not None else [],
             wanted,
             self._fixed_tokens(),
             self.compactor.factor,
-            connection.context_window if connection is not None else None,
+            self.model.window(worker),
         )
 
     def _system_prompt(self) -> str:

@@ -220,7 +220,9 @@ KEYS: Final[tuple[Key, ...]] = (
         most=DAY,
     ),
     # What happens to a conversation that grows too long.
-    Key("compression.enabled", "flag", True, "Summarise the older part of a long conversation; /compact works without."),
+    Key(
+        "compression.enabled", "flag", True, "Summarise the older part of a long conversation; /compact works without."
+    ),
     Key(
         "compression.profile",
         "text",

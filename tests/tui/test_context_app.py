@@ -72,6 +72,13 @@ async def test_what_fills_the_window_is_shown_dropped_pinned_given_back_and_open
         assert app.view.session.context().items[0].view == ""
 
 
+async def test_the_window_is_told_before_the_first_request(tmp_path):
+    async with Stage(tmp_path, answers, **{"model.context_length": 32_000}) as stage:
+        await stage.type("/context")
+        await stage.until(lambda: stage.app.dock.report is not None)
+        assert "of 32,000 tokens" in rows(stage.app.dock)[2]
+
+
 async def test_it_follows_what_happens_while_it_is_in_front(tmp_path):
     files(tmp_path)
     async with Stage(tmp_path, answers) as stage:
