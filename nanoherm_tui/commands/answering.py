@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -67,13 +68,14 @@ def _offer_models(app: NanohermApp, known: Sequence[Listed]) -> None:
 
 def _model_items(app: NanohermApp, known: Sequence[Listed]) -> list[PaletteItem]:
     configured = PaletteItem("model:", "model", t("app.as_configured"), app.host.model.label)
+    offers = Counter(model for one in known for model in one.models)  # a narrow list does not say whose each is
     return [
         configured,
         *(
             PaletteItem(
                 f"model:{one.provider} {model}",
                 "model",
-                model,
+                model if offers[model] == 1 else f"{one.provider}/{model}",
                 t("app.not_listed", label=one.label) if one.problem else one.label,
                 keywords=one.provider,
             )

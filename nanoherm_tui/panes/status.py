@@ -24,7 +24,7 @@ GAP = 3  # blanks between fields
 FIGURE = 5  # cells of a token figure
 COST = 6  # cells of a cost
 NOTHING = Cost(0.0)
-MODEL = 28  # a model's label is cut at this
+MODEL = 28  # a model's label is cut at this, or at a quarter of a wide screen
 CENTRED_FROM = 140  # on screens this wide what runs stands in the middle
 ACTIVITY = 16  # its usual width
 
@@ -63,7 +63,7 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
         "activity": _activity(info, frame),
         "waiting": _waiting(info),
         "context": _context(info),
-        "model": (Span(cut(one_line(info.model), MODEL)),) if info.model else (),
+        "model": (Span(cut(one_line(info.model), max(MODEL, cells // 4))),) if info.model else (),
         "tokens": _tokens(info),
         "cost": (Span(money(info.cost).rjust(COST)),) if info.cost not in (None, NOTHING) else (),
     }

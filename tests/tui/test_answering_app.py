@@ -41,7 +41,8 @@ async def test_models_of_every_provider_are_offered_at_once_and_what_servers_lis
         async with Stage(tmp_path, [Reply("I am one")], providers=entries) as stage:
             await stage.type("/model")
             await stage.until(lambda: len(offered(stage.app)) == 4)
-            assert [title for _, title, _ in offered(stage.app)] == ["as configured", "test-model", "m2", "test-model"]
+            titles = [title for _, title, _ in offered(stage.app)]
+            assert titles == ["as configured", "custom/test-model", "m2", "two/test-model"], "two alike say whose"
             assert "two" in stage.app.models_seen[-1]
             await stage.pilot.press("m", "2", "enter")
             await stage.type("hi")
