@@ -532,6 +532,7 @@ class Host:
             names = self.store.purge(now - limits.DELETED_KEPT, now - limits.ORPHAN_DRAFTS_KEPT)
             for name in names:
                 (self._spill_folder(name) / name).unlink(missing_ok=True)
+            self.store.shrink(self._closing.is_set)
             days = self.config.get("sessions.retention_days")
             # A while later, so that an old session that this start was for is open by then, and stays.
             if days and not self._closing.wait(limits.RETENTION_DELAY):

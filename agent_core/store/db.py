@@ -117,6 +117,23 @@ class Database:
 
         return self._patiently(attempt, budget)
 
+    def shrink(self, stopped: Callable[[], bool]) -> None:
+        """Give the room of what was removed back to the disk, little by little. Raises StoreError."""
+
+        def work(c: sqlite3.Connection) -> bool:
+            before = _free_pages(c)
+            if before < limits.SHRINK_FROM:
+                return False
+            for _ in range(limits.SHRINK_STEP):  # Python makes one step of the statement, which is a page
+                c.execute("PRAGMA incremental_vacuum")
+            return _free_pages(c) < before  # never in a file that was made without
+
+        while not stopped() and self.write(work, "activity"):
+            pass
+        with self._lock:
+            if not self._closed:
+                self._checkpoint()
+
     def await_write(self) -> None:
         """Return when no write is under way that had begun before."""
         with self._lock:
@@ -225,6 +242,7 @@ class Database:
     def _prepare(self) -> None:
         """Settings of the writer, and the migrations the file lacks."""
         writer = self._writer
+        writer.execute("PRAGMA auto_vacuum = INCREMENTAL")  # means something in a new file only
         writer.execute("PRAGMA journal_mode = WAL")
         writer.execute("PRAGMA synchronous = FULL")
         writer.execute("PRAGMA foreign_keys = ON")
@@ -429,6 +447,11 @@ def _set_aside(path: Path) -> Path:
         if journal.exists():
             journal.rename(aside.with_name(aside.name + suffix))
     return aside
+
+
+def _free_pages(c: sqlite3.Connection) -> int:
+    (number,) = c.execute("PRAGMA freelist_count").fetchone()
+    return int(number)
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -282,6 +282,10 @@ class Store:
         """Remove for good what was deleted long ago; see `trash.purge`."""
         return purge(self._db, deleted_before, left_before)
 
+    def shrink(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Give the room of what was purged back to the disk; see `Database.shrink`."""
+        self._db.shrink(stopped)
+
     def expire(self, unused_since: float, keep: Collection[str] = ()) -> int:
         """Delete the sessions last used before a time; returns how many.
 

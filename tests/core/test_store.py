@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
@@ -651,6 +652,26 @@ def test_a_full_disk_is_told_and_costs_only_the_new_message(store):
         store.append(session, user("x" * 1_000_000))
     assert full.value.code == "store_full"
     assert [m.text for m in store.messages(session)] == ["before"]
+
+
+@pytest.mark.parametrize("vacuum", [2, 0])
+def test_the_room_of_what_was_purged_goes_back_to_the_disk(path, vacuum):
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as c:
+        c.execute(f"PRAGMA auto_vacuum = {vacuum}")
+        c.execute("CREATE TABLE t (a)")
+        c.execute("DROP TABLE t")
+    store = Store.open(path)
+    kept, gone = store.create("/w").id, store.create("/w").id
+    for number in range(60):
+        store.append(gone, user(f"{number} " + "x" * 100_000))
+        store.append(kept, user(f"{number} " + "y" * 10_000))
+    store.delete(gone)
+    store.purge(time.time() + 1, 0.0)
+    store.shrink()
+    assert [len(m.text) > 10_000 for m in store.messages(kept)] == [True] * 60
+    store.close()
+    assert (path.stat().st_size < 2_000_000) == bool(vacuum), "a file of another kind stays as it is"
 
 
 @pytest.mark.parametrize("what", ["deleted", "replaced"])
