@@ -30,10 +30,11 @@ class Outbox:
             self._seq += 1
             self.mailbox.put(Envelope(self._session_id, self._seq, time.time(), event))
 
-    def tell_failure(self, error: Exception) -> str:
-        """Tell the listener of a failure; returns its code."""
+    def tell_failure(self, error: Exception, *, heard: bool = True) -> str:
+        """Tell the listener of a failure, unless it is only for the log; returns its code."""
         failure = error if isinstance(error, AgentError) else crash(error)
         if failure is not error:
             log.exception("session worker")
-        self.emit(ErrorRaised(failure.code, failure.text, failure.params))
+        if heard:
+            self.emit(ErrorRaised(failure.code, failure.text, failure.params))
         return failure.code

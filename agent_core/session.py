@@ -319,7 +319,7 @@ class LiveSession:
             if first:
                 self._texts.bring_back()
         except Exception as error:  # without its history the session can still be looked at and closed
-            self._outbox.tell_failure(error)
+            worker.tell_failure(error)
         with self._lock:
             if worker.is_current:
                 self._texts.return_adrift(worker.conversation)
@@ -336,7 +336,7 @@ class LiveSession:
                 with self._services.store.database.while_not(lambda: self._state == "stopping"):
                     self._do(item, worker)
             except Exception as error:  # the worker outlives whatever goes wrong with one intent
-                self._outbox.tell_failure(error)
+                worker.tell_failure(error)
                 if isinstance(item, Start):
                     self._finish(worker, "failed")
         if worker.connection is not None:
@@ -424,7 +424,7 @@ class LiveSession:
         except StoreError as error:  # no reason to lose the turn's end
             log.warning("the time of a turn was not counted: %s", error.text)
         if worker.stood_in_for and worker.connection is not None and worker.is_current:
-            self._model.tell(worker.connection)  # the next turn is its own again
+            self._model.tell(worker, worker.connection)  # the next turn is its own again
         worker.stood_in_for = False
         with self._lock:
             if worker.is_current:

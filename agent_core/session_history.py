@@ -52,7 +52,7 @@ class SessionHistory:
         """Read the conversation, mend it where a crash cut it off, and tell it. Raises StoreError."""
         record = self._record
         began = time.monotonic()
-        told = self._tell_end() if worker.conversation is None and record.stored else None
+        told = self._tell_end(worker) if worker.conversation is None and record.stored else None
         with record.lock:
             whole, rest, holder = self._stored(self._commands.left_to_run(), budget, told)
         if not worker.take_up(Conversation(self._store, record.id, rest, self._redact)):
@@ -62,7 +62,7 @@ class SessionHistory:
         worker.pause = max(limits.LEASE_LOOK, limits.READ_ALONG_SHARE * (worker.read_at - began))
         with self._outbox.lock:
             if whole != told:
-                self._outbox.emit(whole)
+                worker.emit(whole)
             self._commands.tell_again(whole)
         if record.stored:
             self._read(worker)
@@ -71,13 +71,13 @@ class SessionHistory:
 
             give_back()
 
-    def _tell_end(self) -> events.HistoryChanged | None:
+    def _tell_end(self, worker: Worker) -> events.HistoryChanged | None:
         """Of a long session tell the end at once: whether there is something to mend is seen while it is drawn."""
         messages, earlier = self._store.end(self._record.id, limits.HISTORY_TOLD)
         if not earlier:
             return None
         told = events.HistoryChanged(tuple(messages), earlier)
-        self._outbox.emit(told)
+        worker.emit(told)
         return told
 
     def _stored(
@@ -116,7 +116,7 @@ class SessionHistory:
     def _held_by(self, worker: Worker, holder: Holder | None) -> None:
         if holder != worker.elsewhere and worker.is_current:
             worker.elsewhere = holder
-            self._outbox.emit(events.HeldElsewhere(holder.pid, holder.since) if holder else events.HeldElsewhere(0))
+            worker.emit(events.HeldElsewhere(holder.pid, holder.since) if holder else events.HeldElsewhere(0))
             self._texts.hold_up(holder is not None)
 
     @contextmanager
@@ -149,9 +149,9 @@ class SessionHistory:
         if turns:
             self.load(worker)
         elif isinstance(intent, intents.Redo):
-            self._outbox.emit(events.Notice("nothing_to_redo", "Nothing was taken out that could be put back."))
+            worker.emit(events.Notice("nothing_to_redo", "Nothing was taken out that could be put back."))
         else:
-            self._outbox.emit(events.Notice("nothing_to_undo", "There is no turn that could be taken out."))
+            worker.emit(events.Notice("nothing_to_undo", "There is no turn that could be taken out."))
 
     def rewind(self, message: Message, to: str, worker: Worker) -> Message:
         """Take the message `to` and all behind it out; returns `message` with its images. Raises StoreError."""

@@ -58,7 +58,7 @@ class SessionModel:
             except AgentError as error:
                 # Not kept: the next turn tries again. The message is stored all the same, and the turn says why.
                 return Connection(_Unconnected(error), "", "", "")
-            self.tell(connection)
+            self.tell(worker, connection)
         self._settings.store(self._record.id, connection.model, connection.provider)
         window = self._services.window(connection.provider, connection.model)
         if window and window != connection.context_window:
@@ -99,23 +99,23 @@ class SessionModel:
         if in_turn:
             worker.meter.begin(connection.provider, connection.model)
         self._follow(connection)
-        self.tell(connection)
+        self.tell(worker, connection)
         if self._record.stored:
             self._settings.store(self._record.id, connection.model, connection.provider)
 
-    def tell(self, connection: Connection) -> None:
-        self._outbox.emit(events.ModelChanged(connection.model, connection.provider, connection.label))
+    def tell(self, worker: Worker, connection: Connection) -> None:
+        worker.emit(events.ModelChanged(connection.model, connection.provider, connection.label))
 
     def tell_used(self, worker: Worker) -> None:
         """What was chosen for a stored session, and what it has used, for who opens it."""
         model, provider = self._settings.chosen
         if model and worker.connection is None:
-            self._outbox.emit(events.ModelChanged(model, provider, model))
+            worker.emit(events.ModelChanged(model, provider, model))
         if not self._settings.is_usual:
-            self._outbox.emit(self._settings.event())
+            worker.emit(self._settings.event())
         spent = self._services.store.costs.spent(self._record.id)
         if spent.models:
-            self._outbox.emit(events.UsageLoaded(spent.usage, spent.cost, spent.is_partial))
+            worker.emit(events.UsageLoaded(spent.usage, spent.cost, spent.is_partial))
 
     def _connect(self, model: str, provider: str) -> Connection:
         return self._services.connect(model, provider) if provider else self._services.connect(model)

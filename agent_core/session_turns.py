@@ -88,7 +88,7 @@ class SessionTurns:
         except Interrupted:  # before the turn could begin
             return TurnFinished(turn_id, "interrupted", 0, 0.0)
         except Exception as error:  # whatever went wrong before the turn began; the turn itself never raises
-            code = self._outbox.tell_failure(error)
+            code = worker.tell_failure(error)
             finished = TurnFinished(turn_id, "interrupted" if scope.cancelled else "failed", 0, 0.0, error_code=code)
         else:
             code = end.error.code if end.error is not None else ""
@@ -148,7 +148,7 @@ class SessionTurns:
             try:
                 self.model.change(worker, in_turn=True)
             except AgentError as error:  # the turn goes on with the one it has
-                self._outbox.tell_failure(error)
+                worker.tell_failure(error)
         with self._outbox.lock:
             if not worker.is_current:
                 return []
@@ -173,7 +173,7 @@ class SessionTurns:
         except Interrupted:
             return "interrupted"
         except Exception as error:  # told, and the session can be used again
-            self._outbox.tell_failure(error)
+            worker.tell_failure(error)
             return "interrupted" if scope.cancelled else "failed"
         return "completed"
 
@@ -201,7 +201,7 @@ class SessionTurns:
             try:
                 worker.conversation.set_view(wanted.message_ids, wanted.view)
             except StoreError as error:  # no reason to end a turn
-                self._outbox.tell_failure(error)
+                worker.tell_failure(error)
             with self._outbox.lock:  # only now: until then `report` counts it as wanted
                 self._views = [waiting for waiting in self._views if waiting is not wanted]
 

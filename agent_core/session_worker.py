@@ -71,6 +71,11 @@ class Worker:
             if self.is_current:
                 self._outbox.emit(event)
 
+    def tell_failure(self, error: Exception) -> str:
+        """The same of a failure; returns its code."""
+        with self._outbox.lock:
+            return self._outbox.tell_failure(error, heard=self.is_current)
+
     def take_up(self, conversation: Conversation) -> bool:
         """Work on `conversation` from now on; False when the worker was given up while that was read."""
         with self._lock:

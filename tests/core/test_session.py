@@ -268,6 +268,30 @@ def test_a_second_stop_gives_a_stuck_worker_up_and_the_session_goes_on(table):
     assert len(t.of(events.TurnFinished)) == 1
 
 
+def test_what_a_given_up_worker_fails_at_is_not_heard_of(table):
+    t, release, failed = table(say("fresh")), threading.Event(), threading.Event()
+
+    def stuck(*which):
+        if not release.is_set():
+            release.wait(20)
+            failed.set()
+            raise ZeroDivisionError
+        return connect(*which)
+
+    connect = t.services.connect
+    t.services = replace(t.services, connect=stuck)
+    t.session = t.open(t.session.id, stored=False)
+    t.session.send(intents.Submit("go"))
+    t.wait(events.TurnStarted)
+    stale = t.session._worker
+    t.session.send(intents.Interrupt(abandon=True))
+    release.set()
+    stale.thread.join(10)
+    assert failed.is_set()
+    assert t.turn("again", count=1).text == "fresh"
+    assert t.of(events.ErrorRaised) == []
+
+
 def test_a_failing_model_ends_the_turn_with_its_reason_and_the_message_stays(table):
     t = table(ProviderError("auth", "The key was refused."), say("better"))
     end = t.turn("go")
