@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from agent_core import limits
 from agent_core.errors import ProviderError, ProviderErrorKind
@@ -196,8 +197,8 @@ _KEYS = re.compile(
 def tidy(text: str, key: str = "", chars: int = limits.ERROR_TEXT_CHARS) -> str:
     """A server's text made fit to show: one line, no terminal escapes, no tags, keys masked, not long."""
     text = clean_surrogates(text[: limits.ERROR_WORDS])
-    if key:
-        text = text.replace(key, "***")
+    for written in filter(None, (key, quote(key, safe=""))):
+        text = text.replace(written, "***")
     text = _ESCAPES.sub("", text)
     text = re.sub(r"</?[a-zA-Z][^<>]{0,200}>", " ", text) if "</" in text else text
     text = "".join(c if c.isprintable() else " " for c in text)

@@ -189,6 +189,9 @@ class TestText:
         )
         assert error.params["said"] == "red a b *** ***"
 
+    def test_a_key_is_masked_as_an_address_holds_it_too(self):
+        assert tidy("no such page: /login?key=to%2Bp%3Dsecret", "to+p=secret") == "no such page: /login?key=***"
+
     @pytest.mark.parametrize(
         "leak",
         ["sk-abc12345", "gsk_abcdefgh", "AIzaSyAbcdefghijk", "Bearer abcdefgh", "0123456789abcdef0123456789abcdef"],
