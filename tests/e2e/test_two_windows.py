@@ -49,11 +49,11 @@ def test_a_second_window_waits_and_goes_on_from_what_the_first_has_stored(home, 
             )
             second.submit("two")
             second.until(lambda: re.search(r"queued +two", second.text))
-            second.wait_for("this takes it back")
+            second.wait_for("takes back what was sent")
             second.send(KEYS["esc"])
             second.wait_for("Enter waits for its end", "› two")
             second.send(KEYS["enter"])
-            second.wait_for("this takes it back")
+            second.wait_for("takes back what was sent")
             script = subprocess.run(
                 [sys.executable, "-m", "nanoherm_tui", "-p", "-c", "three"],
                 env={**os.environ, **server_env(home, server), "PYTHONPATH": str(ROOT)},
