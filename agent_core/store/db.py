@@ -242,7 +242,8 @@ class Database:
     def _prepare(self) -> None:
         """Settings of the writer, and the migrations the file lacks."""
         writer = self._writer
-        writer.execute("PRAGMA auto_vacuum = INCREMENTAL")  # means something in a new file only
+        if writer.execute("PRAGMA page_count").fetchone() == (0,):
+            writer.execute("PRAGMA auto_vacuum = INCREMENTAL")  # in a file that is there already this would be a write
         writer.execute("PRAGMA journal_mode = WAL")
         writer.execute("PRAGMA synchronous = FULL")
         writer.execute("PRAGMA foreign_keys = ON")
