@@ -30,6 +30,8 @@ def is_about_size(text: str) -> bool:
 
 def other_ids(quirks: Quirks, text: str) -> Quirks | None:
     """Quirks with the rule for ids of calls that a server states."""
+    if quirks.id_rule == "keep" and _SAME_IDS.search(text):
+        return replace(quirks, id_rule="max40")  # under which each call has one of its own
     if not re.search(r"tool.?call.?.{0,12}id|tool_calls\S*\.id|tool_use(?:_|\.)?id|\bcall_id", text):
         return None
     if re.search(r"length of 9|\{9\}|9 characters", text):
@@ -41,6 +43,12 @@ def other_ids(quirks: Quirks, text: str) -> Quirks | None:
     return None
 
 
+_SAME_IDS = re.compile(
+    r"duplicate\b.{0,40}\bcall_?id|duplicate\b.{0,20}tool.?(?:call|use|result)|tool_use\W{0,3}ids? must be unique|"
+    # a call whose result was taken for that of an earlier one
+    r"tool call result does not follow tool call|same number of function calls and responses"
+)
+"""Another server, or this one in each reply anew, has counted its calls from 0."""
 _IMAGE = r"\b(?:image|images|image_url|input_image|multi-?modal|vision|mmproj)\b"
 _NO_IMAGES = re.compile(
     rf"(?:\bnot?\b|n't|without|only|unsupported|unknown variant|invalid|missing|at most 0)[^.]{{0,80}}{_IMAGE}|"

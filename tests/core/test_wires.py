@@ -338,6 +338,20 @@ def test_a_conversation_goes_on_with_another_model_over_another_wire(wire: str, 
         assert all(word in sent for word in ("I look.", "It is a cat.", "The first ha", "no such file", "Faster."))
 
 
+def test_ids_that_another_server_has_given_too_are_told_apart_when_they_are_refused(wire: str):
+    first = [
+        user("Look"),
+        said(LlmReply(tool_calls=(ToolCall("call_0", "grep"),))),
+        tool(ToolResult("call_0", "grep", "a")),
+    ]
+    with WireServer(Answer(calls=[Call("grep", id="call_0")]), Answer("Done."), lenient=True) as server:
+        conversation = talk(server, wire, history=first)
+        conversation.say()
+        conversation.answer("b")
+        assert conversation.say().text == "Done."
+        assert len(server.violations) <= 1, "the client remembers it"
+
+
 def test_in_the_middle_of_a_round_of_calls_another_model_takes_over(wire: str):
     for other in EVERY:
         with WireServer(SCRIPT[0]) as server:

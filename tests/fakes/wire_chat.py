@@ -113,7 +113,7 @@ def _check_assistant(message: dict, where: str, model: str, memory: Memory, seen
         arguments = call["function"]["arguments"]
         need(isinstance(arguments, str) and isinstance(json.loads(arguments), dict), f"{where}: arguments")
         need(re.fullmatch(memory.ids or r".{1,40}", call["id"]), f"{where}: id {call['id']!r}")
-        need(call["id"] not in seen, f"{where}: id {call['id']!r} twice")
+        need(call["id"] not in seen, f"{where}: Duplicate value for 'tool_call_id' of {call['id']!r}")
         seen.add(call["id"])
     return [call["id"] for call in calls or ()]
 

@@ -106,7 +106,7 @@ def _check_call(item: dict, where: str, memory: Memory, seen: set[str]) -> None:
     arguments = item.get("arguments")
     need(isinstance(arguments, str) and isinstance(json.loads(arguments), dict), f"{where}: arguments")
     need(re.fullmatch(memory.ids or r".{1,64}", item["call_id"]), f"{where}: call_id {item['call_id']!r}")
-    need(item["call_id"] not in seen, f"{where}: call_id {item['call_id']!r} twice")
+    need(item["call_id"] not in seen, f"{where}: Duplicate function_call_output for call_id {item['call_id']!r}")
     need("id" not in item or item["id"].startswith("fc_"), f"{where}: id {item.get('id')!r}")
     seen.add(item["call_id"])
 
