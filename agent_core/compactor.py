@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from agent_core import compaction, limits, prompt, view
 from agent_core.compaction import Cut, Options, Record
@@ -21,8 +22,10 @@ from agent_core.ports import Delta, LlmReply, TodoItem
 from agent_core.services import Connect, Connection
 from agent_core.store.views import Views
 from agent_core.text.clamp import clamp
-from agent_core.turn import Reply, TurnTools, ask_model, book, tell_trouble
 from agent_core.view import Load
+
+if TYPE_CHECKING:
+    from agent_core.turn import Reply, TurnTools  # comes with the first turn: no start waits for it
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +88,8 @@ class Compactor:
 
         Raises what it raises, and AgentError "compression_exhausted" when nothing makes the request small enough.
         """
+        from agent_core.turn import ask_model
+
         self._make_room(turn)
         tries = 0
         while True:
@@ -253,6 +258,8 @@ class Compactor:
         return self._ask(turn, None, cut, before, focus)
 
     def _ask(self, turn: TurnTools, other: Connection | None, cut: Cut, before: str, focus: str) -> str:
+        from agent_core.turn import book, tell_trouble
+
         client = turn.llm if other is None else other.client
         window = self._known_window(turn)
         chars = limits.SUMMARY_INPUT

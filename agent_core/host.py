@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from itertools import islice
 from pathlib import Path
@@ -41,7 +42,7 @@ from agent_core.meter import SessionUsage
 from agent_core.models import Models, ModelSettings
 from agent_core.names import APPROVAL_POLICIES, ApprovalPolicy, Mode
 from agent_core.notebook import Notebook
-from agent_core.ports import LlmRequest, PastPassage
+from agent_core.ports import LlmRequest, PastPassage, Tool
 from agent_core.preview import FileLines, FilePreview
 from agent_core.process import LocalBackend
 from agent_core.safety.paths import PathRules
@@ -52,14 +53,13 @@ from agent_core.session import LiveSession
 from agent_core.spill import SpillPage
 from agent_core.store import exchange
 from agent_core.store.notes import Draft, Seen
-from agent_core.store.search import Search, SearchHit
 from agent_core.store.sessions import SessionRow, Store
-from agent_core.tools.builtin import builtin_tools
 
 if TYPE_CHECKING:
     from agent_core.disk_report import DiskReport
     from agent_core.file_index import FileIndex
     from agent_core.llm.discover import Health
+    from agent_core.store.search import Search, SearchHit
 
 log = logging.getLogger(__name__)
 
@@ -105,10 +105,7 @@ class Host:
         self.store = Store.open(self.places.state_db)  # first: it makes our home, or says why it cannot
         setup_log(self.places.logs_dir, self.config.get("logging.level"), self.redact)
         install_hooks(self.places.logs_dir, self.redact)
-        self.searching = Search(self.store, self.places.search_db, self.places.jieba_dir, self.redact, self._keys)
-        """Search over all sessions, for who wants more than `search` gives."""
         self._backend = LocalBackend()
-        self._tools = builtin_tools()
         self._sessions: dict[str, LiveSession] = {}
         self._samples: list[Path] = []
         """Scratch folders made in this run; those of sessions that were never stored go with it."""
@@ -320,6 +317,13 @@ class Host:
         """The newest session of this workspace."""
         return self.store.latest(str(self.places.workspace))
 
+    @cached_property
+    def searching(self) -> Search:
+        """Search over all sessions, for who wants more than `search` gives."""
+        from agent_core.store.search import Search
+
+        return Search(self.store, self.places.search_db, self.places.jieba_dir, self.redact, self._keys)
+
     def search(self, query: str, workspace: str | None = None, limit: int = limits.SEARCH_HITS) -> list[SearchHit]:
         """Messages of all sessions, or of those of one folder, in which everything stands; the best first.
 
@@ -353,7 +357,7 @@ class Host:
         return SessionServices(
             store=self.store,
             connect=self.connect,
-            tools=self._tools,
+            tools=_tools,
             backend=self._backend,
             home=self.places.home,
             data_home=self.places.data_home,
@@ -641,7 +645,8 @@ class Host:
         for session in sessions:
             session.join(max(0.0, deadline - time.monotonic()))
         process.kill_all()
-        self.searching.close()
+        if "searching" in self.__dict__:
+            self.searching.close()
         self._notebook.close()
         used = {session.workspace for session in sessions if session.stored}
         for folder in self._samples:
@@ -674,3 +679,9 @@ def personas_of(entries: Mapping[str, Any]) -> dict[str, str]:
 
 def _demo_state() -> ModelState:
     return ModelState("demo (scripted)", demo=True)
+
+
+def _tools() -> tuple[Tool, ...]:
+    from agent_core.tools.builtin import builtin_tools  # a start does not wait for them
+
+    return builtin_tools()

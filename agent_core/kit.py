@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent_core import events, spill
 from agent_core.cancel import CancelScope
@@ -14,10 +15,11 @@ from agent_core.grants import Grants
 from agent_core.messages import ToolCall
 from agent_core.names import ApprovalPolicy, Mode
 from agent_core.ports import Asker, TodoItem, ToolContext
-from agent_core.safety.policy import Situation
-from agent_core.safety.shell_trust import TrustContext, git_config_names_helpers
 from agent_core.services import SessionServices
-from agent_core.tools.registry import Toolbox, toolbox_of
+
+if TYPE_CHECKING:
+    from agent_core.safety.shell_trust import TrustContext
+    from agent_core.tools.registry import Toolbox
 
 
 class Kit:
@@ -40,6 +42,11 @@ class Kit:
         set_mode: Callable[[str], None],
     ) -> Toolbox:
         """The tools for one turn. `mode` is asked at each call, so that a switched one acts on the next step."""
+        # They, and the rules before them, come with the first turn: no start waits for them.
+        from agent_core.safety.policy import Situation
+        from agent_core.safety.shell_trust import TrustContext, git_config_names_helpers
+        from agent_core.tools.registry import Toolbox, toolbox_of
+
         services = self._services
 
         def trust(cwd: Path) -> TrustContext:
@@ -57,7 +64,7 @@ class Kit:
             emit(events.ToolProgress(call.id, text))
 
         return Toolbox(
-            tools=toolbox_of(services.tools),
+            tools=toolbox_of(services.tools()),
             context=ToolContext(
                 workspace=workspace,
                 home=services.home,

@@ -45,7 +45,8 @@ class SessionServices:
 
     store: Store
     connect: Connect
-    tools: tuple[Tool, ...]
+    tools: Callable[[], tuple[Tool, ...]]
+    """Always the same ones, in the same order; asked first when the first turn begins."""
     backend: TerminalBackend
     home: Path
     data_home: Path

@@ -98,7 +98,7 @@ class SessionPrompt:
             if mode not in self._fixed:
                 context = view.token_count(self._context)
                 whole = view.token_count(prompt.with_mode(self._base, mode))
-                tools = [tool for tool in self._services.tools if not tool.modes or mode in tool.modes]
+                tools = [tool for tool in self._services.tools() if not tool.modes or mode in tool.modes]
                 counts = {"system": whole - context, "context": context, "tools": view.token_count(_described(tools))}
                 self._fixed[mode] = counts
             return self._fixed[mode]
@@ -109,12 +109,12 @@ class SessionPrompt:
         services = self._services
         context, environment = self._read(), prompt.look_around(self._workspace)
         identity, persona = services.identity(), key[-1]
-        tools = sorted(services.tools, key=lambda tool: tool.name)
+        tools = sorted(services.tools(), key=lambda tool: tool.name)
         mark = prompt.fingerprint(environment, context, identity, persona, [*key, _described(tools)])
         sent = SentPrompt() if self._anew else self._sent()
         if sent.identity != mark:
             base = prompt.base(environment, context, identity, persona)
-            sent = self._unsaved = SentPrompt(base, tuple(tool.name for tool in services.tools), mark)
+            sent = self._unsaved = SentPrompt(base, tuple(tool.name for tool in services.tools()), mark)
         self._base, self._order, self._context, self._told = sent.text, sent.tools, context, context
         self._key, self._anew = key, False
         self._fixed.clear()

@@ -12,7 +12,6 @@ from agent_core.outbox import Outbox
 from agent_core.services import SessionServices
 from agent_core.session_settings import SessionSettings
 from agent_core.store.sessions import SessionRow
-from agent_core.text.title import cut_title, title_of
 
 
 class SessionRecord:
@@ -40,6 +39,8 @@ class SessionRecord:
 
     def make(self, first_words: str = "") -> None:
         """See that the session is in the store, and has a title once there are words for one."""
+        from agent_core.text.title import title_of  # its patterns take longer than a start has
+
         store = self._services.store
         with self.lock:
             if not self.title and (title := title_of(self._services.redact(first_words))):
@@ -53,6 +54,8 @@ class SessionRecord:
                 self._settings.store(self.id)
 
     def rename(self, title: str) -> None:
+        from agent_core.text.title import cut_title
+
         with self.lock:
             self.title = cut_title(self._services.redact(title))
             if self.stored:

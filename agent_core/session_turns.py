@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from agent_core import context, events
-from agent_core.agent import TurnEnd, run_turn
 from agent_core.cancel import CancelScope
 from agent_core.compactor import Compactor, Means
 from agent_core.conversation import Conversation
@@ -30,8 +30,11 @@ from agent_core.session_settings import SessionSettings
 from agent_core.session_worker import Worker
 from agent_core.store.lease import lost
 from agent_core.store.notes import Wanted
-from agent_core.turn import TurnTools
 from agent_core.waiting import PendingTexts
+
+if TYPE_CHECKING:  # what only a turn needs comes with the first one: no start waits for it
+    from agent_core.agent import TurnEnd
+    from agent_core.turn import TurnTools
 
 
 class SessionTurns:
@@ -99,6 +102,8 @@ class SessionTurns:
 
     def _run(self, message: Message, rewind: str, worker: Worker, scope: CancelScope, turn_id: str) -> TurnEnd:
         """The turn itself. Raises AgentError for what goes wrong before it begins, and when the lease was lost."""
+        from agent_core.agent import run_turn
+
         self._record.make(message.text)
         with self.history.lease(worker, scope) as lease:
             if rewind:
@@ -118,6 +123,8 @@ class SessionTurns:
         return end
 
     def _tools(self, worker: Worker, conversation: Conversation, scope: CancelScope, turn_id: str) -> TurnTools:
+        from agent_core.turn import TurnTools
+
         connection = self.model.begin(worker)
         toolbox = self.kit.toolbox(self._record.workspace, scope, self._asker, worker.emit, self._ways, self._set_mode)
 

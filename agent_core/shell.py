@@ -21,7 +21,6 @@ from agent_core.ports import TerminalBackend, ToolOutput
 from agent_core.spill import Spill
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
-from agent_core.tools import command as tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,8 @@ def run(
 
     `progress` is called with the newest line of its output, now and then.
     """
+    from agent_core.tools import command as tool  # with its rules: no start waits for them
+
     begun = time.monotonic()
     try:
         output = tool.execute(

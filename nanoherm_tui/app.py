@@ -757,9 +757,10 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
 
 def _warm_up() -> None:
-    """Load what the first code block, diff or @ needs, so that it does not hold up its frame."""
+    """Load what the first turn, code block, diff or @ needs, so that it does not hold up its frame."""
+    for room in ("agent_core.agent", "agent_core.tools.builtin", "agent_core.text.title", "agent_core.file_index"):
+        importlib.import_module(room)
     importlib.import_module("pygments.lexers")
-    importlib.import_module("agent_core.file_index")
 
 
 def exit_code(error: AgentError) -> int:

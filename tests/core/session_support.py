@@ -61,7 +61,7 @@ class Table:
         self.services = SessionServices(
             store=self.store,
             connect=lambda name, provider="": Connection(self.model, provider or "test", name or "m", "M"),
-            tools=services.pop("tools", builtin_tools()),
+            tools=services.pop("tools", builtin_tools),
             backend=LocalBackend(),
             home=tmp_path / "home",
             data_home=tmp_path / "home" / ".nanohermes",

@@ -15,6 +15,7 @@ import pytest
 from agent_core import events, intents, prompt
 from agent_core.errors import StoreError
 from agent_core.host import Host, Launch
+from agent_core.tools.builtin import builtin_tools
 from tests.core.session_support import Table, say
 from tests.fakes.model_server import ModelServer, Reply
 
@@ -158,12 +159,12 @@ def test_the_tools_keep_the_order_they_were_sent_in_first_and_a_late_one_comes_l
     names = [tool.name for tool in table.model.requests[-1].tools]
     table.session.close()
     table.session.join(5)
-    table.services = replace(table.services, tools=table.services.tools[::-1])
+    table.services = replace(table.services, tools=lambda: builtin_tools()[::-1])
     table.session = table.open(table.session.id, stored=True)
     table.seen.clear()
     table.turn("two")
     assert [tool.name for tool in table.model.requests[-1].tools] == names
-    late = replace(table.services.tools[0], name="a_late_one")
+    late = replace(table.services.tools()[0], name="a_late_one")
     ordered = table.session._turns.prompt.in_order(
         {"a_late_one": late, **dict.fromkeys(names, late)}, ("m", "test", "")
     )
