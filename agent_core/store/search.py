@@ -64,6 +64,8 @@ class Found:
     hits: tuple[SearchHit, ...]
     left: int = 0
     """Messages that are not in the index yet."""
+    behind: bool = False
+    """The index cannot be brought up to date: what was written lately is not found."""
 
 
 @cache
@@ -127,7 +129,7 @@ class Search:
         query = parse(text, self._cut)
         if not query.match:
             return Found(())
-        left = self._catch_up(wait)
+        left, behind = self._catch_up(wait)
         with self._lock:
             try:
                 hits = self._ask(query, workspace, limit, leave_out, size)
@@ -142,7 +144,7 @@ class Search:
                 log.warning("the search index was damaged (%s) and is made anew", error)
                 self._child.ask(sync=True, keys=list(self._keys()))
                 return Found((), max(1, left))
-        return Found(tuple(hits), left)
+        return Found(tuple(hits), left, behind)
 
     def close(self) -> None:
         self._child.close()
@@ -156,13 +158,13 @@ class Search:
         words: list[list[str]] | None = answer.get("words")
         return words
 
-    def _catch_up(self, wait: float) -> int:
-        """Have the index brought up to date; the messages that are still missing after `wait` seconds.
+    def _catch_up(self, wait: float) -> tuple[int, bool]:
+        """Have the index brought up to date: the messages still missing after `wait` seconds, and whether it failed.
 
         Raises StoreError "search_index" when there is none and none can be made.
         """
         if self._is_fresh():
-            return 0
+            return 0, False
         asked = self._child.ask(sync=True, keys=list(self._keys()))
         answer = asked.wait(wait)
         if "error" in answer:
@@ -174,8 +176,8 @@ class Search:
                     "of its folder.",
                     path=str(self._index),
                 )
-            return 0  # what was indexed before can still be found
-        return 0 if "done" in answer else max(1, asked.left)
+            return 0, True  # what was indexed before can still be found
+        return (0 if "done" in answer else max(1, asked.left)), False
 
     def _is_fresh(self) -> bool:
         with self._db.read() as c:

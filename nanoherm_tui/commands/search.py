@@ -103,7 +103,7 @@ class Asker:
         except Exception as error:  # the thread must survive whatever one query does
             log.exception("a search failed")
             return Answer(query, here, problem=crash(error).text)
-        return Answer(query, here, tuple(map(_row, found.hits)), found.left, time.monotonic() - begun)
+        return Answer(query, here, tuple(map(_row, found.hits)), found.left, time.monotonic() - begun, found.behind)
 
 
 def _row(hit: SearchHit) -> Hit:

@@ -68,6 +68,8 @@ class Answer:
     left: int = 0
     """Messages that are not in the index yet."""
     seconds: float = 0.0
+    behind: bool = False
+    """The index lacks what was written lately, and cannot be brought up to date."""
     problem: str = ""
     """Why there is no answer."""
 
@@ -274,6 +276,8 @@ class SearchScreen(Overlay[Hit | None]):
             return answer.problem
         if answer.left:
             return t("search.indexing")
+        if answer.behind:
+            return t("search.none_behind", query=one_line(answer.query))
         key = "search.none_here" if answer.here else "search.none"
         return t(key, query=one_line(answer.query))
 
@@ -285,6 +289,8 @@ class SearchScreen(Overlay[Hit | None]):
             return t("search.left", n=answer.left)
         if not hits:
             return ""
+        if answer.behind:
+            return t("search.count_behind", n=hits)
         key = "search.count_one" if hits == 1 else "search.count_here" if sessions == 1 else "search.count"
         return t(key, n=hits, sessions=sessions, ms=max(1, round(1000 * answer.seconds)))
 

@@ -211,6 +211,8 @@ def _search(args: argparse.Namespace, places: Places) -> int:
         found = search.find(" ".join(args.query), workspace, args.limit, wait=limits.SEARCH_PATIENT)
     if found.left:
         _say(f"{found.left} messages are not in the index yet; a later search finds them too.")
+    if found.behind:
+        _say("The index could not be brought up to date: the newest messages may be missing. The log says why.")
     if args.json:
         return _tell([{**asdict(hit), "session": _about(hit.session)} for hit in found.hits])
     if not found.hits:

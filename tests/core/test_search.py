@@ -416,6 +416,20 @@ def test_an_index_that_cannot_be_made_says_so(tmp_path):
     store.close()
 
 
+def test_an_index_that_cannot_be_brought_up_to_date_still_finds_and_says_that_it_is_behind(room):
+    store, search = room
+    session = store.create("/w").id
+    store.append(session, user("alpha"))
+    assert not search.find("alpha", wait=30.0).behind
+    index = sqlite3.connect(search._index, isolation_level=None)
+    index.execute("CREATE TRIGGER full BEFORE INSERT ON docs BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+    index.close()
+    store.append(session, user("beta"))
+    found = search.find("beta", wait=30.0)
+    assert (found.hits, found.behind) == ((), True)
+    assert len(search.find("alpha", wait=30.0).hits) == 1
+
+
 def test_the_indexing_program_ends_with_its_asker_and_is_started_anew(room):
     store, search = room
     session = store.create("/w").id

@@ -154,6 +154,8 @@ async def test_what_cannot_be_searched_says_why_and_a_growing_index_is_asked_aga
 
         def find(query, workspace=None, **options):
             calls.append(query)
+            if query.startswith("behind"):
+                return Found(real("时区", workspace, wait=20.0).hits if query == "behind" else (), 0, True)
             if query == "broken":
                 raise StoreError("search_missing", "This Python cannot search.")
             return Found((), 1234) if len(calls) < 3 else real(query, workspace, wait=20.0)
@@ -166,6 +168,10 @@ async def test_what_cannot_be_searched_says_why_and_a_growing_index_is_asked_aga
         assert len(calls) >= 3
         screen._field.text = "broken"
         await stage.until(lambda: "This Python cannot search." in shown(screen))
+        screen._field.text = "behind"
+        await stage.until(lambda: "the newest may lack" in screen._count.words)
+        screen._field.text = "behind and empty"
+        await stage.until(lambda: "could not be brought up to date" in shown(screen))
 
 
 async def test_a_message_that_is_gone_meanwhile_is_told(tmp_path):
