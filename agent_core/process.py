@@ -149,11 +149,9 @@ trap '' HUP INT TERM
 read -r farewell && exit 0
 for try in 1 2 3; do
     found=
-    for file in /proc/[0-9]*/environ; do
-        if grep -qF "$1" "$file" 2>/dev/null; then
-            pid=${file#/proc/}
-            kill -KILL "${pid%/environ}" 2>/dev/null && found=1
-        fi
+    for file in $(grep -lsF "$1" /proc/[0-9]*/environ); do
+        pid=${file#/proc/}
+        kill -KILL "${pid%/environ}" 2>/dev/null && found=1
     done
     [ "$found" ] || exit 0
     sleep 0.2
