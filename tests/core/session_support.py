@@ -49,7 +49,8 @@ def call(*calls):
 class Table:
     """One session with everything around it."""
 
-    def __init__(self, tmp_path: Path, *replies, rules="", **services):
+    def __init__(self, tmp_path: Path, *replies, rules="", tools=None, **services):
+        """`tools`: those offered in place of the usual ones."""
         self.workspace = tmp_path / "ws"
         self.workspace.mkdir(exist_ok=True)
         self.store = Store.open(tmp_path / "state.db")
@@ -61,7 +62,7 @@ class Table:
         self.services = SessionServices(
             store=self.store,
             connect=lambda name, provider="": Connection(self.model, provider or "test", name or "m", "M"),
-            tools=services.pop("tools", builtin_tools),
+            tools=builtin_tools if tools is None else lambda: tools,
             backend=LocalBackend(),
             home=tmp_path / "home",
             data_home=tmp_path / "home" / ".nanohermes",
