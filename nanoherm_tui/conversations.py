@@ -282,11 +282,13 @@ class Conversations:
     def tell_error(self, error: AgentError) -> None:
         self._put(events.ErrorRaised(error.code, error.text, error.params))
 
-    def _put(self, event: events.Event) -> None:
+    def _put(self, event: events.Notice | events.ErrorRaised) -> None:
         """Show an event of the program's own; one that comes before the session's history waits for it."""
         if self.view is None or not self.view.loaded:
             self._held.append(event)
         else:
+            if not self._app.transcript.at_end:  # it comes below what is in view
+                self._app.hint(i18n.tell(event.code, event.params, event.text))
             self._app.transcript.apply([event])
             self._app.greet()
 

@@ -265,3 +265,13 @@ async def test_a_session_that_cannot_be_emptied_goes_on(tmp_path, monkeypatch):
         await stage.until(lambda: "The disk is full." in stage.transcript())
         await stage.type("on")
         await stage.until(lambda: "And goes on." in stage.transcript())
+
+
+async def test_what_a_command_answers_is_said_below_too_while_the_end_is_not_in_view(tmp_path):
+    async with Stage(tmp_path, [Reply(text="line\n\n" * 80)]) as stage:
+        await answered(stage)
+        stage.app.transcript.scroll_to(y=0, animate=False)
+        await stage.until(lambda: not stage.app.transcript.at_end)
+        await stage.type("/export notes.md")
+        await stage.until(lambda: "notes.md" in stage.app._hint)
+        assert not stage.app.transcript.at_end
