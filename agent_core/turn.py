@@ -85,7 +85,7 @@ def ask_model(turn: TurnTools) -> Reply:
     system = turn.system_prompt()
     request = replace(
         turn.request,
-        messages=(Message("system", system, id="system", created=0.0), *turn.conversation.for_model()),
+        messages=(Message("system", system, id="system", created=0.0), *_to_answer(turn.conversation.for_model())),
         lasting=prompt.lasting(system),
         tools=turn.toolbox.schemas(),
     )
@@ -115,6 +115,14 @@ def ask_model(turn: TurnTools) -> Reply:
     # An empty reply must not enter the history: servers refuse it.
     kept = message if message.is_empty else _keep(turn, message, started)
     return Reply(kept, reply.dropped_tool_calls)
+
+
+def _to_answer(held: Sequence[Message]) -> Sequence[Message]:
+    """What a request holds without a reply at its end that was cut: it is given anew, and servers refuse it there."""
+    end = len(held)
+    while end and held[end - 1].role == "assistant":
+        end -= 1
+    return held if end == len(held) else held[:end]
 
 
 class _Partial:

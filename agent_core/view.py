@@ -25,6 +25,7 @@ BRIEF_RESULT: Final = "[This result is part of what was summarised. Call the too
 DROPPED_ANSWER: Final = "[An answer stood here; the user took it out of the conversation.]"
 DROPPED_MESSAGE: Final = "[A message stood here; the user took it out of the conversation.]"
 GOES_ON: Final = "[Further parts of the conversation that were kept:]"
+ANEW: Final = "[The reply was cut there. It was given anew:]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ def put(out: list[Message], message: Message | None) -> None:
     if message is None:
         return
     if out and message.role == "assistant" and out[-1].role == "assistant" and not out[-1].tool_calls:
-        out.append(Message("user", GOES_ON, id=f"{message.id}-before", created=message.created, origin="note"))
+        between = ANEW if out[-1].interrupted else GOES_ON
+        out.append(Message("user", between, id=f"{message.id}-before", created=message.created, origin="note"))
     out.append(message)
 
 

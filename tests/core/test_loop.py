@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from agent_core import events, intents, limits
+from agent_core import events, intents, limits, view
 from agent_core.errors import Interrupted, ProviderError
 from agent_core.guard import GuardRules
 from agent_core.messages import ImagePart, ToolCall
@@ -253,6 +253,25 @@ def test_a_redirect_in_a_retrys_pause_and_before_the_first_word_leaves_no_empty_
     t.session.send(intents.Redirect("this way"))
     t.wait(events.TurnFinished)
     assert [m.text for m in told(t, 1)] == ["go", "this way"]
+
+
+def test_a_request_does_not_end_with_the_reply_that_a_redirect_cut_when_that_was_taken_back(table):
+    def talks(request, sink, cancel):
+        sink(Delta("text", "Half an answ"))
+        cancel.wait(10)
+        raise Interrupted
+
+    t = table(talks, say("a whole answer"), say("more"))
+    t.session.send(intents.Submit("go"))
+    t.wait(events.TextDelta)
+    with t.session._lock:  # before the worker takes it up
+        t.session.send(intents.Redirect("rather the other way"))
+        t.session.send(intents.TakeBack())
+    end = t.wait(events.TurnFinished)
+    assert (end.outcome, end.text) == ("completed", "a whole answer")
+    assert [(m.role, m.text) for m in told(t, 1)] == [("user", "go")]
+    t.turn("again", count=2)
+    assert [m.text for m in told(t, 2)] == ["go", "Half an answ", view.ANEW, "a whole answer", "again"]
 
 
 def test_during_tools_a_redirect_waits_for_the_step_boundary_and_cuts_nothing_later(table):
