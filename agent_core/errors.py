@@ -74,6 +74,10 @@ RETRYABLE: frozenset[str] = frozenset(
 )
 
 
+GIVEN_BACK: frozenset[str] = frozenset({"session_in_use", "session_persistence_failed:locked", "store_locked"})
+"""Codes of what another program holds now and gives back by itself: worth another try later."""
+
+
 class ProviderError(AgentError):
     """A model server refused, failed or fell silent.
 

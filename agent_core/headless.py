@@ -13,7 +13,7 @@ import threading
 from typing import Any, Literal, TextIO
 
 from agent_core import events, limits, names
-from agent_core.errors import RETRYABLE
+from agent_core.errors import GIVEN_BACK, RETRYABLE
 from agent_core.events import Envelope, TurnFinished
 from agent_core.host import Host
 from agent_core.intents import Interrupt, Submit
@@ -26,8 +26,6 @@ OUTPUT_FORMATS: tuple[OutputFormat, ...] = ("text", "json", "stream-json")
 
 CONFIG_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "not_found", "budget_unpriced"})
 """Error codes that say the set-up is wrong, not the work."""
-LATER_CODES = frozenset({"session_in_use", "session_persistence_failed:locked", "store_locked"})
-"""Error codes of what another program holds now and gives back by itself."""
 
 
 def run(host: Host, session: LiveSession, prompt: str, form: OutputFormat, out: TextIO = sys.stdout) -> int:
@@ -153,4 +151,4 @@ def _exit_code(report: _Report, stopped_by: list[int]) -> int:
 def _failed_code(code: str) -> int:
     if code in CONFIG_CODES:
         return names.EXIT_CONFIG
-    return names.EXIT_RETRY_LATER if code in RETRYABLE | LATER_CODES else names.EXIT_FAILED
+    return names.EXIT_RETRY_LATER if code in RETRYABLE | GIVEN_BACK else names.EXIT_FAILED

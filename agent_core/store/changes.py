@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from agent_core.errors import StoreError
+from agent_core.names import APP
 from agent_core.store.db import Budget, Database
 from agent_core.store.lease import Leases
 
@@ -86,5 +87,7 @@ def check(c: sqlite3.Connection, session_id: str) -> None:
 def no_session(text: str) -> StoreError:
     """The error of a session that is not there."""
     return StoreError(
-        "no_session", f"There is no session {text.strip()!r}. -r without a name, or /resume, lists them.", session=text
+        "no_session",
+        f"There is no session {text.strip()!r}. `{APP} sessions list`, or /resume, shows which there are.",
+        session=text,
     )

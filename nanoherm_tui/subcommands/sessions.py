@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_core import limits, names
 from agent_core.config.paths import Places, find_places
-from agent_core.errors import AgentError
+from agent_core.errors import GIVEN_BACK, AgentError
 from agent_core.safety.redact import redact
 from agent_core.store.sessions import SessionRow, Store
 from nanoherm_tui.text import cut, cut_path, fit, one_line, size, visible, width
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return int(args.run(args, find_places(Path.cwd(), os.environ)))
     except AgentError as error:
-        return _say(error.text, names.EXIT_FAILED)
+        return _say(error.text, names.EXIT_RETRY_LATER if error.code in GIVEN_BACK else names.EXIT_FAILED)
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return names.EXIT_OK

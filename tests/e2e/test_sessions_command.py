@@ -10,8 +10,10 @@ import sys
 
 import pytest
 
+from agent_core import limits, names
 from agent_core.messages import Message, ShellRun, ToolResult, shell, user
 from agent_core.store.sessions import Store
+from nanoherm_tui.subcommands import sessions
 from nanoherm_tui.text import width
 from tests.e2e.screen import ROOT, home_env
 
@@ -103,6 +105,21 @@ def test_reading_works_while_another_program_holds_the_write_lock(home, workspac
     finally:
         other.execute("ROLLBACK")
         other.close()
+
+
+def test_changing_behind_a_program_that_keeps_the_lock_asks_to_try_again_later(home, stored, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(limits, "WRITE_BUDGET", 0.2)
+    monkeypatch.setattr(limits, "SQLITE_BUSY", 0.1)
+    other = sqlite3.connect(home / ".nanohermes" / "state.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        assert sessions.main(["delete", stored[0]]) == names.EXIT_RETRY_LATER
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+    assert "was held by another program" in capsys.readouterr().err
+    assert sessions.main(["delete", stored[0]]) == names.EXIT_OK
 
 
 def test_a_conversation_is_shown_exported_and_imported(home, workspace, stored):
