@@ -22,6 +22,17 @@ assert turn["steps"] >= 3, turn
 assert "refused" in turn["text"], "nobody is there to allow the edit, and the demo must say so"
 PY
 
+echo "-- what is stored, without a screen"
+printf '{"messages": [{"role": "user", "content": "你好 there"}]}' >"$scratch/talk.json"
+"$bin/nanoherm-tui" sessions import "$scratch/talk.json"
+id=$("$bin/nanoherm-tui" sessions list --json | "$bin/python" -c '
+import json, sys
+print(next(row["id"] for row in json.load(sys.stdin) if row["title"] == "talk"))')
+"$bin/nanoherm-tui" sessions search "你好" | grep -q there
+"$bin/nanoherm-tui" sessions export "$id" "$scratch/talk.html"
+grep -q "你好" "$scratch/talk.html"
+"$bin/nanoherm-tui" sessions check
+
 echo "-- what the import of the core loads"
 "$bin/python" "$here/architecture/import_hygiene.py"
 
