@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -82,6 +83,12 @@ def kept(home):
         return [(message.role, message.text) for message in store.messages(newest.id)]
     finally:
         store.close()
+
+
+def kept_draft(home):
+    """The draft that is on disk; of one session, as each test has."""
+    with contextlib.closing(sqlite3.connect(home / ".nanohermes" / "state.db")) as database:
+        return "".join(text for (text,) in database.execute("SELECT text FROM drafts"))
 
 
 def goes_on(home, workspace, text="What now?"):

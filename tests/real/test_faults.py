@@ -18,7 +18,18 @@ from agent_core.names import EXIT_FAILED, EXIT_OK, EXIT_RETRY_LATER, EXIT_TERMIN
 from tests.e2e.screen import KEYS, SLACK, Screen, home_env
 from tests.fakes.model_server import ModelServer, Reply
 from tests.fakes.raw_server import STREAM_HEAD, chunked, event, json_reply, raw_server, read_request, stream_reply
-from tests.real.program import APPROVED, Program, Relay, goes_on, kept, processes_with, reset, run, until
+from tests.real.program import (
+    APPROVED,
+    Program,
+    Relay,
+    goes_on,
+    kept,
+    kept_draft,
+    processes_with,
+    reset,
+    run,
+    until,
+)  # fmt: skip
 
 ARMED = 0.8
 """Seconds after which a question takes a key."""
@@ -114,7 +125,7 @@ def test_a_relay_that_stays_silent_is_told_with_the_setting_that_helps(home, wor
 def test_signs_of_life_keep_a_slow_stream_open(home, workspace):
     def answer(connection, number):
         connection.sendall(STREAM_HEAD)
-        for _ in range(8):
+        for _ in range(5):
             connection.sendall(chunked(b": still here\n\n"))
             time.sleep(0.3)
         connection.sendall(
@@ -271,7 +282,7 @@ def test_a_disk_without_room_for_a_draft_says_so_and_takes_it_later(home, worksp
             screen.until(lambda: "diskisfull" in screen.squeezed().lower())
             (folder / "filler").unlink()
             screen.send("!")  # what changes is written again, and it is tried again by itself
-            time.sleep(1.5)
+            until(lambda: kept_draft(home).endswith("!"))
             screen.signal(signal.SIGKILL)
             screen.wait_exit(5)
         with Screen(["-c"], env=env, cwd=workspace) as screen:
@@ -473,8 +484,7 @@ def test_a_window_that_goes_while_a_command_runs_keeps_draft_and_answer_and_leav
             screen.send("y")
             until(lambda: effects(workspace) and len(processes_with(f"sleep {marker}")) >= 3)
             screen.type("half a thought")
-            screen.wait_for("half a thought")
-            time.sleep(1.0)  # a draft is written when the keys rest
+            until(lambda: kept_draft(home) == "half a thought")
             screen.signal(number)
             assert screen.wait_exit(5 * SLACK) is not None
             until(lambda: not processes_with(f"sleep {marker}"), 3 * SLACK)
