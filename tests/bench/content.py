@@ -27,12 +27,17 @@ KINDS: dict[str, Callable[[int], str]] = {
 """By kind: a text of `size` characters."""
 
 
+FIRST = "ZQJXVW"
+"""A word of the first message alone."""
+
+
 def history(count: int) -> list[Message]:
     """`count` messages of a working session, four a turn. The last one ends with "end of history"."""
     out: list[Message] = []
     for n in range(count // 4):
         call = ToolCall(f"c{n}", "read_file", {"path": f"src/part{n % 7}/module{n % 13}.py"})
-        out.append(Message("user", f"Question {n}: why does the parser drop the offset? 第 {n} 个问题。"))
+        opening = "" if n else f"{FIRST} "
+        out.append(Message("user", f"{opening}Question {n}: why does the parser drop the offset? 第 {n} 个问题。"))
         out.append(Message("assistant", "", reasoning="the offset is read, then thrown away", tool_calls=(call,)))
         out.append(tool(ToolResult(call.id, call.name, "line\n" * 40, outcome="40 lines", seconds=0.1)))
         out.append(Message("assistant", f"{KINDS['mixed'](900)}\n```\n\nAnswer {n}, end of history"))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agent_core.store.sessions import Store
-from tests.bench.content import begin_of, history
+from tests.bench.content import FIRST, begin_of, history
 from tests.bench.terminal import Terminal
 from tests.e2e.screen import home_env
 
@@ -33,6 +33,7 @@ SETTLE = 1.0
 """Seconds without output after which the program has started."""
 
 ALT_2 = "\x1b2"  # to the transcript
+ESC = "\x1b"  # back to the composer
 ENTER, PAGE_UP, PAGE_DOWN, HOME, END = "\r", "\x1b[5~", "\x1b[6~", "\x1b[H", "\x1b[F"
 
 
@@ -96,6 +97,17 @@ class Lab:
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         return {**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor",
                 "LANG": "C.UTF-8", **ours}  # fmt: skip
+
+    def read_all(self, terminal: Terminal) -> None:
+        """Have the whole conversation read and laid out, as going to its beginning does; ends at its end, there."""
+        terminal.send(ALT_2)
+        terminal.quiet()
+        since = len(terminal.raw)
+        terminal.send(HOME)
+        terminal.wait_for(FIRST, since)
+        terminal.quiet()
+        terminal.send(END)
+        terminal.quiet()
 
     def ask(self, terminal: Terminal, kind: str, kb: int, rate: int) -> str:
         """Send the message that makes the server stream; gives its mark. With a rate the stream waits for `go`."""

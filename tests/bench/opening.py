@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from tests.bench.bars import Bar
 from tests.bench.lab import (
-    ALT_2,
     END,
     ENTER,
     HOME,
@@ -53,8 +52,7 @@ def visit(lab: Lab, messages: int) -> Visit:
         terminal.quiet(1.0)
         batches = read_report(terminal, report)["batches"]
         came = next(start for start, _, kinds, _ in batches if start > entered and "HistoryChanged" in kinds)
-        terminal.send(ALT_2)
-        terminal.quiet()
+        lab.read_all(terminal)
         paged = 0.0
         for key, times in ((PAGE_UP, PAGES), (PAGE_DOWN, PAGES // 2)):
             paged += statistics.median(terminal.settled(terminal.send(key)) for _ in range(times))

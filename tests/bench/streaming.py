@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nanoherm_tui.limits import SESSIONS_WIDE
 from tests.bench.bars import Bar
 from tests.bench.content import end_of
-from tests.bench.lab import LONG, SHORT, Lab
+from tests.bench.lab import ESC, LONG, SHORT, Lab
 from tests.bench.terminal import ROWS
 
 RATE = 40_000
@@ -28,6 +28,9 @@ class Stream:
 
 def stream(lab: Lab, kind: str, kb: int, messages: int = SHORT) -> Stream:
     with lab.program(messages=messages) as terminal:
+        lab.read_all(terminal)
+        terminal.send(ESC)
+        terminal.quiet()
         mark = lab.ask(terminal, kind, kb, RATE)
         before = terminal.cpu()
         began, ended = lab.go()
