@@ -183,6 +183,9 @@ class Conversations:
 
     def deliver(self, batch: Sequence[Envelope]) -> None:
         """One batch of events: the transcript in view, then the panes whose content has changed."""
+        if not self._app.is_running:  # the screen is being taken down: its panes are no longer in it
+            self.bridge.close()
+            return
         for session_id, group in groupby(batch, key=lambda envelope: envelope.session_id):
             view = self.views.get(session_id)
             if view is None:

@@ -299,6 +299,14 @@ async def test_a_batch_that_cannot_be_shown_ends_the_program_rather_than_freezin
     assert [type(e).__name__ for e in crashes[1:]] == ["ZeroDivisionError", "AgentError"]
 
 
+async def test_what_comes_while_the_screen_is_taken_down_is_no_crash(tmp_path):
+    async with Stage(tmp_path, [Reply(text="Hello.")]) as stage:
+        await stage.type("one")
+        await stage.until(lambda: stage.state == "idle" and "Hello." in stage.transcript())
+        app = stage.app
+    app.conversations.deliver([events.Envelope(app.view.id, 99, 0.0, events.TitleChanged("late"))])
+
+
 # -- pure rooms ---------------------------------------------------------------------------------------------------
 
 STEPS = [
