@@ -65,13 +65,15 @@ def export_json(row: SessionRow, conversation: Sequence[Message]) -> str:
 def export_nanohermes(conversation: Sequence[Message]) -> str:
     """The conversation as NanoHermes keeps one: an array of chat messages, images as data URLs (SESS-01, SESS-05).
 
-    Commands that the model is not told of are left out.
+    Commands that the model is not told of are left out, and summaries: all they stand for is there.
     """
     array = [entry for message in conversation for entry in _chat_messages(message)]
     return messages.clean_surrogates(json.dumps(array, ensure_ascii=False, indent=2)) + "\n"
 
 
 def _chat_messages(message: Message) -> list[dict[str, Any]]:
+    if message.origin == "summary":
+        return []
     if message.shell is not None:
         run = message.shell
         text = f"{SHELL_HEAD}\n$ {run.command}\n{run.result.text}\n{SHELL_END}"

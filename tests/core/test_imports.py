@@ -67,7 +67,7 @@ def test_our_own_export_comes_back_under_new_ids(tmp_path):
 
 def test_a_nanohermes_array_goes_out_and_comes_in(tmp_path):
     array = json.loads(export_nanohermes(CONVERSATION))
-    assert [entry["role"] for entry in array] == ["user", "assistant", "tool", "tool", "user", "assistant"]
+    assert [entry["role"] for entry in array] == ["user", "assistant", "tool", "tool", "user", "assistant", "user"]
     assert array[0]["content"][1] == {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     call = array[1]["tool_calls"][0]
     assert (call["type"], json.loads(call["function"]["arguments"])) == ("function", {"path": "src/日期.py"})
@@ -75,7 +75,7 @@ def test_a_nanohermes_array_goes_out_and_comes_in(tmp_path):
     session = read_text(json.dumps([{"role": "system", "content": "be kind"}, *array]).encode(), "old talk")
     assert session.title == "old talk"
     brought = harmless(session, same).messages
-    assert [m.role for m in brought] == [m.role for m in CONVERSATION]
+    assert [m.role for m in brought] == [m.role for m in CONVERSATION if m.origin != "summary"]
     assert brought[0].parts == CONVERSATION[0].parts
     assert brought[1].reasoning == "where\nis it"
     assert [dict(c.arguments) for c in brought[1].tool_calls] == [dict(c.arguments) for c in CONVERSATION[1].tool_calls]

@@ -123,7 +123,7 @@ def test_two_hundred_kills_at_any_moment(programs):
     assert all(report["died"] for report in reports)
     assert phases["ended"] < KILLS // 4, "the kills hit the turn"
     for replies in range(4):
-        assert phases[f"after {replies} replies"] >= 5, f"each part of the turn is hit: {phases}"
+        assert phases[f"after {replies} replies"] >= 2, f"each part of the turn is hit: {phases}"
     assert sum(report["unknown"] for report in reports) >= 5, "some calls were under way"
 
 
