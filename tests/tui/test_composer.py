@@ -1,5 +1,6 @@
 """The composer: what sends, what makes a line, what is kept; in the pilot and in a real terminal."""
 
+import asyncio
 import os
 import re
 import sys
@@ -32,6 +33,11 @@ async def type_keys(pilot, *keys):
     characters = {"space": " ", "backslash": "\\", "slash": "/", "question_mark": "?"}
     for key in keys:
         pilot.app.post_message(events.Key(key, characters.get(key, key if len(key) == 1 else None)))
+    # They go through the app's queue into that of whoever has the keyboard: a busy machine is not done after one pause.
+    for pump in (lambda: pilot.app, lambda: pilot.app.focused or pilot.app.screen):
+        done = asyncio.Event()
+        pump().call_later(done.set)
+        await done.wait()
     await pilot.pause()
 
 
