@@ -192,7 +192,7 @@ class Walk:
         assert not self.t.session.busy
 
 
-@pytest.mark.parametrize("seed", (0, 1, 2, 28))
+@pytest.mark.parametrize("seed", [0, 1, 2, 28])
 def test_whatever_is_done_requests_stay_valid_and_no_text_is_lost(tmp_path, seed):
     with WireServer(Answer("unused"), lenient=True) as server:
         server._answers = AnyAnswer(random.Random(seed))
