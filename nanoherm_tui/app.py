@@ -277,6 +277,13 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         else:
             self.desk.do(self.host.look_for_models, lambda state: self.desk.do(self.host.new, self._first_ready))
         self.conversations.reload()
+        self.set_timer(limits.GC_AFTER, self.settle_memory)
+        self.set_timer(limits.SETTLE_AFTER, self._settle_in)
+
+    def _settle_in(self) -> None:
+        """The first screen stands: what it did not need."""
+        if not self.screen_stack:  # the program is ending
+            return
         self.desk.do(_warm_up)
         self._watching = watch_themes(
             self._start.places.themes_dir,
@@ -284,7 +291,6 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             known=self.themes.all,
             told=self.themes.broken,
         )
-        self.set_timer(limits.GC_AFTER, self.settle_memory)
 
     def _first_ready(self, session: LiveSession) -> None:
         self.conversations.show(session)

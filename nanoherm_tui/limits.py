@@ -80,6 +80,7 @@ TICK_SECONDS: Final = 0.25  # running marks step four times a second
 # cycles in Textual's caches hold until they are found: 20,000 objects are 5 MB and take 4 ms to look at.
 GC_THRESHOLDS: Final = (20_000, 50, 1_000)
 GC_AFTER: Final = 0.3  # seconds; a new history is on the screen before the collector looks at it, which takes a frame
+SETTLE_AFTER: Final = 0.4  # seconds; what the first screen does not need is loaded once it stands
 RECENT_CHOICES: Final = 8  # palette items offered first
 RECENT_FILES: Final = 20  # files used lately that come first among equals
 REMEMBERED_FILE: Final = 64 * KB  # a dozen values; anything larger is another file
