@@ -52,7 +52,7 @@ def test_a_call_that_never_ends_is_given_up_and_the_turn_goes_on(table, beside):
 
     t = table(
         call(("stuck", {}), *[("list_dir", {"path": "."})] * beside), say("went on"),
-        batch_timeout=0.8, **with_tools(a_tool("stuck", stuck)),
+        batch_timeout=1.5, **with_tools(a_tool("stuck", stuck)),
     )  # fmt: skip
     assert t.turn("go").outcome == "completed"
     came = results(t)
@@ -75,7 +75,7 @@ def test_a_given_up_call_is_told_to_stop(table):
         told.set()
         return ToolOutput("stopped")
 
-    t = table(call(("listens", {})), say("on"), batch_timeout=0.2, **with_tools(a_tool("listens", listens)))
+    t = table(call(("listens", {})), say("on"), batch_timeout=1.5, **with_tools(a_tool("listens", listens)))
     assert t.turn("go").outcome == "completed"
     assert told.wait(5)
 
