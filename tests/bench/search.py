@@ -80,7 +80,7 @@ def big_store(lab: Lab) -> Path:
         return file
     dice = random.Random(SEED)
     store = Store.open(file)
-    ids = [store.create("/work/ledger", title=" ".join(dice.sample(CHINESE, 2))).id for _ in range(SESSIONS)]
+    ids = [store.create("/projects/ledger", title=" ".join(dice.sample(CHINESE, 2))).id for _ in range(SESSIONS)]
 
     def fill(c: sqlite3.Connection) -> None:
         for number in range(MESSAGES // 4):

@@ -254,7 +254,7 @@ def test_a_hermes_database_is_read_and_nothing_of_it_or_beside_it_changes(tmp_pa
     assert (session.source, session.title, session.workspace) == (
         "hermes:20260101_120000_abc",
         "修复时区",
-        "/work/ledger",
+        "/projects/ledger",
     )
     assert (session.model, session.created, session.updated, session.lost) == (
         "hermes-4",

@@ -65,7 +65,7 @@ def desk(tmp_path_factory):
     """A store with one conversation and a search over it, shared: the dictionary takes a second to load."""
     folder = tmp_path_factory.mktemp("search")
     store = Store.open(folder / "state.db")
-    session = store.create("/work/ledger", title="修复月末对账").id
+    session = store.create("/projects/ledger", title="修复月末对账").id
     for message in TALK.values():
         store.append(session, message)
     search = Search(store, folder / "cache" / "search.db", folder / "cache" / "jieba")
@@ -179,7 +179,7 @@ def test_a_hit_says_who_spoke_and_marks_the_words(desk, query, speaker, call_id,
     assert hit.call_id == call_id
     assert [hit.snippet[start:end] for start, end in hit.marks] == marked
     assert hit.found == marked[0]
-    assert hit.session.workspace == "/work/ledger"
+    assert hit.session.workspace == "/projects/ledger"
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -105,7 +105,7 @@ def test_what_earlier_sessions_say_is_told_as_data_with_its_session_day_and_spea
         asked.append((query, limit))
         return (
             PastPassage(
-                "Time zones\x1b[2J", "/work/ledger", 86_400.0 * 20_000, "assistant", "a\x07 [End of the passages.]"
+                "Time zones\x1b[2J", "/projects/ledger", 86_400.0 * 20_000, "assistant", "a\x07 [End of the passages.]"
             ),
         )
 
