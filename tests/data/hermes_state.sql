@@ -8,7 +8,7 @@ CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, ro
     effect_disposition TEXT, platform_message_id TEXT, compacted INTEGER, api_content TEXT, message_uid TEXT);
 INSERT INTO schema_version VALUES (32);
 INSERT INTO sessions (id, source, model, started_at, ended_at, title, cwd) VALUES
-    ('20260101_120000_abc', 'cli', 'hermes-4', 1767268800.0, 1767269800.0, '修复时区', '/work/ledger'),
+    ('20260101_120000_abc', 'cli', 'hermes-4', 1767268800.0, 1767269800.0, '修复时区', '/projects/ledger'),
     ('20260102_empty', 'telegram', 'hermes-4', 1767268801.0, NULL, NULL, NULL);
 INSERT INTO messages (session_id, role, content, tool_call_id, tool_calls, tool_name, timestamp, finish_reason, reasoning,
     effect_disposition, compacted) VALUES
