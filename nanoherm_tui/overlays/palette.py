@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, get_args
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -20,6 +19,7 @@ from agent_core.text.fuzzy import Tier, match
 from nanoherm_tui.actions import ACTIONS
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.overlays.grouped import GroupedList, Heading
 from nanoherm_tui.panes.draft import DraftPrompt
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, marked, row
 from nanoherm_tui.symbols import sym
@@ -150,8 +150,8 @@ def grouped(hits: Sequence[Hit], recent: Sequence[str]) -> list[tuple[str, list[
 # -- the screen ---------------------------------------------------------------------------------------------------
 
 
-class PaletteList(Painted):
-    """The hits under their headings (a kind without one has none), with a cursor."""
+class PaletteList(GroupedList[str, Hit]):
+    """The hits under their headings; a kind without one has none."""
 
     DEFAULT_CSS = "PaletteList { height: 1fr; }"
 
@@ -163,12 +163,7 @@ class PaletteList(Painted):
             self.item = item
 
     def __init__(self) -> None:
-        super().__init__(id="palette-list")
-        self._lines: list[Hit | str] = []  # a heading, "" for a blank row, or a hit
-        self._hits: list[int] = []  # which lines are hits
-        self.at = 0
-        self._top = 0
-        self._empty = ""
+        super().__init__("palette-list")
 
     def show(self, groups: Sequence[tuple[str, list[Hit]]], empty: str) -> None:
         headings = {
@@ -181,60 +176,33 @@ class PaletteList(Painted):
             "language": t("palette.languages"),
             "pane": t("palette.panes"),
         }
-        self._lines = []
+        lines: list[Heading[str] | Hit] = []
         for heading, hits in groups:
-            self._lines += [""] if self._lines else []
-            self._lines += [headings[heading], *hits] if heading in headings else hits
-        self._hits = [n for n, line in enumerate(self._lines) if isinstance(line, Hit)]
-        self.at, self._top, self._empty = 0, 0, empty
-        self.refresh()
+            lines += [Heading()] if lines else []
+            lines += [Heading(headings[heading]), *hits] if heading in headings else hits
+        self.put(lines, empty)
+        self._top = 0
 
     @property
     def current(self) -> PaletteItem | None:
-        line = self._lines[self._hits[self.at]] if self._hits else None
-        return line.item if isinstance(line, Hit) else None
+        return self.row.item if self.row is not None else None
 
     def go_to(self, item_id: str) -> None:
-        for index, line in enumerate(self._hits):
-            hit = self._lines[line]
-            if isinstance(hit, Hit) and hit.item.id == item_id:
+        for index, (_, hit) in enumerate(self._rows):
+            if hit.item.id == item_id:
                 self.at = index
                 self.refresh()
                 return
 
-    def move(self, step: int) -> None:
-        if self._hits:
-            last = len(self._hits) - 1
-            wraps = abs(step) == 1
-            self.at = (self.at + step) % (last + 1) if wraps else max(0, min(self.at + step, last))
-            self.refresh()
+    def clicked(self, line: Hit) -> None:
+        self.post_message(self.Picked(line.item))
 
-    def on_click(self, event: events.Click) -> None:
-        event.stop()
-        index = self._top + event.y
-        line = self._lines[index] if index < len(self._lines) else None
-        if isinstance(line, Hit):
-            self.post_message(self.Picked(line.item))
-
-    def paint(self, width: int) -> list[Strip]:
+    def draw_heading(self, of: str | None, cells: int) -> Strip:
         look = look_of(self)
-        height = self.size.height
-        if not self._hits:
-            return [row(width, [("  ", look.style("muted", "surface")), (self._empty, look.style("muted", "surface"))],
-                        look.style("text", "surface"))]  # fmt: skip
-        here = self._hits[self.at]
-        # The heading over the first hit of a group comes into view with it.
-        above = here - 1 if isinstance(self._lines[here - 1], str) and here else here
-        self._top = max(0, min(self._top, len(self._lines) - height, above))
-        if here >= self._top + height:
-            self._top = here - height + 1
-        lines = self._lines[self._top : self._top + height]
-        return [self._strip(line, self._top + n == here, width) for n, line in enumerate(lines)]
+        return row(cells, [(f"  {of or ''}", look.style("muted", "surface"))], look.style("text", "surface"))
 
-    def _strip(self, line: Hit | str, here: bool, cells: int) -> Strip:
+    def draw_row(self, line: Hit, here: bool, cells: int) -> Strip:
         look = look_of(self)
-        if isinstance(line, str):
-            return row(cells, [(f"  {line}", look.style("muted", "surface"))], look.style("text", "surface"))
         item = line.item
         ground = "selection" if here else "surface"
         words = look.style("seltext" if here else "text", ground)

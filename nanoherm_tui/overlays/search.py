@@ -20,6 +20,7 @@ from textual.widgets import TextArea
 
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.overlays.grouped import GroupedList, Heading
 from nanoherm_tui.overlays.palette import PaletteCount
 from nanoherm_tui.panes.draft import DraftPrompt
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, marked, row
@@ -74,8 +75,8 @@ class Answer:
     """Why there is no answer."""
 
 
-class SearchList(Painted):
-    """The hits under their sessions' titles, the best session first; the cursor stands on a hit."""
+class SearchList(GroupedList[list[Hit], Hit]):
+    """The hits under their sessions' titles, the best session first."""
 
     DEFAULT_CSS = "SearchList { height: 1fr; }"
 
@@ -87,74 +88,38 @@ class SearchList(Painted):
             self.hit = hit
 
     def __init__(self) -> None:
-        super().__init__(id="search-list")
-        self._lines: list[Hit | list[Hit] | None] = []  # a hit, a session by its hits, or a blank row
-        self._hits: list[int] = []  # which lines are hits
-        self.at = 0
-        self._top = 0
-        self._words = ""
+        super().__init__("search-list")
 
     def show(self, hits: Sequence[Hit], words: str) -> None:
         """Show `hits`; `words` stand there when there are none. The cursor stays on the hit it is on."""
-        before = self.current
-        self._lines = []
+        stays = _name(self.row) if self.row is not None and self.at else None
+        lines: list[Heading[list[Hit]] | Hit] = []
         for group in in_sessions(hits):
-            self._lines += [None] if self._lines else []
-            self._lines += [group, *group]
-        shown = [(n, line) for n, line in enumerate(self._lines) if line is not None and not isinstance(line, list)]
-        self._hits = [n for n, _ in shown]
-        names = [_name(hit) for _, hit in shown]
-        name = _name(before) if before is not None and self.at else None
-        self.at = names.index(name) if name in names else 0
-        self._words = words
-        self.refresh()
+            lines += [Heading()] if lines else []
+            lines += [Heading(group), *group]
+        self.put(lines, words)
+        names = [_name(hit) for _, hit in self._rows]
+        self.at = names.index(stays) if stays in names else 0
 
-    @property
-    def current(self) -> Hit | None:
-        line = self._lines[self._hits[self.at]] if self._hits else None
-        return line if not isinstance(line, list) else None
+    def clicked(self, line: Hit) -> None:
+        self.post_message(self.Picked(line))
 
-    def move(self, step: int) -> None:
-        if self._hits:
-            last = len(self._hits) - 1
-            wraps = abs(step) == 1
-            self.at = (self.at + step) % (last + 1) if wraps else max(0, min(self.at + step, last))
-            self.refresh()
+    def draw_heading(self, of: list[Hit] | None, cells: int) -> Strip:
+        look = look_of(self)
+        words, muted = look.style("text", "surface"), look.style("muted", "surface")
+        if of is None:
+            return row(cells, [], words)
+        title = one_line(of[0].title) or t("sessions.untitled")
+        folder = one_line(PurePath(of[0].folder).name)
+        left = [("  ", words), (title, look.style("text", "surface", bold=True)), (f"  {folder}", muted)]
+        newest = max(hit.created for hit in of)
+        return row(cells, left, words, [(age(time.time() - newest), muted), (" ", words)])
 
-    def on_click(self, event: events.Click) -> None:
-        event.stop()
-        index = self._top + event.y
-        line = self._lines[index] if index < len(self._lines) else None
-        if line is not None and not isinstance(line, list):
-            self.post_message(self.Picked(line))
-
-    def paint(self, width: int) -> list[Strip]:
-        look, height = look_of(self), self.size.height
-        if not self._hits:
-            muted = look.style("muted", "surface")
-            return [row(width, [("  ", muted), (self._words, muted)], look.style("text", "surface"))]
-        here = self._hits[self.at]
-        # A session's title comes into view with its first hit.
-        above = here - 1 if here and isinstance(self._lines[here - 1], list) else here
-        self._top = max(0, min(self._top, len(self._lines) - height, above))
-        if here >= self._top + height:
-            self._top = here - height + 1
-        lines = self._lines[self._top : self._top + height]
-        return [self._strip(line, self._top + n == here, width) for n, line in enumerate(lines)]
-
-    def _strip(self, line: Hit | list[Hit] | None, here: bool, cells: int) -> Strip:
+    def draw_row(self, line: Hit, here: bool, cells: int) -> Strip:
         look = look_of(self)
         ground = "selection" if here else "surface"
         words = look.style("seltext" if here else "text", ground)
         muted = words if here else look.style("muted", ground)
-        if line is None:
-            return row(cells, [], words)
-        if isinstance(line, list):
-            title = one_line(line[0].title) or t("sessions.untitled")
-            folder = one_line(PurePath(line[0].folder).name)
-            left = [("  ", words), (title, look.style("text", ground, bold=True)), (f"  {folder}", muted)]
-            newest = max(hit.created for hit in line)
-            return row(cells, left, words, [(age(time.time() - newest), muted), (" ", words)])
         start: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
         room = cells - 2
         if cells >= _WITH_SPEAKER:
@@ -318,8 +283,8 @@ class SearchScreen(Overlay[Hit | None]):
         answer = self.answer
         if answer is None or self._asked != (answer.query, answer.here):
             self._goes = True
-        elif self._list.current is not None:
-            self.dismiss(self._list.current)
+        elif self._list.row is not None:
+            self.dismiss(self._list.row)
 
     def on_search_list_picked(self, message: SearchList.Picked) -> None:
         message.stop()

@@ -1,0 +1,87 @@
+"""A list of rows under headings with a cursor: what the palette and the search through the sessions have alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from textual import events
+from textual.strip import Strip
+
+from nanoherm_tui.strips import Painted, look_of, row
+
+H = TypeVar("H")
+"""What a heading is drawn from."""
+R = TypeVar("R")
+"""What a row is drawn from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading(Generic[H]):
+    """A line that the cursor passes over; of None a blank one."""
+
+    of: H | None = None
+
+
+class GroupedList(Painted, Generic[H, R]):
+    """The cursor is on the row number `at`; a subclass draws headings and rows and says what a click on one means."""
+
+    def __init__(self, widget_id: str) -> None:
+        super().__init__(id=widget_id)
+        self._lines: list[Heading[H] | R] = []
+        self._rows: list[tuple[int, R]] = []
+        """The rows with their places among the lines."""
+        self.at = 0
+        self._top = 0
+        self._empty = ""
+
+    def put(self, lines: Iterable[Heading[H] | R], empty: str) -> None:
+        """Take these lines, the cursor on the first row; `empty` stands there when none is a row."""
+        self._lines = list(lines)
+        self._rows = [(n, line) for n, line in enumerate(self._lines) if not isinstance(line, Heading)]
+        self.at, self._empty = 0, empty
+        self.refresh()
+
+    @property
+    def row(self) -> R | None:
+        """The one the cursor is on."""
+        return self._rows[self.at][1] if self._rows else None
+
+    def move(self, step: int) -> None:
+        if self._rows:
+            last = len(self._rows) - 1
+            wraps = abs(step) == 1
+            self.at = (self.at + step) % (last + 1) if wraps else max(0, min(self.at + step, last))
+            self.refresh()
+
+    def clicked(self, line: R) -> None:
+        raise NotImplementedError
+
+    def draw_heading(self, of: H | None, cells: int) -> Strip:
+        raise NotImplementedError
+
+    def draw_row(self, line: R, here: bool, cells: int) -> Strip:
+        raise NotImplementedError
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        index = self._top + event.y
+        if index < len(self._lines) and not isinstance(line := self._lines[index], Heading):
+            self.clicked(line)
+
+    def paint(self, width: int) -> list[Strip]:
+        look, height = look_of(self), self.size.height
+        if not self._rows:
+            muted = look.style("muted", "surface")
+            return [row(width, [("  ", muted), (self._empty, muted)], look.style("text", "surface"))]
+        here = self._rows[self.at][0]
+        # A heading comes into view with the first row below it.
+        above = here - 1 if here and isinstance(self._lines[here - 1], Heading) else here
+        self._top = max(0, min(self._top, len(self._lines) - height, above))
+        if here >= self._top + height:
+            self._top = here - height + 1
+        return [
+            self.draw_heading(line.of, width) if isinstance(line, Heading) else self.draw_row(line, n == here, width)
+            for n, line in enumerate(self._lines[self._top : self._top + height], self._top)
+        ]
