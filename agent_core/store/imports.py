@@ -41,8 +41,10 @@ from agent_core.text.ansi import clean
 Redact = Callable[[str], str]
 
 _SQLITE: Final = b"SQLite format 3\0"
-_ROLES: Final = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
-                 "function": "tool"}  # fmt: skip
+_ROLES: Final[dict[str, Role]] = {
+    "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
+    "function": "tool",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ def from_openai(value: Mapping[str, Any]) -> Message:
     calls = tuple(map(_call, value.get("tool_calls") or ())) if role == "assistant" else ()
     reasoning = value.get("reasoning_content") or value.get("reasoning") or ""
     return Message(
-        role,  # type: ignore[arg-type]  # one of _ROLES
+        role,
         text,
         created=created,
         parts=parts,

@@ -109,6 +109,10 @@ def _say(text: str, code: int = names.EXIT_OK) -> int:
     return code
 
 
+def _number(n: int, of: str) -> str:
+    return f"{n} {of}" if n == 1 else f"{n} {of}s"
+
+
 def _tell(value: Any) -> int:
     print(json.dumps(value, ensure_ascii=False, indent=2))
     return names.EXIT_OK
@@ -210,7 +214,7 @@ def _search(args: argparse.Namespace, places: Places) -> int:
     ):
         found = search.find(" ".join(args.query), workspace, args.limit, wait=limits.SEARCH_PATIENT)
     if found.left:
-        _say(f"{found.left} messages are not in the index yet; a later search finds them too.")
+        _say(f"Not in the index yet: {_number(found.left, 'message')}. A later search finds them too.")
     if found.behind:
         _say("The index could not be brought up to date: the newest messages may be missing. The log says why.")
     if args.json:
@@ -255,9 +259,9 @@ def _import(args: argparse.Namespace, places: Places) -> int:
         _tell(told)
         return code
     for one in told:
-        lost = f", {one['lost']} lines or messages could not be read" if one["lost"] else ""
+        lost = f", lost as they could not be read: {one['lost']}" if one["lost"] else ""
         words = "imported" if one["new"] else "is there already"
-        print(f"{one['id'][:8]}  {words}: {one_line(one['title'])}, {one['messages']} messages{lost}")
+        print(f"{one['id'][:8]}  {words}: {one_line(one['title'])}, {_number(one['messages'], 'message')}{lost}")
     return code
 
 
@@ -320,7 +324,7 @@ def _print_report(report: Report) -> None:
     for problem in report.problems:
         place = "  ".join(part[:8] for part in (problem.session, problem.uid) if part)
         print(f"{problem.code:13}  {visible(problem.text)}{f'  [{place}]' if place else ''}")
-    print(f"{report.file}: {report.sessions} sessions, {report.messages} messages.")
+    print(f"{report.file}: {_number(report.sessions, 'session')}, {_number(report.messages, 'message')}.")
     if not report.is_sound:
         print(f"`{names.APP} sessions check --repair` mends what can be mended; the file as it is now is kept.")
     elif not report.problems:

@@ -139,7 +139,7 @@ def test_a_conversation_is_shown_exported_and_imported(home, workspace, stored):
     assert done.returncode == 1
     first, second = done.stdout.splitlines()
     assert first.endswith("imported: 修复 parse_date 时区, 3 messages")
-    assert second.endswith("imported: cut, 1 messages, 1 lines or messages could not be read")
+    assert second.endswith("imported: cut, 1 message, lost as they could not be read: 1")
     assert "missing.json cannot be read" in done.stderr
     (told,) = json.loads(run(home, workspace, "sessions", "import", "--json", "a.json").stdout)
     assert (told["new"], told["id"][:8], told["workspace"]) == (False, first[:8], str(workspace))
