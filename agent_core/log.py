@@ -5,6 +5,7 @@ Rooms use plain `logging.getLogger(__name__)`; fields go along as `extra={"field
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import fcntl
 import json
@@ -55,7 +56,8 @@ def setup(logs_dir: Path, level: str, redact: Redact) -> bool:
     root.addHandler(handler)
     if _installed is not None:
         root.removeHandler(_installed)
-        _installed.close()
+        with contextlib.suppress(OSError):  # what a full disk did not take is lost anyway
+            _installed.close()
     _installed = handler
     root.setLevel(logging.WARNING)  # libraries tell whole requests at lower levels
     for name in OURS:
@@ -111,7 +113,7 @@ def write_crash(logs_dir: Path, error: BaseException, redact: Redact) -> Path | 
 class _LogFile(logging.handlers.RotatingFileHandler):
     """A log file that only its owner can read. Several programs may write to it: one of them turns it over."""
 
-    stream: TextIOWrapper
+    stream: TextIOWrapper | None  # type: ignore[assignment]  # None is what its base class leaves when a roll fails
 
     def __init__(self, path: Path) -> None:
         super().__init__(
@@ -128,10 +130,11 @@ class _LogFile(logging.handlers.RotatingFileHandler):
             if not self._is_named():
                 self._reopen()  # another program has turned it over, or somebody has taken it away
             size = len(line.encode("utf-8", "backslashreplace"))
-            if os.fstat(self.stream.fileno()).st_size + size > self.maxBytes:
+            if self._size() + size > self.maxBytes:
                 self.doRollover()
-            self.stream.write(line)
-            self.flush()
+            if self.stream is not None:
+                self.stream.write(line)
+                self.flush()
         except Exception:  # as every handler does: what cannot be logged must not stop what is logged
             self.handleError(record)
 
@@ -150,13 +153,21 @@ class _LogFile(logging.handlers.RotatingFileHandler):
     def _is_named(self) -> bool:
         """The file that is written is still the one of that name."""
         try:
-            return os.path.samestat(os.fstat(self.stream.fileno()), os.stat(self.baseFilename))
-        except (OSError, ValueError):  # taken away, or closed
+            return self.stream is not None and os.path.samestat(
+                os.fstat(self.stream.fileno()), os.stat(self.baseFilename)
+            )
+        except OSError:  # taken away
             return False
 
+    def _size(self) -> int:
+        return os.fstat(self.stream.fileno()).st_size if self.stream is not None else 0
+
     def _reopen(self) -> None:
-        self.stream.close()
-        self.stream = self._open()
+        # Opened first: when the folder is gone too, the stream there was is still one that can be flushed and closed.
+        fresh, old = self._open(), self.stream
+        self.stream = fresh
+        if old is not None:
+            old.close()
 
     def _open(self) -> TextIOWrapper:
         return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=_private)

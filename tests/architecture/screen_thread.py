@@ -96,8 +96,12 @@ async def session(folder: Path) -> int:
         await _until(lambda: app.view is not None and app.view.loaded)
         view = app.view
         assert view is not None
-        await pilot.press("enter")  # the message that the demo has written
+        await _until(lambda: bool(app.composer.text))  # the demo writes a first message
+        await pilot.press("enter")
+        deadline = time.monotonic() + 60
         while view.state != "idle" or view.usage.total_tokens is None:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the demo's turn has not ended: {view.state}")
             if view.waiting:
                 waiting = view.waiting[0].question.id
                 await asyncio.sleep(0.6)  # a question takes a letter only after a while
@@ -114,9 +118,13 @@ async def session(folder: Path) -> int:
                 continue
             app.action_command(action.id)
             await pilot.pause(0.05)
-            while len(app.screen_stack) > 1:
+            for _ in range(50):
+                if len(app.screen_stack) == 1:
+                    break
                 await pilot.press("escape")
                 await pilot.pause(0.02)
+            else:
+                raise TimeoutError(f"{app.screen} of {action.id} does not close")
             done += 1
         await pilot.pause(0.5)
         await _until(lambda: app.view is not None and app.view.state == "idle")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import stat
 import subprocess
 import sys
@@ -240,6 +241,27 @@ def test_a_log_that_was_taken_away_begins_anew(tmp_path):
     (tmp_path / "log.jsonl").unlink()
     logging.getLogger("agent_core.test").info("two")
     assert [json.loads(line)["text"] for line in (tmp_path / "log.jsonl").open()] == ["two"]
+
+
+def test_a_log_whose_folder_was_taken_away_can_still_be_replaced(tmp_path):
+    log.setup(tmp_path / "one", "info", redact)
+    logging.getLogger("agent_core").info("here")
+    shutil.rmtree(tmp_path / "one")
+    logging.getLogger("agent_core").info("written nowhere")
+    assert log.setup(tmp_path / "two", "info", redact)
+    logging.getLogger("agent_core").info("here again")
+    assert [line["text"] for line in lines(tmp_path / "two")] == ["here again"]
+
+
+def test_a_roll_that_fails_is_made_good_with_the_next_record(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "LOG_FILE", 400)
+    log.setup(tmp_path / "logs", "info", redact)
+    logging.getLogger("agent_core").info("a" * 200)
+    with monkeypatch.context() as broken:
+        broken.setattr(log._LogFile, "_open", lambda self: (_ for _ in ()).throw(OSError("no more files")))
+        logging.getLogger("agent_core").info("b" * 200)
+    logging.getLogger("agent_core").info("c")
+    assert [line["text"] for line in lines(tmp_path / "logs")][-1] == "c"
 
 
 def test_a_crash_report_has_no_key_of_an_exceptions_words_notes_or_causes_and_no_variables(tmp_path):
