@@ -41,6 +41,10 @@ class ToolFailure(AgentError):
         """A few words for the tool card; empty = "failed"."""
 
 
+class SandboxError(AgentError):
+    """A command could not be confined as it had to be, and so was not run; the text names what is missing (S1)."""
+
+
 class BudgetReached(AgentError):
     """A session's budget does not allow another request. The turn ends as one that has reached its cap."""
 

@@ -245,6 +245,24 @@ class ModeChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class ModeToConfirm:
+    """The mode was not switched: here it needs SetMode with `confirmed`, once."""
+
+    mode: Mode
+    sandbox: str
+    """What commands would run in, unasked (Box.words)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoalChanged:
+    """What mode goal works towards. `evidence` is what the model showed when it declared it reached."""
+
+    text: str
+    state: Literal["", "open", "reached", "given_up"]
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelChanged:
     """`label` is what a person reads; it says so when the model is a scripted demo."""
 
@@ -331,6 +349,8 @@ Event = (
     | PendingChanged
     | TextReturned
     | ModeChanged
+    | ModeToConfirm
+    | GoalChanged
     | ModelChanged
     | OptionsChanged
     | TitleChanged

@@ -86,6 +86,8 @@ class Launch:
     """Config keys by their dotted name."""
     unattended: bool = False
     mode: Mode | None = None
+    yolo: bool = False
+    """Nothing is asked and nothing confined, for this run; what it stands for is in `overrides` (A7)."""
     demo: bool = False
     """Use the scripted demo whatever is configured."""
 
@@ -105,7 +107,6 @@ class Host:
         self.store = Store.open(self.places.state_db)  # first: it makes our home, or says why it cannot
         setup_log(self.places.logs_dir, self.config.get("logging.level"), self.redact)
         install_hooks(self.places.logs_dir, self.redact)
-        self._backend = LocalBackend()
         self._sessions: dict[str, LiveSession] = {}
         self._samples: list[Path] = []
         """Scratch folders made in this run; those of sessions that were never stored go with it."""
@@ -358,7 +359,7 @@ class Host:
             store=self.store,
             connect=self.connect,
             tools=_tools,
-            backend=self._backend,
+            backend=LocalBackend,
             home=self.places.home,
             data_home=self.places.data_home,
             command_env=child_env(self.launch.env),

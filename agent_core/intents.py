@@ -81,11 +81,27 @@ class Answer:
     question_id: str
     decision: Decision
     text: str = ""
+    pattern: str = ""
+    """With "always": what is to be granted, as the person left it; empty: what the question offered."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetMode:
+    """Switch the mode; it acts on the next step.
+
+    One in which the model acts unasked (names.MODES_ALONE) is confirmed once in a workspace: without `confirmed` the
+    session then answers with ModeToConfirm and stays as it is.
+    """
+
     mode: Mode
+    confirmed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetGoal:
+    """Work towards this in mode goal, from now on; a turn is started with it. Empty: the goal is given up."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +210,7 @@ Intent = (
     | Interrupt
     | Answer
     | SetMode
+    | SetGoal
     | SetPolicy
     | SetModel
     | Undo

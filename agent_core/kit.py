@@ -48,6 +48,11 @@ class Kit:
         from agent_core.tools.registry import Toolbox, toolbox_of
 
         services = self._services
+        confine = services.confinement(self._session_id, workspace)
+
+        def situation() -> Situation:
+            now = services.containment()
+            return Situation(*mode(), services.unattended, now.sandbox, now.kernel, now.network, now.accepted)
 
         def trust(cwd: Path) -> TrustContext:
             return TrustContext(
@@ -71,7 +76,8 @@ class Kit:
                 data_home=services.data_home,
                 cancel=scope,
                 asker=asker,
-                backend=services.backend,
+                backend=services.backend(confine),
+                confine=confine,
                 todos=self.todos,
                 files=self.files,
                 env=services.command_env,
@@ -83,7 +89,7 @@ class Kit:
                 read_paths=(services.data_home / spill.FOLDER,),
                 bounds=services.result_bounds,
             ),
-            situation=lambda: Situation(*mode(), services.sandboxed, services.unattended),
+            situation=situation,
             grants=self.grants,
             trust=trust,
             redact=services.redact,

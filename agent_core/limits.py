@@ -85,6 +85,8 @@ COMMAND_TIMEOUT_MAX: Final = 600.0
 COMMAND_TERM_GRACE: Final = 2.0  # from TERM to KILL
 COMMAND_KILL_WAIT: Final = 10.0  # KILL is repeated this long; what still lives then cannot be killed by us
 COMMAND_PIPE_GRACE: Final = 0.5  # after the shell has ended, how long a child may still hold the pipe
+SANDBOX_PROCESSES: Final = 1024  # that a command and all below it may have at once; `make -j` of a big machine fits
+SANDBOX_FILE: Final = 16 * 1024 * MB  # of one file that a command writes; a runaway one shall not fill the disk
 COMMAND_PROGRESS_EVERY: Final = 0.5  # between two progress events of one call
 
 SHELL_DEPTH: Final = 40  # nested substitutions, groups and quoted scripts that are read; deeper is refused

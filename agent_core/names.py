@@ -8,8 +8,10 @@ HERMES_DIR: Final = ".hermes"
 
 Mode = Literal["ask", "plan", "debug", "auto", "goal"]
 MODES: Final[tuple[Mode, ...]] = ("ask", "plan", "debug", "auto", "goal")
-# Until the kernel sandbox exists, only the modes that need none are offered.
-MODES_WITHOUT_SANDBOX: Final[tuple[Mode, ...]] = ("ask", "plan")
+# Where the kernel cannot contain commands, only the modes in which every one of them is asked about are offered.
+MODES_WITHOUT_SANDBOX: Final[tuple[Mode, ...]] = ("ask", "plan", "debug")
+MODES_ALONE: Final[frozenset[Mode]] = frozenset({"auto", "goal"})
+"""Those in which the model acts unasked inside the sandbox: entering one is confirmed once in a workspace."""
 
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """How much a model thinks first, as requests say it."""
@@ -18,6 +20,11 @@ ApprovalPolicy = Literal["untrusted", "always", "never"]
 APPROVAL_POLICIES: Final[tuple[ApprovalPolicy, ...]] = ("untrusted", "always", "never")
 
 SandboxMode = Literal["read-only", "workspace-write", "danger-full-access"]
+SANDBOX_MODES: Final[tuple[SandboxMode, ...]] = ("read-only", "workspace-write", "danger-full-access")
+
+Needs = Literal["", "write", "network", "everything"]
+NEEDS: Final[tuple[Needs, ...]] = ("write", "network", "everything")
+"""What a command may say it needs beyond the sandbox it would run in; a person is asked about that."""
 
 READ_FILE: Final = "read_file"
 WRITE_FILE: Final = "write_file"
@@ -30,6 +37,7 @@ TODO_WRITE: Final = "todo_write"
 TODO_READ: Final = "todo_read"
 ASK_USER: Final = "ask_user"
 EXIT_PLAN: Final = "exit_plan"
+GOAL_DONE: Final = "goal_done"
 SESSION_SEARCH: Final = "session_search"
 
 MCP_PREFIX: Final = "mcp_"  # what the names of tools of MCP servers begin with

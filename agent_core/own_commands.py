@@ -170,7 +170,7 @@ class OwnCommands:
         services = self._services
         return shell.ShellPlace(
             self._record.workspace,
-            services.backend,
+            services.backend(lambda box: None),
             services.command_env,
             services.command_timeout,
             services.data_home / (spill.PRIVATE if private else spill.FOLDER),

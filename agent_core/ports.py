@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,8 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.intents import Decision
 from agent_core.messages import EffectState, FileDiff, Message, ToolCall, Usage, new_id
+from agent_core.names import Needs
+from agent_core.sandbox.policy import Box, SandboxPolicy
 
 Args = Mapping[str, Any]
 
@@ -112,13 +115,17 @@ class Question:
     """The name of the rule that stopped it: "mode ask", "dangerous: recursive removal"."""
     command: str = ""
     cwd: str = ""
+    sandbox: str = ""
+    """What the command would run in, in words (Box.words); empty: it is none."""
     diffs: tuple[FileDiff, ...] = ()
     text: str = ""
     """The plan, or what ask_user asks."""
     choices: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ("once", "session", "refuse")
     grant: str = ""
-    """What "session" and "always" would allow, spelled out."""
+    """What "session" would allow, spelled out."""
+    pattern: str = ""
+    """What "always" would write into the grants, as `Answer.pattern` may change it; empty: it is not offered."""
     call_id: str = ""
     id: str = field(default_factory=new_id)
 
@@ -130,12 +137,44 @@ class Reply:
     decision: Decision
     text: str = ""
     by: Literal["person", "timeout", "unattended", "interrupt"] = "person"
+    pattern: str = ""
+    """With "always": what is granted (Answer.pattern)."""
 
 
 class Asker(Protocol):
     def ask(self, question: Question, cancel: CancelScope) -> Reply:
         """Wait for a person's answer. Raises Interrupted when the turn is stopped meanwhile."""
         ...
+
+
+DecidedBy = Literal["rules", "grant", "person", "reviewer", "hook", "timeout", "unattended", "interrupt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision about something that was to be done, for the record: what, by which rule, who, when."""
+
+    kind: Literal["command", "edit", "read", "tool", "mode", "grant", "trust"]
+    what: str
+    """The command, the paths, the mode, the pattern: without keys and control bytes, bounded."""
+    verdict: Literal["allow", "refuse"]
+    rule: str
+    by: DecidedBy
+    cwd: str = ""
+    sandbox: str = ""
+    """What a command was to run in (Box.words)."""
+    call_id: str = ""
+    when: float = field(default_factory=time.time)
+    """Seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What the auxiliary model says about a command that would be asked about (APPR-11)."""
+
+    verdict: Literal["approve", "deny", "escalate"]
+    text: str = ""
+    """Why, in its words: one line, cleaned."""
 
 
 # -- commands -----------------------------------------------------------------------------------------------------
@@ -165,12 +204,16 @@ class TerminalBackend(Protocol):
         command: str,
         cwd: Path,
         *,
+        box: Box,
         timeout: float,
         env: Mapping[str, str],
         cancel: CancelScope,
         on_output: Callable[[str], None] | None = None,
     ) -> ExecResult:
-        """Run `command` with `sh -c`. Never raises for what the command does; OSError when none can be started."""
+        """Run `command` with `sh -c`, in `box`. Never raises for what the command does.
+
+        Raises OSError when none can be started, SandboxError when the box cannot be made: then nothing has run.
+        """
         ...
 
 
@@ -200,6 +243,8 @@ class EditAction:
 class CommandAction:
     command: str
     cwd: str
+    needs: Needs = ""
+    """What it is said to need beyond the sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +272,12 @@ class Prepared:
     """A call that has been checked and worked out but has changed nothing yet.
 
     `run` does exactly what `action` says and was approved; a file that changed in between makes it raise ToolFailure.
+    It is given the box that the rules have chosen for a command; what is none has no use for it.
     `path_verdict` "ask" means a path rule wants a person's consent whatever the mode, and `path_rule` names it.
     """
 
     action: Action
-    run: Callable[[], ToolOutput]
+    run: Callable[[Box], ToolOutput]
     path_verdict: Literal["allow", "ask"] = "allow"
     path_rule: str = ""
 
@@ -311,6 +357,8 @@ class ToolContext:
     files: FileMemory
     env: Mapping[str, str] = field(default_factory=dict)
     """The environment of commands, already free of secrets."""
+    confine: Callable[[Box], SandboxPolicy | None] = lambda box: None
+    """The policy of a box, for a program that a tool itself starts; None: it cannot be, or need not be, confined."""
     command_timeout: float = 180.0
     bounds: ResultBounds = ResultBounds(limits.TOOL_RESULT, limits.TOOL_RESULT)
     """Of results; a tool that knows what to leave out does so by itself."""

@@ -27,7 +27,9 @@ from typing import IO, Final, Literal
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
+from agent_core.errors import SandboxError
 from agent_core.ports import ExecResult
+from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
 
 log = logging.getLogger(__name__)
 
@@ -587,17 +589,25 @@ class _Drain:
             pipe.close()
 
 
+@dataclass(frozen=True, slots=True)
 class LocalBackend:
-    """Commands on this machine, without a sandbox (ports.TerminalBackend)."""
+    """Commands on this machine, in the box they are given (ports.TerminalBackend)."""
+
+    confine: Callable[[Box], SandboxPolicy | None] = lambda box: None
+    """The policy of a box; None: it sets no bounds. Raises SandboxError when it cannot be made."""
 
     def execute(
         self,
         command: str,
         cwd: Path,
         *,
+        box: Box,
         timeout: float,
         env: Mapping[str, str],
         cancel: CancelScope,
         on_output: Callable[[str], None] | None = None,
     ) -> ExecResult:
-        return run(("/bin/sh", "-c", command), cwd, env=env, timeout=timeout, cancel=cancel, on_output=on_output)
+        argv, policy = ("/bin/sh", "-c", command), self.confine(box)
+        if policy is None and box != UNCONFINED:
+            raise SandboxError("no_sandbox", "This machine cannot confine commands, and it had to be confined.")
+        return run(argv, cwd, env=env, timeout=timeout, cancel=cancel, on_output=on_output)

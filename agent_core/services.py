@@ -12,8 +12,9 @@ from agent_core.budget import Budget
 from agent_core.compaction import Options
 from agent_core.guard import USUAL, GuardRules
 from agent_core.llm.prices import Price
-from agent_core.names import ApprovalPolicy
+from agent_core.names import ApprovalPolicy, SandboxMode
 from agent_core.ports import LlmClient, LlmRequest, PastPassage, ResultBounds, TerminalBackend, Tool
+from agent_core.sandbox.policy import Box, SandboxPolicy
 from agent_core.spill import NANO
 from agent_core.store.notes import Note
 from agent_core.store.sessions import Store
@@ -39,6 +40,21 @@ class Connect(Protocol):
         ...
 
 
+Confine = Callable[[Box], SandboxPolicy | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Containment:
+    """How far the kernel holds commands on this machine, and what the person has set."""
+
+    sandbox: SandboxMode = "workspace-write"
+    kernel: bool = False
+    network: bool = False
+    accepted: bool = False
+    missing: tuple[str, ...] = ()
+    """Layers this machine lacks, by name, while the kernel confines all the same ("mount view", "cgroup")."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionServices:
     """What the desk hands to every session."""
@@ -47,7 +63,7 @@ class SessionServices:
     connect: Connect
     tools: Callable[[], tuple[Tool, ...]]
     """Always the same ones, in the same order; asked first when the first turn begins."""
-    backend: TerminalBackend
+    backend: Callable[[Confine], TerminalBackend]
     home: Path
     data_home: Path
     command_env: Mapping[str, str]
@@ -62,7 +78,10 @@ class SessionServices:
     """Have a note written down soon. Never blocks."""
     recall: Callable[[str, int, str], tuple[PastPassage, ...]] = lambda query, limit, session_id: ()
     """The best passages of all sessions but the one named last. Raises StoreError."""
-    sandboxed: bool = False
+    containment: Callable[[], Containment] = Containment
+    """What commands run in, asked anew at each call: a person may have accepted something meanwhile."""
+    confinement: Callable[[str, Path], Confine] = lambda session_id, workspace: lambda box: None
+    """For a session in a workspace: the policy of a box. Raises SandboxError."""
     unattended: bool = False
     policy: ApprovalPolicy = "untrusted"
     deny: tuple[str, ...] = ()

@@ -86,8 +86,10 @@ class LiveSession:
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """The modes there are; without a kernel sandbox only those that need none."""
-        return MODES if self._services.sandboxed else MODES_WITHOUT_SANDBOX
+        """The modes there are; where commands cannot be confined and nobody has accepted that, only some."""
+        now = self._services.containment()
+        free = now.sandbox == "danger-full-access" or now.accepted
+        return MODES if now.kernel or free else MODES_WITHOUT_SANDBOX
 
     @property
     def stored(self) -> bool:
@@ -260,7 +262,7 @@ class LiveSession:
             self._emit(
                 events.ErrorRaised(
                     "mode_needs_sandbox",
-                    f"Mode {mode} needs the kernel sandbox, which this build does not have yet. "
+                    f"Mode {mode} needs the kernel sandbox, which this machine does not have. "
                     f"Modes now: {', '.join(self.modes)}.",
                     {"mode": mode, "modes": ", ".join(self.modes)},
                 )

@@ -18,6 +18,7 @@ from agent_core.errors import ToolFailure
 from agent_core.messages import ShellRun, ToolResult
 from agent_core.names import SHELL
 from agent_core.ports import TerminalBackend, ToolOutput
+from agent_core.sandbox.policy import UNCONFINED
 from agent_core.spill import Spill
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
@@ -53,6 +54,7 @@ def run(
             tool.checked(command),
             place.folder,
             place.timeout,
+            box=UNCONFINED,  # as at their own prompt
             backend=place.backend,
             env=place.env,
             cancel=cancel,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from agent_core import limits
-from agent_core.names import APPROVAL_POLICIES
+from agent_core.names import APPROVAL_POLICIES, SANDBOX_MODES
 
 Kind = Literal["text", "flag", "whole", "number", "texts", "list", "mapping", "model", "names"]
 Danger = Literal["harmless", "bound", "user-only"]
@@ -191,6 +191,25 @@ KEYS: Final[tuple[Key, ...]] = (
         most=DAY,
     ),
     Key("approvals.deny", "texts", [], "Patterns of commands that are never run, whatever else allows them."),
+    # What commands may reach.
+    Key(
+        "sandbox.mode",
+        "text",
+        "workspace-write",
+        "What commands may write: nothing, the workspace, or everything (no sandbox).",
+        choices=SANDBOX_MODES,
+    ),
+    Key("sandbox.network", "flag", False, "Commands may use the network without asking."),
+    Key("sandbox.add_dirs", "texts", [], "Folders beside the workspace that tools and commands may write."),
+    Key("sandbox.max_processes", "whole", limits.SANDBOX_PROCESSES, "That a command may have at once.", least=1),
+    Key("sandbox.max_memory_mb", "whole", 0, "That a command may take.", least=0, endless=True),
+    Key(
+        "files.write_safe_roots",
+        "texts",
+        [],
+        "When given, tools and commands write only below these folders, wherever else they might.",
+    ),
+    Key("files.deny_read", "texts", [], "Patterns of files, as in .gitignore, that are read only with consent."),
     # Tools.
     Key("terminal.backend", "text", "local", "Where commands run; local is the only place.", choices=("local",)),
     Key(

@@ -27,7 +27,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         decisions=("once", "refuse"),
         call_id=ctx.call_id,
     )
-    return Prepared(NoAction(), lambda: _shown(ctx.asker.ask(question, ctx.cancel)))
+    return base.prepared(NoAction(), lambda: _shown(ctx.asker.ask(question, ctx.cancel)))
 
 
 def _shown(reply: Reply) -> ToolOutput:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from agent_core import files, limits
 from agent_core.errors import ToolFailure
-from agent_core.ports import Args, Effect, ToolContext
+from agent_core.ports import Action, Args, Effect, Prepared, ToolContext, ToolOutput
 from agent_core.safety.paths import Op, PathRules, PathVerdict, classify
 from agent_core.text import diff, encoding
 from agent_core.text.coerce import OTHER_NAMES
@@ -68,6 +68,17 @@ def paths_effect(kind: str, args: Args, default: str = "") -> Effect:
     path = _as_sent(args, "path")
     known = path if isinstance(path, str) and path else default
     return Effect("write" if kind == "write" else "read", (known,) if known else ())
+
+
+def prepared(
+    action: Action,
+    run: Callable[[], ToolOutput],
+    *,
+    path_verdict: Literal["allow", "ask"] = "allow",
+    path_rule: str = "",
+) -> Prepared:
+    """A worked-out call that is no command and so runs in no box."""
+    return Prepared(action, lambda box: run(), path_verdict, path_rule)
 
 
 # -- schemas ------------------------------------------------------------------------------------------------------

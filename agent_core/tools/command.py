@@ -8,8 +8,8 @@ from pathlib import Path
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
-from agent_core.errors import ToolFailure
-from agent_core.names import RUN_COMMAND
+from agent_core.errors import SandboxError, ToolFailure
+from agent_core.names import NEEDS, RUN_COMMAND, Needs
 from agent_core.ports import (
     Args,
     CommandAction,
@@ -22,6 +22,7 @@ from agent_core.ports import (
     ToolContext,
     ToolOutput,
 )
+from agent_core.sandbox.policy import Box
 from agent_core.spill import FOLDER, NANO, Spill, block
 from agent_core.text import command_outcome
 from agent_core.text.ansi import clean
@@ -34,12 +35,15 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     command = checked(base.text(args, "command"))
     folder = _folder(base.text(args, "cwd", ".") or ".", ctx)
     timeout = float(base.number(args, "timeout", round(ctx.command_timeout), 1, int(limits.COMMAND_TIMEOUT_MAX)))
+    asked = base.text(args, "needs", "")
+    needs: Needs = next((known for known in NEEDS if known == asked), "")
 
-    def run() -> ToolOutput:
+    def run(box: Box) -> ToolOutput:
         return execute(
             command,
             folder,
             timeout,
+            box=box,
             backend=ctx.backend,
             env=ctx.env,
             cancel=ctx.cancel,
@@ -48,7 +52,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
             bounds=ctx.bounds,
         )
 
-    return Prepared(CommandAction(command, str(folder)), run)
+    return Prepared(CommandAction(command, str(folder), needs), run)
 
 
 def checked(command: str) -> str:
@@ -89,6 +93,7 @@ def execute(
     folder: Path,
     timeout: float,
     *,
+    box: Box,
     backend: TerminalBackend,
     env: Mapping[str, str],
     cancel: CancelScope,
@@ -107,11 +112,13 @@ def execute(
         newest_line(text)
 
     try:
-        result = backend.execute(command, folder, timeout=timeout, env=env, cancel=cancel, on_output=on_output)
+        result = backend.execute(command, folder, box=box, timeout=timeout, env=env, cancel=cancel, on_output=on_output)
     except OSError as error:
         raise ToolFailure(
             f"The command could not be started: {error.strerror or error}.", code="not_started"
         ) from error
+    except SandboxError as error:
+        raise ToolFailure(f"The command was not run: {error.text}", code=error.code, outcome="no sandbox") from error
     finally:
         spill.close()
     return shown(command, result, timeout, spill, bounds)
@@ -209,6 +216,11 @@ TOOL = Tool(
         cwd=base.prop("string", "Folder in the workspace to run in"),
         timeout=base.prop("integer", "Seconds, at most 600; default 180"),
         description=base.prop("string", "What it is for, in a few words"),
+        needs=base.prop(
+            "string",
+            "Only when the sandbox stopped it: what it needs beyond; the user is asked",
+            enum=list(NEEDS),
+        ),
     ),
     lambda args: Effect("command"),
     lambda args: base.subject(args, "command"),

@@ -44,7 +44,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
                 found.append(join(verdict.shown, file))
         return _shown(found, more, walk.cut)
 
-    return Prepared(ReadAction(verdict.shown), run, **base.search_verdict(verdict, ctx))
+    return base.prepared(ReadAction(verdict.shown), run, **base.search_verdict(verdict, ctx))
 
 
 def split(pattern: str) -> tuple[str, str]:

@@ -76,7 +76,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     )
     if request.glob:
         compiled(request.glob)
-    return Prepared(ReadAction(verdict.shown), lambda: _run(request, ctx), **base.search_verdict(verdict, ctx))
+    return base.prepared(ReadAction(verdict.shown), lambda: _run(request, ctx), **base.search_verdict(verdict, ctx))
 
 
 def _run(request: _Request, ctx: ToolContext) -> ToolOutput:

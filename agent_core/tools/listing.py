@@ -25,7 +25,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         ignore = ignore_for(str(verdict.path)) if ctx.respect_gitignore else Ignore()
         return _list(verdict.path, verdict.shown, ignore)
 
-    return Prepared(ReadAction(verdict.shown), run, **base.path_verdict(verdict))
+    return base.prepared(ReadAction(verdict.shown), run, **base.path_verdict(verdict))
 
 
 def _list(folder: Path, shown: str, ignore: Ignore) -> ToolOutput:

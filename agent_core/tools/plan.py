@@ -22,7 +22,7 @@ def _prepare_write(args: Args, ctx: ToolContext) -> Prepared:
         ctx.todos.write(items)
         return _shown(items)
 
-    return Prepared(NoAction(), run)
+    return base.prepared(NoAction(), run)
 
 
 def _items(args: Args) -> tuple[TodoItem, ...]:
@@ -44,7 +44,7 @@ def _items(args: Args) -> tuple[TodoItem, ...]:
 
 
 def _prepare_read(args: Args, ctx: ToolContext) -> Prepared:
-    return Prepared(NoAction(), lambda: _shown(ctx.todos.read()))
+    return base.prepared(NoAction(), lambda: _shown(ctx.todos.read()))
 
 
 def _shown(items: tuple[TodoItem, ...]) -> ToolOutput:
@@ -77,7 +77,7 @@ def _prepare_exit(args: Args, ctx: ToolContext) -> Prepared:
         reason = f" The user says: {reply.text}" if reply.text else ""
         return ToolOutput(f"The plan is not approved; stay in plan mode and revise it.{reason}", "not approved")
 
-    return Prepared(NoAction(), run)
+    return base.prepared(NoAction(), run)
 
 
 TODO_WRITE_TOOL = Tool(

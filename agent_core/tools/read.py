@@ -22,7 +22,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         base.saw(verdict, file.digest, file.decoded.text, ctx)
         return output
 
-    return Prepared(ReadAction(verdict.shown), run, **base.path_verdict(verdict))
+    return base.prepared(ReadAction(verdict.shown), run, **base.path_verdict(verdict))
 
 
 def _shown(file: base.TextFile, offset: int, limit: int, room: int) -> ToolOutput:

@@ -26,12 +26,14 @@ from agent_core.ports import (
     Args,
     Asker,
     CommandAction,
+    Decided,
     EditAction,
     Effect,
     Prepared,
     Question,
     ReadAction,
     Reply,
+    Review,
     Tool,
     ToolContext,
     ToolOutput,
@@ -40,6 +42,7 @@ from agent_core.ports import (
 from agent_core.safety import danger, hardline, policy
 from agent_core.safety.deny import denied
 from agent_core.safety.shell_trust import TrustContext, is_trusted_command
+from agent_core.sandbox.policy import Box
 from agent_core.spill import FOLDER, Results
 from agent_core.text.ansi import clean
 from agent_core.text.coerce import coerce
@@ -104,6 +107,14 @@ class Toolbox:
     started: Callable[[ToolCall], None] = lambda call: None
     """Tells the listener that the call begins."""
     progress: Callable[[ToolCall, str], None] = lambda call, text: None
+    veto: Callable[[ToolCall, str, Args], str] = lambda call, name, arguments: ""
+    """Asked when the rules would let a call pass, before a person is: why a hook forbids it; empty: it may run."""
+    remark: Callable[[ToolCall, str, Args, ToolOutput], str] = lambda call, name, arguments, output: ""
+    """What a hook says of a result, for the model; empty: nothing."""
+    review: Callable[[CommandAction, policy.Verdict, CancelScope], Review] | None = None
+    """Asked about a command before a person is (approvals.mode smart)."""
+    record: Callable[[Decided], None] = lambda decided: None
+    """Writes a decision down. Raises StoreError; the call is then not run."""
     results: Results | None = None
     """What bounds those of the turn by `context.bounds`; None: each by itself."""
 
@@ -287,7 +298,7 @@ class _Attempt:
             mode=self._box.situation().mode,
             progress=lambda text: self._box.progress(self._call, self._box.redact(clean(text))),
         )
-        prepared = self._allowed(tool, arguments, context)
+        prepared, box = self._allowed(tool, arguments, context)
         self._cancel.check()
         effect = tool.effect(arguments)
         self._on_start(self._call, effect)
@@ -295,7 +306,7 @@ class _Attempt:
         self._box.started(self._call)
         self._begun = time.monotonic()
         self._acting = effect.kind in ("write", "command")
-        return prepared.run()
+        return prepared.run(box)
 
     def _unknown(self) -> str:
         names = list(self._box.tools)
@@ -303,14 +314,17 @@ class _Attempt:
         hint = f"Did you mean {' or '.join(near)}?" if near else f"The tools are: {', '.join(names)}."
         return f"Unknown tool: {self._call.name[: limits.PROBLEM_CHARS]}. {hint}"
 
-    def _allowed(self, tool: Tool, arguments: Args, context: ToolContext) -> Prepared:
-        """Work the call out and let rules and the person decide about exactly that. Raises ToolFailure on a no."""
+    def _allowed(self, tool: Tool, arguments: Args, context: ToolContext) -> tuple[Prepared, Box]:
+        """Work the call out and let rules and the person decide about exactly that, and the box of a command.
+
+        Raises ToolFailure on a no.
+        """
         prepared = tool.prepare(arguments, context)
         verdict = self._decide(prepared)
         if verdict.verdict == "refuse":
             raise ToolFailure(verdict.text, code="refused", outcome="refused")
         if verdict.verdict == "allow":
-            return prepared
+            return prepared, verdict.box
         reply = self._ask(prepared, verdict)
         if reply.decision == "refuse":
             raise ToolFailure(_refusal(reply), code="refused", outcome="refused")
@@ -318,9 +332,9 @@ class _Attempt:
             return self._edited(tool, arguments, context, reply.text)
         if reply.decision == "session":
             self._box.grants.grant(prepared.action, prepared.path_verdict == "ask")
-        return prepared
+        return prepared, verdict.box
 
-    def _edited(self, tool: Tool, arguments: Args, context: ToolContext, command: str) -> Prepared:
+    def _edited(self, tool: Tool, arguments: Args, context: ToolContext, command: str) -> tuple[Prepared, Box]:
         """The person changed the command: what they wrote is approved, but the floor still holds."""
         prepared = tool.prepare({**arguments, "command": command}, context)
         verdict = self._decide(prepared)
@@ -328,13 +342,13 @@ class _Attempt:
             raise ToolFailure(verdict.text, code="refused", outcome="refused")
         inner = prepared.run
 
-        def run() -> ToolOutput:
-            output = inner()
+        def run(box: Box) -> ToolOutput:
+            output = inner(box)
             return replace(
                 output, text=f"The user changed the command before it ran. It ran as: {command}\n" + output.text
             )
 
-        return replace(prepared, run=run)
+        return replace(prepared, run=run), verdict.box
 
     def _decide(self, prepared: Prepared) -> policy.Verdict:
         action, trusted, hard, dangerous = prepared.action, False, None, None
@@ -367,8 +381,18 @@ def question_for(prepared: Prepared, verdict: policy.Verdict, call_id: str) -> Q
     rule = verdict.rule
     decisions: tuple[Decision, ...] = ("once", "session", "refuse")
     if isinstance(action, CommandAction):
-        return Question("command", "Run a command", rule, command=action.command, cwd=action.cwd, text=verdict.text,
-                        decisions=decisions, grant="this exact command, in this folder", call_id=call_id)  # fmt: skip
+        return Question(
+            "command",
+            "Run a command",
+            rule,
+            command=action.command,
+            cwd=action.cwd,
+            sandbox=verdict.box.words,
+            text=verdict.text,
+            decisions=decisions,
+            grant="this exact command, in this folder",
+            call_id=call_id,
+        )
     if isinstance(action, EditAction):
         one_file = prepared.path_verdict == "ask"
         grant = "every change of this file" if one_file else "every change of a file in the workspace"

@@ -32,7 +32,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         except StoreError as error:
             raise ToolFailure(error.text, code=error.code) from error
 
-    return Prepared(NoAction(), run)
+    return base.prepared(NoAction(), run)
 
 
 def _told(found: Sequence[PastPassage]) -> ToolOutput:

@@ -38,7 +38,7 @@ def _creation(verdict: PathVerdict, content: str, ctx: ToolContext) -> Prepared:
         lines = base.count(change.added, "line")
         return ToolOutput(f"Created {verdict.shown} ({lines}).", f"new, {lines}", effect="done", diffs=(change,))
 
-    return Prepared(EditAction((change,)), run, **base.path_verdict(verdict))
+    return base.prepared(EditAction((change,)), run, **base.path_verdict(verdict))
 
 
 def replacement(old: base.TextFile, new: str, ctx: ToolContext, note: str = "") -> Prepared:
@@ -58,7 +58,7 @@ def replacement(old: base.TextFile, new: str, ctx: ToolContext, note: str = "") 
     change = diff.build(verdict.shown, old.decoded.text, new)
     if files.digest(data) == old.digest:
         same = ToolOutput(f"{verdict.shown} has exactly this content already; nothing was written.", "no change")
-        return Prepared(NoAction(), lambda: same)
+        return base.prepared(NoAction(), lambda: same)
 
     def run() -> ToolOutput:
         files.write(verdict, base.rules(ctx), data, old.digest)
@@ -66,7 +66,7 @@ def replacement(old: base.TextFile, new: str, ctx: ToolContext, note: str = "") 
         stat = diff.stat(change)
         return ToolOutput(f"Changed {verdict.shown} ({stat}).{note}", stat, effect="done", diffs=(change,))
 
-    return Prepared(EditAction((change,)), run, **base.path_verdict(verdict))
+    return base.prepared(EditAction((change,)), run, **base.path_verdict(verdict))
 
 
 def _encoded(content: str, like: encoding.Decoded, verdict: PathVerdict) -> bytes:

@@ -63,7 +63,7 @@ class Table:
             store=self.store,
             connect=lambda name, provider="": Connection(self.model, provider or "test", name or "m", "M"),
             tools=builtin_tools if tools is None else lambda: tools,
-            backend=LocalBackend(),
+            backend=LocalBackend,
             home=tmp_path / "home",
             data_home=tmp_path / "home" / ".nanohermes",
             command_env=child_env({"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}),

@@ -36,7 +36,7 @@ ACTIONS = {
 def verdict(name: str, mode: Mode, policy: ApprovalPolicy = "untrusted", sandboxed=False, unattended=False, **given):
     action, facts = ACTIONS[name]
     facts = {"trusted": False, "hard": None, "danger": None, "granted": False} | facts | given
-    return decide(action, Situation(mode, policy, sandboxed, unattended), **facts)
+    return decide(action, Situation(mode, policy, unattended, kernel=sandboxed, accepted=not sandboxed), **facts)
 
 
 # One row a mode and sandbox, one column an action: "+" runs, "?" asks, "-" is refused. Written out, so that a change

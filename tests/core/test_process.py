@@ -19,6 +19,7 @@ from agent_core.cancel import CancelScope
 from agent_core.ports import ExecResult
 from agent_core.process import HeadTail, LocalBackend
 from agent_core.sandbox.env import child_env
+from agent_core.sandbox.policy import UNCONFINED
 
 from .tool_support import later
 
@@ -28,7 +29,9 @@ linux = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="descendants 
 
 def run(command: str, cwd: Path, *, timeout: float = 20, scope: CancelScope | None = None, **more) -> ExecResult:
     env = {**ENV, **more.pop("env", {})}
-    return LocalBackend().execute(command, cwd, timeout=timeout, env=env, cancel=scope or CancelScope(), **more)
+    return LocalBackend().execute(
+        command, cwd, box=UNCONFINED, timeout=timeout, env=env, cancel=scope or CancelScope(), **more
+    )
 
 
 @pytest.fixture
@@ -142,8 +145,9 @@ MEASURE = """
     from pathlib import Path
     from agent_core.cancel import CancelScope
     from agent_core.process import LocalBackend
+    from agent_core.sandbox.policy import UNCONFINED
     def run(command):
-        return LocalBackend().execute(command, Path("/"), timeout=60, env={"PATH": os.environ["PATH"]},
+        return LocalBackend().execute(command, Path("/"), box=UNCONFINED, timeout=60, env={"PATH": os.environ["PATH"]},
                                       cancel=CancelScope(), on_output=lambda text: None)
     run("true")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -251,8 +255,9 @@ def test_an_error_in_the_listener_leaves_nothing_running(tmp_path):
 def test_leaving_the_program_ends_its_commands(tmp_path):
     script = (
         "import os, threading, time; from pathlib import Path; from agent_core.cancel import CancelScope;"
-        "from agent_core.process import LocalBackend;"
+        "from agent_core.process import LocalBackend;from agent_core.sandbox.policy import Box;"
         "threading.Thread(target=lambda: LocalBackend().execute('sleep 6106', Path('/'), timeout=60,"
+        "box=Box('danger-full-access', True),"
         "env=dict(os.environ), cancel=CancelScope()), daemon=True).start(); time.sleep(0.5)"
     )
     subprocess.run([sys.executable, "-c", script], cwd=Path(process.__file__).parents[1], timeout=20, check=True)

@@ -14,6 +14,7 @@ import pytest
 from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.ports import CommandAction
+from agent_core.sandbox.policy import UNCONFINED
 from agent_core.spill import Spill
 from agent_core.text.command_outcome import is_harmless, meaning, summary, telling_lines
 
@@ -44,7 +45,7 @@ def test_the_action_is_the_exact_command_and_nothing_runs_before(ctx):
     prepared = prepare(ctx, "run_command", command=" touch  x ", cwd="sub", timeout=5)
     assert prepared.action == CommandAction(" touch  x ", str(ctx.workspace / "sub"))
     assert not (ctx.workspace / "sub/x").exists()
-    prepared.run()
+    prepared.run(UNCONFINED)
     assert (ctx.workspace / "sub/x").exists()
 
 
@@ -109,7 +110,7 @@ def test_long_output_has_head_tail_and_a_file_with_all_of_it(ctx):
     assert os.stat(path).st_mode & 0o777 == 0o600
     read = prepare(ctx, "read_file", path=path, offset=30_000, limit=1)
     assert read.path_verdict == "allow"
-    assert read.run().text.startswith("30000\t30000\n")
+    assert read.run(UNCONFINED).text.startswith("30000\t30000\n")
 
 
 def test_the_file_of_an_endless_output_is_bounded(ctx):
@@ -209,7 +210,7 @@ def test_a_command_that_cannot_start_is_a_failure(ctx):
     prepared = prepare(ctx, "run_command", command="true")
     os.rmdir(ctx.workspace)
     with pytest.raises(ToolFailure, match="could not be started"):
-        prepared.run()
+        prepared.run(UNCONFINED)
 
 
 # -- words for an end ---------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.ports import EditAction, NoAction, ReadAction
+from agent_core.sandbox.policy import UNCONFINED
 
 from .tool_support import TOOLS, call, context, prepare
 
@@ -109,7 +110,7 @@ def test_folders_pipes_and_protected_files(ctx, ws):
     (ws / ".env").write_text("KEY=1")
     prepared = prepare(ctx, "read_file", path=".env")
     assert (prepared.path_verdict, prepared.action) == ("ask", ReadAction(".env"))
-    assert prepared.run().text == "1\tKEY=1"
+    assert prepared.run(UNCONFINED).text == "1\tKEY=1"
 
 
 def test_other_encodings_are_read_and_named(ctx, ws):
@@ -125,7 +126,7 @@ def test_a_new_file_is_made_with_its_folders(ctx, ws):
     assert isinstance(prepared.action, EditAction)
     assert prepared.action.diffs[0].change == "create"
     assert not (ws / "a").exists()
-    result = prepared.run()
+    result = prepared.run(UNCONFINED)
     assert (ws / "a/b/new.txt").read_text() == "x\n中\n"
     assert (result.effect, result.outcome, result.diffs) == ("done", "new, 2 lines", prepared.action.diffs)
 
@@ -151,7 +152,7 @@ def test_the_same_content_is_no_change_and_asks_nobody(ctx, ws):
     known(ctx, "f", b"same\n")
     prepared = prepare(ctx, "write_file", path="f", content="same\n")
     assert isinstance(prepared.action, NoAction)
-    assert prepared.run().effect == "none"
+    assert prepared.run(UNCONFINED).effect == "none"
 
 
 @pytest.mark.parametrize("path", ["../out.txt", "/etc/passwd", "~/.ssh/authorized_keys", "", "a\0b", "."])
@@ -211,7 +212,7 @@ def test_a_change_after_the_approval_is_noticed(ctx, ws):
     prepared = prepare(ctx, "edit_file", path="f", old_text="one", new_text="two")
     place.write_text("three\n")
     with pytest.raises(ToolFailure) as caught:
-        prepared.run()
+        prepared.run(UNCONFINED)
     assert caught.value.code == "stale_file"
     assert place.read_text() == "three\n"
 
@@ -220,7 +221,7 @@ def test_a_file_that_appears_after_the_approval_is_not_overwritten(ctx, ws):
     prepared = prepare(ctx, "write_file", path="f", content="mine\n")
     (ws / "f").write_text("theirs\n")
     with pytest.raises(ToolFailure):
-        prepared.run()
+        prepared.run(UNCONFINED)
     assert (ws / "f").read_text() == "theirs\n"
 
 

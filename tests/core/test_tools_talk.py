@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from agent_core import limits, names
 from agent_core.errors import StoreError, ToolFailure
 from agent_core.ports import ExecResult, NoAction, PastPassage, Reply, TodoItem
+from agent_core.sandbox.policy import UNCONFINED
 from agent_core.text.coerce import coerce
 from agent_core.tools.builtin import builtin_tools
 
@@ -86,7 +87,7 @@ def test_a_plan_is_carried_out_only_when_approved(tmp_path, reply, mode, words):
     prepared = prepare(ctx, "exit_plan", plan="# Plan\n1. do it")
     assert isinstance(prepared.action, NoAction)
     assert person.questions == []
-    assert words in prepared.run().text
+    assert words in prepared.run(UNCONFINED).text
     assert modes == mode
     assert (person.questions[0].kind, person.questions[0].text) == ("plan", "# Plan\n1. do it")
 
@@ -220,7 +221,7 @@ def test_any_arguments_give_a_result_or_a_tool_failure(name, args, coerced):
         (ctx.workspace / "d/g.txt").write_text("中\n")
         ctx.files.saw(ctx.workspace / "f.txt", "0" * 64)
         try:
-            text = tool.prepare(args, ctx).run().text
+            text = tool.prepare(args, ctx).run(UNCONFINED).text
         except ToolFailure as failure:
             text = failure.text
         assert text

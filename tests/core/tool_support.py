@@ -12,6 +12,7 @@ from agent_core.cancel import CancelScope
 from agent_core.ports import Prepared, Question, Reply, TodoItem, Tool, ToolContext, ToolOutput
 from agent_core.process import LocalBackend
 from agent_core.sandbox.env import child_env
+from agent_core.sandbox.policy import UNCONFINED
 from agent_core.tools.builtin import builtin_tools
 
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in builtin_tools()}
@@ -75,7 +76,7 @@ def prepare(ctx: ToolContext, name: str, **args: Any) -> Prepared:
 
 
 def call(ctx: ToolContext, name: str, **args: Any) -> ToolOutput:
-    return prepare(ctx, name, **args).run()
+    return prepare(ctx, name, **args).run(UNCONFINED)
 
 
 def later(seconds: float, action: Callable[[], None]) -> None:
