@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +10,7 @@ from typing import Final
 
 from agent_core import limits, plain_files
 from agent_core.cancel import CancelScope
-from agent_core.text import globs
+from agent_core.text import ignore_rules
 
 NEVER: Final = frozenset({".git", ".hg", ".svn"})
 """Folders that are never walked into: a version store is no content."""
@@ -20,66 +19,20 @@ NEVER: Final = frozenset({".git", ".hg", ".svn"})
 # -- .gitignore -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """Neighbouring patterns of a kind, as one expression for a path below the ignore file's folder."""
-
-    expression: re.Pattern[str]
-    ignores: bool
-    folders_only: bool
-
-
-def _rules(text: str) -> tuple[_Rule, ...]:
-    grouped: list[tuple[bool, bool, list[str]]] = []
-    for line in text.split("\n"):
-        rule = _pattern(line.removesuffix("\r"))
-        if rule is None:
-            continue
-        ignores, folders_only, expression = rule
-        if grouped and grouped[-1][:2] == (ignores, folders_only):
-            grouped[-1][2].append(expression)
-        else:
-            grouped.append((ignores, folders_only, [expression]))
-    return tuple(
-        _Rule(re.compile("|".join(f"(?:{e})" for e in expressions), re.DOTALL), ignores, folders_only)
-        for ignores, folders_only, expressions in grouped
-    )
-
-
-def _pattern(line: str) -> tuple[bool, bool, str] | None:
-    """One line of an ignore file: does it ignore, only folders, and the expression; None for no pattern."""
-    if line.startswith("#"):
-        return None
-    while line.endswith(" ") and not line.endswith("\\ "):
-        line = line[:-1]
-    ignores = not line.startswith("!")
-    line = line if ignores else line[1:]
-    folders_only = line.endswith("/")
-    line = line.rstrip("/") if folders_only else line
-    anchored = "/" in line
-    line = line.removeprefix("/")
-    if not line:
-        return None
-    try:
-        return ignores, folders_only, globs.translate(line if anchored else f"**/{line}")
-    except ValueError:  # too involved to be meant
-        return None
-
-
-def _read_rules(path: str) -> tuple[_Rule, ...]:
+def _read_rules(path: str) -> ignore_rules.Rules:
     """The rules of an ignore file; none when it is missing, no regular file, or cannot be read."""
     try:
         data = plain_files.read_regular(path, limits.IGNORE_FILE, follow=False)
     except OSError:
         return ()
-    return _rules(data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")) if data else ()
+    return ignore_rules.parse(data.decode("utf-8", "surrogateescape")) if data else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
     """What the ignore files from the repository's root down to one folder say about what lies below it."""
 
-    layers: tuple[tuple[str, tuple[_Rule, ...]], ...] = ()
+    layers: tuple[tuple[str, ignore_rules.Rules], ...] = ()
     """Folder and rules, outermost first; the innermost file that names a path decides, in it the last rule."""
 
     def deeper(self, folder: str) -> Ignore:
@@ -90,10 +43,9 @@ class Ignore:
     def ignores(self, path: str, is_folder: bool) -> bool:
         """Is this absolute path ignored, the folders above it taken as not?"""
         for folder, rules in reversed(self.layers):
-            relative = path[len(folder) + 1 :]
-            for rule in reversed(rules):
-                if (is_folder or not rule.folders_only) and rule.expression.fullmatch(relative):
-                    return rule.ignores
+            found = ignore_rules.verdict(rules, path[len(folder) + 1 :], is_folder)
+            if found is not None:
+                return found
         return False
 
 

@@ -149,7 +149,7 @@ _OWN_RECORDS: Final = _table("""
     state.db* history logs spill-private
 """)
 _OWN_POLICY: Final = _table("""
-    config.yaml config.yml grants.json hooks.json mcp.json hooks state.db*
+    config.yaml config.yml grants.json hooks.json mcp.json ignore hooks state.db*
 """)
 
 
@@ -256,7 +256,7 @@ def secret_file(name: str) -> bool:
 _CONTROL_DIRS: Final = _names(
     ".git git~1 .husky .githooks .nanohermes .hermes .vscode .devcontainer .idea .zed .cursor .claude .ssh .aws .gnupg"
 )
-_CONTROL_FILES: Final = _names(".mcp.json .exrc .nvim.lua")
+_CONTROL_FILES: Final = _names(".mcp.json .exrc .nvim.lua .nanohermesignore")
 
 
 def control_place(parts: Parts) -> bool:

@@ -1,0 +1,114 @@
+"""The deny-read list: which files are read only with a person's consent, by tools and by commands alike.
+
+Three sources, each of which only adds: names that hold keys by themselves (`protected.secret_file`), the user's own
+patterns (`files.deny_read` and the file `ignore` in our home), and the workspace's `.nanohermesignore`. Patterns are
+those of ignore files, in any case of letters. The user's are tried against every root and against the whole machine,
+so that `/srv/keys` and `~/notes/` mean what they say; `!` takes back patterns of the same source only.
+Sources: decisions on deny-read, field case 64.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Final
+
+from agent_core import limits, plain_files
+from agent_core.safety import protected
+from agent_core.text import ignore_rules
+
+USER_FILE: Final = "ignore"
+"""In our own home."""
+WORKSPACE_FILE: Final = ".nanohermesignore"
+
+SECRETS: Final = "protected: secrets"
+USER_PATTERN: Final = "deny-read: your patterns"
+WORKSPACE_PATTERN: Final = f"deny-read: {WORKSPACE_FILE}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    roots: tuple[str, ...]
+    """Folders without a slash at the end, so "" is the whole machine."""
+    rules: ignore_rules.Rules
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """What is hidden beside names of secrets."""
+
+    layers: tuple[_Layer, ...] = ()
+
+
+NO_PATTERNS: Final = Patterns()
+
+IsHidden = Callable[[str, bool], str]
+"""For an absolute, resolved path and whether it is a folder: the rule that hides it, or ""."""
+
+
+def is_hidden(path_parts: Iterable[str], patterns: Patterns = NO_PATTERNS, *, is_folder: bool = False) -> str:
+    """The rule that hides an absolute, resolved path (its components as they stand on the disk), or ""."""
+    return rule_for("/" + "/".join(part for part in path_parts if part not in ("", "/")), is_folder, patterns)
+
+
+def rule_for(path: str, is_folder: bool, patterns: Patterns = NO_PATTERNS) -> str:
+    """As `is_hidden`, for a path in one piece. What lies in a hidden folder is hidden; names of secrets are files'."""
+    if not is_folder and protected.secret_file(protected.fold(path.rpartition("/")[2])):
+        return SECRETS
+    for layer in patterns.layers:
+        for root in layer.roots:
+            if path.startswith(f"{root}/") and ignore_rules.names_below(layer.rules, path[len(root) + 1 :], is_folder):
+                return layer.rule
+    return ""
+
+
+def deny_read_patterns(configured: Iterable[str], roots: Iterable[Path], home: Path, data_home: Path) -> Patterns:
+    """The patterns that hold now. `roots`: the workspace and what was added to it; all paths are resolved here.
+
+    Reads the two kinds of files; what is missing or no regular file has no patterns.
+    """
+    tops = [os.path.realpath(root).rstrip("/") for root in roots]
+    user_home = os.path.realpath(home).rstrip("/")
+    written = "\n".join(configured), _text(data_home / USER_FILE, follow=True)
+    layers = [
+        _Layer(tuple(dict.fromkeys((*tops, ""))), rules, USER_PATTERN)
+        for text in written
+        if (rules := _parsed(_spelled_out(text, user_home)))
+    ]
+    for top in tops:
+        # A link could make another file the list; the project may only say something of its own.
+        if rules := _parsed(_text(Path(top or "/", WORKSPACE_FILE), follow=False)):
+            layers.append(_Layer((top,), rules, WORKSPACE_PATTERN))
+    return Patterns(tuple(layers))
+
+
+def hiding(patterns: Patterns) -> IsHidden:
+    """The list as a function."""
+    return partial(rule_for, patterns=patterns)
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> ignore_rules.Rules:
+    return ignore_rules.parse(text, any_case=True) if text.strip() else ()
+
+
+def _spelled_out(text: str, home: str) -> str:
+    """`text` with `~/` at the start of a pattern as the home's own path."""
+    out = []
+    for line in text.split("\n"):
+        mark = "!" if line.startswith("!") else ""
+        pattern = line[len(mark) :]
+        out.append(f"{mark}{home}{pattern[1:]}" if pattern.startswith("~/") else line)
+    return "\n".join(out)
+
+
+def _text(path: Path, *, follow: bool) -> str:
+    try:
+        data = plain_files.read_regular(path, limits.IGNORE_FILE, follow=follow)
+    except OSError:
+        return ""
+    return data.decode("utf-8", "surrogateescape") if data else ""
