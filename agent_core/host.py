@@ -52,6 +52,7 @@ from agent_core.services import Connection, SessionServices
 from agent_core.session import LiveSession
 from agent_core.spill import SpillPage
 from agent_core.store import exchange
+from agent_core.store.audit import Entry
 from agent_core.store.notes import Draft, Seen
 from agent_core.store.sessions import SessionRow, Store
 
@@ -586,6 +587,10 @@ class Host:
     def diff(self, session_id: str) -> tuple[FileDiff, ...]:
         """What the session's tools changed, in order (file_diff)."""
         return tuple(d for m in self.store.messages(session_id) if m.result is not None for d in m.result.diffs)
+
+    def decisions(self, session_id: str | None = None, limit: int = limits.DECISIONS_LISTED) -> list[Entry]:
+        """What was decided about calls, grants, modes and trust, the newest first. Raises StoreError."""
+        return self.store.audit.list(session_id, limit)
 
     def export(self, session_id: str, form: str = "markdown") -> str:
         """A session as text in one of exchange.FORMS. Raises StoreError."""

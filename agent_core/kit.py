@@ -14,8 +14,9 @@ from agent_core.events import Event
 from agent_core.grants import Grants
 from agent_core.messages import ToolCall
 from agent_core.names import ApprovalPolicy, Mode
-from agent_core.ports import Asker, TodoItem, ToolContext
+from agent_core.ports import Asker, Decided, TodoItem, ToolContext
 from agent_core.services import SessionServices
+from agent_core.store.audit import for_the_record, is_worth_a_row
 
 if TYPE_CHECKING:
     from agent_core.safety.shell_trust import TrustContext
@@ -62,6 +63,11 @@ class Kit:
                 git_is_plain=not git_config_names_helpers(cwd),
             )
 
+        def record(decided: Decided) -> None:
+            if is_worth_a_row(decided):
+                keep = services.store.audit.stage if decided.call_id else services.store.audit.add
+                keep(self._session_id, str(workspace), for_the_record(decided, services.redact))
+
         def started(call: ToolCall) -> None:
             emit(events.ToolStarted(call.id))
 
@@ -96,6 +102,7 @@ class Kit:
             deny=services.deny,
             started=started,
             progress=progress,
+            record=record,
             results=spill.Results(services.result_bounds, services.data_home / spill.FOLDER),
         )
 

@@ -185,7 +185,8 @@ class _Found:
             for row in kept:
                 owner = row.get("session_id") or row.get("conversation_id")
                 if owner not in self._there:
-                    self._insert(c, table, row)
+                    # The record's rows are numbered by the database they are in.
+                    self._insert(c, table, {**row, "id": None} if table == "decisions" else row)
         return Salvaged(len(wanted), messages, unreadable, tuple(short))
 
     def _insert(self, c: sqlite3.Connection, table: str, row: Row) -> bool:

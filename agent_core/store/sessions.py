@@ -21,6 +21,7 @@ from agent_core.errors import StoreError
 from agent_core.messages import Message
 from agent_core.names import SHELL
 from agent_core.ports import TodoItem
+from agent_core.store.audit import Audit
 from agent_core.store.changes import Changes, check, count, no_session, revision
 from agent_core.store.db import LOCKED, Budget, Database
 from agent_core.store.fork import fork_title, forked
@@ -124,6 +125,7 @@ class Store:
         self.notes = Notes(database, owner)
         self.views = Views(database, owner, self._changes)
         self.costs = Costs(database)
+        self.audit = Audit(database)
 
     @classmethod
     def open(cls, path: Path) -> Store:
@@ -389,21 +391,25 @@ class Store:
     def append(self, session_id: str, message: Message, allowed: Check = lambda: None) -> None:
         """Store `message` at the end. A message that is stored already (same id) or empty is not stored again.
 
-        A result also closes its call's open effect. Nothing is stored when `allowed` raises.
+        A result also closes its call's open effect, and takes what was decided about the call along if that was not
+        stored with its start. Nothing is stored when `allowed` raises.
         """
         if message.is_empty:
             return
         body = _body(message)
+        call_id = message.result.call_id if message.result is not None else None
 
         def work(c: sqlite3.Connection) -> None:
             allowed()
+            if call_id is not None:
+                self.audit.put(c, session_id, call_id)
             if not _insert(c, session_id, message, body, _next_position(c, session_id)):
                 return
             forget_undone(c, session_id)
-            if message.result is not None:
+            if call_id is not None:
                 c.execute(
                     "DELETE FROM open_effects WHERE session_id = ? AND call_id = ?",
-                    (session_id, messages.clean_surrogates(message.result.call_id)),
+                    (session_id, messages.clean_surrogates(call_id)),
                 )
             c.execute(
                 "UPDATE sessions SET updated = ?, message_count = message_count + 1, turn_count = turn_count + ?, "
@@ -412,11 +418,16 @@ class Store:
             )
 
         self._changes.make(session_id, work, "transcript")
+        if call_id is not None:
+            self.audit.written(session_id, call_id)
 
     def effect_started(
         self, session_id: str, call_id: str, name: str, kind: str, allowed: Check = lambda: None
     ) -> None:
-        """Note that a call begins now. Until its result is stored, a crash leaves its effect unknown."""
+        """Note that a call begins now, and what was decided about it.
+
+        Until its result is stored, a crash leaves its effect unknown.
+        """
         self._begin(session_id, call_id, name, kind, "", allowed)
 
     def shell_started(self, session_id: str, call_id: str, command: str, private: bool) -> None:
@@ -437,8 +448,10 @@ class Store:
                 (session_id, messages.clean_surrogates(call_id), _clean(name), kind, _clean(subject), self._owner,
                  time.time()),
             )  # fmt: skip
+            self.audit.put(c, session_id, call_id)
 
         self._db.write(work, "transcript")
+        self.audit.written(session_id, call_id)
 
     def put_aside(self, session_id: str, message: Message) -> bool:
         """Store the message of a finished shell command where it disturbs no step; `place` gives it its position.

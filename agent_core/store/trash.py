@@ -13,16 +13,19 @@ _NOTES: Final = ("drafts", "pending")
 _LEFT: Final = (
     "SELECT session_id FROM {0} WHERE updated < ? AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = {0}.session_id)"
 )
+_NOBODYS: Final = "created < ? AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = decisions.session_id)"
 
 
 def purge(database: Database, deleted_before: float, left_before: float) -> list[str]:
-    """Remove sessions deleted before a time, and notes that no session took over before another (since the epoch).
+    """Remove sessions deleted before a time, with the record of what was decided in them; and notes that no session
+    took over, and decisions of no session, before another (since the epoch).
 
     Returns the names of the spill files that only the removed sessions spoke of. Raises StoreError.
     """
     with database.read() as c:
         old = [id_ for (id_,) in c.execute("SELECT id FROM sessions WHERE deleted_at < ?", (deleted_before,))]
         left = [c.execute(_LEFT.format(table), (left_before,)).fetchone() for table in _NOTES]
+        left.append(c.execute(f"SELECT 1 FROM decisions WHERE {_NOBODYS} LIMIT 1", (left_before,)).fetchone())
         if not old and not any(left):
             return []
         # Of all sessions, in one pass: a fork speaks of the same files.
@@ -40,6 +43,8 @@ def purge(database: Database, deleted_before: float, left_before: float) -> list
         for table in _NOTES:
             c.executemany(f"DELETE FROM {table} WHERE session_id = ?", [(session_id,) for session_id in gone])
             c.execute(f"DELETE FROM {table} WHERE session_id IN ({_LEFT.format(table)})", (left_before,))
+        c.executemany("DELETE FROM decisions WHERE session_id = ?", [(session_id,) for session_id in gone])
+        c.execute(f"DELETE FROM decisions WHERE {_NOBODYS}", (left_before,))
         return gone
 
     gone = database.write(work)

@@ -114,7 +114,8 @@ class Toolbox:
     review: Callable[[CommandAction, policy.Verdict, CancelScope], Review] | None = None
     """Asked about a command before a person is (approvals.mode smart)."""
     record: Callable[[Decided], None] = lambda decided: None
-    """Writes a decision down. Raises StoreError; the call is then not run."""
+    """Has a decision written down: one about a call with the call's start (`on_start`), or with its result when it
+    never began; another at once. Raises StoreError."""
     results: Results | None = None
     """What bounds those of the turn by `context.bounds`; None: each by itself."""
 
