@@ -162,6 +162,9 @@ GUARD_WINDOW: Final = 64  # calls that are looked back on
 GUARD_LOOKED_AT: Final = 500  # characters of a failure's text, for the words of a busy server
 SIGNAL_CHECK: Final = 0.2  # how often a screenless run looks whether a signal has come
 TURN_STOP: Final = 1.0  # a turn stops within this
+GRANTS_FILE: Final = 1 * MB  # of what was allowed for good; thousands of grants, read while a call waits
+GRANTS_LOCKED: Final = 5.0  # seconds one program waits for another that writes there
+GRANT_CHARS: Final = 4 * KB  # of a command that may be allowed for good; a longer one nobody reads again
 APPROVAL_TIMEOUT: Final = 300.0
 
 # -- compaction --------------------------------------------------------------------------------------------------

@@ -5,11 +5,17 @@ Source: SESS-10, CFG-04.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from agent_core.names import HERMES_DIR, HOME_DIR
+
+PROFILES: Final = "profiles"
+"""The folder of our home that holds those of the profiles."""
+_PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,16 @@ class Places:
     @property
     def env_file(self) -> Path:
         return self.data_home / ".env"
+
+    def folders(self, texts: Iterable[str]) -> tuple[Path, ...]:
+        """The folders that a setting or an option names, resolved: `~/` is the home, the rest is seen from here."""
+        spelled = [self.home / text[2:] if text.startswith("~/") else self.workspace / text for text in texts if text]
+        return tuple(dict.fromkeys(path.resolve() for path in spelled))
+
+    @property
+    def grants_file(self) -> Path:
+        """What was allowed for good on this machine."""
+        return self.data_home / "grants.json"
 
     @property
     def state_db(self) -> Path:
@@ -79,10 +95,7 @@ class Places:
 def find_places(cwd: Path, env: Mapping[str, str]) -> Places:
     """The places of a program that was started in `cwd` with the environment `env`."""
     cwd = cwd.resolve()
-    home = Path(env.get("HOME") or Path.home()).absolute()
-    data_home = home / HOME_DIR
-    if given := env.get("NANOHERMES_HOME"):
-        data_home = home / given[2:] if given.startswith("~/") else cwd / given
+    home, data_home = _homes(cwd, env)
     hermes_home = home / HERMES_DIR
     root = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), None)
     own = {data_home.resolve(), hermes_home.resolve(), (home / HOME_DIR).resolve()}
@@ -95,6 +108,26 @@ def find_places(cwd: Path, env: Mapping[str, str]) -> Places:
         project_dir=_nearest(HOME_DIR, cwd, root, own),
         project_hermes_dir=_nearest(HERMES_DIR, cwd, root, own),
     )
+
+
+def profile_home(name: str, cwd: Path, env: Mapping[str, str]) -> Path:
+    """The folder that is our home under the profile `name`, also when `env` is already that of a profile.
+
+    Raises ValueError for a name that is none. Source: SESS-11.
+    """
+    if not _PROFILE.match(name):
+        raise ValueError(f"--profile {name}: a name has letters, digits, - and _, at most 64, and begins with no sign.")
+    _, data_home = _homes(cwd.resolve(), env)
+    root = data_home.parent.parent if data_home.parent.name == PROFILES else data_home
+    return root / PROFILES / name
+
+
+def _homes(cwd: Path, env: Mapping[str, str]) -> tuple[Path, Path]:
+    """The user's home and our own."""
+    home = Path(env.get("HOME") or Path.home()).absolute()
+    if given := env.get("NANOHERMES_HOME"):
+        return home, home / given[2:] if given.startswith("~/") else cwd / given
+    return home, home / HOME_DIR
 
 
 def _nearest(name: str, start: Path, root: Path | None, own: set[Path]) -> Path | None:
