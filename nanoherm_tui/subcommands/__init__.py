@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-NAMES: Final = {"sessions": "list, show, search, export, import, delete and check what is stored"}
+NAMES: Final = {
+    "sessions": "list, show, search, export, import, delete and check what is stored",
+    "audit": "what was decided about what the agent was to do",
+}
 """What may stand first on the command line, with a remark for --help."""
 
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import os
-import re
 import shutil
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -18,17 +14,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_core import limits, names
 from agent_core.config.paths import Places, find_places
-from agent_core.errors import GIVEN_BACK, AgentError
-from agent_core.safety.redact import redact
+from agent_core.errors import AgentError
 from agent_core.store.sessions import SessionRow, Store
+from nanoherm_tui.subcommands.common import (
+    GAP,
+    add_json,
+    day,
+    ended,
+    opened,
+    positive,
+    print_table,
+    say,
+    short_folder,
+    tell,
+    without_keys,
+)
 from nanoherm_tui.text import cut, cut_path, fit, one_line, size, visible, width
 
 if TYPE_CHECKING:
     from agent_core.store.check import Report
     from agent_core.store.imports import Incoming
 
-_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-_GAP: Final = "  "  # between two columns
 _NARROW: Final = 8  # cells a title or a folder has in the narrowest terminal
 _MATCH: Final = "\x1b[1m", "\x1b[0m"  # around a hit, on a terminal
 
@@ -45,23 +51,23 @@ def parser() -> argparse.ArgumentParser:
     named = "a session: its id, the start of one, or its title"
     sub = command("list", "Sessions, the one used last first.", _list)
     sub.add_argument("--here", action="store_true", help="only those of this folder")
-    sub.add_argument("--limit", type=_positive, default=limits.SESSIONS_LISTED, metavar="N", help="at most so many")
-    _json(sub)
+    sub.add_argument("--limit", type=positive, default=limits.SESSIONS_LISTED, metavar="N", help="at most so many")
+    add_json(sub)
     sub = command("show", "A conversation as text.", _show)
     sub.add_argument("session", help=named)
-    _json(sub)
+    add_json(sub)
     sub = command("search", "Messages in which all words stand; what is in quotes stands together.", _search)
     sub.add_argument("query", nargs="+", help="words to look for")
     sub.add_argument("--here", action="store_true", help="only in sessions of this folder")
-    sub.add_argument("--limit", type=_positive, default=20, metavar="N", help="at most so many (default: 20)")
-    _json(sub)
+    sub.add_argument("--limit", type=positive, default=20, metavar="N", help="at most so many (default: 20)")
+    add_json(sub)
     sub = command("export", "A conversation as a document.", _export)
     sub.add_argument("session", help=named)
     sub.add_argument("file", nargs="?", default="-", help="its ending says the form: .md .html .json .nano.json")
     sub.add_argument("--format", choices=("markdown", "html", "json", "nanohermes"), help="the form, whatever the name")
     sub = command("import", "Bring sessions in: an export, a NanoHermes array, JSON lines, a Hermes state.db.", _import)
     sub.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    _json(sub)
+    add_json(sub)
     sub = command("delete", "Delete sessions; `restore` brings one back within a week.", _delete)
     sub.add_argument("sessions", nargs="+", metavar="SESSION", help=named)
     sub = command("restore", "Bring a deleted session back.", _restore)
@@ -70,90 +76,39 @@ def parser() -> argparse.ArgumentParser:
         "check", "Say what is damaged or lost, and where. Exit code 1 when something should be mended.", _check
     )
     sub.add_argument("--repair", action="store_true", help="mend it; the file as it was is kept beside it")
-    _json(sub)
+    add_json(sub)
     sub = command("disk", "What takes how much room.", _disk)
-    _json(sub)
+    add_json(sub)
     return p
-
-
-def _json(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--json", action="store_true", help="JSON, for scripts")
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command. Returns the exit code."""
     args = parser().parse_args(arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal that is not UTF-8
-    try:
-        return int(args.run(args, find_places(Path.cwd(), os.environ)))
-    except AgentError as error:
-        return _say(error.text, names.EXIT_RETRY_LATER if error.code in GIVEN_BACK else names.EXIT_FAILED)
-    except BrokenPipeError:  # `| head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return names.EXIT_OK
-    except OSError as error:
-        return _say(f"{error.filename or 'the output'}: {error.strerror or error}.", names.EXIT_FAILED)
-
-
-def _say(text: str, code: int = names.EXIT_OK) -> int:
-    print(f"{names.APP}: {visible(text)}", file=sys.stderr)
-    return code
+    return ended(lambda: int(args.run(args, find_places(Path.cwd(), os.environ))))
 
 
 def _number(n: int, of: str) -> str:
     return f"{n} {of}" if n == 1 else f"{n} {of}s"
 
 
-def _tell(value: Any) -> int:
-    print(json.dumps(value, ensure_ascii=False, indent=2))
-    return names.EXIT_OK
-
-
-def _store(places: Places) -> closing[Store]:
-    store = Store.open(places.state_db)
-    for words in store.warnings:
-        _say(words)
-    return closing(store)
-
-
-def _redact(places: Places) -> tuple[Callable[[str], str], list[str]]:
-    """Takes keys out of text: those that look like one, and what the environment and .env call one; and the latter."""
-    from agent_core.config.dotenv import parse_env
-    from agent_core.plain_files import read_regular
-
-    written = read_regular(places.env_file, limits.CONFIG_FILE) or b""
-    given: Mapping[str, str] = {
-        name: value for name, (value, _) in parse_env(written.decode("utf-8", "replace"))[0].items()
-    }
-    keys = [value for found in (os.environ, given) for name, value in found.items() if _SECRET_NAME.search(name)]
-    return lambda text: redact(text, keys), keys
-
-
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def _list(args: argparse.Namespace, places: Places) -> int:
-    with _store(places) as store:
+    with opened(places) as store:
         rows = store.list(args.limit, str(places.workspace) if args.here else None)
     if args.json:
-        return _tell([_about(row) for row in rows])
+        return tell([_about(row) for row in rows])
     if not rows:
-        return _say("no sessions yet.")
+        return say("no sessions yet.")
     home = str(places.home)
     table = [("ID", "USED", "MESSAGES", "TITLE", "FOLDER")]
     table += [
-        (row.id[:8], _day(row.updated), str(row.messages), _title(row), _folder(row.workspace, home)) for row in rows
+        (row.id[:8], day(row.updated), str(row.messages), _title(row), short_folder(row.workspace, home))
+        for row in rows
     ]
-    _table(_fitted(table), right=frozenset({2}))
+    print_table(_fitted(table), right=frozenset({2}))
     return names.EXIT_OK
 
 
@@ -163,7 +118,7 @@ def _fitted(table: Sequence[tuple[str, str, str, str, str]]) -> list[Sequence[st
     if not columns:
         return list(table)
     widths = [max(width(row[column]) for row in table) for column in range(5)]
-    room = max(columns - sum(widths[:3]) - 4 * len(_GAP), 2 * _NARROW)
+    room = max(columns - sum(widths[:3]) - 4 * len(GAP), 2 * _NARROW)
     folder = min(widths[4], max(room - widths[3], room // 3))
     title = min(widths[3], room - folder)
     head, *rows = table
@@ -186,7 +141,7 @@ def _export(args: argparse.Namespace, places: Places) -> int:
     text = _text_of(places, args.session, form)
     with open(args.file, "x", encoding="utf-8") as file:
         file.write(text)
-    return _say(f"written to {args.file}")
+    return say(f"written to {args.file}")
 
 
 def _print_session(places: Places, session: str, form: str) -> int:
@@ -198,7 +153,7 @@ def _print_session(places: Places, session: str, form: str) -> int:
 def _text_of(places: Places, session: str, form: str) -> str:
     from agent_core.store.exchange import export
 
-    with _store(places) as store:
+    with opened(places) as store:
         row = store.find(session, str(places.workspace))
         return export(form, row, store.messages(row.id))
 
@@ -206,26 +161,26 @@ def _text_of(places: Places, session: str, form: str) -> str:
 def _search(args: argparse.Namespace, places: Places) -> int:
     from agent_core.store.search import Search
 
-    cleaned, keys = _redact(places)
+    cleaned, keys = without_keys(places)
     workspace = str(places.workspace) if args.here else None
     with (
-        _store(places) as store,
+        opened(places) as store,
         closing(Search(store, places.search_db, places.jieba_dir, cleaned, lambda: keys)) as search,
     ):
         found = search.find(" ".join(args.query), workspace, args.limit, wait=limits.SEARCH_PATIENT)
     if found.left:
-        _say(f"Not in the index yet: {_number(found.left, 'message')}. A later search finds them too.")
+        say(f"Not in the index yet: {_number(found.left, 'message')}. A later search finds them too.")
     if found.behind:
-        _say("The index could not be brought up to date: the newest messages may be missing. The log says why.")
+        say("The index could not be brought up to date: the newest messages may be missing. The log says why.")
     if args.json:
-        return _tell([{**asdict(hit), "session": _about(hit.session)} for hit in found.hits])
+        return tell([{**asdict(hit), "session": _about(hit.session)} for hit in found.hits])
     if not found.hits:
-        return _say("no message has all of these words.")
+        return say("no message has all of these words.")
     bold = _MATCH if sys.stdout.isatty() and "NO_COLOR" not in os.environ else ("", "")
     before = ""
     for hit in found.hits:
         if hit.session.id != before:
-            print(f"{'' if not before else chr(10)}{hit.session.id[:8]}  {_day(hit.created)}  {_title(hit.session)}")
+            print(f"{'' if not before else chr(10)}{hit.session.id[:8]}  {day(hit.created)}  {_title(hit.session)}")
             before = hit.session.id
         words, at = "", 0
         for start, end in hit.marks:
@@ -244,19 +199,19 @@ _SPEAKER: Final = 12  # cells; the longest of the usual names
 def _import(args: argparse.Namespace, places: Places) -> int:
     from agent_core.store.imports import read_file
 
-    cleaned, _ = _redact(places)
+    cleaned, _ = without_keys(places)
     code, told = names.EXIT_OK, []
-    with _store(places) as store:
+    with opened(places) as store:
         for file in args.files:
             try:
                 incoming = read_file(file, cleaned)
             except AgentError as error:
-                code = _say(error.text, names.EXIT_FAILED)
+                code = say(error.text, names.EXIT_FAILED)
                 continue
             for session in incoming:
                 told.append(_bring_in(store, places, file, session))
     if args.json:
-        _tell(told)
+        tell(told)
         return code
     for one in told:
         lost = f", lost as they could not be read: {one['lost']}" if one["lost"] else ""
@@ -278,7 +233,7 @@ def _bring_in(store: Store, places: Places, file: Path, session: Incoming) -> di
 
 
 def _delete(args: argparse.Namespace, places: Places) -> int:
-    with _store(places) as store:
+    with opened(places) as store:
         for row in [store.find(text, str(places.workspace)) for text in args.sessions]:
             store.delete(row.id)
             print(f"{row.id}  deleted: {_title(row)}")
@@ -286,7 +241,7 @@ def _delete(args: argparse.Namespace, places: Places) -> int:
 
 
 def _restore(args: argparse.Namespace, places: Places) -> int:
-    with _store(places) as store:
+    with opened(places) as store:
         row = store.restore(args.session)
     print(f"{row.id[:8]}  back: {_title(row)}")
     return names.EXIT_OK
@@ -312,7 +267,7 @@ def _check(args: argparse.Namespace, places: Places) -> int:
         return _check(args, places)
     code = names.EXIT_OK if report.is_sound else names.EXIT_FAILED
     if args.json:
-        _tell({**asdict(report), "file": str(report.file), "sound": report.is_sound, "done": done})
+        tell({**asdict(report), "file": str(report.file), "sound": report.is_sound, "done": done})
         return code
     for words in done:
         print(visible(words))
@@ -334,15 +289,15 @@ def _print_report(report: Report) -> None:
 def _disk(args: argparse.Namespace, places: Places) -> int:
     from agent_core.disk_report import disk_report
 
-    with _store(places) as store:
+    with opened(places) as store:
         report = disk_report(places, store)
     if args.json:
-        return _tell(asdict(report))
-    _table([(name, size(number)) for name, number in (*report.parts, ("all", report.total))], right=frozenset({1}))
+        return tell(asdict(report))
+    print_table([(name, size(number)) for name, number in (*report.parts, ("all", report.total))], right=frozenset({1}))
     largest = report.sessions[:10]
     if largest:
         print()
-        _table([(one.id[:8], size(one.size), _day(one.updated), one_line(one.title) or "untitled")
+        print_table([(one.id[:8], size(one.size), day(one.updated), one_line(one.title) or "untitled")
                 for one in largest], right=frozenset({1}))  # fmt: skip
     return names.EXIT_OK
 
@@ -356,25 +311,3 @@ def _about(row: SessionRow) -> dict[str, Any]:
 
 def _title(row: SessionRow) -> str:
     return one_line(row.title) or "untitled"
-
-
-def _folder(path: str, home: str) -> str:
-    return visible("~" + path[len(home) :] if path == home or path.startswith(home + "/") else path)
-
-
-def _day(seconds: float) -> str:
-    when = datetime.datetime.fromtimestamp(seconds)
-    today = datetime.date.fromtimestamp(time.time())
-    return when.strftime("%H:%M") if when.date() == today else when.strftime("%Y-%m-%d")
-
-
-def _table(rows: Sequence[Sequence[str]], right: frozenset[int]) -> None:
-    """Columns by cells, a gap between them; the last column is as long as it is."""
-    widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = [
-            cell if column == len(row) - 1 and column not in right
-            else fit(cell, widths[column], "right" if column in right else "left")
-            for column, cell in enumerate(row)
-        ]  # fmt: skip
-        print(_GAP.join(cells).rstrip())
