@@ -18,7 +18,9 @@ from pathlib import Path
 from agent_core import limits, plain_files
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
-from agent_core.file_tree import FileTree
+from agent_core.file_tree import FileTree, nothing_hidden
+from agent_core.ports import IsHidden
+from agent_core.safety.hidden import WORKSPACE_FILE
 from agent_core.text.path_search import Found, Search, places
 from agent_core.watch import Changes, Watch, WatchEnded
 
@@ -70,13 +72,21 @@ class FileIndex:
     `ask`, `rest` and `close` never block. The thread begins with the first question.
     """
 
-    def __init__(self, root: Path, home: Path | None = None, *, ignored: bool = False) -> None:
+    def __init__(
+        self,
+        root: Path,
+        home: Path | None = None,
+        *,
+        ignored: bool = False,
+        hidden: Callable[[], IsHidden] = lambda: nothing_hidden,
+    ) -> None:
         """`home`: the user's home folder; a root that is it or holds it is refused.
 
-        `ignored`: with what .gitignore names.
+        `ignored`: with what .gitignore names. `hidden`: asked before the files are read; what it names is left out.
         """
         self._root = str(root).rstrip("/")
         self._ignored = ignored
+        self._hidden = hidden
         self._refused = is_too_wide(root, home or Path.home())
         self._cancel = CancelScope()
         self._thread: threading.Thread | None = None
@@ -195,7 +205,8 @@ class FileIndex:
     def _catch_up(self, news: list[Changes]) -> None:
         """Take in what has changed since the last time."""
         self._news = []
-        if any(".gitignore" in changes.get("", ()) for changes in news) and not self._ignored:
+        lists = {WORKSPACE_FILE} if self._ignored else {WORKSPACE_FILE, ".gitignore"}
+        if any(not lists.isdisjoint(changes.get("", ())) for changes in news):
             self._build()
         for changes in news:
             self._take_in(self._tree.update(changes))
@@ -277,7 +288,7 @@ class FileIndex:
 
     def _build(self) -> None:
         """Read all of it. Meanwhile the first time what is known already answers, later what was known before."""
-        tree = FileTree(self._root, ignored=self._ignored)
+        tree = FileTree(self._root, ignored=self._ignored, hidden=self._hidden())
         if not self._built:
             self._tree, self._growing = tree, True
         for _ in tree.read_all():

@@ -10,22 +10,29 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 
 from agent_core import limits
+from agent_core.ports import IsHidden
 from agent_core.text.path_table import PathTable
 from agent_core.workspace import Ignore, ignore_for, look_into
 
 _RULES = ".gitignore"
 
 
+def nothing_hidden(path: str, is_folder: bool) -> str:
+    """The deny-read list of a tree that shows everything."""
+    return ""
+
+
 class FileTree:
     """All files and folders of `root` (absolute): hidden ones too, links without what they lead to.
 
-    Version stores are left out, and unless `ignored` what .gitignore names; names that are no text or have a line
-    end too: nobody could write them into a message.
+    Version stores are left out, what `hidden` names, and unless `ignored` what .gitignore names; names that are no
+    text or have a line end too: nobody could write them into a message.
     """
 
-    def __init__(self, root: str, *, ignored: bool = False) -> None:
+    def __init__(self, root: str, *, ignored: bool = False, hidden: IsHidden = nothing_hidden) -> None:
         self.root = root.rstrip("/")
         self.ignored = ignored
+        self._hidden = hidden
         self.table = PathTable()
         self.cut = False
         """There are more than limits.INDEX_ENTRIES; the others are not known."""
@@ -76,7 +83,10 @@ class FileTree:
             self._times[folder + _RULES] = self._time(folder + _RULES)
         else:
             self._times.pop(folder + _RULES, None)
-        return [name for name in names if "\n" not in name and _is_text(name)]
+        return [name for name in names if "\n" not in name and _is_text(name) and not self._is_hidden(folder + name)]
+
+    def _is_hidden(self, path: str) -> bool:
+        return bool(self._hidden(f"{self.root}/{path}".rstrip("/"), path.endswith("/")))
 
     def _time(self, path: str) -> int:
         """Nanoseconds; -1 when it is so fresh that a later change may have the same time, 0 when it is gone."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.plain_files import sibling
-from agent_core.safety.paths import PathRules, PathVerdict, open_beneath
+from agent_core.safety.paths import PathRules, PathVerdict, open_beneath, writable_root
 from agent_core.text.printable import printable
 
 _WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -133,8 +133,8 @@ def _check_allowed(verdict: PathVerdict) -> None:
 def _folder_of(verdict: PathVerdict, rules: PathRules, *, create: bool = False) -> Iterator[tuple[int, str]]:
     """A descriptor of the folder a judged path lies in, and the last name. Links on the way fail with ELOOP."""
     path = str(verdict.path)
-    root = os.path.realpath(rules.workspace)
-    if not path.startswith(root.rstrip("/") + "/"):
+    root = writable_root(verdict.path, rules)
+    if not root or path == root:
         root = "/"
     above, name = posixpath.split(posixpath.relpath(path, root))
     if name in ("", ".", ".."):

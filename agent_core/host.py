@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 from itertools import islice
@@ -31,6 +31,7 @@ from agent_core.config.load import Config
 from agent_core.config.paths import Places, find_places
 from agent_core.errors import AgentError, ConfigError, StoreError
 from agent_core.events import Notice
+from agent_core.grants_file import GrantsFile
 from agent_core.guard import GuardRules
 from agent_core.intents import Interrupt, SetMode, Submit
 from agent_core.llm import providers
@@ -40,15 +41,24 @@ from agent_core.log import setup as setup_log
 from agent_core.messages import FileDiff, Message, new_id
 from agent_core.meter import SessionUsage
 from agent_core.models import Models, ModelSettings
-from agent_core.names import APPROVAL_POLICIES, ApprovalPolicy, Mode
+from agent_core.names import (
+    APPROVAL_POLICIES,
+    MODES_ALONE,
+    MODES_WITHOUT_SANDBOX,
+    SANDBOX_MODES,
+    ApprovalPolicy,
+    Mode,
+    SandboxMode,
+)
 from agent_core.notebook import Notebook
-from agent_core.ports import LlmRequest, PastPassage, Tool
+from agent_core.ports import IsHidden, LlmRequest, PastPassage, Tool
 from agent_core.preview import FileLines, FilePreview
 from agent_core.process import LocalBackend
+from agent_core.safety import hidden
 from agent_core.safety.paths import PathRules
 from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
-from agent_core.services import Connection, SessionServices
+from agent_core.services import Connection, Containment, SessionServices
 from agent_core.session import LiveSession
 from agent_core.spill import SpillPage
 from agent_core.store import exchange
@@ -91,6 +101,10 @@ class Launch:
     """Nothing is asked and nothing confined, for this run; what it stands for is in `overrides` (A7)."""
     demo: bool = False
     """Use the scripted demo whatever is configured."""
+    add_dirs: tuple[Path, ...] = ()
+    """Folders that may be written in this run, beside those of the config."""
+    hooks_file: Path | None = None
+    """Hooks of this run, beside the configured ones."""
 
 
 class Host:
@@ -99,6 +113,7 @@ class Host:
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
         self.places: Places = find_places(launch.cwd, launch.env)
+        self.grants = GrantsFile(self.places.grants_file)
         self._lock = threading.RLock()
         self._named_keys: tuple[str, ...] = ()
         self.models = Models(
@@ -295,7 +310,7 @@ class Host:
             workspace=str(folder.resolve()),
             model="",
             provider="",
-            mode=self.launch.mode or "ask",
+            mode=self._first_mode(folder),
             created=now,
             updated=now,
             messages=0,
@@ -304,6 +319,12 @@ class Host:
             completion_tokens=0,
         )
         return self._open(row, stored=False)
+
+    def _first_mode(self, folder: Path) -> Mode:
+        """The mode that new sessions begin in; to act alone was asked for in the folder of this run only."""
+        mode = self.launch.mode or "ask"
+        here = folder.resolve() == self.places.workspace or folder in self._samples or self.launch.yolo
+        return mode if here or mode not in MODES_ALONE else "ask"
 
     def open(self, session_id: str) -> LiveSession:
         """The session with this id, loaded by its own worker. Raises StoreError when there is none."""
@@ -370,12 +391,17 @@ class Host:
             identity=lambda: context_files.identity(self.places),
             keep=self._notebook.keep,
             recall=self._recall,
+            containment=self.containment,
             unattended=self.launch.unattended,
             policy=policy,
             deny=tuple(get("approvals.deny")),
+            grants=self.grants,
             approval_timeout=get("approvals.timeout"),
             command_timeout=get("terminal.timeout"),
             respect_gitignore=get("files.respect_gitignore"),
+            add_dirs=self.places.folders(get("sandbox.add_dirs")),
+            safe_roots=self.places.folders(get("files.write_safe_roots")),
+            hidden=lambda workspace: lambda: self.hidden(workspace),
             compaction=self._compaction(),
             max_steps=get("agent.max_turns") or 0,
             batch_timeout=get("agent.batch_timeout"),
@@ -395,6 +421,27 @@ class Host:
             window=self.models.window_of,
             budget=self._budget,
         )
+
+    def containment(self) -> Containment:
+        """How far the kernel holds commands on this machine, and what the person has set.
+
+        The first call tries it out: not on a screen's thread.
+        """
+        get = self.config.get
+        sandbox: SandboxMode = next((m for m in SANDBOX_MODES if m == get("sandbox.mode")), "workspace-write")
+        return Containment(sandbox, network=get("sandbox.network"))
+
+    def check_mode(self, mode: Mode) -> None:
+        """Raises ConfigError "mode_needs_sandbox" when sessions cannot be in this mode here, with the way out."""
+        now = self.containment()
+        if mode in MODES_ALONE and not (now.kernel or now.accepted or now.sandbox == "danger-full-access"):
+            raise ConfigError(
+                "mode_needs_sandbox",
+                f"Mode {mode} needs the kernel sandbox, which this machine does not have. Use --yolo to run without "
+                "one, or start the program and accept it for this machine with /no-sandbox.",
+                mode=mode,
+                modes=", ".join(MODES_WITHOUT_SANDBOX),
+            )
 
     def _compaction(self) -> CompactionOptions:
         get, of = self.config.get, "compression"
@@ -552,7 +599,12 @@ class Host:
         """The files of a workspace, for a picker to ask and to close (list_workspace_files)."""
         from agent_core.file_index import FileIndex
 
-        return FileIndex(workspace, self.places.home, ignored=not self.config.get("files.respect_gitignore"))
+        return FileIndex(
+            workspace,
+            self.places.home,
+            ignored=not self.config.get("files.respect_gitignore"),
+            hidden=lambda: self.hidden(workspace),
+        )
 
     def preview(self, session_id: str, path: str, line: int = 1) -> FilePreview:
         """A part of a file of a session's workspace around a line. Raises AgentError with words for a person."""
@@ -578,7 +630,21 @@ class Host:
     def _path_rules(self, session_id: str) -> PathRules:
         live = self._sessions.get(session_id)  # none: it was put away while its files were asked for
         workspace = live.workspace if live is not None else Path(self.store.get(session_id).workspace)
-        return PathRules(workspace, self.places.home, self.places.data_home)
+        get = self.config.get
+        return PathRules(
+            workspace,
+            self.places.home,
+            self.places.data_home,
+            add_dirs=self.places.folders(get("sandbox.add_dirs")),
+            safe_roots=self.places.folders(get("files.write_safe_roots")),
+            hidden=self.hidden(workspace),
+        )
+
+    def hidden(self, workspace: Path) -> IsHidden:
+        """What is read only with consent in sessions of a workspace, as it stands now."""
+        roots = (workspace, *self.places.folders(self.config.get("sandbox.add_dirs")))
+        patterns = self.config.get("files.deny_read")
+        return hidden.hiding(hidden.deny_read_patterns(patterns, roots, self.places.home, self.places.data_home))
 
     def earlier(self, session_id: str, first: str) -> list[Message]:
         """What a session holds before the message `first`, of which a listener was told the number only."""
@@ -594,7 +660,8 @@ class Host:
 
     def export(self, session_id: str, form: str = "markdown") -> str:
         """A session as text in one of exchange.FORMS. Raises StoreError."""
-        return exchange.export(form, self.store.get(session_id), self.store.messages(session_id))
+        decisions = self.store.audit.list(session_id, None)
+        return exchange.export(form, self.store.get(session_id), self.store.messages(session_id), decisions)
 
     def list_dirs(self, path: Path) -> list[Path]:
         """The folders in `path`, sorted, at most limits.FOLDERS_LISTED, for a folder chooser; hidden ones are left out.
@@ -626,7 +693,11 @@ class Host:
 
     def _read_config(self) -> Config:
         """The config as it is now, and with it every key that stands in the environment or in .env."""
-        self.config = config = config_load.load(self.places, self.launch.env, self.launch.overrides)
+        config = config_load.load(self.places, self.launch.env, self.launch.overrides)
+        if self.launch.add_dirs:
+            folders = [*config.get("sandbox.add_dirs"), *map(str, self.launch.add_dirs)]
+            config = replace(config, values={**config.values, "sandbox.add_dirs": folders})
+        self.config = config
         self._know_keys(config.dotenv)
         return config
 

@@ -280,6 +280,8 @@ class Prepared:
     run: Callable[[Box], ToolOutput]
     path_verdict: Literal["allow", "ask"] = "allow"
     path_rule: str = ""
+    seal: Callable[[Box], str] = lambda box: ""
+    """A digest of all that `run` would do now, for what cannot see by itself that it is no longer what was approved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +342,10 @@ class ResultBounds:
         return len(text) if self.characters else len(text.encode("utf-8", "surrogatepass"))
 
 
+IsHidden = Callable[[str, bool], str]
+"""For an absolute, resolved path and whether it is a folder: the rule that hides it from reading, or ""."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What a call may use. One per call."""
@@ -372,8 +378,16 @@ class ToolContext:
     """The best passages of all other sessions, at most so many. Raises StoreError."""
     read_paths: tuple[Path, ...] = ()
     """Folders outside the workspace that reading is always allowed in."""
-    set_mode: Callable[[str], None] = lambda mode: None
-    """Switch the session's mode from the next step on (exit_plan)."""
+    add_dirs: tuple[Path, ...] = ()
+    """Folders beside the workspace that are worked in like it."""
+    safe_roots: tuple[Path, ...] = ()
+    """When given, nothing outside them is written."""
+    hidden: Callable[[], IsHidden] | None = None
+    """The deny-read list as it stands; None: only what is known for secret by its name."""
+    leave_mode: Callable[[], str] = lambda: "ask"
+    """Go back to the mode before this one, from the next step on; gives its name (exit_plan, goal_done)."""
+    goal_reached: Callable[[str], None] = lambda evidence: None
+    """Declare the goal reached (goal_done). Raises StoreError."""
     call_id: str = ""
     mode: str = "ask"
 

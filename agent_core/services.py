@@ -10,10 +10,11 @@ from typing import Protocol
 from agent_core import limits
 from agent_core.budget import Budget
 from agent_core.compaction import Options
+from agent_core.grants_file import GrantsFile
 from agent_core.guard import USUAL, GuardRules
 from agent_core.llm.prices import Price
 from agent_core.names import ApprovalPolicy, SandboxMode
-from agent_core.ports import LlmClient, LlmRequest, PastPassage, ResultBounds, TerminalBackend, Tool
+from agent_core.ports import IsHidden, LlmClient, LlmRequest, PastPassage, ResultBounds, TerminalBackend, Tool
 from agent_core.sandbox.policy import Box, SandboxPolicy
 from agent_core.spill import NANO
 from agent_core.store.notes import Note
@@ -86,9 +87,17 @@ class SessionServices:
     policy: ApprovalPolicy = "untrusted"
     deny: tuple[str, ...] = ()
     """Patterns of commands that are never run (approvals.deny)."""
+    grants: GrantsFile | None = None
+    """What was allowed for good; None: nothing can be."""
     approval_timeout: float = limits.APPROVAL_TIMEOUT
     command_timeout: float = limits.COMMAND_TIMEOUT
     respect_gitignore: bool = True
+    add_dirs: tuple[Path, ...] = ()
+    """Folders beside the workspace that are worked in like it, resolved."""
+    safe_roots: tuple[Path, ...] = ()
+    """When given, tools write only below them."""
+    hidden: Callable[[Path], Callable[[], IsHidden] | None] = lambda workspace: None
+    """For a workspace: ToolContext.hidden."""
     max_steps: int = limits.MAX_STEPS
     batch_timeout: float = limits.BATCH_TIMEOUT
     guard: GuardRules = USUAL

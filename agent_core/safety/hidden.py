@@ -10,13 +10,14 @@ Sources: decisions on deny-read, field case 64.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
 from agent_core import limits, plain_files
+from agent_core.ports import IsHidden
 from agent_core.safety import protected
 from agent_core.text import ignore_rules
 
@@ -45,9 +46,6 @@ class Patterns:
 
 
 NO_PATTERNS: Final = Patterns()
-
-IsHidden = Callable[[str, bool], str]
-"""For an absolute, resolved path and whether it is a folder: the rule that hides it, or ""."""
 
 
 def is_hidden(path_parts: Iterable[str], patterns: Patterns = NO_PATTERNS, *, is_folder: bool = False) -> str:
@@ -89,6 +87,11 @@ def deny_read_patterns(configured: Iterable[str], roots: Iterable[Path], home: P
 def hiding(patterns: Patterns) -> IsHidden:
     """The list as a function."""
     return partial(rule_for, patterns=patterns)
+
+
+def nothing_more(path: str, is_folder: bool) -> str:
+    """The list without patterns: names of secrets only."""
+    return rule_for(path, is_folder)
 
 
 @lru_cache(maxsize=64)

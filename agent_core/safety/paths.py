@@ -18,13 +18,21 @@ import sys
 import unicodedata
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
 from agent_core import limits
+from agent_core.ports import IsHidden
 from agent_core.safety import protected
+from agent_core.safety.hidden import (
+    SECRETS,
+    USER_PATTERN,
+    WORKSPACE_FILE,
+    WORKSPACE_PATTERN,
+    nothing_more,
+)
 from agent_core.safety.protected import Parts, fold_parts
 from agent_core.text.printable import printable
 
@@ -42,6 +50,12 @@ class PathRules:
     """Our own home: its keys and policy are never a tool's to touch."""
     read_paths: tuple[Path, ...] = ()
     """Folders outside the workspace that globs may search."""
+    add_dirs: tuple[Path, ...] = ()
+    """Folders that are written like the workspace; what is protected in it is protected in them."""
+    safe_roots: tuple[Path, ...] = ()
+    """When given, nothing outside them is written, wherever else it might be (APPR-18)."""
+    hidden: IsHidden = field(default=nothing_more, compare=False)
+    """What is read only with consent, as it stands now. Not compared: the resolved roots are remembered by the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,9 @@ class _Roots:
     home: str
     own: tuple[str, ...]
     read: tuple[str, ...]
+    writable: tuple[str, ...]
+    """The workspace first."""
+    safe: tuple[str, ...]
 
 
 @lru_cache(maxsize=64)
@@ -79,7 +96,15 @@ def _roots(rules: PathRules) -> _Roots:
     real = os.path.realpath
     home = real(rules.home)
     own = (real(rules.data_home), real(os.path.join(home, ".nanohermes")), real(os.path.join(home, ".hermes")))
-    return _Roots(real(rules.workspace), home, own, tuple(real(path) for path in rules.read_paths))
+    workspace = real(rules.workspace)
+    return _Roots(
+        workspace,
+        home,
+        own,
+        tuple(real(path) for path in rules.read_paths),
+        (workspace, *(real(path) for path in rules.add_dirs)),
+        tuple(real(path) for path in rules.safe_roots),
+    )
 
 
 def classify(op: Op, text: str, rules: PathRules) -> PathVerdict:
@@ -94,7 +119,7 @@ def classify(op: Op, text: str, rules: PathRules) -> PathVerdict:
         if op == "glob":
             base = _glob_base(base)
         place = _walk(roots.workspace, base, follow_last=op != "delete")
-        verdict, rule, why = _judge(op, base, place, roots)
+        verdict, rule, why = _judge(op, base, place, roots, rules.hidden)
     except _Refused as refused:
         shown = printable(text)
         return PathVerdict("deny", refused.rule, refused.text, Path(roots.workspace), shown)
@@ -107,7 +132,17 @@ def may_read_found(path: str, rules: PathRules) -> bool:
 
     `path` is absolute and no component of it is a link, because the walk does not follow any.
     """
-    return not _protection("read", path, _roots(rules), is_dir=False)
+    return not _protection("read", path, _roots(rules), rules.hidden, is_dir=False)
+
+
+def may_name_found(path: str, rules: PathRules, *, is_folder: bool = False) -> bool:
+    """Whether the name of a file or folder met on a walk may be listed without asking. `path` as in may_read_found."""
+    return not rules.hidden(path, is_folder)
+
+
+def writable_root(path: Path, rules: PathRules) -> str:
+    """The innermost of the workspace and the folders beside it that a resolved path lies in; "" outside them all."""
+    return max((root for root in _roots(rules).writable if _beneath(str(path), root)), key=len, default="")
 
 
 # -- the text -----------------------------------------------------------------------------------------------------
@@ -248,22 +283,28 @@ _Judgement = tuple[Literal["allow", "ask", "deny"], str, str]
 _ALLOW: Final[_Judgement] = ("allow", "", "")
 
 
-def _judge(op: Op, spelled: str, place: _Place, roots: _Roots) -> _Judgement:
+def _judge(op: Op, spelled: str, place: _Place, roots: _Roots, hidden: IsHidden) -> _Judgement:
     """The strictest of: what is there, what protects a name on the way, and whether it lies in the workspace."""
     status = place.status
     is_dir = status is not None and stat.S_ISDIR(status.st_mode)
-    found = [_protection(op, path, roots, is_dir=is_dir) for path in (place.path, *place.passed)]
+    found = [_protection(op, path, roots, hidden, is_dir=is_dir) for path in (place.path, *place.passed)]
     for judgement in found:
         if judgement and judgement[0] == "deny":
             return judgement
     changes = op in ("write", "delete")
-    inside = _beneath(place.path, roots.workspace)
+    inside = _inside(place.path, roots)
     if changes and not inside:
         return (
             "deny",
             "outside the workspace",
-            f"lies outside the workspace {printable(roots.workspace)}. Files are changed inside it only: "
-            "choose a path there, or ask the person to open a session in the other folder.",
+            f"lies outside the workspace {printable(roots.workspace)}. Files are changed inside it only: choose a path "
+            "there, or ask the person to add the other folder (--add-dir) or to open a session in it.",
+        )
+    if changes and roots.safe and not any(_beneath(place.path, root) for root in roots.safe):
+        return (
+            "deny",
+            "outside the safe roots",
+            f"lies outside the folders that the person's setting files.write_safe_roots allows. {_BY_HAND}",
         )
     if op == "glob" and not inside and not any(_beneath(place.path, root) for root in roots.read):
         return (
@@ -285,12 +326,12 @@ def _ordinary(status: os.stat_result, op: Op) -> bool:
 _BY_HAND: Final = "The person can do it by hand if it is really wanted."
 
 
-def _protection(op: Op, path: str, roots: _Roots, *, is_dir: bool) -> _Judgement | None:
+def _protection(op: Op, path: str, roots: _Roots, hidden: IsHidden, *, is_dir: bool) -> _Judgement | None:
     """What protects an absolute path because of its name, wherever the workspace ends."""
     parts = fold_parts(path)
-    inside = _beneath(path, roots.workspace)
+    inside = _inside(path, roots)
     if op in ("read", "glob"):
-        return _read_protection(path, parts, roots, is_dir=is_dir)
+        return _read_protection(path, parts, roots, hidden, is_dir=is_dir)
     for below in _own_parts(path, roots):
         if protected.own_keys(below) or protected.own_policy(below):
             return "deny", "protected: the agent's own settings", f"decides what this program may do. {_BY_HAND}"
@@ -299,26 +340,35 @@ def _protection(op: Op, path: str, roots: _Roots, *, is_dir: bool) -> _Judgement
             return "deny", "protected: credentials", f"holds keys or passwords and is never written. {_BY_HAND}"
         later = protected.runs_later(below)
         # A person who opens the session inside such a place (an editor's settings folder) means to change it.
-        if later and protected.runs_later(_home_below(roots)) != later:
+        if later and all(protected.runs_later(_home_below(root, roots)) != later for root in roots.writable):
             text = f"runs by itself later (shell, editor, desktop). {_BY_HAND}"
             return ("ask" if inside else "deny"), "protected: runs later", text
     tree = protected.system_tree(parts)
-    if tree and (protected.kernel_tree(parts) or protected.system_tree(fold_parts(roots.workspace)) != tree):
+    if tree and (
+        protected.kernel_tree(parts) or all(protected.system_tree(fold_parts(root)) != tree for root in roots.writable)
+    ):
         return "deny", "protected: system files", f"belongs to the system. {_BY_HAND}"
     if not inside:
         return None
-    if parts and not is_dir and protected.secret_file(parts[-1]):
-        return "ask", "protected: secrets", "is a file of secrets; a person has to agree."
-    if (
-        protected.control_place(_below(path, roots.workspace))
-        or any(_own_parts(path, roots))
-        or _in_git_dir(path, roots.workspace)
+    if rule := hidden(path, is_dir):
+        return "ask", rule, f"{_WHY_HIDDEN[rule]}; a person has to agree."
+    if any(_own_parts(path, roots)) or any(
+        protected.control_place(_below(path, root)) or _in_git_dir(path, root)
+        for root in roots.writable
+        if _beneath(path, root)
     ):
         return "ask", "protected: runs later", "steers git, an editor or this program; a person has to agree."
     return None
 
 
-def _read_protection(path: str, parts: Parts, roots: _Roots, *, is_dir: bool) -> _Judgement | None:
+_WHY_HIDDEN: Final = {
+    SECRETS: "is a file of secrets",
+    USER_PATTERN: "is on the person's list of what is not read",
+    WORKSPACE_PATTERN: f"is on the list of what is not read in {WORKSPACE_FILE}",
+}
+
+
+def _read_protection(path: str, parts: Parts, roots: _Roots, hidden: IsHidden, *, is_dir: bool) -> _Judgement | None:
     for below in _own_parts(path, roots):
         if protected.own_keys(below):
             return "deny", "protected: credentials", "holds this program's own keys and is never read by tools."
@@ -331,8 +381,8 @@ def _read_protection(path: str, parts: Parts, roots: _Roots, *, is_dir: bool) ->
             return "deny", "protected: history", "holds what was typed, secrets included, and is never read by tools."
     if protected.system_secret(parts):
         return "deny", "protected: system secrets", "holds secrets of the system, or is no file with an end."
-    if parts and not is_dir and protected.secret_file(parts[-1]):
-        return "ask", "protected: secrets", "is a file of secrets; a person has to agree before it is read."
+    if rule := hidden(path, is_dir):
+        return "ask", rule, f"{_WHY_HIDDEN[rule]}; a person has to agree before it is read."
     return None
 
 
@@ -349,8 +399,12 @@ def _home_parts(path: str, parts: Parts, roots: _Roots) -> Iterable[Parts]:
         yield parts[usual:]
 
 
-def _home_below(roots: _Roots) -> Parts:
-    return _below(roots.workspace, roots.home) if _beneath(roots.workspace, roots.home) else ()
+def _home_below(root: str, roots: _Roots) -> Parts:
+    return _below(root, roots.home) if _beneath(root, roots.home) else ()
+
+
+def _inside(path: str, roots: _Roots) -> bool:
+    return any(_beneath(path, root) for root in roots.writable)
 
 
 def _in_git_dir(path: str, workspace: str) -> bool:

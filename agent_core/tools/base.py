@@ -11,6 +11,7 @@ from typing import Any, Literal
 from agent_core import files, limits
 from agent_core.errors import ToolFailure
 from agent_core.ports import Action, Args, Effect, Prepared, ToolContext, ToolOutput
+from agent_core.safety.hidden import nothing_more
 from agent_core.safety.paths import Op, PathRules, PathVerdict, classify
 from agent_core.text import diff, encoding
 from agent_core.text.coerce import OTHER_NAMES
@@ -97,7 +98,9 @@ def prop(type_: str, description: str = "", **more: Any) -> dict[str, Any]:
 
 
 def rules(ctx: ToolContext) -> PathRules:
-    return PathRules(ctx.workspace, ctx.home, ctx.data_home, ctx.read_paths)
+    """What the paths of a call are judged against, the deny-read list as it stands now."""
+    hidden = ctx.hidden() if ctx.hidden is not None else nothing_more
+    return PathRules(ctx.workspace, ctx.home, ctx.data_home, ctx.read_paths, ctx.add_dirs, ctx.safe_roots, hidden)
 
 
 def judged(op: Op, path: str, ctx: ToolContext) -> PathVerdict:

@@ -76,7 +76,7 @@ def checked(command: str) -> str:
 
 def _folder(path: str, ctx: ToolContext) -> Path:
     verdict = base.judged("read", path, ctx)
-    if not verdict.path.is_relative_to(ctx.workspace):
+    if not any(verdict.path.is_relative_to(root) for root in (ctx.workspace, *ctx.add_dirs)):
         raise ToolFailure(
             f"cwd must lie in the workspace; {verdict.shown} does not. The command itself may name other places.",
             outcome="invalid arguments",

@@ -29,6 +29,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     base.judged("glob", posixpath.join(path, pattern.lstrip("/") or "*"), ctx)
     verdict = base.judged("glob", posixpath.join(path, "*"), ctx)
     expression = compiled(pattern)
+    folder, hidden = str(verdict.path).rstrip("/"), base.rules(ctx).hidden
 
     def run() -> ToolOutput:
         if not verdict.path.is_dir():
@@ -37,7 +38,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         found: list[str] = []
         more = False
         for file in walk:
-            if expression.fullmatch(file):
+            if expression.fullmatch(file) and not hidden(f"{folder}/{file}", False):
                 if len(found) == limits.GLOB_FILES:
                     more = True
                     break
