@@ -73,14 +73,14 @@ class Audit:
     def list(
         self,
         session_id: str | None = None,
-        limit: int = limits.DECISIONS_LISTED,
+        limit: int | None = limits.DECISIONS_LISTED,
         *,
         before: int | None = None,
         since: float = 0.0,
         kind: str | None = None,
         verdict: str | None = None,
     ) -> Entries:
-        """Decisions, the newest first, at most `limit`; of one session, one kind, one verdict where given.
+        """Decisions, the newest first, at most `limit` (None: all); of one session, one kind, one verdict where given.
 
         `before`: only those older than the entry with this id. `since`: seconds since the epoch.
         """
@@ -93,7 +93,7 @@ class Audit:
             values.append(before)
         select = f"SELECT id, {', '.join(_COLUMNS)} FROM decisions WHERE {' AND '.join(tests)} ORDER BY id DESC LIMIT ?"
         with self._db.read() as c:
-            return [_entry(*row) for row in c.execute(select, (*values, limit)).fetchall()]
+            return [_entry(*row) for row in c.execute(select, (*values, -1 if limit is None else limit)).fetchall()]
 
 
 def is_worth_a_row(decided: Decided) -> bool:

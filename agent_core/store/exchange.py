@@ -6,11 +6,13 @@ import datetime
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from agent_core import messages
 from agent_core.messages import FileDiff, Message, ShellRun, ToolCall, ToolResult
 from agent_core.names import APP, SHELL_END, SHELL_HEAD
+from agent_core.store.audit import Entry
 from agent_core.store.sessions import SessionRow
 
 FORMAT: Final = f"{APP}/session"
@@ -29,19 +31,22 @@ def form_of(name: str) -> str:
     return next((form for ending, form in _ENDINGS.items() if name.lower().endswith(ending)), "markdown")
 
 
-def export(form: str, row: SessionRow, conversation: Sequence[Message]) -> str:
-    """The session in one of FORMS."""
+def export(form: str, row: SessionRow, conversation: Sequence[Message], decisions: Sequence[Entry] = ()) -> str:
+    """The session in one of FORMS. `decisions`, the newest first, are kept in JSON only: the others are for reading."""
     if form == "html":
         from agent_core.store.html_export import export_html
 
         return export_html(row, conversation)
     if form == "nanohermes":
         return export_nanohermes(conversation)
-    return export_json(row, conversation) if form == "json" else export_markdown(row, conversation)
+    return export_json(row, conversation, decisions) if form == "json" else export_markdown(row, conversation)
 
 
-def export_json(row: SessionRow, conversation: Sequence[Message]) -> str:
-    """The session with every field of every message; `messages.from_json` reads each one back."""
+def export_json(row: SessionRow, conversation: Sequence[Message], decisions: Sequence[Entry] = ()) -> str:
+    """The session with every field of every message; `messages.from_json` reads each one back.
+
+    What was decided in it is told, the oldest first, and never read back: a record is made where things happen.
+    """
     document = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
@@ -58,6 +63,7 @@ def export_json(row: SessionRow, conversation: Sequence[Message]) -> str:
             "completion_tokens": row.completion_tokens,
         },
         "messages": [messages.to_json(message) for message in conversation],
+        "decisions": [asdict(entry.decided) for entry in reversed(decisions)],
     }
     return messages.clean_surrogates(json.dumps(document, ensure_ascii=False, indent=2)) + "\n"
 

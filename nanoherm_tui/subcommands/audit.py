@@ -27,8 +27,7 @@ _KINDS: Final = ("command", "edit", "read", "tool", "mode", "grant", "trust")
 _UNITS: Final = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _LISTED: Final = 50
 _ROOMY: Final = 120  # columns from which on a terminal has room for the session and the sandbox too
-_RULE: Final = 24  # cells that a rule may take of a terminal's row
-_LEAST: Final = 12  # cells of what it was about, however narrow the terminal is
+_LEAST: Final = 12  # cells of the rule and of what it was about, however narrow the terminal is
 
 
 def parser() -> argparse.ArgumentParser:
@@ -133,7 +132,9 @@ def _fitted(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
         return list(rows)
     if columns < _ROOMY:
         rows = [(when, decision, by, rule, what) for when, _, decision, by, rule, _, what in rows]
-    rule = 4 if len(rows[0]) == len(_HEAD) else 3
-    rows = [(*row[:rule], cut(row[rule], _RULE), *row[rule + 1 :]) for row in rows]
-    taken = sum(max(width(row[at]) for row in rows) + len(GAP) for at in range(len(rows[0]) - 1))
-    return [(*row[:-1], cut(row[-1], max(columns - taken, _LEAST))) for row in rows]
+    at = rows[0].index("RULE")
+    widths = [max(width(cell) for cell in column) for column in zip(*rows, strict=True)]
+    room = columns - sum(widths[:at]) - sum(widths[at + 1 : -1]) - (len(widths) - 1) * len(GAP)
+    rule = min(widths[at], max(room // 3, _LEAST))
+    what = max(room - rule, _LEAST)
+    return [(*row[:at], cut(row[at], rule), *row[at + 1 : -1], cut(row[-1], what)) for row in rows]

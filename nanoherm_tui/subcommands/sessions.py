@@ -155,7 +155,7 @@ def _text_of(places: Places, session: str, form: str) -> str:
 
     with opened(places) as store:
         row = store.find(session, str(places.workspace))
-        return export(form, row, store.messages(row.id))
+        return export(form, row, store.messages(row.id), store.audit.list(row.id, None))
 
 
 def _search(args: argparse.Namespace, places: Places) -> int:
