@@ -167,6 +167,19 @@ GRANTS_LOCKED: Final = 5.0  # seconds one program waits for another that writes 
 GRANT_CHARS: Final = 4 * KB  # of a command that may be allowed for good; a longer one nobody reads again
 APPROVAL_TIMEOUT: Final = 300.0
 
+# -- hooks and trust ---------------------------------------------------------------------------------------------
+HOOK_TIMEOUT: Final = 30.0  # seconds of one hook (HOOK-04); its own `timeout` may only be lower
+HOOK_OUTPUT: Final = 20 * KB  # kept of each of its streams (HOOK-06)
+HOOKS: Final = 100  # of one file; each of them may run at every call
+HOOKS_FILE: Final = 256 * KB
+HOOK_NAME: Final = 120  # characters of a hook's command where it is named
+SESSION_END_HOOKS: Final = 5.0  # seconds that closing the program waits for them
+TRUST_FILES: Final = 200  # files of a project that act; whoever accepts them has to look through them
+TRUST_BYTES: Final = 2 * MB  # of all of them
+TRUST_ROWS: Final = 500  # lines of what they do
+TRUST_ROW_CHARS: Final = 4 * KB  # of one line; what is left out of it is said
+TRUST_DEPTH: Final = 6  # folders below a project's skills
+
 # -- compaction --------------------------------------------------------------------------------------------------
 CONTEXT_CHARS: Final = 120_000  # a history with more is compacted (COMP-01)
 KEEP_RECENT: Final = 10  # messages that stay as they are (COMP-01)

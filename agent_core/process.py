@@ -141,7 +141,7 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start `argv` in a session of its own, both its output streams piped and unbuffered. Raises OSError.
 
-    `stdin`: empty, or subprocess.PIPE.
+    `stdin`: empty, subprocess.PIPE, or a descriptor to read from.
     """
     return _spawner.spawn(argv, cwd, env, stdin)
 
@@ -434,6 +434,7 @@ def run(
     timeout: float,
     cancel: CancelScope,
     on_output: Callable[[str], None] | None = None,
+    stdin: int = subprocess.DEVNULL,
     stream_limit: int = limits.COMMAND_STREAM,
 ) -> ExecResult:
     """Run a program to its end, its time limit (seconds) or `cancel`, whichever is first.
@@ -441,12 +442,12 @@ def run(
     Both streams are drained all the time, whatever is kept of them (LIM-10). A child that outlives the program and
     holds a pipe is waited for no longer than limits.COMMAND_PIPE_GRACE, named in `left_running`, and ended (TERM,
     then KILL). On cancel this returns at once while the ending goes on. `on_output` gets the output as it arrives,
-    in this thread. Raises OSError when the program cannot be started.
+    in this thread. `stdin`: empty, or a descriptor of a file. Raises OSError when the program cannot be started.
     """
     marker = f"{_guard.id}-{uuid.uuid4().hex}"
     _guard.watch()
     started = time.monotonic()
-    process = spawn(argv, cwd, {**env, MARKER: marker})
+    process = spawn(argv, cwd, {**env, MARKER: marker}, stdin=stdin)
     family = _Family(process, marker)
     _families.add(family)
     assert process.stdout is not None
