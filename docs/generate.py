@@ -59,7 +59,7 @@ def config_page() -> str:
         "| key | default | accepts | in a project | what it does |",
         "|---|---|---|---|---|",
     ]
-    project = {"harmless": "project", "bound": "lower", "user-only": ""}
+    project = {"harmless": "project", "bound": "lower", "user-only": "", "tighten": "stricter"}
     for key in schema.KEYS:
         default = "" if key.default in ("", None) else f"`{_plain(key.default)}`"
         allowed = key.allowed.replace("|", "\\|")

@@ -1,8 +1,8 @@
 """The settings in force: layers of files laid over each other, with a warning for every line that does not count.
 
 Lowest first: defaults · ~/.hermes/config.yaml · ~/.nanohermes/config.yaml · the project's .hermes/config.yaml and
-.nanohermes/config.yaml (harmless keys only) · the environment · the command line. Mappings merge, everything else
-replaces. Source: CFG-02, CFG-04, CFG-22.
+.nanohermes/config.yaml (harmless keys only, until it is trusted) · the environment · the command line. Mappings merge,
+hooks add up, everything else replaces. Source: CFG-02, CFG-04, CFG-22, A7.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from agent_core import limits
-from agent_core.config import reading, schema
+from agent_core.config import reading, schema, tighten
 from agent_core.config.dotenv import parse_env
 from agent_core.config.paths import Places
 from agent_core.config.schema import Key
@@ -49,6 +49,25 @@ class ConfigWarning:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A setting of a project that does not count because the project is not trusted."""
+
+    file: str
+    line: int
+    key: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFiles:
+    """The project's config files as they were read, once: what was shown to the person is what is loaded."""
+
+    data: Mapping[Path, bytes] = field(default_factory=dict)
+    trusted: bool = False
+    """The person has accepted exactly these."""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     values: Mapping[str, Any]
     """Every key of the schema by its dotted name."""
@@ -59,6 +78,8 @@ class Config:
     """What the .env files hold. Secrets: never to be logged or shown."""
     unused: tuple[str, ...] = ()
     """Keys in the files that Hermes knows and this program does not use."""
+    held: tuple[Held, ...] = ()
+    """What the project's files would set if they were trusted."""
 
     def get(self, key: str) -> Any:
         """The value of `key`. Raises KeyError for a key the schema lacks."""
@@ -74,14 +95,19 @@ class Config:
         return below
 
 
-def load(places: Places, env: Mapping[str, str], overrides: Mapping[str, Any] | None = None) -> Config:
-    """The settings in force at `places`.
+def load(
+    places: Places,
+    env: Mapping[str, str],
+    overrides: Mapping[str, Any] | None = None,
+    project: ProjectFiles | None = None,
+) -> Config:
+    """The settings in force at `places`. A project's file that `project` lacks is read, and is not trusted.
 
     Never raises for what is in a file: a file that cannot be read as a whole is left out, a value that is not allowed
     is replaced by the default, and `warnings` names each. Raises ConfigError for `overrides` (dotted key → value, or
     its text) that name no key or hold no allowed value: whoever typed them is there to correct them.
     """
-    layers = _Layers()
+    layers = _Layers(project)
     layers.add_file(places.hermes_home / "config.yaml", "hermes")
     layers.add_file(places.config_file, "user")
     if places.project_hermes_dir is not None:
@@ -97,7 +123,14 @@ def load(places: Places, env: Mapping[str, str], overrides: Mapping[str, Any] | 
     # Hermes' way to say "never ask"; our own key goes before it.
     if layers.values["approvals.mode"] == "off" and layers.sources["approvals.policy"] == "default":
         layers.put("approvals.policy", "never", layers.sources["approvals.mode"])
-    return Config(layers.values, layers.sources, tuple(layers.warnings), dotenv, tuple(dict.fromkeys(layers.unused)))
+    return Config(
+        layers.values,
+        layers.sources,
+        tuple(layers.warnings),
+        dotenv,
+        tuple(dict.fromkeys(layers.unused)),
+        tuple(layers.held),
+    )
 
 
 def read_dotenv(places: Places) -> Mapping[str, str]:
@@ -142,11 +175,13 @@ def parse_value(text: str) -> Any:
 class _Layers:
     """The values so far, and what there is to say about the files they came from."""
 
-    def __init__(self) -> None:
+    def __init__(self, project: ProjectFiles | None = None) -> None:
         self.values: dict[str, Any] = {key.name: copy.deepcopy(key.default) for key in schema.KEYS}
         self.sources: dict[str, str] = {key.name: "default" for key in schema.KEYS}
         self.warnings: list[ConfigWarning] = []
         self.unused: list[str] = []
+        self.held: list[Held] = []
+        self._project = project or ProjectFiles()
         self._told = 0
         """Warnings about the file that is being read, those left out included."""
 
@@ -157,7 +192,8 @@ class _Layers:
         for part in reversed(path[len(key.name.split(".")) :]):
             value = {part: value}
         old = self.values[key.name]
-        self.values[key.name] = _merged(old, value) if key.kind == "mapping" else value
+        join = _added if key.name == "hooks" else _merged
+        self.values[key.name] = join(old, value) if key.kind == "mapping" else value
         self.sources[key.name] = source
 
     def warn(self, file: Path, line: int, key: str, code: str, text: str) -> None:
@@ -170,7 +206,8 @@ class _Layers:
     def add_file(self, file: Path, owner: Owner) -> None:
         self._told = 0
         try:
-            text = reading.read_text(file)
+            data = self._project.data.get(file) if owner == "project" else None
+            text = reading.as_text(data, file) if data is not None else reading.read_text(file)
             root = reading.parse(text, file) if text is not None else None
         except ConfigError as e:
             self.warnings.append(ConfigWarning(str(file), e.params.get("line", 0), "", e.code, printable(e.text)))
@@ -251,8 +288,10 @@ class _Layers:
             value = copy.deepcopy(key.default)
             if owner == "project":
                 return
-        if owner == "project" and not self._project_may(key, value, entry.line, file):
-            return
+        if owner == "project":
+            may, value = self._for_project(key, value, entry.line, file)
+            if not may:
+                return
         if key.name == "providers":
             self._check_providers(entry.node, file)
         self.put(key.name, value, str(file))
@@ -268,31 +307,39 @@ class _Layers:
                     text = f"{name} must be one of {', '.join(API_MODES)}. It is not used."
                     self.warn(file, entry.line, name, "bad_value", text)
 
-    def _project_may(self, key: Key, value: Any, line: int, file: Path) -> bool:
-        """Whether a project that is not trusted may set `key` to `value`; says so if not. Source: CFG-04."""
+    def _for_project(self, key: Key, value: Any, line: int, file: Path) -> tuple[bool, Any]:
+        """Whether a project may set `key` to `value`, and what it is then; says so if not. Source: CFG-04, A7."""
         get = self.values.__getitem__
-        if key.name == "model.default":
+        trusted = self._project.trusted and file in self._project.data
+        if key.danger == "tighten":
+            may, tight = tighten.tightened(key, value, get(key.name))
+            if not may:
+                self._never(key, tighten.REASON, line, file)
+                return False, value
+            if trusted:
+                return True, tight
+        if key.name == "hooks" and schema.HOOKS_FILE in value:
+            self._never(key, "a project may not name another file of hooks", line, file)
+            value = {name: entry for name, entry in value.items() if name != schema.HOOKS_FILE}
+            if not value:
+                return False, value
+        if trusted or key.danger == "harmless":
+            if key.name != "model.default" or trusted:
+                return True, value
             from agent_core.llm.providers import goes_elsewhere
 
             if not goes_elsewhere(value, get("model.provider"), get("model.base_url"), get("providers")):
-                return True
-            reason = "a project may choose the model, not whose server is asked"
-        elif key.danger == "harmless":
-            return True
-        elif key.danger == "bound":
-            if schema.lowers(key, value, get(key.name)):
-                return True
-            reason = "a project may only lower it"
-        else:
-            reason = "a project may not set it"
-        self.warn(
-            file,
-            line,
-            key.name,
-            "not_trusted",
-            f"{key.name} is ignored: {reason}. Put it into your own config.yaml if you want it.",
-        )
-        return False
+                return True, value
+        elif key.danger == "bound" and schema.lowers(key, value, get(key.name)):
+            return True, value
+        self.held.append(Held(str(file), line, key.name, value))
+        text = f"{key.name} is ignored: this folder is not trusted yet. /trust shows what it would change."
+        self.warn(file, line, key.name, "not_trusted", text)
+        return False, value
+
+    def _never(self, key: Key, reason: str, line: int, file: Path) -> None:
+        text = f"{key.name} is ignored: {reason}. Put it into your own config.yaml if you want it."
+        self.warn(file, line, key.name, "never_from_project", text)
 
     def read_dotenv(self, places: Places) -> dict[str, str]:
         """The assignments of both .env files, our own over Hermes'."""
@@ -327,6 +374,18 @@ class _Layers:
                     f"{name} is a setting, not a secret. Better put {ENVIRONMENT[name]} into config.yaml.",
                 )
         return {name: value for name, (value, _) in values.items()}
+
+
+def _added(low: dict[str, Any], high: dict[str, Any]) -> dict[str, Any]:
+    """Both: what a lower layer has declared for an event stays, whatever a higher one adds."""
+    out = dict(low)
+    for name, entries in high.items():
+        before = out.get(name)
+        if not isinstance(before, list):
+            out[name] = entries
+        elif isinstance(entries, list):
+            out[name] = [*before, *(entry for entry in entries if entry not in before)]
+    return out
 
 
 def _merged(low: Any, high: Any) -> Any:

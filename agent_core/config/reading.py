@@ -62,6 +62,11 @@ def read_text(path: Path) -> str | None:
         raise ConfigError("unreadable", f"{path} cannot be read: {e.strerror or e}.", file=str(path)) from e
     if data is None:
         return None
+    return as_text(data, path)
+
+
+def as_text(data: bytes, path: Path) -> str:
+    """What was read of a settings file as text. Raises ConfigError as `read_text` does."""
     if len(data) > limits.CONFIG_FILE:
         raise ConfigError(
             "too_large", f"{path} is larger than {limits.CONFIG_FILE // limits.KB} KB. Make it smaller.", file=str(path)

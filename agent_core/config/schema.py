@@ -16,9 +16,9 @@ from agent_core import limits
 from agent_core.names import APPROVAL_POLICIES, SANDBOX_MODES
 
 Kind = Literal["text", "flag", "whole", "number", "texts", "list", "mapping", "model", "names"]
-Danger = Literal["harmless", "bound", "user-only"]
+Danger = Literal["harmless", "bound", "user-only", "tighten"]
 """What the config of a project may do with a key before the project is trusted (CFG-04): set it; only lower it; not
-touch it."""
+touch it. A trusted one may set them all, but with "tighten" it may make the user's value stricter at most (A7)."""
 
 Path = tuple[str, ...]
 
@@ -173,24 +173,33 @@ KEYS: Final[tuple[Key, ...]] = (
     ),
     Key("budget.minutes", "number", 0.0, "Minutes that its turns run.", "bound", least=0, endless=True),
     # What needs consent.
-    Key("approvals.policy", "text", "untrusted", "When a person is asked.", choices=APPROVAL_POLICIES),
+    Key(
+        "approvals.policy", "text", "untrusted", "When a person is asked.", choices=APPROVAL_POLICIES, danger="tighten"
+    ),
     Key(
         "approvals.mode",
         "text",
         "manual",
         "Who answers: manual is a person; off is approvals.policy never; smart is taken as manual for now.",
         choices=("manual", "smart", "off"),
+        danger="tighten",
     ),
     Key(
         "approvals.timeout",
         "number",
         limits.APPROVAL_TIMEOUT,
         "Seconds a question waits; then the answer is no.",
-        "bound",
+        "tighten",
         least=1,
         most=DAY,
     ),
-    Key("approvals.deny", "texts", [], "Patterns of commands that are never run, whatever else allows them."),
+    Key(
+        "approvals.deny",
+        "texts",
+        [],
+        "Patterns of commands that are never run, whatever else allows them.",
+        danger="tighten",
+    ),
     # What commands may reach.
     Key(
         "sandbox.mode",
@@ -198,18 +207,39 @@ KEYS: Final[tuple[Key, ...]] = (
         "workspace-write",
         "What commands may write: nothing, the workspace, or everything (no sandbox).",
         choices=SANDBOX_MODES,
+        danger="tighten",
     ),
-    Key("sandbox.network", "flag", False, "Commands may use the network without asking."),
-    Key("sandbox.add_dirs", "texts", [], "Folders beside the workspace that tools and commands may write."),
-    Key("sandbox.max_processes", "whole", limits.SANDBOX_PROCESSES, "That a command may have at once.", least=1),
-    Key("sandbox.max_memory_mb", "whole", 0, "That a command may take.", least=0, endless=True),
+    Key("sandbox.network", "flag", False, "Commands may use the network without asking.", danger="tighten"),
+    Key(
+        "sandbox.add_dirs",
+        "texts",
+        [],
+        "Folders beside the workspace that tools and commands may write.",
+        danger="tighten",
+    ),
+    Key(
+        "sandbox.max_processes",
+        "whole",
+        limits.SANDBOX_PROCESSES,
+        "That a command may have at once.",
+        least=1,
+        danger="tighten",
+    ),
+    Key("sandbox.max_memory_mb", "whole", 0, "That a command may take.", least=0, endless=True, danger="tighten"),
     Key(
         "files.write_safe_roots",
         "texts",
         [],
         "When given, tools and commands write only below these folders, wherever else they might.",
+        danger="tighten",
     ),
-    Key("files.deny_read", "texts", [], "Patterns of files, as in .gitignore, that are read only with consent."),
+    Key(
+        "files.deny_read",
+        "texts",
+        [],
+        "Patterns of files, as in .gitignore, that are read only with consent.",
+        danger="tighten",
+    ),
     # Tools.
     Key("terminal.backend", "text", "local", "Where commands run; local is the only place.", choices=("local",)),
     Key(
@@ -288,6 +318,7 @@ KEYS: Final[tuple[Key, ...]] = (
             ("hard_stop_after.same_tool_failure", limits.GUARD_SAME_TOOL_HALT, "Failures of a tool that end a turn."),
         )
     ),
+    Key("hooks", "mapping", {}, "Programs that hear of what is done, by event; see docs/hooks.md."),
     Key("mcp_servers", "mapping", {}, "MCP servers by name. Accepted; not started yet."),
     Key(
         "sessions.retention_days",
@@ -321,6 +352,9 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("logging.level", "text", "info", "What is logged.", choices=("debug", "info", "warning", "error")),
 )
 
+HOOKS_FILE: Final = "file"
+"""Under `hooks`: the path of one more hooks.json, which no project may name."""
+
 BY_PATH: Final[dict[Path, Key]] = {tuple(key.name.split(".")): key for key in KEYS}
 SECTIONS: Final[frozenset[Path]] = frozenset(path[:n] for path in BY_PATH for n in range(1, len(path)))
 
@@ -344,7 +378,7 @@ UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
         a2a auth auxiliary bedrock bluebubbles bot_mode browser checkpoints code_execution command_allowlist
         computer_use context context_file_max_chars context_file_read_timeout credential_pool_strategies
         cron curator custom_providers dashboard database delegation desktop dingtalk discord email feishu
-        file_read_max_chars gateway goals google_chat group_sessions_per_user homeassistant honcho hooks
+        file_read_max_chars gateway goals google_chat group_sessions_per_user homeassistant honcho
         hooks_auto_accept human_delay image_gen kanban known_plugin_toolsets loops lsp matrix mattermost
         max_concurrent_sessions max_live_sessions mcp mcp_discovery_timeout mcp_single_query_discovery_timeout memory
         moa model_aliases model_catalog model_overrides models_dev monitoring network onboarding openrouter
