@@ -34,11 +34,14 @@ def run_turn(
     take_steers: Callable[[], list[Message]],
     max_steps: int,
     ask: Callable[[TurnTools], Reply] = ask_model,
+    onward: Callable[[bool], str | Notice] = lambda worked: "",
 ) -> TurnEnd:
     """Run the turn that `prompt` begins. Never raises: every failure is an outcome, told to the listener.
 
     `take_steers` is called at each step boundary and gives the messages that arrived since the last one.
-    `max_steps` 0 = no cap. `ask` is a step's round trip.
+    `max_steps` 0 = no cap. `ask` is a step's round trip. `onward` is asked when the turn has come to an answer, and
+    told whether it has run a tool since it was asked last. It gives what to tell the model so that the turn goes on, or
+    "", or what to tell the person when it ends short of what was wanted.
     """
     started = time.monotonic()
     step, answer, course = 0, "", _Course()
@@ -70,9 +73,16 @@ def run_turn(
                 turn.emit(Notice(*_CUT[reply.message.finish], "warning"))
             # What arrived while the last answer was written starts another step rather than waiting for a next turn.
             late = take_steers()
-            if not late:
+            if late:
+                _steer(turn, late)
+                continue
+            word = onward(course.take_worked())
+            if not word:
                 return end("completed")
-            _steer(turn, late)
+            if isinstance(word, Notice):
+                turn.emit(word)
+                return end("cap")
+            turn.conversation.add(user(word, origin="note"))
         if turn.cancel.take():
             return end("interrupted")
         turn.emit(Notice("cap_reached", f"Stopped after {step} steps, the cap of one turn. Send a message to go on.",
@@ -97,12 +107,19 @@ class _Course:
 
     def __init__(self) -> None:
         self.history: guard.History = ()
+        self._worked = False
         self._unusable = 0
         self._unknown = 0
+
+    def take_worked(self) -> bool:
+        """Whether a tool was called since this was asked last."""
+        worked, self._worked = self._worked, False
+        return worked
 
     def go_on(self, reply: Reply, done: Round) -> None:
         """Take a step in. Raises AgentError when another one would not help."""
         self.history = done.history or self.history
+        self._worked |= bool(reply.message.tool_calls)
         self._unusable = self._unusable + 1 if reply.is_unusable else 0
         if self._unusable > limits.UNUSABLE_REPLIES:
             raise _useless(reply)

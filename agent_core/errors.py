@@ -49,6 +49,10 @@ class BudgetReached(AgentError):
     """A session's budget does not allow another request. The turn ends as one that has reached its cap."""
 
 
+class TurnHalted(AgentError):
+    """What was to be done is refused, and the turn is not to go on by itself."""
+
+
 class Interrupted(AgentError):
     """The turn was stopped while something waited."""
 

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 from agent_core import events, spill
 from agent_core.cancel import CancelScope
 from agent_core.events import Event
-from agent_core.grants import Grants
+from agent_core.goal import GoalKeeper
+from agent_core.grants import Grants, Scope
 from agent_core.messages import ToolCall
 from agent_core.names import ApprovalPolicy, Mode
 from agent_core.ports import Asker, Decided, TodoItem, ToolContext
-from agent_core.services import SessionServices
+from agent_core.services import Connection, SessionServices
 from agent_core.store.audit import for_the_record, is_worth_a_row
 
 if TYPE_CHECKING:
+    from agent_core.reviewer import Reviewer
+    from agent_core.safety.policy import Situation
     from agent_core.safety.shell_trust import TrustContext
     from agent_core.tools.registry import Toolbox
 
@@ -26,12 +29,27 @@ if TYPE_CHECKING:
 class Kit:
     """Lives as long as its session; each turn gets a toolbox made from it."""
 
-    def __init__(self, services: SessionServices, session_id: str, emit: Callable[[Event], None]) -> None:
+    def __init__(
+        self, services: SessionServices, session_id: str, workspace: Path, emit: Callable[[Event], None]
+    ) -> None:
         self.todos = Todos(services, session_id, emit)
-        self.grants = Grants()
+        self.goal = GoalKeeper(services, session_id, emit)
+        self.grants = Grants(
+            Scope(
+                workspace,
+                session_id,
+                services.command_env.get("PATH", ""),
+                services.grants,
+                lambda command, folder: is_trusted(services, command, folder),
+                services.redact,
+                lambda error: emit(events.Notice(error.code, error.text, "warning", error.params)),
+            )
+        )
         self.files = SeenFiles()
         self._services = services
         self._session_id = session_id
+        self._emit = emit
+        self._reviewer: Reviewer | None = None
 
     def toolbox(
         self,
@@ -40,30 +58,23 @@ class Kit:
         asker: Asker,
         emit: Callable[[Event], None],
         mode: Callable[[], tuple[Mode, ApprovalPolicy]],
-        set_mode: Callable[[str], None],
+        leave_mode: Callable[[], str],
     ) -> Toolbox:
         """The tools for one turn. `mode` is asked at each call, so that a switched one acts on the next step."""
         # They, and the rules before them, come with the first turn: no start waits for them.
-        from agent_core.safety.policy import Situation
-        from agent_core.safety.shell_trust import TrustContext, git_config_names_helpers
         from agent_core.tools.registry import Toolbox, toolbox_of
 
         services = self._services
         confine = services.confinement(self._session_id, workspace)
 
         def situation() -> Situation:
-            now = services.containment()
-            return Situation(*mode(), services.unattended, now.sandbox, now.kernel, now.network, now.accepted)
+            return situation_of(services, *mode())
 
-        def trust(cwd: Path) -> TrustContext:
-            return TrustContext(
-                cwd=cwd,
-                path_env=services.command_env.get("PATH", ""),
-                home=services.home,
-                git_is_plain=not git_config_names_helpers(cwd),
-            )
+        reviewer = self._reviewing()
 
         def record(decided: Decided) -> None:
+            if reviewer is not None:
+                reviewer.heard(decided)
             if is_worth_a_row(decided):
                 keep = services.store.audit.stage if decided.call_id else services.store.audit.add
                 keep(self._session_id, str(workspace), for_the_record(decided, services.redact))
@@ -89,7 +100,8 @@ class Kit:
                 env=services.command_env,
                 command_timeout=services.command_timeout,
                 respect_gitignore=services.respect_gitignore,
-                set_mode=set_mode,
+                leave_mode=leave_mode,
+                goal_reached=self.goal.reached,
                 keys=services.keys,
                 recall=lambda query, limit: services.recall(query, limit, self._session_id),
                 read_paths=(services.data_home / spill.FOLDER,),
@@ -100,14 +112,62 @@ class Kit:
             ),
             situation=situation,
             grants=self.grants,
-            trust=trust,
+            trust=lambda folder: trust_context(services, folder),
             redact=services.redact,
-            deny=services.deny,
+            deny=lambda: services.deny,
             started=started,
             progress=progress,
+            review=reviewer.review if reviewer is not None else None,
             record=record,
             results=spill.Results(services.result_bounds, services.data_home / spill.FOLDER),
         )
+
+    def _reviewing(self) -> Reviewer | None:
+        """The session's reviewer, where the person wants one: it counts over all turns."""
+        services, options = self._services, self._services.review
+        if options is None or services.unattended:  # alone, what would be asked is refused
+            return None
+        if self._reviewer is None:
+            from agent_core.meter import Meter
+            from agent_core.reviewer import Reviewer
+
+            def connect() -> Connection:
+                if options.model:
+                    return services.connect(options.model, options.provider)
+                row = services.store.get(self._session_id)  # which model answers in it now
+                return services.connect(row.model, row.provider)
+
+            meter = Meter(services.store.costs, self._session_id, services.price, services.budget)
+            stream = services.request.stream
+            self._reviewer = Reviewer(connect, meter, services.redact, self._emit, stream=stream)
+        return self._reviewer
+
+
+def trust_context(services: SessionServices, folder: Path) -> TrustContext:
+    """What decides whether a command in this folder only reads."""
+    from agent_core.safety.shell_trust import TrustContext, git_config_names_helpers
+
+    return TrustContext(
+        cwd=folder,
+        path_env=services.command_env.get("PATH", ""),
+        home=services.home,
+        git_is_plain=not git_config_names_helpers(folder),
+    )
+
+
+def is_trusted(services: SessionServices, command: str, folder: Path) -> bool:
+    """Whether a command only reads, by its text."""
+    from agent_core.safety.shell_trust import is_trusted_command
+
+    return is_trusted_command(command, trust_context(services, folder)).ok
+
+
+def situation_of(services: SessionServices, mode: Mode, policy: ApprovalPolicy) -> Situation:
+    """What holds now for a session in this mode, under this approval policy."""
+    from agent_core.safety.policy import Situation
+
+    now = services.containment()
+    return Situation(mode, policy, services.unattended, now.sandbox, now.kernel, now.network, now.accepted)
 
 
 class Todos:

@@ -87,6 +87,21 @@ COMMAND_KILL_WAIT: Final = 10.0  # KILL is repeated this long; what still lives 
 COMMAND_PIPE_GRACE: Final = 0.5  # after the shell has ended, how long a child may still hold the pipe
 SANDBOX_PROCESSES: Final = 1024  # that a command and all below it may have at once; `make -j` of a big machine fits
 SANDBOX_FILE: Final = 16 * 1024 * MB  # of one file that a command writes; a runaway one shall not fill the disk
+SECRETS_GLANCE: Final = 0.03  # seconds a walk for files of secrets may take before each command; nobody feels it
+SECRETS_WAIT: Final = 0.5  # for the first walk of a session, when its first command comes before its end
+SECRETS_SECONDS: Final = 20.0  # of one walk; it takes about 2 s for a million entries
+SECRETS_ENTRIES: Final = 2_000_000  # of one walk: what is larger is asked about, command by command
+SECRETS_HIDDEN: Final = 1_000  # files and folders hidden from commands: each is a mount, and 1,000 take 20 ms
+SECRETS_REPOSITORIES: Final = 200  # inside a workspace, and below one repository's modules
+SECRETS_HOMES: Final = 64  # of other users that are looked into
+SECRETS_PLACES_KEPT: Final = 10.0  # seconds that a look at the homes and the system counts
+SECRETS_PEM: Final = 1 * MB  # of a .pem file read to tell certificates from keys; all roots of trust take 0.3 MB
+CGROUP_CLOSE: Final = 0.2  # for killed processes to leave a group that is to be removed
+TMP_PATH: Final = 60  # bytes of the folder for temporary files: the path of a socket in it has 108 at most
+TMP_KEPT: Final = 24 * 3600.0  # seconds after which what a killed program left there is removed
+SANDBOX_SHM: Final = 1024 * MB  # of a command's own shared memory; what it holds counts as the command's memory
+SANDBOX_SIBLINGS: Final = 4096  # entries of a folder that are allowed one by one around a hidden one; others stay shut
+SANDBOX_PROBE: Final = 10.0  # for trying once whether the kernel lets us build a mount view
 COMMAND_PROGRESS_EVERY: Final = 0.5  # between two progress events of one call
 
 SHELL_DEPTH: Final = 40  # nested substitutions, groups and quoted scripts that are read; deeper is refused
@@ -142,8 +157,22 @@ REST_FIRST: Final = 60.0  # a model or key that failed is left alone this long, 
 REST_LONGEST: Final = 4 * 3600.0
 TEMPERATURE_MAX: Final = 2.0  # no server takes more; a wire that takes less sends less
 
+# -- the web -----------------------------------------------------------------------------------------------------
+URL_CHARS: Final = 8 * KB  # of a URL; servers take no longer ones
+WEB_BODY: Final = 2 * MB  # of a page, unpacked; the rest is cut (LIM-04)
+WEB_SECONDS: Final = 60.0  # from the first look-up to the last byte, redirects among them
+WEB_CONNECT: Final = 10.0  # seconds for one connection; the host's next address is tried then
+WEB_ADDRESSES: Final = 4  # of a host that are tried
+WEB_REDIRECTS: Final = 5  # W1
+WEB_RATIO: Final = 200  # bytes unpacked from one received: pages stay below 50, what is made to burst has 1,000
+WEB_RATIO_FREE: Final = 256 * KB  # unpacked before that is asked; small pages may be a lot of the same
+WEB_HEADERS: Final = 32 * KB  # of a response, names and values together
+
 # -- the loop ----------------------------------------------------------------------------------------------------
 MAX_STEPS: Final = 50  # model round trips in one turn (LOOP-09)
+GOAL_IDLE_ANSWERS: Final = 3  # answers in a row without a tool call after which mode goal stops
+GOAL_EVIDENCE: Final = 6  # characters below which nothing can have been said of it
+GOAL_CHARS: Final = 4_000  # of a goal, and of what shows that it is reached; it is in every request
 UNUSABLE_REPLIES: Final = 1  # empty or cut replies in a row that are asked again before the turn gives up
 BATCH_WORKERS: Final = 8  # tool calls side by side (CONC-05)
 BATCH_TIMEOUT: Final = 420.0  # of a round's calls, unless one asked for longer (CONC-05)
@@ -166,6 +195,10 @@ GRANTS_FILE: Final = 1 * MB  # of what was allowed for good; thousands of grants
 GRANTS_LOCKED: Final = 5.0  # seconds one program waits for another that writes there
 GRANT_CHARS: Final = 4 * KB  # of a command that may be allowed for good; a longer one nobody reads again
 APPROVAL_TIMEOUT: Final = 300.0
+REVIEW_TIMEOUT: Final = 30.0  # for the reviewing model's one word; then the person is asked, who waits meanwhile
+REVIEW_TOKENS: Final = 2_000  # of its reply: a model that thinks first needs some for one word
+REVIEW_CHARS: Final = 4_000  # of a command it is shown; in a longer one it could overlook something
+REVIEW_DENIALS: Final = 3  # in a row, before the turn is stopped (APPR-11)
 
 # -- hooks and trust ---------------------------------------------------------------------------------------------
 HOOK_TIMEOUT: Final = 30.0  # seconds of one hook (HOOK-04); its own `timeout` may only be lower

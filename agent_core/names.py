@@ -12,6 +12,8 @@ MODES: Final[tuple[Mode, ...]] = ("ask", "plan", "debug", "auto", "goal")
 MODES_WITHOUT_SANDBOX: Final[tuple[Mode, ...]] = ("ask", "plan", "debug")
 MODES_ALONE: Final[frozenset[Mode]] = frozenset({"auto", "goal"})
 """Those in which the model acts unasked inside the sandbox: entering one is confirmed once in a workspace."""
+MODES_READ_ONLY: Final[frozenset[Mode]] = frozenset({"plan", "debug"})
+"""Those whose commands the kernel keeps to reading."""
 
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """How much a model thinks first, as requests say it."""

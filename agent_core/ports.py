@@ -285,6 +285,16 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
+class Goal:
+    """What mode goal works towards. `evidence` is what the model showed when it declared it reached."""
+
+    text: str = ""
+    state: Literal["", "open", "reached", "given_up"] = ""
+    """Empty: there was never one."""
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TodoItem:
     text: str
     status: Literal["pending", "in_progress", "completed", "cancelled"] = "pending"

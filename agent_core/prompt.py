@@ -65,9 +65,11 @@ def base(environment: Environment, context: str = "", identity: str = "", person
 _MODE = "# Mode\n"
 
 
-def with_mode(base: str, mode: Mode) -> str:
-    """The whole system prompt."""
-    return f"{base}\n\n{_MODE}{text(f'mode_{mode}')}"
+def with_mode(base: str, mode: Mode, goal: str = "") -> str:
+    """The whole system prompt; with `goal`, what mode goal works towards."""
+    # Quoted line by line, so that no goal can pass for another part of the prompt.
+    quoted = "".join(f"\n> {line}" for line in goal.splitlines()) if mode == "goal" else ""
+    return f"{base}\n\n{_MODE}{text(f'mode_{mode}')}{quoted}"
 
 
 def lasting(prompt: str) -> int:

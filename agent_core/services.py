@@ -12,8 +12,9 @@ from agent_core.budget import Budget
 from agent_core.compaction import Options
 from agent_core.grants_file import GrantsFile
 from agent_core.guard import USUAL, GuardRules
+from agent_core.hooks import HookSet
 from agent_core.llm.prices import Price
-from agent_core.names import ApprovalPolicy, SandboxMode
+from agent_core.names import ApprovalPolicy, Mode, SandboxMode
 from agent_core.ports import IsHidden, LlmClient, LlmRequest, PastPassage, ResultBounds, TerminalBackend, Tool
 from agent_core.sandbox.policy import Box, SandboxPolicy
 from agent_core.spill import NANO
@@ -54,6 +55,21 @@ class Containment:
     accepted: bool = False
     missing: tuple[str, ...] = ()
     """Layers this machine lacks, by name, while the kernel confines all the same ("mount view", "cgroup")."""
+    why: str = ""
+    """Without `kernel`: the layer that is missing and the call that failed, in a few words."""
+
+    @property
+    def has_none(self) -> bool:
+        """The person wants commands confined and the kernel cannot: what runs, runs without."""
+        return not self.kernel and self.sandbox != "danger-full-access"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewOptions:
+    """Which model reviews commands before a person is asked; empty: the session's own."""
+
+    model: str = ""
+    provider: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +99,10 @@ class SessionServices:
     """What commands run in, asked anew at each call: a person may have accepted something meanwhile."""
     confinement: Callable[[str, Path], Confine] = lambda session_id, workspace: lambda box: None
     """For a session in a workspace: the policy of a box. Raises SandboxError."""
+    mode_confirmed: Callable[[Path, Mode], bool] = lambda workspace, mode: False
+    """Whether entering the mode asks no more in a workspace. May read a file."""
+    confirm_mode: Callable[[Path, Mode], None] = lambda workspace, mode: None
+    """Entering it asks no more there. Raises ConfigError when that cannot be noted for good."""
     unattended: bool = False
     policy: ApprovalPolicy = "untrusted"
     deny: tuple[str, ...] = ()
@@ -90,6 +110,8 @@ class SessionServices:
     grants: GrantsFile | None = None
     """What was allowed for good; None: nothing can be."""
     approval_timeout: float = limits.APPROVAL_TIMEOUT
+    review: ReviewOptions | None = None
+    """An auxiliary model is asked before a person is (approvals.mode smart); None: it is not."""
     command_timeout: float = limits.COMMAND_TIMEOUT
     respect_gitignore: bool = True
     add_dirs: tuple[Path, ...] = ()
@@ -98,6 +120,8 @@ class SessionServices:
     """When given, tools write only below them."""
     hidden: Callable[[Path], Callable[[], IsHidden] | None] = lambda workspace: None
     """For a workspace: ToolContext.hidden."""
+    hooks: Callable[[Path], HookSet] = lambda workspace: HookSet()
+    """Those that count in a workspace now. Reads files."""
     max_steps: int = limits.MAX_STEPS
     batch_timeout: float = limits.BATCH_TIMEOUT
     guard: GuardRules = USUAL

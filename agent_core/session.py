@@ -16,11 +16,13 @@ from agent_core.errors import StoreError
 from agent_core.events import Event, SessionState
 from agent_core.messages import Message, user
 from agent_core.meter import Meter
-from agent_core.names import MODES, MODES_WITHOUT_SANDBOX, ApprovalPolicy, Mode
+from agent_core.names import Mode
 from agent_core.outbox import Outbox
 from agent_core.own_commands import OwnCommands
+from agent_core.ports import Goal
 from agent_core.questions import Questions
 from agent_core.services import SessionServices
+from agent_core.session_modes import SessionModes
 from agent_core.session_record import SessionRecord
 from agent_core.session_settings import SessionSettings
 from agent_core.session_turns import SessionTurns
@@ -54,18 +56,21 @@ class LiveSession:
         self._has_turn = False
         self._failed = False
         self._state: SessionState = "idle"
-        self._mode: Mode = row.mode if row.mode in self.modes else "ask"
-        self._policy: ApprovalPolicy = services.policy
+        self._modes = SessionModes(services, row, outbox, lambda mode: self._inbox.put(intents.SetMode(mode)),
+                                   stored=stored)  # fmt: skip
+        """The worker stores a new one."""
+        self._goal_wanted = ""
+        """The goal that waits for mode goal to be confirmed."""
         self._questions = Questions(self._lock, self._emit, self._asks, services.approval_timeout, services.unattended)
         self._settings = SessionSettings(services, row)
-        self._record = SessionRecord(services, row, outbox, self._settings, lambda: self._mode, stored=stored)
+        self._record = SessionRecord(services, row, outbox, self._settings, lambda: self._modes.mode, stored=stored)
         self._texts = PendingTexts(services, self._record, outbox)
         self._commands = OwnCommands(
             services, self._record, outbox, self._command_begun, self._command_ended, lambda: self._inbox.put(None)
         )
         self._turns = SessionTurns(
             services, self._record, self._settings, outbox, self._commands, self._texts, self._questions,
-            lambda: (self._mode, self._policy), self._tool_set_mode,
+            lambda: self._modes.ways, self._modes.back,
         )  # fmt: skip
         self._model, self._history = self._turns.model, self._turns.history
         self._worker: Worker | None = None
@@ -82,14 +87,17 @@ class LiveSession:
 
     @property
     def mode(self) -> Mode:
-        return self._mode
+        return self._modes.mode
 
     @property
     def modes(self) -> tuple[Mode, ...]:
         """The modes there are; where commands cannot be confined and nobody has accepted that, only some."""
-        now = self._services.containment()
-        free = now.sandbox == "danger-full-access" or now.accepted
-        return MODES if now.kernel or free else MODES_WITHOUT_SANDBOX
+        return self._modes.modes
+
+    @property
+    def goal(self) -> Goal:
+        """What mode goal works towards."""
+        return self._turns.kit.goal.read()
 
     @property
     def stored(self) -> bool:
@@ -128,6 +136,11 @@ class LiveSession:
         """Stop the turn and end the worker; `join` waits for that."""
         self.send(intents.Close())
 
+    @property
+    def farewell(self) -> bool:
+        """Closing it runs hooks, which may take limits.SESSION_END_HOOKS."""
+        return self._turns.hooks.farewell
+
     def join(self, seconds: float) -> None:
         """Wait at most `seconds` for the worker and for the person's own commands."""
         deadline = time.monotonic() + seconds
@@ -149,9 +162,11 @@ class LiveSession:
         elif isinstance(intent, intents.Answer):
             self._questions.answer(intent)
         elif isinstance(intent, intents.SetMode):
-            self._set_mode(intent.mode)
+            self._set_mode(intent)
+        elif isinstance(intent, intents.SetGoal):
+            self._set_goal(intent)
         elif isinstance(intent, intents.SetPolicy):
-            self._policy = intent.policy
+            self._modes.policy = intent.policy
         elif isinstance(intent, intents.SetOptions):
             if self._model.set_options(intent):
                 self._inbox.put(intent)  # the worker stores it
@@ -257,20 +272,30 @@ class LiveSession:
             self._emit(events.Notice("abandoned", "The stuck step was given up.", "warning"))
             self._set_state("idle")
 
-    def _set_mode(self, mode: Mode) -> None:
-        if mode not in self.modes:
-            self._emit(
-                events.ErrorRaised(
-                    "mode_needs_sandbox",
-                    f"Mode {mode} needs the kernel sandbox, which this machine does not have. "
-                    f"Modes now: {', '.join(self.modes)}.",
-                    {"mode": mode, "modes": ", ".join(self.modes)},
-                )
-            )
+    def _set_mode(self, intent: intents.SetMode) -> None:
+        wanted, self._goal_wanted = self._goal_wanted, ""
+        if intent.mode == "goal" and wanted:
+            self._modes.want("goal", intent.confirmed, lambda: self._pursue(wanted))
+        else:
+            self._modes.want(intent.mode, intent.confirmed)
+
+    def _set_goal(self, intent: intents.SetGoal) -> None:
+        text = intent.text.strip()
+        if text:
+            self._goal_wanted = text
+            self._modes.want("goal", then=lambda: self._pursue(text))
             return
-        self._mode = mode
-        self._emit(events.ModeChanged(mode))
-        self._inbox.put(intents.SetMode(mode))  # the worker stores it
+        self._goal_wanted = ""
+        self._turns.kit.goal.set("")
+        self._inbox.put(intent)
+        if self.mode == "goal":
+            self._modes.back()
+
+    def _pursue(self, goal: str) -> None:
+        """Mode goal holds: begin a turn with the goal, or tell the running one."""
+        self._goal_wanted = ""
+        self._turns.kit.goal.set(goal)
+        self.send(intents.Steer(goal))
 
     # -- events -------------------------------------------------------------------------------------------------
 
@@ -341,6 +366,7 @@ class LiveSession:
                 worker.tell_failure(error)
                 if isinstance(item, Start):
                     self._finish(worker, "failed")
+        self._turns.hooks.close()
         if worker.connection is not None:
             worker.connection.client.close()
 
@@ -370,6 +396,8 @@ class LiveSession:
                 self._settings.store(self.id)
         elif isinstance(intent, intents.SetMode) and self._record.stored:
             self._services.store.set_mode(self.id, intent.mode)
+        elif isinstance(intent, intents.SetGoal) and self._record.stored:
+            self._turns.kit.goal.save()
         elif isinstance(intent, intents.Undo | intents.Redo | intents.Rewind):
             self._history.take_out_or_back(intent, worker)
         elif isinstance(intent, intents.Rename):
@@ -464,8 +492,3 @@ class LiveSession:
         if stopped and not self._has_turn:
             self._texts.return_all(self._worker.conversation if self._worker is not None else None)
         self._settle()
-
-    def _tool_set_mode(self, mode: str) -> None:
-        for known in self.modes:
-            if known == mode:
-                self._set_mode(known)

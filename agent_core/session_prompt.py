@@ -51,11 +51,11 @@ class SessionPrompt:
         self._noticed: tuple[str, ...] = ()
         self._fixed: dict[Mode, Mapping[str, int]] = {}
 
-    def text(self, mode: Mode, key: tuple[str, ...]) -> str:
+    def text(self, mode: Mode, key: tuple[str, ...], goal: str = "") -> str:
         """The whole prompt."""
         with self._lock:
             self._make(key)
-            return prompt.with_mode(self._base, mode)
+            return prompt.with_mode(self._base, mode, goal)
 
     def save(self) -> None:
         """Have what is sent outlive the program; a session that is not stored yet has nowhere to keep it."""

@@ -23,6 +23,7 @@ from agent_core.own_commands import OwnCommands
 from agent_core.ports import Asker
 from agent_core.services import SessionServices
 from agent_core.session_history import SessionHistory
+from agent_core.session_hooks import SessionHooks
 from agent_core.session_model import SessionModel
 from agent_core.session_prompt import SessionPrompt
 from agent_core.session_record import SessionRecord
@@ -38,7 +39,7 @@ if TYPE_CHECKING:  # what only a turn needs comes with the first one: no start w
 
 
 class SessionTurns:
-    """`ways` is asked at each call for mode and approval policy; `set_mode` is what a tool may do about the mode.
+    """`ways` is asked at each call for mode and approval policy; `leave_mode` is what a tool may do about the mode.
 
     What has a `worker` is called on its thread, the rest from any.
     """
@@ -53,15 +54,17 @@ class SessionTurns:
         texts: PendingTexts,
         asker: Asker,
         ways: Callable[[], tuple[Mode, ApprovalPolicy]],
-        set_mode: Callable[[str], None],
+        leave_mode: Callable[[], Mode],
     ) -> None:
         self.model = SessionModel(services, record, settings, outbox)
         self.history = SessionHistory(services, record, outbox, commands, texts, self._tell_read)
-        self.kit = Kit(services, record.id, outbox.emit)
+        self.kit = Kit(services, record.id, record.workspace, outbox.emit)
+        self.hooks = SessionHooks(services, record.id, record.workspace, outbox.emit)
         self.prompt = SessionPrompt(services, record.id, record.workspace, self._context_notice)
         views, todos = services.store.views, self.kit.todos.read
         self.compactor = Compactor(
-            services.compaction, Means(views, services.connect, todos, self._fixed_tokens, self.prompt.renew)
+            services.compaction,
+            Means(views, services.connect, todos, self._fixed_tokens, self.prompt.renew, self.hooks.compacting),
         )
         self._services = services
         self._record = record
@@ -71,7 +74,7 @@ class SessionTurns:
         self._texts = texts
         self._asker = asker
         self._ways = ways
-        self._set_mode = set_mode
+        self._leave_mode = leave_mode
         self._views: list[SetView] = []
         """What the person wants requests to make of messages, until it is stored."""
 
@@ -111,22 +114,34 @@ class SessionTurns:
             conversation = worker.conversation
             assert conversation is not None
             self._commands.place(conversation)
+            added = self.hooks.begin(message.text, worker.emit, scope)
             turn = self._tools(worker, conversation, scope, turn_id)
+            if added:
+                conversation.add(user(added, origin="note"))
             if news := self.prompt.news():
                 conversation.add(user(news, origin="note"))
                 worker.emit(events.Notice("context_changed", "The guidance files have changed; the model is told."))
+            if self._ways()[0] == "goal":
+                self.kit.goal.begin(message.text)
             end = run_turn(
-                turn, message, lambda: self._at_boundary(worker), self._services.max_steps, self.compactor.ask
-            )
+                turn, message, lambda: self._at_boundary(worker), self._services.max_steps, self.compactor.ask,
+                self._onward,
+            )  # fmt: skip
+        self.hooks.ended(end.outcome, end.text, scope)
         if lease.lost and end.error is None:
             raise lost()
         return end
+
+    def _onward(self, worked: bool) -> str | events.Notice:
+        """Whether the turn that has come to an answer is to go on: only in mode goal."""
+        return self.kit.goal.onward(worked) if self._ways()[0] == "goal" else ""
 
     def _tools(self, worker: Worker, conversation: Conversation, scope: CancelScope, turn_id: str) -> TurnTools:
         from agent_core.turn import TurnTools
 
         connection = self.model.begin(worker)
-        toolbox = self.kit.toolbox(self._record.workspace, scope, self._asker, worker.emit, self._ways, self._set_mode)
+        asker = self.hooks.notifying(self.kit.goal.listening(self._asker), scope)
+        toolbox = self.kit.toolbox(self._record.workspace, scope, asker, worker.emit, self._ways, self._leave_mode)
 
         def telling(event: Event) -> None:
             worker.stood_in_for |= isinstance(event, events.ModelChanged)
@@ -135,7 +150,12 @@ class SessionTurns:
         return TurnTools(
             self.model.line(worker),
             conversation,
-            replace(toolbox, tools=self.prompt.in_order(toolbox.tools, self.model.prompt_key)),
+            replace(
+                toolbox,
+                tools=self.prompt.in_order(toolbox.tools, self.model.prompt_key),
+                veto=self.hooks.veto(scope),
+                remark=self.hooks.remark(scope),
+            ),
             telling,
             scope,
             self._system_prompt,
@@ -176,6 +196,7 @@ class SessionTurns:
         try:
             with self._services.store.database.while_not(lambda: scope.cancelled), self.history.lease(worker, scope):
                 assert worker.conversation is not None
+                self.hooks.look(worker.emit)
                 self.compactor.compact(self._tools(worker, worker.conversation, scope, new_id()), focus)
         except Interrupted:
             return "interrupted"
@@ -227,7 +248,7 @@ class SessionTurns:
 
     def _system_prompt(self) -> str:
         mode, _ = self._ways()
-        text = self.prompt.text(mode, self.model.prompt_key)
+        text = self.prompt.text(mode, self.model.prompt_key, self.kit.goal.words)
         self.prompt.save()
         return text
 
@@ -241,4 +262,5 @@ class SessionTurns:
     def _tell_read(self, worker: Worker) -> None:
         """A stored conversation was read: the plan, what was chosen and what was used belong to it."""
         self.kit.todos.load(self._services.store.todos(self._record.id))
+        self.kit.goal.load(self._services.store.goal(self._record.id))
         self.model.tell_used(worker)

@@ -13,7 +13,7 @@ from functools import partial
 from agent_core import guard, limits, prompt, schedule
 from agent_core.cancel import CancelScope, Cut
 from agent_core.conversation import Conversation
-from agent_core.errors import Interrupted, ProviderError
+from agent_core.errors import Interrupted, ProviderError, TurnHalted
 from agent_core.events import (
     AssistantMessage,
     Event,
@@ -237,7 +237,7 @@ def run_tools(turn: TurnTools, calls: Sequence[ToolCall], history: guard.History
     """Run one reply's calls and store their results in call order, whatever the order they finish in.
 
     Every call gets a result: a refusal, a failure, a crash, a stop and a lapse of time are results too. `history`:
-    what the turn's calls came to so far. Raises StoreError only.
+    what the turn's calls came to so far. Raises StoreError, and TurnHalted once all results are stored.
     """
     for call in calls:
         turn.emit(ToolQueued(call.id, turn.toolbox.name(call), turn.toolbox.subject(call)))
@@ -257,13 +257,19 @@ def run_tools(turn: TurnTools, calls: Sequence[ToolCall], history: guard.History
     for index, why in barred.items():
         finish(index, ToolResult(calls[index].id, calls[index].name, why, ok=False, outcome="blocked"))
     free = [index for index in range(len(calls)) if index not in barred]
+    halt: TurnHalted | None = None
     for group in schedule.groups([turn.toolbox.effect(calls[index]) for index in free]):
         run = [free[at] for at in group]
-        if turn.cancel.cancelled:
+        if halt is not None:
+            for index in run:
+                finish(index, not_started_after(calls[index], halt))
+        elif turn.cancel.cancelled:
             for index in run:
                 finish(index, never_started(calls[index]))
         else:
-            _side_by_side(turn, calls, run, finish)
+            halt = _side_by_side(turn, calls, run, finish)
+    if halt is not None:
+        raise halt
     known = any(turn.toolbox.find(call) is not None for call in calls)
     return Round(watched.history, () if known else tuple(call.name for call in calls), watched.halted)
 
@@ -299,8 +305,10 @@ class _Watched:
 
 def _side_by_side(
     turn: TurnTools, calls: Sequence[ToolCall], run: Sequence[int], finish: Callable[[int, ToolResult], None]
-) -> None:
+) -> TurnHalted | None:
     """Run these calls, each on a thread of its own, so that one that does not end cannot hold the turn for ever.
+
+    Gives what one of them says is to end the turn, if one does.
 
     Who does not end in time, or within a grace after a stop, is given up: told to stop, and its result, should it
     come, goes nowhere (CONC-05, CONC-08).
@@ -326,6 +334,7 @@ def _side_by_side(
 
     waiting = set(run)
     failure: BaseException | None = None
+    halt: TurnHalted | None = None
     grace_ends: float | None = None
     with turn.cancel.closing(lambda: done.put(None)):
         for index in run:
@@ -340,7 +349,10 @@ def _side_by_side(
                 if came is not None and came[0] in waiting:
                     index, result = came
                     waiting.discard(index)
-                    if isinstance(result, BaseException):
+                    if isinstance(result, TurnHalted):
+                        halt = result
+                        finish(index, not_started_after(calls[index], halt))
+                    elif isinstance(result, BaseException):
                         failure = failure or result
                     else:
                         finish(index, result)
@@ -355,6 +367,12 @@ def _side_by_side(
         scope.close()
     if failure is not None:
         raise failure
+    return halt
+
+
+def not_started_after(call: ToolCall, halt: TurnHalted) -> ToolResult:
+    """The result of a call that something kept from running which also ends the turn."""
+    return ToolResult(call.id, call.name, f"[not started] {halt.text}", ok=False, outcome="not started")
 
 
 def never_started(call: ToolCall) -> ToolResult:

@@ -1,16 +1,17 @@
 """Mode x approval policy x sandbox: whether an action runs, is asked about, or is refused, and in what box. Pure.
 
-The order never changes, and a later step never reverses a refusal (A2): hard floor, mode, what was granted, named
-rules (path, dangerous pattern), the table, the policy, and last whether anybody is there to ask.
+The order never changes, and a later step never reverses a refusal (A2): hard floor, the user's deny patterns, mode,
+what was granted, named rules (path, dangerous pattern), the table, the policy, and last whether anybody is there to
+ask. What stands behind that (a hook's veto, the reviewer, the person) can only make less of what is allowed here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from agent_core.names import EXIT_PLAN, ApprovalPolicy, Mode, SandboxMode
-from agent_core.ports import Action, CommandAction, EditAction, NoAction, ReadAction
+from agent_core.names import EXIT_PLAN, MODES_READ_ONLY, ApprovalPolicy, Mode, SandboxMode
+from agent_core.ports import Action, CommandAction, DecidedBy, EditAction, NoAction, ReadAction
 from agent_core.safety.hardline import WAY_OUT, Hit
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
 
@@ -39,6 +40,11 @@ class Situation:
         """The person wants no sandbox."""
         return self.sandbox == "danger-full-access"
 
+    @property
+    def is_bare(self) -> bool:
+        """There is none: the machine has none, or the person wants none where work is done. Looking is always boxed."""
+        return not self.kernel or (self.is_free and self.mode not in MODES_READ_ONLY)
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -49,6 +55,8 @@ class Verdict:
     """On a refusal, for the model: why, and what to do instead. On a question: what a dangerous command would do."""
     box: Box = READ_ONLY
     """What a command runs in when it is allowed."""
+    by: DecidedBy = "rules"
+    """Who has decided, where it is no question."""
 
 
 _Class = Literal["read", "edit", "trusted", "contained", "leaving", "bare"]
@@ -66,7 +74,7 @@ TABLE: Final[dict[Mode, dict[_Class, _Answer]]] = {
     "goal": {"read": "do", "edit": "do", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask"},
 }  # fmt: skip
 
-_READ_ONLY_MODES: Final[frozenset[Mode]] = frozenset({"plan", "debug"})
+DENY_RULE: Final = "approvals.deny"
 
 
 def decide(
@@ -77,39 +85,62 @@ def decide(
     hard: Hit | None,
     danger: Hit | None,
     granted: bool,
+    deny: str = "",
     path_verdict: str = "allow",
     path_rule: str = "",
 ) -> Verdict:
     """The verdict on one action.
 
-    `trusted`, `hard` and `danger` are what the command checks said; `granted`: a person has allowed exactly this for
-    the session or for good; `path_verdict` "ask": the path door wants a person's consent, `path_rule` names why.
+    `trusted`, `hard` and `danger` are what the command checks said; `deny`: the user's pattern that never allows it;
+    `granted`: a person has allowed what `settled` makes of the action, for the session or for good; `path_verdict`
+    "ask": the path door wants a person's consent, `path_rule` names why.
     """
     if isinstance(action, NoAction):
         return Verdict("allow", "", "")
     if hard is not None:
         return Verdict("refuse", f"hard floor: {hard.rule}", f"Refused: this command {hard.text}. {WAY_OUT}")
-    box = box_of(action, situation, trusted) if isinstance(action, CommandAction) else READ_ONLY
-    kind = _class_of(action, situation, trusted, box)
+    if deny:
+        return Verdict("refuse", DENY_RULE, f"Refused: the user's config never allows {deny!r} ({DENY_RULE}).")
+    box = READ_ONLY
+    if isinstance(action, CommandAction):
+        action = settled(action, situation)
+        box = box_of(action, situation, trusted)
+    kind = _class_of(action, situation, trusted)
     answer = TABLE[situation.mode][kind]
-    if trusted and kind == "bare" and answer == "refuse":
+    if trusted and kind == "bare":
         answer = "ask"  # it would run if the kernel kept it to reading
     if answer == "refuse":
-        return Verdict("refuse", f"mode {situation.mode}", _PLAN_TEXT)
+        return Verdict("refuse", f"mode {situation.mode}", _PLAN_TEXT, box)
     if granted:
-        return Verdict("allow", "granted", "", box)
+        return Verdict("allow", "granted", "", box, "grant")
     rule = _rule_to_ask(kind, answer, situation, danger, path_rule if path_verdict == "ask" else "")
     if not rule:
         return Verdict("allow", _why_allowed(kind, situation), "", box)
     if situation.policy == "never":
         # Nobody is to be asked: what is contained runs, what is not is refused. A file of secrets is not contained.
+        # With full access there is nothing to leave; a path that wants consent still wants somebody to be there.
         contained = path_verdict != "ask" and kind not in ("bare", "leaving")
-        if contained or situation.is_free:
+        if contained or (situation.is_free and not (path_verdict == "ask" and situation.unattended)):
             return Verdict("allow", "policy never", "", box)
-        return Verdict("refuse", rule, _NEVER_TEXT.format(rule=rule))
+        return Verdict("refuse", rule, _NEVER_TEXT.format(rule=rule), box)
     if situation.unattended:
-        return Verdict("refuse", rule, _UNATTENDED_TEXT.format(rule=rule))
+        return Verdict("refuse", rule, _UNATTENDED_TEXT.format(rule=rule), box, "unattended")
     return Verdict("ask", rule, danger.text if danger is not None else "", box)
+
+
+def settled(action: CommandAction, situation: Situation) -> CommandAction:
+    """The command as it would run: what it is said to need, but its box gives anyway, is as if it were not said.
+
+    Where there is no box, every command has everything: what is allowed inside one says nothing about that.
+    """
+    if situation.is_bare:
+        return replace(action, needs="everything")
+    if action.needs in ("", "everything") and situation.mode != "plan":
+        return action
+    plain = replace(action, needs="")
+    # Plan mode has no wider box to ask for.
+    is_needless = situation.mode == "plan" or _box(action, situation) == _box(plain, situation)
+    return plain if is_needless else action
 
 
 def box_of(action: CommandAction, situation: Situation, trusted: bool) -> Box:
@@ -117,27 +148,27 @@ def box_of(action: CommandAction, situation: Situation, trusted: bool) -> Box:
 
     Trusted commands only read and are held to it; so are all commands of the modes that look and do not touch.
     """
-    if not situation.kernel or action.needs == "everything":
-        return UNCONFINED
-    network = situation.network or action.needs == "network"
-    if situation.mode in _READ_ONLY_MODES:
-        return Box("workspace-write" if action.needs == "write" else "read-only", network and not trusted)
-    if situation.is_free:
-        return UNCONFINED
-    if trusted and not action.needs:
-        return READ_ONLY
-    return Box("workspace-write" if action.needs == "write" else situation.sandbox, network)
+    action = settled(action, situation)
+    return READ_ONLY if trusted and not action.needs else _box(action, situation)
 
 
-def _class_of(action: ReadAction | EditAction | CommandAction, situation: Situation, trusted: bool, box: Box) -> _Class:
+def _box(action: CommandAction, situation: Situation) -> Box:
+    if action.needs == "everything":
+        return UNCONFINED
+    usual: SandboxMode = "read-only" if situation.mode in MODES_READ_ONLY else situation.sandbox
+    return Box("workspace-write" if action.needs == "write" else usual, situation.network or action.needs == "network")
+
+
+def _class_of(action: ReadAction | EditAction | CommandAction, situation: Situation, trusted: bool) -> _Class:
+    """Of an action that is settled."""
     if isinstance(action, ReadAction):
         return "read"
     if isinstance(action, EditAction):
-        return "leaving" if situation.sandbox == "read-only" and situation.mode not in _READ_ONLY_MODES else "edit"
-    if box == UNCONFINED and not (situation.kernel and action.needs):
+        return "leaving" if situation.sandbox == "read-only" else "edit"
+    if situation.is_bare:
         return "trusted" if trusted and (situation.is_free or situation.accepted) else "bare"
-    if box != box_of(CommandAction(action.command, action.cwd), situation, trusted=False):
-        return "trusted" if trusted and box == READ_ONLY else "leaving"
+    if action.needs:
+        return "leaving"
     if trusted:
         return "trusted"
     return "bare" if situation.gap else "contained"

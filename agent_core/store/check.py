@@ -41,7 +41,7 @@ Code = Literal[
 ]
 
 _SPILL_NAME: Final = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}\.txt")
-_TEXTS: Final = ("id", "title", "workspace", "model", "provider", "mode", "todos", "seen", "persona")
+_TEXTS: Final = ("id", "title", "workspace", "model", "provider", "mode", "todos", "goal", "seen", "persona")
 _SHARED_FIRST: Final = 0x4000_0002  # SQLite's shared locks are on these bytes
 _SHARED_SIZE: Final = 510
 _SAVED: Final = "salvaged:"  # key in state_meta of a set-aside file that has been read

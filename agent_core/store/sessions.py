@@ -20,7 +20,7 @@ from agent_core import limits, messages
 from agent_core.errors import StoreError
 from agent_core.messages import Message
 from agent_core.names import SHELL
-from agent_core.ports import TodoItem
+from agent_core.ports import Goal, TodoItem
 from agent_core.store.audit import Audit
 from agent_core.store.changes import Changes, check, count, no_session, revision
 from agent_core.store.db import LOCKED, Budget, Database
@@ -333,9 +333,9 @@ class Store:
             titles = {title for (title,) in c.execute("SELECT title FROM sessions WHERE deleted_at IS NULL")}
             new, now = messages.new_id(), time.time()
             c.execute(
-                "INSERT INTO sessions (id, title, workspace, model, provider, mode, created, updated, todos, "
+                "INSERT INTO sessions (id, title, workspace, model, provider, mode, created, updated, todos, goal, "
                 "persona, temperature, reasoning_effort, model_chosen, parent_session_id, source) "
-                "SELECT ?, ?, workspace, model, provider, mode, ?, ?, todos, "
+                "SELECT ?, ?, workspace, model, provider, mode, ?, ?, todos, goal, "
                 "persona, temperature, reasoning_effort, model_chosen, id, 'fork' FROM sessions WHERE id = ?",
                 (new, fork_title(source.title, titles), now, now, session_id),
             )
@@ -619,7 +619,7 @@ class Store:
         """Empty the conversation and the plan; the session, its title and its usage stay."""
 
         def work(c: sqlite3.Connection) -> None:
-            c.execute("UPDATE sessions SET todos = '[]' WHERE id = ?", (session_id,))
+            c.execute("UPDATE sessions SET todos = '[]', goal = '{}' WHERE id = ?", (session_id,))
             c.execute("DELETE FROM messages WHERE session_id = ?", (session_id,))
             c.execute("DELETE FROM open_effects WHERE session_id = ?", (session_id,))
             _recount(c, session_id)
@@ -642,6 +642,20 @@ class Store:
             check(c, session_id)
             (text,) = c.execute("SELECT todos FROM sessions WHERE id = ?", (session_id,)).fetchone()
         return tuple(TodoItem(**item) for item in json.loads(text))
+
+    def set_goal(self, session_id: str, goal: Goal) -> None:
+        text = json.dumps({"text": goal.text, "state": goal.state, "evidence": goal.evidence}, ensure_ascii=False)
+
+        def work(c: sqlite3.Connection) -> None:
+            c.execute("UPDATE sessions SET goal = ? WHERE id = ?", (text, session_id))
+
+        self._changes.make(session_id, work, "transcript")
+
+    def goal(self, session_id: str) -> Goal:
+        with self._db.read() as c:
+            check(c, session_id)
+            (text,) = c.execute("SELECT goal FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        return Goal(**json.loads(text))
 
     def _set(self, session_id: str, column: str, value: str) -> None:
         """Change one column of a session; `column` is a name from this file, never from outside."""

@@ -21,5 +21,6 @@ def builtin_tools() -> tuple[Tool, ...]:
         plan.TODO_READ_TOOL,
         ask.TOOL,
         plan.EXIT_PLAN_TOOL,
+        plan.GOAL_DONE_TOOL,
         search.TOOL,
     )

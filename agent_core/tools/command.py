@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -52,7 +54,21 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
             bounds=ctx.bounds,
         )
 
-    return Prepared(CommandAction(command, str(folder), needs), run)
+    def seal(box: Box) -> str:
+        return sealed(command, folder, ctx.env, box)
+
+    return Prepared(CommandAction(command, str(folder), needs), run, seal=seal)
+
+
+def sealed(command: str, folder: Path, env: Mapping[str, str], box: Box) -> str:
+    """A digest of what decides what a command does: its text, its folder as it is on disk, environment, box (A6)."""
+    try:
+        status = os.stat(folder)
+        identity = f"{status.st_dev}:{status.st_ino}"
+    except OSError as error:
+        identity = f"gone: {error.errno}"
+    parts = [command, str(folder), identity, box.words, *(f"{name}={env[name]}" for name in sorted(env))]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def checked(command: str) -> str:

@@ -1,4 +1,5 @@
-"""todo_write, todo_read: the session's list of steps. exit_plan: a plan, put before the person."""
+"""todo_write, todo_read: the session's list of steps. exit_plan: a plan, put before the person. goal_done: the end
+of mode goal."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import Final, Literal
 
 from agent_core import limits
 from agent_core.errors import ToolFailure
-from agent_core.names import EXIT_PLAN, TODO_READ, TODO_WRITE
+from agent_core.names import EXIT_PLAN, GOAL_DONE, TODO_READ, TODO_WRITE
 from agent_core.ports import Args, Effect, NoAction, Prepared, Question, TodoItem, Tool, ToolContext, ToolOutput
 
 from . import base
@@ -65,8 +66,10 @@ def _prepare_exit(args: Args, ctx: ToolContext) -> Prepared:
         reply = ctx.asker.ask(question, ctx.cancel)
         words = f" The user adds: {reply.text}" if reply.text else ""
         if reply.decision != "refuse":
-            ctx.set_mode("ask")
-            return ToolOutput(f"The plan is approved and plan mode is over. Carry it out now.{words}", "approved")
+            mode = ctx.leave_mode()
+            return ToolOutput(
+                f"The plan is approved and plan mode is over; this is mode {mode} now. Carry it out.{words}", "approved"
+            )
         if reply.by != "person":
             return ToolOutput(
                 "Nobody answered, so the plan is not approved and plan mode goes on. "
@@ -76,6 +79,30 @@ def _prepare_exit(args: Args, ctx: ToolContext) -> Prepared:
             )
         reason = f" The user says: {reply.text}" if reply.text else ""
         return ToolOutput(f"The plan is not approved; stay in plan mode and revise it.{reason}", "not approved")
+
+    return base.prepared(NoAction(), run)
+
+
+def _prepare_done(args: Args, ctx: ToolContext) -> Prepared:
+    evidence = base.text(args, "evidence").strip()
+    # One word shows nothing; a language without blanks needs a few characters for as much.
+    if len(evidence) < limits.GOAL_EVIDENCE or (evidence.isascii() and len(evidence.split()) < 2):
+        raise ToolFailure(
+            "That shows nothing. Say what you checked and what came of it: the command that was run and its result, "
+            "the files that are there now.",
+            outcome="no evidence",
+        )
+
+    def run() -> ToolOutput:
+        ctx.goal_reached(evidence)
+        mode = ctx.leave_mode()
+        left = [item.text for item in ctx.todos.read() if item.status in ("pending", "in_progress")]
+        open_steps = f" Still open on the list: {'; '.join(left)}. Say so." if left else ""
+        return ToolOutput(
+            f"The goal is declared reached; this is mode {mode} now.{open_steps} "
+            "End with a short answer: the result, how it was checked, what is left.",
+            "goal reached" + (f", {base.count(len(left), 'step')} open" if left else ""),
+        )
 
     return base.prepared(NoAction(), run)
 
@@ -109,4 +136,14 @@ EXIT_PLAN_TOOL = Tool(
     lambda args: next((line.strip("# ") for line in base.subject(args, "plan").split("\n") if line.strip("# ")), ""),
     _prepare_exit,
     modes=("plan",),
+)
+
+GOAL_DONE_TOOL = Tool(
+    GOAL_DONE,
+    "Declare the goal reached, once you have checked that it is.",
+    base.schema(["evidence"], evidence=base.prop("string", "What you checked, and what came of it")),
+    lambda args: Effect("none"),
+    lambda args: base.subject(args, "evidence").strip().split("\n")[0],
+    _prepare_done,
+    modes=("goal",),
 )

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
-from agent_core.errors import Interrupted, StoreError, ToolFailure
+from agent_core.errors import AgentError, Interrupted, StoreError, ToolFailure, TurnHalted
 from agent_core.grants import Grants
 from agent_core.intents import Decision
 from agent_core.messages import EffectState, FileDiff, ToolCall, ToolResult
@@ -27,8 +28,10 @@ from agent_core.ports import (
     Asker,
     CommandAction,
     Decided,
+    DecidedBy,
     EditAction,
     Effect,
+    NoAction,
     Prepared,
     Question,
     ReadAction,
@@ -42,13 +45,16 @@ from agent_core.ports import (
 from agent_core.safety import danger, hardline, policy
 from agent_core.safety.deny import denied
 from agent_core.safety.shell_trust import TrustContext, is_trusted_command
-from agent_core.sandbox.policy import Box
+from agent_core.sandbox.policy import READ_ONLY, Box
 from agent_core.spill import FOLDER, Results
 from agent_core.text.ansi import clean
 from agent_core.text.coerce import coerce
 from agent_core.tools import misnamed
 
 log = logging.getLogger(__name__)
+
+REVIEWER_BREAKER = "reviewer_breaker"
+"""Code of the error that a reviewer raises when it has refused too often in a row (A5)."""
 
 OnStart = Callable[[ToolCall, Effect], None]
 """Called when a call has been allowed and is about to act; raises StoreError when that cannot be noted."""
@@ -102,8 +108,8 @@ class Toolbox:
     trust: Callable[[Path], TrustContext]
     """For the folder a command would run in."""
     redact: Callable[[str], str]
-    deny: Sequence[str] = ()
-    """The user's patterns of commands that are never run."""
+    deny: Callable[[], Sequence[str]] = tuple
+    """The user's patterns of commands that are never run, as they are when a command is judged."""
     started: Callable[[ToolCall], None] = lambda call: None
     """Tells the listener that the call begins."""
     progress: Callable[[ToolCall, str], None] = lambda call, text: None
@@ -196,7 +202,8 @@ class Toolbox:
         return self.redact(" ".join(clean(raw).split()))[: limits.SUBJECT_CHARS]
 
     def run(self, call: ToolCall, cancel: CancelScope, on_start: OnStart, watch: Stopwatch | None = None) -> ToolResult:
-        """The call's result. Raises StoreError when its start could not be noted; it has then not been run."""
+        """The call's result. Raises StoreError when its start could not be noted, and TurnHalted when the turn is not
+        to go on: it has then not been run."""
         attempt = _Attempt(self, call, cancel, on_start, watch or Stopwatch())
         try:
             output = attempt.output()
@@ -206,7 +213,7 @@ class Toolbox:
         except Interrupted:
             output = ToolOutput("[interrupted] The user stopped the turn during this call.", "stopped", ok=False,
                                 effect=attempt.effect_so_far)  # fmt: skip
-        except StoreError:
+        except (StoreError, TurnHalted):
             raise
         except Exception as error:  # a crash is this call's result; the turn goes on (LOOP-10)
             log.exception("tool %s crashed", call.name)
@@ -274,10 +281,12 @@ class _Attempt:
         tool = self._tool
         if tool is None:
             raise ToolFailure(self._unknown(), code="unknown_tool", outcome="unknown tool")
-        if tool.modes and self._box.situation().mode not in tool.modes:
-            raise ToolFailure(
-                f"{tool.name} exists in mode {' and '.join(tool.modes)} only.", outcome="not in this mode"
-            )
+        mode = self._box.situation().mode
+        if tool.modes and mode not in tool.modes:
+            raise self._refused(
+                NoAction(), policy.Verdict("refuse", f"mode {mode}", ""), "rules",
+                f"{tool.name} exists in mode {' and '.join(tool.modes)} only.", "not in this mode",
+            )  # fmt: skip
         if self._call.arguments_error is not None:
             raise ToolFailure(
                 f"The arguments of {tool.name} are not a valid JSON object: {self._call.arguments_error}. "
@@ -296,18 +305,27 @@ class _Attempt:
             cancel=self._cancel,
             asker=_TimedAsker(self._box.context.asker, self._watch),
             call_id=self._call.id,
-            mode=self._box.situation().mode,
+            mode=mode,
             progress=lambda text: self._box.progress(self._call, self._box.redact(clean(text))),
         )
-        prepared, box = self._allowed(tool, arguments, context)
+        approved = self._allowed(tool, arguments, context)
         self._cancel.check()
-        effect = tool.effect(arguments)
+        effect = tool.effect(approved.arguments)
         self._on_start(self._call, effect)
         self._cancel.check()  # noting it may have had to wait
+        if approved.prepared.seal(approved.box) != approved.seal:  # A6
+            raise ToolFailure(
+                "Not run: the folder or the environment it would run in is no longer the one it was allowed for. "
+                "Look at what has changed, then make the call again.",
+                code="changed_since_approval",
+                outcome="changed meanwhile",
+            )
         self._box.started(self._call)
         self._begun = time.monotonic()
         self._acting = effect.kind in ("write", "command")
-        return prepared.run(box)
+        output = approved.prepared.run(approved.box)
+        said = self._box.remark(self._call, self.name, approved.arguments, output)
+        return replace(output, text=f"{output.text}\n{said}") if said else output
 
     def _unknown(self) -> str:
         names = list(self._box.tools)
@@ -315,70 +333,149 @@ class _Attempt:
         hint = f"Did you mean {' or '.join(near)}?" if near else f"The tools are: {', '.join(names)}."
         return f"Unknown tool: {self._call.name[: limits.PROBLEM_CHARS]}. {hint}"
 
-    def _allowed(self, tool: Tool, arguments: Args, context: ToolContext) -> tuple[Prepared, Box]:
-        """Work the call out and let rules and the person decide about exactly that, and the box of a command.
+    def _allowed(self, tool: Tool, arguments: Args, context: ToolContext) -> _Approved:
+        """Work the call out and have exactly that decided: by the rules, the hooks, the reviewer, the person (A2).
 
-        Raises ToolFailure on a no.
+        Each can only refuse what the one before it let pass, or pass on a question. Every way out is on record. Raises
+        ToolFailure on a no, TurnHalted on one that ends the turn, Interrupted.
         """
         prepared = tool.prepare(arguments, context)
-        verdict = self._decide(prepared)
-        if verdict.verdict == "refuse":
-            raise ToolFailure(verdict.text, code="refused", outcome="refused")
+        action, verdict = self._decide(prepared)
+        self._check_hooks(action, verdict, arguments)
+        approved = _Approved(prepared, arguments, verdict.box, prepared.seal(verdict.box))
         if verdict.verdict == "allow":
-            return prepared, verdict.box
-        reply = self._ask(prepared, verdict)
+            self._record(action, verdict, "allow", verdict.by)
+            return approved
+        if isinstance(action, CommandAction) and self._reviewed(action, verdict):
+            self._record(action, verdict, "allow", "reviewer")
+            return approved
+        reply, question = self._ask(action, prepared.path_verdict == "ask", verdict)
         if reply.decision == "refuse":
-            raise ToolFailure(_refusal(reply), code="refused", outcome="refused")
-        if isinstance(prepared.action, CommandAction) and reply.text and reply.text != prepared.action.command:
-            return self._edited(tool, arguments, context, reply.text)
+            raise self._refused(action, verdict, reply.by, _refusal(reply))
+        if isinstance(action, CommandAction) and reply.text and reply.text != action.command:
+            return self._edited(tool, {**arguments, "command": reply.text}, context)
+        self._record(action, verdict, "allow", "person")
         if reply.decision == "session":
-            self._box.grants.grant(prepared.action, prepared.path_verdict == "ask")
-        return prepared, verdict.box
+            self._box.grants.grant(action, prepared.path_verdict == "ask", verdict.box)
+        elif reply.decision == "always":
+            self._box.grants.grant_always(action, reply.pattern or question.pattern, verdict.box)
+        return approved
 
-    def _edited(self, tool: Tool, arguments: Args, context: ToolContext, command: str) -> tuple[Prepared, Box]:
-        """The person changed the command: what they wrote is approved, but the floor still holds."""
-        prepared = tool.prepare({**arguments, "command": command}, context)
-        verdict = self._decide(prepared)
-        if verdict.verdict == "refuse":
-            raise ToolFailure(verdict.text, code="refused", outcome="refused")
+    def _edited(self, tool: Tool, arguments: Args, context: ToolContext) -> _Approved:
+        """The person changed the command: what they wrote is approved, but what refuses still does."""
+        prepared = tool.prepare(arguments, context)
+        action, verdict = self._decide(prepared)
+        self._check_hooks(action, verdict, arguments)
+        self._record(action, verdict, "allow", "person")
         inner = prepared.run
 
         def run(box: Box) -> ToolOutput:
             output = inner(box)
-            return replace(
-                output, text=f"The user changed the command before it ran. It ran as: {command}\n" + output.text
-            )
+            text = f"The user changed the command before it ran. It ran as: {arguments['command']}\n{output.text}"
+            return replace(output, text=text)
 
-        return replace(prepared, run=run), verdict.box
+        return _Approved(replace(prepared, run=run), arguments, verdict.box, prepared.seal(verdict.box))
 
-    def _decide(self, prepared: Prepared) -> policy.Verdict:
-        action, trusted, hard, dangerous = prepared.action, False, None, None
+    def _decide(self, prepared: Prepared) -> tuple[Action, policy.Verdict]:
+        """What the rules say, and the action as they see it. Raises ToolFailure when they refuse."""
+        action, situation = prepared.action, self._box.situation()
+        trusted, hard, dangerous, deny, box = False, None, None, "", READ_ONLY
         if isinstance(action, CommandAction):
-            pattern = denied(action.command, self._box.deny)
-            if pattern:
-                rule = "approvals.deny"
-                return policy.Verdict("refuse", rule, f"Refused: the user's config never allows {pattern!r} ({rule}).")
+            action = policy.settled(action, situation)
             trusted = is_trusted_command(action.command, self._box.trust(Path(action.cwd))).ok
             hard, dangerous = hardline.check(action.command), danger.detect(action.command)
-        return policy.decide(
+            deny = denied(action.command, self._box.deny())
+            box = policy.box_of(action, situation, trusted)
+        verdict = policy.decide(
             action,
-            self._box.situation(),
+            situation,
             trusted=trusted,
             hard=hard,
             danger=dangerous,
-            granted=self._box.grants.covers(action, prepared.path_verdict == "ask"),
+            deny=deny,
+            granted=self._box.grants.covers(action, prepared.path_verdict == "ask", box),
             path_verdict=prepared.path_verdict,
             path_rule=prepared.path_rule,
         )
+        if verdict.verdict == "refuse":
+            raise self._refused(action, verdict, verdict.by, verdict.text)
+        return action, verdict
 
-    def _ask(self, prepared: Prepared, verdict: policy.Verdict) -> Reply:
+    def _check_hooks(self, action: Action, verdict: policy.Verdict, arguments: Args) -> None:
+        """Raises ToolFailure when a hook forbids what the rules would let pass, or ask about."""
+        with self._watch.stopped():
+            why = self._box.veto(self._call, self.name, arguments)
+        if why:
+            raise self._refused(action, replace(verdict, rule="hook"), "hook", why, "refused by a hook")
+
+    def _reviewed(self, action: CommandAction, verdict: policy.Verdict) -> bool:
+        """Whether the reviewer lets a command pass; else a person is to be asked. Raises ToolFailure on its no."""
+        if self._box.review is None:
+            return False
+        try:
+            with self._watch.stopped():
+                review = self._box.review(action, verdict, self._cancel)
+        except AgentError as error:
+            if error.code != REVIEWER_BREAKER:
+                raise
+            self._record(action, verdict, "refuse", "reviewer")
+            raise TurnHalted(error.code, error.text, **error.params) from error
+        if review.verdict == "deny":
+            words = f" It says: {review.text}" if review.text else ""
+            text = f"The reviewer refused this command. It was not run.{words} Do not try the same thing another way."
+            raise self._refused(action, verdict, "reviewer", text)
+        return review.verdict == "approve"
+
+    def _ask(self, action: Action, path_asked: bool, verdict: policy.Verdict) -> tuple[Reply, Question]:
+        pattern = self._box.grants.pattern_for(action, verdict.box) if isinstance(action, CommandAction) else ""
+        question = question_for(action, path_asked, verdict, self._call.id, pattern)
         asker = _TimedAsker(self._box.context.asker, self._watch)
-        return asker.ask(question_for(prepared, verdict, self._call.id), self._cancel)
+        try:
+            return asker.ask(question, self._cancel), question
+        except Interrupted:
+            self._record(action, verdict, "refuse", "interrupt")
+            raise
+
+    def _refused(
+        self, action: Action, verdict: policy.Verdict, by: DecidedBy, text: str, outcome: str = "refused"
+    ) -> ToolFailure:
+        """A refusal, on record, as what to raise."""
+        self._record(action, verdict, "refuse", by)
+        return ToolFailure(text, code="refused", outcome=outcome)
+
+    def _record(
+        self, action: Action, verdict: policy.Verdict, decided: Literal["allow", "refuse"], by: DecidedBy
+    ) -> None:
+        match action:
+            case CommandAction(command, cwd):
+                words = verdict.box.words
+                self._box.record(Decided("command", command, decided, verdict.rule, by, cwd, words, self._call.id))
+            case EditAction(diffs):
+                what = "\n".join(diff.path for diff in diffs)
+                self._box.record(Decided("edit", what, decided, verdict.rule, by, call_id=self._call.id))
+            case ReadAction(path):
+                self._box.record(Decided("read", path, decided, verdict.rule, by, call_id=self._call.id))
+            case NoAction():
+                self._box.record(Decided("tool", self.name, decided, verdict.rule, by, call_id=self._call.id))
 
 
-def question_for(prepared: Prepared, verdict: policy.Verdict, call_id: str) -> Question:
-    """The question a person is asked about this action; it shows exactly what would happen."""
-    action: Action = prepared.action
+@dataclass(frozen=True, slots=True)
+class _Approved:
+    """A call that may run, and what exactly was allowed."""
+
+    prepared: Prepared
+    arguments: Args
+    box: Box
+    seal: str
+
+
+def question_for(
+    action: Action, path_asked: bool, verdict: policy.Verdict, call_id: str, pattern: str = ""
+) -> Question:
+    """The question a person is asked about this action; it shows exactly what would happen.
+
+    `path_asked`: a path rule wants it asked. `pattern`: what "always" would grant; empty: it is not offered.
+    """
     rule = verdict.rule
     decisions: tuple[Decision, ...] = ("once", "session", "refuse")
     if isinstance(action, CommandAction):
@@ -390,13 +487,13 @@ def question_for(prepared: Prepared, verdict: policy.Verdict, call_id: str) -> Q
             cwd=action.cwd,
             sandbox=verdict.box.words,
             text=verdict.text,
-            decisions=decisions,
+            decisions=("once", "session", "always", "refuse") if pattern else decisions,
             grant="this exact command, in this folder",
+            pattern=pattern,
             call_id=call_id,
         )
     if isinstance(action, EditAction):
-        one_file = prepared.path_verdict == "ask"
-        grant = "every change of this file" if one_file else "every change of a file in the workspace"
+        grant = "every change of this file" if path_asked else "every change of a file in the workspace"
         return Question("edit", _edit_title(action), rule, diffs=action.diffs, decisions=decisions, grant=grant,
                         call_id=call_id)  # fmt: skip
     if isinstance(action, ReadAction):

@@ -18,7 +18,7 @@ def a_tool(name, run, kind="read", properties=(), seconds=lambda args: 0.0, ask=
     """A tool whose work is `run(args, ctx)`."""
 
     def prepare(args, ctx):
-        return Prepared(NoAction(), lambda: run(args, ctx))
+        return Prepared(NoAction(), lambda box: run(args, ctx))
 
     schema = {"type": "object", "properties": {p: {"type": "string"} for p in properties}, "required": []}
     return Tool(name, "for a test", schema, lambda args: Effect(kind, tuple(args.values())), lambda args: "", prepare,

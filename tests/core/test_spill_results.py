@@ -17,7 +17,7 @@ BLOCK = re.compile(r'^<persisted-output path="(/.*/spill/([^/"]+))" bytes="(\d+)
 
 def gives(text, name="give"):
     def prepare(args, ctx):
-        return Prepared(NoAction(), lambda: ToolOutput(text))
+        return Prepared(NoAction(), lambda box: ToolOutput(text))
 
     schema = {"type": "object", "properties": {}, "required": []}
     return Tool(name, "gives", schema, lambda args: Effect("read"), lambda args: "", prepare)

@@ -72,28 +72,29 @@ def test_an_answer_is_the_result(tmp_path, reply, words, ok):
 
 
 @pytest.mark.parametrize(
-    ("reply", "mode", "words"),
+    ("reply", "left", "words"),
     [
-        (Reply("once"), ["ask"], "approved and plan mode is over"),
-        (Reply("once", "start with tests"), ["ask"], "The user adds: start with tests"),
-        (Reply("refuse", "too big"), [], "The user says: too big"),
-        (Reply("refuse", by="unattended"), [], "Nobody answered"),
+        (Reply("once"), True, "approved and plan mode is over; this is mode auto now"),
+        (Reply("once", "start with tests"), True, "The user adds: start with tests"),
+        (Reply("refuse", "too big"), False, "The user says: too big"),
+        (Reply("refuse", by="unattended"), False, "Nobody answered"),
     ],
 )
-def test_a_plan_is_carried_out_only_when_approved(tmp_path, reply, mode, words):
-    modes: list[str] = []
+def test_a_plan_is_carried_out_only_when_approved(tmp_path, reply, left, words):
+    leaving: list[bool] = []
     person = Person(reply)
-    ctx = context(tmp_path, asker=person, set_mode=modes.append)
+    ctx = context(tmp_path, asker=person, leave_mode=lambda: leaving.append(True) or "auto")
     prepared = prepare(ctx, "exit_plan", plan="# Plan\n1. do it")
     assert isinstance(prepared.action, NoAction)
     assert person.questions == []
     assert words in prepared.run(UNCONFINED).text
-    assert modes == mode
+    assert leaving == ([True] if left else [])
     assert (person.questions[0].kind, person.questions[0].text) == ("plan", "# Plan\n1. do it")
 
 
-def test_exit_plan_is_offered_in_plan_mode_only():
-    assert {tool.name: tool.modes for tool in builtin_tools() if tool.modes} == {"exit_plan": ("plan",)}
+def test_tools_that_leave_a_mode_are_offered_in_that_mode_only():
+    offered = {tool.name: tool.modes for tool in builtin_tools() if tool.modes}
+    assert offered == {"exit_plan": ("plan",), "goal_done": ("goal",)}
 
 
 # -- earlier sessions ---------------------------------------------------------------------------------------------
@@ -148,7 +149,7 @@ def test_a_search_for_nothing_or_without_an_index_says_so(tmp_path):
 def test_the_tools_and_their_order():
     assert [tool.name for tool in builtin_tools()] == [
         names.READ_FILE, names.WRITE_FILE, names.EDIT_FILE, names.LIST_DIR, names.GREP, names.GLOB, names.RUN_COMMAND,
-        names.TODO_WRITE, names.TODO_READ, names.ASK_USER, names.EXIT_PLAN, names.SESSION_SEARCH,
+        names.TODO_WRITE, names.TODO_READ, names.ASK_USER, names.EXIT_PLAN, names.GOAL_DONE, names.SESSION_SEARCH,
     ]  # fmt: skip
 
 

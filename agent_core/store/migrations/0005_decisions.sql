@@ -16,3 +16,6 @@ CREATE TABLE decisions (
 );
 CREATE INDEX decisions_by_session ON decisions (session_id, id);
 CREATE INDEX decisions_by_time ON decisions (created);
+
+-- What mode goal works towards: {} or {text, state, evidence}.
+ALTER TABLE sessions ADD COLUMN goal TEXT NOT NULL DEFAULT '{}';
