@@ -180,7 +180,8 @@ KEYS: Final[tuple[Key, ...]] = (
         "approvals.mode",
         "text",
         "manual",
-        "Who answers: manual is a person; off is approvals.policy never; smart is taken as manual for now.",
+        "Who answers: manual is a person; smart is a model first, for commands that the kernel confines; off is "
+        "approvals.policy never.",
         choices=("manual", "smart", "off"),
         danger="tighten",
     ),
