@@ -58,7 +58,7 @@ from agent_core.safety import hidden
 from agent_core.safety.paths import PathRules
 from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
-from agent_core.services import Connection, Containment, SessionServices
+from agent_core.services import Connection, Containment, ReviewOptions, SessionServices
 from agent_core.session import LiveSession
 from agent_core.spill import SpillPage
 from agent_core.store import exchange
@@ -397,6 +397,7 @@ class Host:
             deny=tuple(get("approvals.deny")),
             grants=self.grants,
             approval_timeout=get("approvals.timeout"),
+            review=self._review(),
             command_timeout=get("terminal.timeout"),
             respect_gitignore=get("files.respect_gitignore"),
             add_dirs=self.places.folders(get("sandbox.add_dirs")),
@@ -429,7 +430,11 @@ class Host:
         """
         get = self.config.get
         sandbox: SandboxMode = next((m for m in SANDBOX_MODES if m == get("sandbox.mode")), "workspace-write")
-        return Containment(sandbox, network=get("sandbox.network"))
+        return Containment(sandbox, network=get("sandbox.network"), accepted=self.grants.read().no_sandbox)
+
+    def accept_no_sandbox(self, accepted: bool = True) -> None:
+        """On this machine commands may run without a sandbox, or no longer. Raises ConfigError."""
+        self.grants.accept_no_sandbox(accepted)
 
     def check_mode(self, mode: Mode) -> None:
         """Raises ConfigError "mode_needs_sandbox" when sessions cannot be in this mode here, with the way out."""
@@ -459,6 +464,12 @@ class Host:
             model=get(f"auxiliary.{of}.model"),
             provider=get(f"auxiliary.{of}.provider"),
         )
+
+    def _review(self) -> ReviewOptions | None:
+        get = self.config.get
+        if get("approvals.mode") != "smart":
+            return None
+        return ReviewOptions(get("auxiliary.approval.model"), get("auxiliary.approval.provider"))
 
     def _guard_rules(self) -> GuardRules:
         def get(name: str) -> Any:

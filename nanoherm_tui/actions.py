@@ -105,6 +105,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("retry", slash="retry", run="turns.retry"),
     Action("mode", slash="mode", argument="[mode]", run="settings.choose_mode"),
     Action("plan_mode", slash="plan", run="settings.plan_mode"),
+    Action("goal", slash="goal", argument="[text]", run="settings.goal"),
+    Action("no_sandbox", slash="no-sandbox", run="consent.no_sandbox"),
     Action("model", slash="model", aliases=("models",), argument="[model]", run="answering.choose_model"),
     Action("persona", slash="persona", aliases=("personality",), argument="[name]", run="answering.choose_persona"),
     Action("temperature", slash="temperature", argument="[0-2]", run="answering.choose_temperature"),

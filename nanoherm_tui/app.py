@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from agent_core.config.load import Config
     from agent_core.config.paths import Places
     from agent_core.host import Host, ModelState
+    from agent_core.services import Containment
     from agent_core.session import LiveSession
     from nanoherm_tui.clipboard import Copied
     from nanoherm_tui.conversations import Conversations
@@ -93,6 +94,10 @@ class Start:
     """The first message."""
     choose: bool = False
     """Begin with the list of sessions."""
+    mode: names.Mode | None = None
+    """What the command line wants the first session to be in."""
+    told: str = ""
+    """What the command line has to tell."""
 
 
 class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]):
@@ -134,6 +139,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.keymap, self.keymap_problems = load_keymap(start.config.get("keymap"))
         self._start = start
         self._first_prompts = [start.prompt] if start.prompt else []  # what was sent before there was a session
+        self.held: Containment | None = None
+        """How far commands are confined here; None until the core has looked."""
         self._hint = ""
         self._hint_timer: Timer | None = None
         self._ticker: Timer | None = None
@@ -271,6 +278,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             self.exit(exit_code(came), message=Text(f"{names.APP}: {came.text}"))
             return
         self.ready = True
+        self.look_at_containment()
         if came is not None:
             self._first_ready(came)
             self.desk.do(self.host.look_for_models)
@@ -296,6 +304,12 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.conversations.show(session)
         for words in self._start_problems():
             self.conversations.tell("start_problem", words)
+        if self._start.told:
+            self.conversations.tell("start_told", self._start.told, warning=False)
+        if self._start.mode not in (None, session.mode):
+            from nanoherm_tui.commands.settings import set_mode
+
+            set_mode(self, self._start.mode, confirmed=True)  # who writes it on a command line means it
         prompts, self._first_prompts = self._first_prompts, []
         problem = self.host.model.problem
         if self._start.choose or problem is not None:
@@ -346,7 +360,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         if copied.sequence:
             compat.write_terminal(self, copied.sequence)
         key = f"app.copied_{copied.how}" + ("_terminal" if copied.how == "tmux" and copied.detail else "")
-        self.hint(t(key, n=copied.characters, tool=copied.detail, path=copied.detail), limits.COPIED_HINT)
+        self.hint(t(key, n=copied.characters, tool=copied.detail, path=copied.detail), limits.TOLD_HINT)
 
     # -- status, hints, notices -----------------------------------------------------------------------------------
 
@@ -355,7 +369,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
         model = self.host.model.label if self.ready else ""
         waiting = self.conversations.questions if self.furnished else 0
-        self.status.update(status_info(self.view, model, self._hint, waiting))
+        yolo = self.ready and self.host.launch.yolo
+        self.status.update(status_info(self.view, model, self._hint, waiting, self.held, yolo=yolo))
 
     def hint(self, words: str, seconds: float = limits.AGAIN_SECONDS) -> None:
         """Show `words` in the status line for a while."""
@@ -369,6 +384,18 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self._hint = ""
         self.show_status()
 
+    def look_at_containment(self) -> None:
+        """Ask the core how far commands are confined now."""
+        ask = self.desk.do_beside if self.held is None else self.desk.do  # the first answer takes a try
+        ask(self.host.containment, self._contained)
+
+    def _contained(self, held: Containment) -> None:
+        if held != self.held:
+            self.held = held
+            self.greet()
+            self.show_status()
+            self.conversations.tell_no_sandbox()
+
     def model_changed(self, state: ModelState) -> None:
         self.greet()
         self.show_status()
@@ -378,7 +405,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         empty = self.view is None or not self.view.model.entries
         if empty:
             model = self.host.model if self.view is not None else None
-            self.welcome.show(welcome.greeting(model, self.keymap))
+            self.welcome.show(welcome.greeting(model, self.keymap, self.held))
         if self.furnished and self.welcome.display != empty:
             self.welcome.display, self.transcript.display = empty, not empty
         # In the demo the first message is written already: one key shows how the program works.

@@ -7,16 +7,22 @@ import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent_core import names
 from agent_core.version import __version__
 from nanoherm_tui import subcommands
 
+if TYPE_CHECKING:
+    from agent_core.host import Launch
+
 DESCRIPTION = "A full-screen terminal coding agent for any OpenAI-compatible model server."
+_COMMANDS = "\n".join(f"  {name:<10} {words}" for name, words in subcommands.NAMES.items())
 EPILOG = f"""\
-commands: {", ".join(f"{name} ({words})" for name, words in subcommands.NAMES.items())}
+commands:
+{_COMMANDS}
 
 Without a provider the program looks for a local server (Ollama, LM Studio, llama.cpp, vLLM) and else starts a
 scripted demo, which is not an AI. /setup inside the program connects a provider.
@@ -26,14 +32,30 @@ exit codes: 0 completed, 1 failed, 2 usage, 3 cap reached, 75 provider failed, t
 """
 
 
+OFF = "off"
+"""What --sandbox also calls danger-full-access."""
+YOLO = "--mode auto --approval never --sandbox danger-full-access"
+THINKING = "medium"
+"""The effort that --thinking asks for."""
+
+
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
-        names.APP, description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+        names.APP,
+        usage=f"{names.APP} [options] [prompt]\n       {names.APP} [--profile NAME] COMMAND ...",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=32),
     )
     p.add_argument("prompt", nargs="?", help="the first message")
-    p.add_argument("-p", "--print", action="store_true", dest="headless", help="no screen: one turn, text on stdout")
-    p.add_argument("-c", "--continue", action="store_true", dest="latest", help="the newest session of this folder")
-    p.add_argument(
+    p.add_argument("--version", action="version", version=f"{names.APP} {__version__}")
+    where = p.add_argument_group("where and which session")
+    where.add_argument("-C", dest="folder", metavar="DIR", help="work in DIR")
+    where.add_argument(
+        "--add-dir", action="append", default=[], metavar="DIR", help="DIR may be written too; repeatable"
+    )
+    where.add_argument("-c", "--continue", action="store_true", dest="latest", help="the newest session of this folder")
+    where.add_argument(
         "-r",
         "--resume",
         metavar="ID",
@@ -41,46 +63,126 @@ def parser() -> argparse.ArgumentParser:
         const="",
         help="a session by id, the start of one, or title; without: choose",
     )
-    p.add_argument("-m", "--model", metavar="MODEL", help="model, or provider/model")
-    p.add_argument("-C", dest="folder", metavar="DIR", help="work in DIR")
-    p.add_argument("--mode", choices=names.MODES_WITHOUT_SANDBOX, help="what the agent may do (default: ask)")
-    p.add_argument("--approval", choices=names.APPROVAL_POLICIES, help="when a person is asked (default: untrusted)")
-    p.add_argument("--base-url", metavar="URL", help="the model server's address")
-    p.add_argument("--max-turns", type=_count, metavar="N", help="model round trips in one turn, 0 = no cap")
-    p.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a config key for this run")
-    p.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text", help="with -p")
-    p.add_argument("--demo", action="store_true", help="the scripted demo, whatever is configured")
-    p.add_argument("--debug", action="store_true", help="a detailed log in the home's logs folder")
-    p.add_argument("--version", action="version", version=f"{names.APP} {__version__}")
+    where.add_argument("--profile", metavar="NAME", help="a home of its own: settings, keys, sessions, logs")
+    may = p.add_argument_group("what it may do")
+    may.add_argument("--mode", choices=names.MODES, metavar="MODE", help=f"{', '.join(names.MODES)} (default: ask)")
+    may.add_argument(
+        "--approval",
+        choices=names.APPROVAL_POLICIES,
+        metavar="WHEN",
+        help=f"when a person is asked: {', '.join(names.APPROVAL_POLICIES)} (default: untrusted)",
+    )
+    may.add_argument(
+        "--sandbox",
+        choices=(*names.SANDBOX_MODES, OFF),
+        metavar="HOW",
+        help=f"what commands may write: {', '.join(names.SANDBOX_MODES)}, or {OFF}, which is the last",
+    )
+    may.add_argument(
+        "--yolo",
+        action="store_true",
+        help="ask nothing and confine nothing in this run: auto, never and danger-full-access; what is never "
+        "run, and approvals.deny, still hold",
+    )
+    may.add_argument("--hooks", metavar="FILE", help="hooks of this run, beside the configured ones")
+    model = p.add_argument_group("the model")
+    model.add_argument("-m", "--model", metavar="MODEL", help="model, or provider/model")
+    model.add_argument("--base-url", metavar="URL", help="the model server's address")
+    model.add_argument("--api-key-env", metavar="NAME", help="the variable that holds its key")
+    model.add_argument("--fallback-model", metavar="MODEL", help="stands in when the model fails")
+    model.add_argument("--thinking", action="store_true", help=f"let it think first, with {THINKING} effort")
+    model.add_argument("--no-stream", action="store_true", help="show replies when they are whole")
+    model.add_argument("--max-retries", type=_count, metavar="N", help="further tries of a request that failed")
+    model.add_argument("--retry-base-ms", type=_count, metavar="N", help="first wait between two tries")
+    model.add_argument("--demo", action="store_true", help="the scripted demo, whatever is configured")
+    turn = p.add_argument_group("without a screen, and for this run")
+    turn.add_argument(
+        "-p", "-q", "--print", action="store_true", dest="headless", help="no screen: one turn, text on stdout"
+    )
+    turn.add_argument(
+        "--output-format",
+        choices=("text", "json", "stream-json"),
+        default="text",
+        metavar="FORM",
+        help="with -p: text, json or stream-json",
+    )
+    turn.add_argument("--json", action="store_const", const="json", dest="output_format", help="the same as json there")
+    turn.add_argument(
+        "--max-turns",
+        "--max-iterations",
+        type=_count,
+        metavar="N",
+        help="model round trips in one turn, 0 = no cap",
+    )
+    turn.add_argument("--no-agents-md", action="store_true", help="leave AGENTS.md and its kin out")
+    turn.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a config key for this run")
+    turn.add_argument("--debug", action="store_true", help="a detailed log in the home's logs folder")
     return p
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program. Returns the exit code; argparse itself exits with 2 on a usage error."""
-    argv = sys.argv[1:] if argv is None else argv
-    if argv and argv[0] in subcommands.NAMES:  # "-- sessions" is a message
-        return subcommands.run(argv[0], argv[1:])
-    p = parser()
-    args = p.parse_args(argv)
+    profile, rest = _profile_before_a_command(sys.argv[1:] if argv is None else argv)
+    if rest and rest[0] in subcommands.NAMES:  # "-- sessions" is a message
+        try:
+            new = _use_profile(profile) if profile else ""
+        except ValueError as error:
+            return _say(str(error), names.EXIT_USAGE)
+        if new:
+            _say(new, 0)
+        return subcommands.run(rest[0], rest[1:])
+    args = parser().parse_args(argv)
     cwd = Path(args.folder or ".")
     if not cwd.is_dir():
         return _say(f"{cwd} is not a folder. Name an existing one with -C.", names.EXIT_USAGE)
     try:
         overrides = _overrides(args)
+        run = Run(
+            cwd.resolve(),
+            overrides,
+            args.mode or ("auto" if args.yolo else None),
+            tuple(_folder(given) for given in args.add_dir),
+            _file(args.hooks),
+            args.yolo,
+            _use_profile(args.profile) if args.profile is not None else "",
+        )
     except ValueError as error:
         return _say(str(error), names.EXIT_USAGE)
     if args.headless:
-        return _headless(args, cwd.resolve(), overrides)
+        return _headless(args, run)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _say("no terminal here. Use -p for one turn without a screen.", names.EXIT_USAGE)
-    return _screen(args, cwd.resolve(), overrides)
+    return _screen(args, run)
 
 
-def _headless(args: argparse.Namespace, cwd: Path, overrides: Mapping[str, Any]) -> int:
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the flags say, checked."""
+
+    cwd: Path
+    overrides: Mapping[str, Any]
+    mode: names.Mode | None
+    add_dirs: tuple[Path, ...]
+    hooks: Path | None
+    yolo: bool
+    told: str
+    """What a person should know of the start; empty: nothing."""
+
+    def launch(self, args: argparse.Namespace, *, unattended: bool = False) -> Launch:
+        from agent_core.host import Launch
+
+        return Launch(
+            self.cwd, os.environ, self.overrides, unattended, self.mode, self.yolo, args.demo,
+            add_dirs=self.add_dirs, hooks_file=self.hooks,
+        )  # fmt: skip
+
+
+def _headless(args: argparse.Namespace, run: Run) -> int:
     from agent_core import headless
     from agent_core.config.load import UNUSABLE
     from agent_core.errors import AgentError, ConfigError
-    from agent_core.host import Host, Launch
+    from agent_core.host import Host
+    from agent_core.intents import SetMode
 
     prompt = args.prompt or ""
     if not sys.stdin.isatty():
@@ -91,52 +193,60 @@ def _headless(args: argparse.Namespace, cwd: Path, overrides: Mapping[str, Any])
     if not prompt:
         return _say("-p needs a message: as the argument, or on standard input.", names.EXIT_USAGE)
     try:
-        host = Host(Launch(cwd, os.environ, overrides, unattended=True, mode=args.mode, demo=args.demo))
+        host = Host(run.launch(args, unattended=True))
     except AgentError as error:
         return _say(error.text, names.EXIT_CONFIG if isinstance(error, ConfigError) else names.EXIT_FAILED)
     try:
-        for words in (*(warning.text for warning in host.config.warnings), *host.store.warnings):
-            _say(words, 0)
+        for words in (run.told, *(warning.text for warning in host.config.warnings), *host.store.warnings):
+            if words:
+                _say(words, 0)
         if any(warning.code in UNUSABLE for warning in host.config.warnings):
             # Nobody is there to see that another model answers than the one that was configured.
             return names.EXIT_CONFIG
         host.look_for_models()
+        if run.mode is not None:
+            host.check_mode(run.mode)
         session = _chosen(host, args) or host.new()
+        if run.mode not in (None, session.mode):
+            session.send(SetMode(run.mode, confirmed=True))  # who writes it on a command line means it
         return headless.run(host, session, prompt, args.output_format)
     except AgentError as error:
-        return _say(error.text, names.EXIT_FAILED)
+        return _say(error.text, names.EXIT_CONFIG if isinstance(error, ConfigError) else names.EXIT_FAILED)
     except OSError as error:
         return _say(f"the answer could not be written: {error.strerror}.", names.EXIT_FAILED)
     finally:
         host.close()
 
 
-def _screen(args: argparse.Namespace, cwd: Path, overrides: Mapping[str, Any]) -> int:
+def _screen(args: argparse.Namespace, run: Run) -> int:
     # Nothing that the start makes is garbage: looking through it would delay the first frame. The app enables it.
     gc.disable()
     from agent_core.config.load import load
     from agent_core.config.paths import find_places
     from agent_core.errors import ConfigError
-    from nanoherm_tui.app import Start, run
+    from nanoherm_tui.app import Start
+    from nanoherm_tui.app import run as run_app
 
-    places = find_places(cwd, os.environ)
+    places = find_places(run.cwd, os.environ)
     try:
-        config = load(places, os.environ, overrides)
+        config = load(places, os.environ, run.overrides)
     except ConfigError as error:
         return _say(error.text, names.EXIT_CONFIG)
 
     def open_host() -> Any:
         from agent_core.errors import AgentError
-        from agent_core.host import Host, Launch
+        from agent_core.host import Host
 
-        host = Host(Launch(cwd, os.environ, overrides, mode=args.mode, demo=args.demo))
+        host = Host(run.launch(args))
         try:
             return host, _chosen(host, args)
         except AgentError:
             host.close()
             raise
 
-    return run(Start(places, config, open_host, args.prompt or "", choose=args.resume == ""))
+    return run_app(
+        Start(places, config, open_host, args.prompt or "", choose=args.resume == "", mode=run.mode, told=run.told)
+    )
 
 
 def _chosen(host: Any, args: argparse.Namespace) -> Any:
@@ -162,12 +272,69 @@ def _overrides(args: argparse.Namespace) -> dict[str, Any]:
     flags = {
         "model.default": args.model,
         "model.base_url": args.base_url,
+        "model.api_key_env": args.api_key_env,
+        "fallback_model": args.fallback_model,
+        "agent.reasoning_effort": THINKING if args.thinking else None,
         "agent.max_turns": args.max_turns,
+        "retry.max_attempts": None if args.max_retries is None else args.max_retries + 1,
+        "retry.base_ms": args.retry_base_ms,
+        "stream.enabled": False if args.no_stream else None,
+        "context_files.enabled": False if args.no_agents_md else None,
         "approvals.policy": args.approval,
+        "sandbox.mode": "danger-full-access" if args.sandbox == OFF else args.sandbox,
         "logging.level": "debug" if args.debug else None,
     }
+    if args.yolo:
+        others = {
+            f"--mode {args.mode}": args.mode not in (None, *names.MODES_ALONE),
+            "--approval": args.approval,
+            "--sandbox": args.sandbox,
+            **{f"--set {key}": key in out for key in ("approvals.policy", "approvals.mode", "sandbox.mode")},
+        }
+        if clash := next((flag for flag, given in others.items() if given), ""):
+            raise ValueError(f"--yolo stands for {YOLO}: it does not go with {clash}. Leave one of them out.")
+        flags |= {"approvals.policy": "never", "sandbox.mode": "danger-full-access"}
     out.update({key: value for key, value in flags.items() if value is not None})
     return out
+
+
+def _profile_before_a_command(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The profile that stands before a command of the command line, and what follows it."""
+    if len(argv) > 1 and argv[0] == "--profile":
+        return argv[1], argv[2:]
+    if argv and argv[0].startswith("--profile="):
+        return argv[0].partition("=")[2], argv[1:]
+    return "", argv
+
+
+def _use_profile(name: str) -> str:
+    """Make the profile's folder the home of this process and of what it starts. Raises ValueError.
+
+    Gives what to say when it is used for the first time, else "".
+    """
+    from agent_core.config.paths import profile_home
+
+    home = profile_home(name, Path.cwd(), os.environ)
+    os.environ["NANOHERMES_HOME"] = str(home)
+    return "" if home.is_dir() else f"The profile {name} is new. Its settings, keys and sessions are in {home}."
+
+
+def _folder(given: str) -> Path:
+    """A folder named by --add-dir. Raises ValueError."""
+    folder = Path(given).expanduser().resolve()
+    if not folder.is_dir():
+        raise ValueError(f"--add-dir {given}: there is no such folder.")
+    return folder
+
+
+def _file(given: str | None) -> Path | None:
+    """The file named by --hooks. Raises ValueError."""
+    if given is None:
+        return None
+    file = Path(given).expanduser().resolve()
+    if not file.is_file():
+        raise ValueError(f"--hooks {given}: there is no such file.")
+    return file
 
 
 def _count(text: str) -> int:

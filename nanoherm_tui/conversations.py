@@ -44,6 +44,7 @@ class Conversations:
         """Ids of sessions deleted in this run, the newest last."""
         self._held: list[events.Event] = []
         self._jump: tuple[str, tuple[str, ...], str] | None = None
+        self._no_sandbox_told = False
         self._on_the_way = 0
         """Sessions that were asked for and are not here yet."""
         self._for_next: list[intents.Steer | intents.Queue] = []
@@ -199,6 +200,8 @@ class Conversations:
                     view.model.apply(event)
             if changed:
                 self._show(view, changed)
+            if any(isinstance(event, events.TurnFinished | events.ModeChanged) for event in happened):
+                self._app.look_at_containment()
             if any(isinstance(event, events.TurnFinished) for event in happened):
                 if view is self.view:
                     view.unread = False
@@ -218,6 +221,7 @@ class Conversations:
             app.transcript.apply(held)
             app.set_timer(limits.GC_AFTER, app.settle_memory)
             app.call_after_refresh(self._jump_now)  # when the transcript has its place
+            self.tell_no_sandbox()
         app.greet()
 
     def _show(self, view: SessionView, changed: set[Part]) -> None:
@@ -230,6 +234,10 @@ class Conversations:
         if "status" in changed or "mode" in changed:
             app.show_status()
             app.composer.set_state(view.state)
+        if "consent" in changed:
+            from nanoherm_tui.commands.consent import mode_to_confirm
+
+            mode_to_confirm(app, view)
         if "title" in changed:
             self._show_title(view)
             app.desk.do(view.look_at_branch, lambda _: self._show_title(view))
@@ -277,6 +285,15 @@ class Conversations:
         self._app.sessions_pane.update(session_items(self.rows, self.views.values(), here), here)
 
     # -- what the program says in them ----------------------------------------------------------------------------
+
+    def tell_no_sandbox(self) -> None:
+        """Say once that nothing confines commands here; in an empty session the greeting does."""
+        held, view = self._app.held, self.view
+        if held is None or not held.has_none or held.accepted or self._no_sandbox_told:
+            return
+        if view is not None and view.loaded and view.model.entries:
+            self._no_sandbox_told = True
+            self.tell("no_sandbox", t("app.no_sandbox", why=held.why or t("app.no_sandbox_why")))
 
     def tell(self, code: str, english: str, *, warning: bool = True, **params: Any) -> None:
         """Put a notice of the program's own into the transcript in view."""

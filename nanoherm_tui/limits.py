@@ -26,6 +26,8 @@ ANSWER_PART: Final = 1.0  # seconds between two parts of a terminal's answer, ov
 PASTE_PART: Final = 1_000  # characters of a read that is one of several; a terminal's holds up to 4,095 bytes
 PASTE_LENGTH: Final = 8  # characters; fewer with one line end may be keys that waited while the machine was busy
 APPROVAL_ARM: Final = 0.5  # seconds without a key before a letter answers
+CONSENT_RESTS: Final = 0.5  # seconds without a key before a mode asks to be confirmed: who cycles on is not held up
+TOLD_HINT: Final = 4.0  # seconds; where a text has gone, or an answer, takes longer to read than "press again"
 APPROVAL_ALONE: Final = 0.12  # seconds; a letter that another key follows within was part of a word
 SAME_READ: Final = 0.008  # seconds; keys closer than this came in one read, no hand types them
 APPROVAL_SHARE: Final = 2  # the panel takes at most this part of the screen's height, then scrolls
@@ -92,5 +94,4 @@ CRASH_WORDS: Final = 300  # of an error, on the terminal; the report has it all
 # -- the clipboard -----------------------------------------------------------------------------------------------
 CLIPBOARD_SECONDS: Final = 2.0  # for all ways together; a tool that waits longer waits for a desktop that is gone
 OSC52_BYTES: Final = 74_000  # of text; terminals take sequences up to 100,000 bytes, and base64 makes four of three
-COPIED_HINT: Final = 4.0  # seconds; where a text has gone takes longer to read than "press again"
 SCREEN_STRING: Final = 240  # characters handed through GNU screen at once; older ones keep 256

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Part = Literal[
     "status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode", "context",
-    "options",
+    "options", "consent",
 ]  # fmt: skip
 
 # What is in requests has changed.
@@ -74,6 +74,14 @@ class SessionView:
     title: str = ""
     branch: str = ""
     mode: Mode = "ask"
+    asked_mode: Mode | None = None
+    """The mode that somebody asked for last, until the session has answered."""
+    to_confirm: events.ModeToConfirm | None = None
+    """The mode that the session wants a person's word for first."""
+    goal: str = ""
+    """What mode goal works towards; empty: nothing, or not any more."""
+    next_goal: str = ""
+    """A goal that waits for mode goal to be confirmed."""
     model_label: str = ""
     waiting: list[Waiting] = field(default_factory=list)
     plan: tuple[TodoItem, ...] = ()
@@ -150,8 +158,17 @@ class SessionView:
                 self.title = title
                 changed |= {"title", "list"}
             case events.ModeChanged(mode):
-                self.mode = mode
+                self.mode, self.to_confirm, self.next_goal = mode, None, ""
+                self._mode_answered(mode)
                 changed |= {"status", "mode"}
+            case events.ModeToConfirm(mode):
+                if self.asked_mode in (None, mode):  # else another one was asked for meanwhile
+                    self.to_confirm = event
+                    changed.add("consent")
+                self._mode_answered(mode)
+            case events.GoalChanged(text, state):
+                self.goal = text if state == "open" else ""
+                changed.add("status")
             case events.ModelChanged(model, provider, label):
                 self.answering, self.model_label = (model, provider), label
                 changed.add("status")
@@ -190,7 +207,9 @@ class SessionView:
             case events.TextReturned(text):
                 self.returned.append(text)
                 changed.add("returned")
-            case events.ErrorRaised():
+            case events.ErrorRaised(code):
+                if code == "mode_needs_sandbox":
+                    self.asked_mode = None
                 self.errors.append(event)
                 changed.add("error")
             case events.ToolQueued(call_id, name, subject):
@@ -205,6 +224,15 @@ class SessionView:
                 changed |= {"diffs", "title"}
             case _:
                 return
+
+    @property
+    def mode_in_turn(self) -> Mode:
+        """From which the next one in turn is reckoned: the one that is, or is about to be."""
+        return self.asked_mode or (self.to_confirm.mode if self.to_confirm is not None else self.mode)
+
+    def _mode_answered(self, mode: Mode) -> None:
+        if self.asked_mode == mode:
+            self.asked_mode = None
 
     def prepend(self, messages: Iterable[Message]) -> None:
         """Take in what was said before the history that came."""

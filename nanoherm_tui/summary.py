@@ -6,10 +6,13 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from agent_core.names import MODES_READ_ONLY
 from nanoherm_tui.panes.sessions import ItemState, SessionItem
 from nanoherm_tui.panes.status import StatusInfo
 
 if TYPE_CHECKING:
+    from agent_core.names import Mode
+    from agent_core.services import Containment
     from agent_core.store.sessions import SessionRow
     from nanoherm_tui.session_view import SessionView
 
@@ -36,12 +39,34 @@ def _state(view: SessionView, in_view: str) -> ItemState:
     return "unread" if view.unread and view.id != in_view else "idle"
 
 
-def status_info(view: SessionView | None, model: str, hint: str, waiting: int) -> StatusInfo:
-    """The status line for `view`. `model`: what new sessions use; `waiting`: questions of all sessions."""
+def sandbox_words(mode: Mode, held: Containment | None) -> str | None:
+    """What commands run in, in this mode; empty: nothing confines them, None: that is not known yet."""
+    if held is None:
+        return None
+    if mode in MODES_READ_ONLY and held.kernel:
+        return "read-only"
+    return held.sandbox if held.kernel or held.sandbox == "danger-full-access" else ""
+
+
+def status_info(
+    view: SessionView | None, model: str, hint: str, waiting: int, held: Containment | None, *, yolo: bool = False
+) -> StatusInfo:
+    """The status line for `view`.
+
+    `model`: what new sessions use; `waiting`: questions of all sessions; `held`: how far commands are confined here;
+    `yolo`: in this run nothing is asked and nothing confined.
+    """
     if view is None:
         return StatusInfo(model=model, hint=hint)
+    sandbox = sandbox_words(view.mode, held)
+    confined = sandbox not in (None, "", "danger-full-access")
     return StatusInfo(
         mode=view.mode,
+        sandbox=sandbox,
+        network=held is not None and held.network and confined,
+        missing=confined and held is not None and "mount view" in held.missing,
+        yolo=yolo,
+        goal=view.goal if view.mode == "goal" else "",
         model=view.model_label or model,
         running=view.state in ("running", "asking", "stopping"),
         stopping=view.state == "stopping",

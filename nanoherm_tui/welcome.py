@@ -9,11 +9,18 @@ from nanoherm_tui.panes.welcome import Greeting
 
 if TYPE_CHECKING:
     from agent_core.host import ModelState
+    from agent_core.services import Containment
     from nanoherm_tui.keymap import Keymap
 
 
-def greeting(model: ModelState | None, keymap: Keymap) -> Greeting:
-    """The greeting for the present model (None: not known yet), in the interface's language."""
+def greeting(model: ModelState | None, keymap: Keymap, held: Containment | None = None) -> Greeting:
+    """The greeting for the present model (None: not known yet), in the interface's language.
+
+    `held`: how far commands are confined here; that nothing does is said.
+    """
+    note = ""
+    if held is not None and held.has_none and not held.accepted:
+        note = t("app.no_sandbox", why=held.why or t("app.no_sandbox_why"))
     if model is None or not model.settled:
         return Greeting("", t("welcome.looking"))
     keys = tuple(
@@ -26,7 +33,7 @@ def greeting(model: ModelState | None, keymap: Keymap) -> Greeting:
     )
     if model.problem is not None:
         problem = model.problem
-        return Greeting(t("welcome.no_model"), tell(problem.code, problem.params, problem.text), True, keys)
+        return Greeting(t("welcome.no_model"), tell(problem.code, problem.params, problem.text), True, keys, note)
     if model.demo:
-        return Greeting(t("welcome.demo_title"), t("welcome.demo_text"), True, keys)
-    return Greeting(model.label, t("welcome.ready"), False, keys)
+        return Greeting(t("welcome.demo_title"), t("welcome.demo_text"), True, keys, note)
+    return Greeting(model.label, t("welcome.ready"), False, keys, note)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from agent_core import events, intents
 from agent_core.names import MODES
-from nanoherm_tui import symbols
+from nanoherm_tui import limits, symbols
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.terminal_colours import AUTO
 
 if TYPE_CHECKING:
+    from agent_core.names import Mode
     from agent_core.session import LiveSession
     from nanoherm_tui.app import NanohermApp
 
@@ -41,8 +42,15 @@ def needs_setup(app: NanohermApp, error: events.ErrorRaised) -> bool:
 
 def next_mode(app: NanohermApp, argument: str) -> None:
     if app.view is not None:
-        modes = app.view.session.modes
-        app.view.session.send(intents.SetMode(modes[(modes.index(app.view.mode) + 1) % len(modes)]))
+        modes, now = app.view.session.modes, app.view.mode_in_turn
+        set_mode(app, modes[(modes.index(now) + 1) % len(modes)] if now in modes else modes[0])
+
+
+def set_mode(app: NanohermApp, mode: Mode, *, confirmed: bool = False) -> None:
+    """Ask the session in view for this mode; it may want a person's word first."""
+    if app.view is not None:
+        app.view.asked_mode, app.view.next_goal = mode, ""
+        app.view.session.send(intents.SetMode(mode, confirmed))
 
 
 def choose_mode(app: NanohermApp, name: str) -> None:
@@ -56,7 +64,7 @@ def choose_mode(app: NanohermApp, name: str) -> None:
             "unknown_mode", t("app.unknown_mode", name=name, modes=", ".join(app.view.session.modes))
         )
     else:
-        app.view.session.send(intents.SetMode(mode))
+        set_mode(app, mode)
 
 
 def _choose(app: NanohermApp, kind: str) -> None:
@@ -68,6 +76,20 @@ def _choose(app: NanohermApp, kind: str) -> None:
 
 def plan_mode(app: NanohermApp, argument: str) -> None:
     choose_mode(app, "plan")
+
+
+def goal(app: NanohermApp, text: str) -> None:
+    """Work towards a goal, give it up ("off"), or say what it is."""
+    if app.view is None:
+        return
+    if not text:
+        app.hint(t("app.goal_is", goal=app.view.goal) if app.view.goal else t("app.no_goal"), limits.TOLD_HINT)
+    elif text.lower() in ("off", "none"):
+        app.view.session.send(intents.SetGoal(""))
+    else:
+        app.view.next_goal = text
+        app.view.session.send(intents.SetGoal(text))
+        app.transcript.action_end()
 
 
 # -- the program --------------------------------------------------------------------------------------------------

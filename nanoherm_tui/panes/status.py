@@ -1,4 +1,4 @@
-"""The last row: mode, sandbox, model, what runs and for how long, what waits, tokens, context, cost.
+"""The last row: mode, sandbox, goal, model, what runs and for how long, what waits, tokens, context, cost.
 
 Figures stand in fields of fixed width, right-aligned, so nothing moves when they grow. When the row is too narrow,
 whole fields go: those a user can do without first.
@@ -24,7 +24,10 @@ GAP = 3  # blanks between fields
 FIGURE = 5  # cells of a token figure
 COST = 6  # cells of a cost
 NOTHING = Cost(0.0)
+GOAL = 24  # a goal is cut at this, or at a fifth of a wide screen
 MODEL = 28  # a model's label is cut at this, or at a quarter of a wide screen
+MODE_ROLES = {"ask": "accent", "plan": "ok", "debug": "ok", "auto": "warn", "goal": "warn"}
+"""Green: commands only read. Yellow: it acts unasked."""
 CENTRED_FROM = 140  # on screens this wide what runs stands in the middle
 ACTIVITY = 16  # its usual width
 
@@ -34,8 +37,16 @@ class StatusInfo:
     """All the status line knows. None means not known, and its field is left out."""
 
     mode: str = "ask"
-    sandbox: str = ""
+    sandbox: str | None = None
     """The sandbox's own name; empty = there is none."""
+    network: bool = False
+    """Commands in it reach the network unasked."""
+    missing: bool = False
+    """The mount view is missing: metadata and .git are not protected."""
+    yolo: bool = False
+    """In this run nothing is asked and nothing confined."""
+    goal: str = ""
+    """What mode goal works towards."""
     model: str = ""
     """What a person reads; it says so when the model is a scripted demo."""
     running: bool = False
@@ -56,18 +67,20 @@ class StatusInfo:
 
 def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
     """The row's content in `cells` columns; `frame` is the step of the running mark."""
-    mode = (Span(one_line(info.mode), "accent", bold=True),)
+    role = "fail" if info.yolo else MODE_ROLES.get(info.mode, "accent")
+    mode = (Span(one_line(info.mode), role, bold=True),)
     fields = {
         "mode": mode,
-        "sandbox": _sandbox(info),
+        "sandbox": _sandbox(info, cells - text.width(info.mode) - GAP),
         "activity": _activity(info, frame),
         "waiting": _waiting(info),
+        "goal": _goal(info, cells),
         "context": _context(info),
         "model": (Span(cut(one_line(info.model), max(MODEL, cells // 4))),) if info.model else (),
         "tokens": _tokens(info),
         "cost": (Span(money(info.cost).rjust(COST)),) if info.cost not in (None, NOTHING) else (),
     }
-    left, right = ("mode", "sandbox", "model", "waiting", "activity"), ("tokens", "context", "cost")
+    left, right = ("mode", "sandbox", "goal", "model", "waiting", "activity"), ("tokens", "context", "cost")
     kept: set[str] = set()
     used = 0
     for name, spans in fields.items():  # in the order of their worth
@@ -77,8 +90,8 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
         if size and used + size + (GAP if kept else 0) <= cells:
             used += size + (GAP if kept else 0)
             kept.add(name)
-    middle = _joined([fields[n] for n in left[3:] if n in kept])
-    start = _joined([fields[n] for n in left[:3] if n in kept]) or (Span(cut(info.mode, cells), "accent", bold=True),)
+    middle = _joined([fields[n] for n in left[4:] if n in kept])
+    start = _joined([fields[n] for n in left[:4] if n in kept]) or (Span(cut(info.mode, cells), role, bold=True),)
     end = _joined([fields[n] for n in right if n in kept])
     if middle:
         room = cells - _size(start) - _size(middle) - (_size(end) + GAP if end else 0)
@@ -117,10 +130,29 @@ def _waiting(info: StatusInfo) -> Spans:
     return Span(sym("asks"), "warn", bold=True, mark=True), Span(" " + t("status.waiting", n=info.waiting))
 
 
-def _sandbox(info: StatusInfo) -> Spans:
+def _sandbox(info: StatusInfo, room: int) -> Spans:
+    """What commands run in; in a narrow `room` what is missing of it is said shorter."""
+    if info.sandbox is None:
+        return ()
     if not info.sandbox:
         return (Span(t("status.no_sandbox"), "warn"),)
-    return (Span(one_line(info.sandbox), "fail" if info.sandbox == "danger-full-access" else "text"),)
+    if info.sandbox == "danger-full-access":
+        return (Span(f"yolo: {info.sandbox}" if info.yolo else info.sandbox, "fail"),)
+    spans = [Span(one_line(info.sandbox))]
+    if info.network:
+        spans += [Span(", "), Span(t("status.network"), "warn")]
+    if info.missing:
+        long, short = t("status.no_mounts"), t("status.no_mounts_short")
+        fits = _size(tuple(spans)) + 2 + text.width(long) + FIGURE + GAP <= room
+        spans += [Span(", "), Span(long if fits else short, "warn")]
+    return tuple(spans)
+
+
+def _goal(info: StatusInfo, cells: int) -> Spans:
+    if not info.goal:
+        return ()
+    words = cut(one_line(info.goal), max(GOAL, cells // 5))
+    return Span(f"{t('status.goal')} ", "muted"), Span(words)
 
 
 def _tokens(info: StatusInfo) -> Spans:

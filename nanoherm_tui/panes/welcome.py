@@ -25,6 +25,8 @@ class Greeting:
     text: str = ""
     warning: bool = False
     keys: tuple[tuple[str, str, str], ...] = ()
+    note: str = ""
+    """A warning in a paragraph of its own."""
 
 
 class Welcome(Painted):
@@ -57,6 +59,11 @@ class Welcome(Painted):
             styles = {"head": look.style("warn" if greeting.warning else "text", bold=True), "text": ground}
             rows.append(row(width, [*edge, *[(words, styles[role]) for words, role in parts]], ground))
         rows.append(Strip.blank(width, ground))
+        for number, line in enumerate(wrap(clean(greeting.note), cells) if greeting.note else ()):
+            bar = sym("bar") if number == 0 else " "
+            rows.append(row(width, [("  ", ground), (bar, look.mark("warn")), (" ", ground), (line, ground)], ground))
+        if greeting.note:
+            rows.append(Strip.blank(width, ground))
         room = cells - KEY_CELLS - NAME_CELLS
         for key, name, help_text in greeting.keys:
             lines = wrap(help_text, room) if room >= LEAST_HELP else [""]
