@@ -27,6 +27,7 @@ from agent_core.compaction import Profile
 from agent_core.config import load as config_load
 from agent_core.config import write as config_write
 from agent_core.config.dotenv import set_variable
+from agent_core.config.live import LiveTexts
 from agent_core.config.load import Config
 from agent_core.config.paths import Places, find_places
 from agent_core.errors import AgentError, ConfigError, StoreError
@@ -120,6 +121,8 @@ class Host:
             self._model_settings, launch.env, self._read_keys, lambda: self._model.endpoint if self._model else None
         )
         self.config: Config = self._read_config()
+        self.denied = LiveTexts("approvals.deny", self.places.config_files, self._load_config)
+        """Patterns of commands that are never run: an edit of the config acts on the next one."""
         self.store = Store.open(self.places.state_db)  # first: it makes our home, or says why it cannot
         setup_log(self.places.logs_dir, self.config.get("logging.level"), self.redact)
         install_hooks(self.places.logs_dir, self.redact)
@@ -394,7 +397,7 @@ class Host:
             containment=self.containment,
             unattended=self.launch.unattended,
             policy=policy,
-            deny=tuple(get("approvals.deny")),
+            deny=self.denied,
             grants=self.grants,
             approval_timeout=get("approvals.timeout"),
             review=self._review(),
@@ -704,13 +707,16 @@ class Host:
 
     def _read_config(self) -> Config:
         """The config as it is now, and with it every key that stands in the environment or in .env."""
-        config = config_load.load(self.places, self.launch.env, self.launch.overrides)
+        config = self._load_config()
         if self.launch.add_dirs:
             folders = [*config.get("sandbox.add_dirs"), *map(str, self.launch.add_dirs)]
             config = replace(config, values={**config.values, "sandbox.add_dirs": folders})
         self.config = config
         self._know_keys(config.dotenv)
         return config
+
+    def _load_config(self) -> Config:
+        return config_load.load(self.places, self.launch.env, self.launch.overrides)
 
     def _know_keys(self, dotenv: Mapping[str, str]) -> None:
         """Have every key that may be used hidden wherever it shows, those of earlier too."""

@@ -65,10 +65,10 @@ class Kit:
         from agent_core.tools.registry import Toolbox, toolbox_of
 
         services = self._services
-        confine = services.confinement(self._session_id, workspace)
+        walls = services.confinement(self._session_id, workspace)
 
         def situation() -> Situation:
-            return situation_of(services, *mode())
+            return situation_of(services, *mode(), walls.gap())
 
         reviewer = self._reviewing()
 
@@ -93,8 +93,8 @@ class Kit:
                 data_home=services.data_home,
                 cancel=scope,
                 asker=asker,
-                backend=services.backend(confine),
-                confine=confine,
+                backend=services.backend(walls.policy),
+                confine=walls.policy,
                 todos=self.todos,
                 files=self.files,
                 env=services.command_env,
@@ -114,7 +114,7 @@ class Kit:
             grants=self.grants,
             trust=lambda folder: trust_context(services, folder),
             redact=services.redact,
-            deny=lambda: services.deny,
+            deny=services.deny,
             started=started,
             progress=progress,
             review=reviewer.review if reviewer is not None else None,

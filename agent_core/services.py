@@ -73,6 +73,16 @@ class ReviewOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Walls:
+    """How the commands of one session in its workspace are confined."""
+
+    policy: Confine = lambda box: None
+    """Of a box; None: nothing is enforced. Raises SandboxError."""
+    gap: Callable[[], str] = lambda: ""
+    """What the kernel would have to keep from commands here and cannot (Situation.gap). May take half a second once."""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionServices:
     """What the desk hands to every session."""
 
@@ -97,16 +107,16 @@ class SessionServices:
     """The best passages of all sessions but the one named last. Raises StoreError."""
     containment: Callable[[], Containment] = Containment
     """What commands run in, asked anew at each call: a person may have accepted something meanwhile."""
-    confinement: Callable[[str, Path], Confine] = lambda session_id, workspace: lambda box: None
-    """For a session in a workspace: the policy of a box. Raises SandboxError."""
+    confinement: Callable[[str, Path], Walls] = lambda session_id, workspace: Walls()
+    """The walls of a session in a workspace; the same ones each time."""
     mode_confirmed: Callable[[Path, Mode], bool] = lambda workspace, mode: False
     """Whether entering the mode asks no more in a workspace. May read a file."""
     confirm_mode: Callable[[Path, Mode], None] = lambda workspace, mode: None
     """Entering it asks no more there. Raises ConfigError when that cannot be noted for good."""
     unattended: bool = False
     policy: ApprovalPolicy = "untrusted"
-    deny: tuple[str, ...] = ()
-    """Patterns of commands that are never run (approvals.deny)."""
+    deny: Callable[[], Iterable[str]] = tuple
+    """Patterns of commands that are never run (approvals.deny), as they are when asked."""
     grants: GrantsFile | None = None
     """What was allowed for good; None: nothing can be."""
     approval_timeout: float = limits.APPROVAL_TIMEOUT

@@ -42,6 +42,12 @@ class Places:
         return self.data_home / "config.yaml"
 
     @property
+    def config_files(self) -> tuple[Path, ...]:
+        """Every file that settings may stand in, there or not."""
+        project = [folder / "config.yaml" for folder in (self.project_hermes_dir, self.project_dir) if folder]
+        return (self.hermes_home / "config.yaml", self.config_file, *project)
+
+    @property
     def env_file(self) -> Path:
         return self.data_home / ".env"
 

@@ -9,7 +9,7 @@ import difflib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -108,7 +108,7 @@ class Toolbox:
     trust: Callable[[Path], TrustContext]
     """For the folder a command would run in."""
     redact: Callable[[str], str]
-    deny: Callable[[], Sequence[str]] = tuple
+    deny: Callable[[], Iterable[str]] = tuple
     """The user's patterns of commands that are never run, as they are when a command is judged."""
     started: Callable[[ToolCall], None] = lambda call: None
     """Tells the listener that the call begins."""
