@@ -118,6 +118,7 @@ SHELL_TRUSTED_ENTRIES: Final = 500  # of a folder looked at for secrets that a w
 GIT_HEAD: Final = 4 * KB  # of the file that names the branch; it holds one line
 GIT_CONFIG: Final = 256 * KB  # of a repository's config; a larger one counts as naming a helper
 PROGRESS_CHARS: Final = 2_000  # of new output looked at for a progress line
+KEPT_OUT_CHARS: Final = 8_000  # of it looked at for words that tell of the sandbox
 SUMMARY_CHARS: Final = 8_000  # of the end of an output looked at for a test runner's summary
 LEFT_RUNNING_NAMED: Final = 10  # process ids named in a result
 STREAM_LABELS: Final = 120  # bytes kept free for "[stderr]" and line ends between streams

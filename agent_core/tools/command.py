@@ -26,7 +26,7 @@ from agent_core.ports import (
 )
 from agent_core.sandbox.policy import Box
 from agent_core.spill import FOLDER, NANO, Spill, block
-from agent_core.text import command_outcome
+from agent_core.text import command_outcome, kept_out
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
 
@@ -52,6 +52,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
             spill=Spill(ctx.data_home / FOLDER, ctx.keys(), ctx.bounds.most),
             progress=ctx.progress,
             bounds=ctx.bounds,
+            is_plan=ctx.mode == "plan",
         )
 
     def seal(box: Box) -> str:
@@ -116,10 +117,12 @@ def execute(
     spill: Spill,
     progress: Callable[[str], None],
     bounds: ResultBounds = NANO,
+    is_plan: bool = False,
 ) -> ToolOutput:
     """Run `command` in `folder` for at most `timeout` seconds. Raises ToolFailure when it cannot be started.
 
-    `progress` is called with the newest line of its output, now and then; `spill` is closed at the end.
+    `progress` is called with the newest line of its output, now and then; `spill` is closed at the end. `is_plan`: no
+    wider box can be asked for.
     """
     newest_line = _progress(progress)
 
@@ -137,7 +140,22 @@ def execute(
         raise ToolFailure(f"The command was not run: {error.text}", code=error.code, outcome="no sandbox") from error
     finally:
         spill.close()
-    return shown(command, result, timeout, spill, bounds)
+    return shown(command, result, timeout, spill, bounds, _kept_out(box, result, is_plan))
+
+
+def _kept_out(box: Box, result: ExecResult, is_plan: bool) -> str:
+    """What the model is told where the sandbox may have stopped a command; it is never run anew by itself (A8)."""
+    needs = kept_out.missing(box, result.exit_code or 0, f"{clean(result.stdout)}\n{clean(result.stderr)}")
+    if not needs:
+        return ""
+    if is_plan:
+        return (
+            "[Plan mode kept it to reading and off the network, which may be why. Put what needs more into the plan.]"
+        )
+    walls = box.words if box.network else f"{box.words}, no network"
+    return (
+        f'[It ran in the sandbox ({walls}), which may be why. If it must have more, call again with needs="{needs}".]'
+    )
 
 
 def _progress(show: Callable[[str], None]) -> Callable[[str], None]:
@@ -158,9 +176,17 @@ def _progress(show: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def shown(
-    command: str, result: ExecResult, timeout: float, spill: Spill | None = None, bounds: ResultBounds = NANO
+    command: str,
+    result: ExecResult,
+    timeout: float,
+    spill: Spill | None = None,
+    bounds: ResultBounds = NANO,
+    remark: str = "",
 ) -> ToolOutput:
-    """The result of a command for the model and for its card. `spill` may hold the whole of its output in a file."""
+    """The result of a command for the model and for its card. `spill` may hold the whole of its output in a file.
+
+    `remark` ends it: one line of the program's own.
+    """
     stdout, stderr = clean(result.stdout).strip("\n"), clean(result.stderr).strip("\n")
     ok = result.exit_code == 0 or (
         result.exit_code is not None and command_outcome.is_harmless(command, result.exit_code)
@@ -175,6 +201,8 @@ def shown(
     if result.left_running:
         pids = ", ".join(map(str, result.left_running[: limits.LEFT_RUNNING_NAMED]))
         parts.append(f"[still running when the command had ended, and ended with it: process {pids}]")
+    if remark:
+        parts.append(remark)
     return ToolOutput(
         "\n".join(parts),
         _outcome(result, stdout, stderr),
@@ -234,7 +262,7 @@ TOOL = Tool(
         description=base.prop("string", "What it is for, in a few words"),
         needs=base.prop(
             "string",
-            "Only when the sandbox stopped it: what it needs beyond; the user is asked",
+            "What it needs beyond the sandbox, only after that stopped it; the user is asked",
             enum=list(NEEDS),
         ),
     ),

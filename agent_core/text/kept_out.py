@@ -1,0 +1,75 @@
+"""Whether a command's output looks as if the sandbox had stopped it, and what it would have needed. Pure.
+
+A guess from words: it only tells a model why something may have failed, and decides nothing. It is meant to miss rather
+than to cry wolf: a file that is not executable, or a key that a server refuses, says "Permission denied" too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from agent_core import limits
+from agent_core.names import Needs
+from agent_core.sandbox.policy import UNCONFINED, Box
+
+# fmt: off
+# Without a network there are no sockets at all, so these can only come of that.
+_NO_NETWORK: Final = re.compile(
+    r"network is (unreachable|down)|temporary failure resolving|name resolution|name or service not known"
+    r"|(could ?n[o']t|cannot|can't|unable to|failed to) (resolve|look ?up|translate) \S*(host|address|name|proxy|')"
+    r"|unknown ?host|nodename nor servname|no address associated with|dns (error|lookup)|spurious network error"
+    r"|could ?n[o']t connect to|failed to connect to|failed to open tcp connection|failed to establish a new connection"
+    r"|\b(EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b|\b(connect|listen|bind|send|sendto|getaddrinfo) (EPERM|EACCES)\b"
+    r"|(socket|dial (tcp|udp)|connect|listen|bind)\w*\b[^\n]{0,160}\boperation not permitted|\[errno (-2|-3|101)\]",
+    re.IGNORECASE,
+)
+_SOCKETS: Final = re.compile(r"\bsockets?\b|\burllib3?\b|\bhttp\.client\b", re.IGNORECASE)
+_NOT_PERMITTED: Final = re.compile(r"PermissionError: \[Errno 1\]")
+_READ_ONLY: Final = re.compile(r"read-?only file ?system|\bEROFS\b|\[errno 30\]|os error 30\b|readonly database", re.IGNORECASE)  # noqa: E501
+_DENIED: Final = re.compile(
+    r"permission denied|operation not permitted|\b(EACCES|EPERM)\b|os error (1|13)\b", re.IGNORECASE
+)
+# What programs say of a change they could not make. Python names no verb: any file it may not open counts.
+_CHANGING: Final = re.compile(
+    r"(cannot|can't|can not|could not|couldn't|unable to|failed to|error|failure|while|trying to) "
+    r"(create|creating|creat|touch|mkdir|make|making|remove|removing|unlink|delete|deleting|move|moving|rename|renaming"
+    r"|overwrite|write|writing|lock|append|change|save|saving|install|copy|link|set|open (temporary|output|lock)"
+    r"|open \S+ for (writing|output|append))"
+    r"|\b(open|openat|mkdir|unlink|rename|rmdir|symlink|link|copyfile|chmod|chown|utime|futime)[ (]['\"/]"
+    r"|PermissionError: \[Errno (1|13)\]|(changing|setting|preserving) (permissions|ownership|group|times)|^tee: ",
+    re.IGNORECASE,
+)
+_SHELL_WRITE: Final = re.compile(r"^(\S*/)?\w*sh: (line \d+: |\d+: )?[^:\n]+: permission denied$", re.IGNORECASE)
+# A server that refuses a login, and a cache that a test runner does without.
+_OF_ITSELF: Final = re.compile(r"\((publickey|password|keyboard)|authentic|\b40[13]\b|warning", re.IGNORECASE)
+# fmt: on
+_NOT_EXECUTABLE: Final = 126
+
+
+def missing(box: Box, exit_code: int, output: str) -> Needs:
+    """What a command that ended so in `box` probably needs beyond it; empty: it failed of itself, or did not fail.
+
+    "write" of a command that may only read; "everything" of one whose write went where its box does not reach.
+    """
+    if box == UNCONFINED or exit_code == 0:
+        return ""
+    output = output[-limits.KEPT_OUT_CHARS :]
+    lines = [line for line in output.splitlines() if not _OF_ITSELF.search(line)]
+    if not box.network and any(_is_no_network(line, output) for line in lines):
+        return "network"
+    if any(_is_kept_write(line, exit_code) for line in lines):
+        return "write" if box.mode == "read-only" else "everything"
+    return ""
+
+
+def _is_no_network(line: str, output: str) -> bool:
+    return bool(_NO_NETWORK.search(line) or (_NOT_PERMITTED.search(line) and _SOCKETS.search(output)))
+
+
+def _is_kept_write(line: str, exit_code: int) -> bool:
+    if _READ_ONLY.search(line):
+        return True
+    if not _DENIED.search(line):
+        return False
+    return bool(_CHANGING.search(line) or (exit_code != _NOT_EXECUTABLE and _SHELL_WRITE.search(line)))

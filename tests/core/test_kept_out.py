@@ -1,0 +1,91 @@
+"""Whether the sandbox may have stopped a command: a guess from what programs say, with few false alarms."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
+from agent_core.text.kept_out import missing
+
+WORKSPACE = Box("workspace-write")
+ONLINE = Box("workspace-write", network=True)
+
+WRITES = [
+    "sh: 1: cannot create f: Permission denied",
+    "sh: line 1: f: Permission denied",
+    "/bin/bash: line 3: /etc/motd: Permission denied",
+    "touch: cannot touch 'a': Read-only file system",
+    "mkdir: cannot create directory ‘b’: Permission denied",
+    "rm: cannot remove 'a': Permission denied",
+    "tee: /etc/motd: Permission denied",
+    "chmod: changing permissions of '/etc/motd': Operation not permitted",
+    "sed: couldn't open temporary file ./sedXq1: Permission denied",
+    "fatal: Unable to create '/ws/.git/index.lock': Permission denied",
+    "error: could not lock config file .git/config: Read-only file system",
+    "PermissionError: [Errno 13] Permission denied: 'f'",
+    "OSError: [Errno 30] Read-only file system: 'f'",
+    "npm ERR! Error: EACCES: permission denied, mkdir '/usr/lib/node_modules'",
+    "Error: EROFS: read-only file system, open 'x'",
+    "/usr/bin/ld: cannot open output file a.out: Permission denied",
+    "open /root/x: permission denied",
+    "sqlite3.OperationalError: attempt to write a readonly database",
+    "error: failed to write `/ws/Cargo.lock`: Permission denied (os error 13)",
+]
+NETWORK = [
+    "curl: (6) Could not resolve host: example.com",
+    "curl: (7) Failed to connect to 127.0.0.1 port 80 after 0 ms: Couldn't connect to server",
+    "fatal: unable to access 'https://example.com/x/': Could not resolve host: example.com",
+    "ssh: Could not resolve hostname example.com: Temporary failure in name resolution",
+    "wget: unable to resolve host address 'example.com'",
+    "npm ERR! request to https://example.com failed, reason: getaddrinfo EAI_AGAIN example.com",
+    "Error: connect EPERM 127.0.0.1:80 - Local (undefined:undefined)",
+    "Error: listen EPERM: operation not permitted 127.0.0.1:3000",
+    "dial tcp: lookup example.com: dial udp 1.2.3.4:53: socket: operation not permitted",
+    "ping: socket: Operation not permitted",
+    "NewConnectionError: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution",
+    '  File "/usr/lib/python3.11/socket.py", line 232\nPermissionError: [Errno 1] Operation not permitted',
+    "java.net.UnknownHostException: example.com",
+]
+OF_ITSELF = [
+    "AssertionError: assert 1 == 2",
+    "cat: .env: Permission denied",
+    "git@example.com: Permission denied (publickey).",
+    "HTTP 403: permission denied while creating the release",
+    "cache.py:475: PytestCacheWarning: could not create cache path /ws/.pytest_cache: [Errno 13] Permission denied",
+    "find: '/root': Permission denied",
+    "make: *** No rule to make target 'x'.  Stop.",
+    "E   ConnectionError: mock server said no",
+    "tests/test_net.py::test_resolve FAILED",
+    "",
+]
+
+
+@pytest.mark.parametrize("words", WRITES)
+def test_a_write_that_was_kept_out_is_seen(words):
+    assert missing(READ_ONLY, 1, words) == "write"
+    assert missing(WORKSPACE, 1, f"some\n{words}\nmore") == "everything"
+    assert missing(ONLINE, 1, words) == "everything"
+
+
+@pytest.mark.parametrize("words", NETWORK)
+def test_a_network_that_is_off_is_seen_and_one_that_is_on_was_not_the_reason(words):
+    assert missing(READ_ONLY, 1, words) == missing(WORKSPACE, 1, words) == "network"
+    assert missing(ONLINE, 1, words) in ("", "everything")
+
+
+@pytest.mark.parametrize("words", OF_ITSELF)
+def test_what_fails_of_itself_is_not_put_down_to_the_sandbox(words):
+    assert missing(READ_ONLY, 1, words) == missing(WORKSPACE, 1, words) == ""
+
+
+@pytest.mark.parametrize("words", [*WRITES, *NETWORK])
+def test_without_a_sandbox_or_a_failure_nothing_is_said(words):
+    assert missing(UNCONFINED, 1, words) == missing(READ_ONLY, 0, words) == ""
+
+
+def test_a_file_that_is_not_executable_is_no_matter_of_the_sandbox():
+    assert missing(READ_ONLY, 126, "sh: 1: ./run: Permission denied") == ""
+
+
+def test_a_long_output_is_looked_at_from_its_end():
+    assert missing(READ_ONLY, 1, "x" * 100_000 + f"\n{WRITES[0]}") == "write"
