@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from agent_core import compaction, limits, prompt, view
+from agent_core.cancel import CancelScope
 from agent_core.compaction import Cut, Options, Record
 from agent_core.errors import AgentError, ConfigError, ProviderError, StoreError
 from agent_core.events import CompactionFinished, CompactionStarted, Notice
@@ -48,6 +49,8 @@ class Means:
     """Tokens of what every request holds beside the history, by part: "system", "context", "tools"."""
     compacted: Callable[[], None]
     """Called when the history has been compacted: the prompt may be made anew (COMP-18)."""
+    compacting: Callable[[int, CancelScope], None] = lambda messages, cancel: None
+    """Called before, with how many messages go out of requests. Raises Interrupted."""
 
 
 class Compactor:
@@ -192,6 +195,7 @@ class Compactor:
                 text = "Another window compacts this session now. Wait until it is done."
                 turn.emit(Notice("compaction_elsewhere", text, "warning"))
                 return False
+            self._means.compacting(cut.taken, turn.cancel)
             turn.emit(CompactionStarted(cut.taken))
             told = CompactionFinished()
             try:

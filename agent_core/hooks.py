@@ -21,8 +21,10 @@ from typing import Any, Final, Literal
 
 from agent_core import limits, process
 from agent_core.cancel import CancelScope
+from agent_core.config.paths import Places
 from agent_core.errors import ConfigError
 from agent_core.names import TOOL_ALIASES
+from agent_core.plain_files import read_regular
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
 from agent_core.text.printable import printable
@@ -171,7 +173,7 @@ def from_config(events: Mapping[str, Any], source: str) -> tuple[tuple[Hook, ...
     for name, entries in events.items():
         event = _event(name)
         if event is None:
-            if name not in _ELSEWHERE and name != "file":
+            if name not in _ELSEWHERE:
                 problems.append(f"hooks.{name}: there is no event {name}{_nearest(name)}.")
         elif not isinstance(entries, list):
             if entries is not None:
@@ -254,6 +256,42 @@ def _bad(file: str, line: int, what: str) -> ConfigError:
         line=line,
         what=what,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class HookSet:
+    """Hooks in the order they run in, and why others do not."""
+
+    hooks: tuple[Hook, ...] = ()
+    problems: tuple[ConfigError, ...] = ()
+
+    def __add__(self, other: HookSet) -> HookSet:
+        return HookSet(self.hooks + other.hooks, self.problems + other.problems)
+
+
+def users_hooks(places: Places, events: Mapping[str, Any], file: Path | None = None) -> HookSet:
+    """The user's own: those of the config (`events`), of ~/.nanohermes/hooks.json, and of `file`, named for a run."""
+    found, problems = from_config(events, "config.yaml")
+    out = HookSet(found, tuple(ConfigError("bad_hook", text, what=text) for text in problems))
+    out += _read_hooks(places.data_home / "hooks.json", wanted=False)
+    return out if file is None else out + _read_hooks(file, wanted=True)
+
+
+def _read_hooks(path: Path, *, wanted: bool) -> HookSet:
+    try:
+        data = read_regular(path, limits.HOOKS_FILE)
+        if data is None and not wanted:
+            return HookSet()
+        if data is None or len(data) > limits.HOOKS_FILE:
+            why = "is not there" if data is None else f"is larger than {limits.HOOKS_FILE // limits.KB} KB"
+            raise ConfigError("bad_hooks", f"{path} {why}, so no hook of it runs.", file=str(path), line=0, what=why)
+        return HookSet(parse(data, str(path)))
+    except OSError as error:
+        why = f"cannot be read ({error.strerror or error})"
+        text = f"{printable(str(path))} {why}, so no hook of it runs."
+        return HookSet(problems=(ConfigError("bad_hooks", text, file=str(path), line=0, what=why),))
+    except ConfigError as error:
+        return HookSet(problems=(error,))
 
 
 # -- running them -------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from agent_core.errors import AgentError, ConfigError, StoreError
 from agent_core.events import Notice
 from agent_core.grants_file import GrantsFile
 from agent_core.guard import GuardRules
+from agent_core.hooks import HookSet, users_hooks
 from agent_core.intents import Interrupt, SetMode, Submit
 from agent_core.llm import providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
@@ -52,22 +53,25 @@ from agent_core.names import (
     SandboxMode,
 )
 from agent_core.notebook import Notebook
-from agent_core.ports import IsHidden, LlmRequest, PastPassage, Tool
+from agent_core.ports import Decided, IsHidden, LlmRequest, PastPassage, Tool
 from agent_core.preview import FileLines, FilePreview
 from agent_core.process import LocalBackend
 from agent_core.safety import hidden
 from agent_core.safety.paths import PathRules
 from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
-from agent_core.services import Connection, Containment, ReviewOptions, SessionServices
+from agent_core.services import Connection, Containment, ReviewOptions, SessionServices, Walls
 from agent_core.session import LiveSession
 from agent_core.spill import SpillPage
 from agent_core.store import exchange
 from agent_core.store.audit import Entry
 from agent_core.store.notes import Draft, Seen
 from agent_core.store.sessions import SessionRow, Store
+from agent_core.trust import Standing, projects_hooks
+from agent_core.trusting import Answer, Trusting
 
 if TYPE_CHECKING:
+    from agent_core.confinement import Confinement
     from agent_core.disk_report import DiskReport
     from agent_core.file_index import FileIndex
     from agent_core.llm.discover import Health
@@ -117,6 +121,9 @@ class Host:
         self.grants = GrantsFile(self.places.grants_file)
         self._lock = threading.RLock()
         self._named_keys: tuple[str, ...] = ()
+        self.trusting = Trusting(self.places, launch.env, self.grants, self.redact, self._record_trust)
+        self.standing: Standing
+        """How what the project of the start brings stood when the config was read."""
         self.models = Models(
             self._model_settings, launch.env, self._read_keys, lambda: self._model.endpoint if self._model else None
         )
@@ -129,6 +136,8 @@ class Host:
         self._sessions: dict[str, LiveSession] = {}
         self._samples: list[Path] = []
         """Scratch folders made in this run; those of sessions that were never stored go with it."""
+        self._confinements: dict[str, Confinement] = {}
+        """By session: the walls around its commands."""
         self._closing = threading.Event()
         self._notebook = Notebook(self.store.notes, self._keys, self._notes_failed)
         self._listeners: list[Callable[[ModelState], None]] = []
@@ -278,6 +287,38 @@ class Host:
     def get_settings(self) -> Config:
         return self.config
 
+    # -- what folders bring -------------------------------------------------------------------------------------
+
+    def answer_trust(self, standing: Standing, answer: Answer) -> Standing:
+        """Keep what a person answered to what a folder brings, as it was shown to them; it acts at once.
+
+        Gives how the folder stands now: files that have changed since they were shown ask again. Raises ConfigError
+        when the answer cannot be kept, StoreError.
+        """
+        self.trusting.answer(standing, answer)
+        self.look_again()
+        return self.trusting.look()
+
+    def hooks(self, workspace: Path) -> HookSet:
+        """The hooks that count in a workspace now. What has changed since it was trusted counts no more."""
+        standing = self.trusting.look(workspace)
+        if workspace == self.places.workspace:
+            if standing.config != self.standing.config:
+                self.look_again()
+            config = self.config
+        else:
+            config = config_load.load(
+                self.trusting.places_of(workspace), self.launch.env, self.launch.overrides, standing.config
+            )
+        found = users_hooks(self.places, config.get("hooks"), self.launch.hooks_file) + projects_hooks(standing)
+        if standing.state == "changed" and not self.launch.unattended:
+            params = {"folder": str(standing.offer.root), "files": ", ".join(standing.changed)}
+            found += HookSet(problems=(ConfigError("trust_changed", standing.line, **params),))
+        return found
+
+    def _record_trust(self, folder: Path, decided: Decided) -> None:
+        self.store.audit.add("", str(folder), decided)
+
     def save_settings(self, changes: Mapping[str, Any]) -> None:
         """Write keys to the user's config, one after the other under one lock; only their lines change."""
         with self._lock:
@@ -395,12 +436,14 @@ class Host:
             keep=self._notebook.keep,
             recall=self._recall,
             containment=self.containment,
+            confinement=self.confinement,
             unattended=self.launch.unattended,
             policy=policy,
             deny=self.denied,
             grants=self.grants,
             approval_timeout=get("approvals.timeout"),
             review=self._review(),
+            hooks=self.hooks,
             command_timeout=get("terminal.timeout"),
             respect_gitignore=get("files.respect_gitignore"),
             add_dirs=self.places.folders(get("sandbox.add_dirs")),
@@ -431,9 +474,38 @@ class Host:
 
         The first call tries it out: not on a screen's thread.
         """
-        get = self.config.get
+        try:
+            from agent_core.sandbox.probe import layers  # the first frame does not wait for it
+        except ImportError:
+            return Containment(network=self.config.get("sandbox.network"), accepted=self.grants.read().no_sandbox)
+        get, found = self.config.get, layers()
         sandbox: SandboxMode = next((m for m in SANDBOX_MODES if m == get("sandbox.mode")), "workspace-write")
-        return Containment(sandbox, network=get("sandbox.network"), accepted=self.grants.read().no_sandbox)
+        accepted = self.grants.read().no_sandbox
+        return Containment(sandbox, found.can_confine, get("sandbox.network"), accepted, found.missing)
+
+    def confinement(self, session_id: str, workspace: Path) -> Walls:
+        """The walls of a session in a workspace; made when they are first asked for."""
+        from agent_core.confinement import Confinement, Options
+
+        get = self.config.get
+        with self._lock:
+            walls = self._confinements.get(session_id)
+            if walls is None:
+                options = Options(
+                    self.places.folders(get("sandbox.add_dirs")),
+                    self.places.folders(get("files.write_safe_roots")),
+                    get("sandbox.max_processes"),
+                    (get("sandbox.max_memory_mb") or 0) * limits.MB,
+                )
+                walls = self._confinements[session_id] = Confinement(
+                    workspace,
+                    self.places.home,
+                    self.places.data_home,
+                    lambda: self.hidden(workspace),
+                    options,
+                    environ=self.launch.env,
+                )
+        return Walls(walls.policy, walls.gap)
 
     def accept_no_sandbox(self, accepted: bool = True) -> None:
         """On this machine commands may run without a sandbox, or no longer. Raises ConfigError."""
@@ -550,8 +622,11 @@ class Host:
     def _forget(self, session_id: str) -> LiveSession | None:
         with self._lock:
             live = self._sessions.pop(session_id, None)
+            walls = self._confinements.pop(session_id, None)
         if live is not None:
             live.close()
+        if walls is not None:
+            walls.close()
         return live
 
     # -- notes: drafts, what waits, what was seen ---------------------------------------------------------------
@@ -707,7 +782,8 @@ class Host:
 
     def _read_config(self) -> Config:
         """The config as it is now, and with it every key that stands in the environment or in .env."""
-        config = self._load_config()
+        self.standing = self.trusting.look()
+        config = self._load_config(self.standing)
         if self.launch.add_dirs:
             folders = [*config.get("sandbox.add_dirs"), *map(str, self.launch.add_dirs)]
             config = replace(config, values={**config.values, "sandbox.add_dirs": folders})
@@ -715,8 +791,9 @@ class Host:
         self._know_keys(config.dotenv)
         return config
 
-    def _load_config(self) -> Config:
-        return config_load.load(self.places, self.launch.env, self.launch.overrides)
+    def _load_config(self, standing: Standing | None = None) -> Config:
+        project = (standing or self.trusting.look()).config
+        return config_load.load(self.places, self.launch.env, self.launch.overrides, project)
 
     def _know_keys(self, dotenv: Mapping[str, str]) -> None:
         """Have every key that may be used hidden wherever it shows, those of earlier too."""
@@ -735,10 +812,16 @@ class Host:
             self._sessions.clear()
         for session in sessions:
             session.close()
-        deadline = time.monotonic() + limits.TURN_STOP / 2
+        farewell = any(session.farewell for session in sessions)
+        deadline = time.monotonic() + (limits.SESSION_END_HOOKS if farewell else limits.TURN_STOP / 2)
         for session in sessions:
             session.join(max(0.0, deadline - time.monotonic()))
         process.kill_all()
+        with self._lock:
+            confinements = list(self._confinements.values())
+            self._confinements.clear()
+        for walls in confinements:
+            walls.close()
         if "searching" in self.__dict__:
             self.searching.close()
         self._notebook.close()

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from agent_core import hooks, limits
-from agent_core.config import schema
 from agent_core.config.load import Held, ProjectFiles, load
 from agent_core.config.paths import Places
 from agent_core.errors import ConfigError
 from agent_core.grants_file import GrantsFile
-from agent_core.hooks import Hook
+from agent_core.hooks import HookSet
 from agent_core.plain_files import read_regular
 from agent_core.safety.redact import redact
 from agent_core.text.printable import printable
@@ -350,34 +349,8 @@ def _texts(value: object) -> dict[str, str]:
     return {str(k): str(v) for k, v in value.items()} if isinstance(value, Mapping) else {}
 
 
-# -- hooks --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class HookSet:
-    """Hooks in the order they run in, and why others do not."""
-
-    hooks: tuple[Hook, ...] = ()
-    problems: tuple[ConfigError, ...] = ()
-
-    def __add__(self, other: HookSet) -> HookSet:
-        return HookSet(self.hooks + other.hooks, self.problems + other.problems)
-
-
-def users_hooks(places: Places, events: Mapping[str, Any]) -> HookSet:
-    """The user's own: those of the config (`events`), of ~/.nanohermes/hooks.json, and of the file the config names."""
-    found, problems = hooks.from_config(events, "config.yaml")
-    out = HookSet(found, tuple(ConfigError("bad_hook", text, what=text) for text in problems))
-    files = [(places.data_home / "hooks.json", False)]
-    if isinstance(named := events.get(schema.HOOKS_FILE), str) and named:
-        files.append((places.workspace / os.path.expanduser(named), True))
-    for path, wanted in files:
-        out += _read_hooks(path, wanted=wanted)
-    return out
-
-
 def projects_hooks(standing: Standing) -> HookSet:
-    """Those of a trusted project's hooks.json; what is in its config is in the settings."""
+    """The hooks of a trusted project's hooks.json; those in its config are in the settings."""
     out = HookSet()
     for file in standing.accepted("hooks"):
         try:
@@ -385,20 +358,3 @@ def projects_hooks(standing: Standing) -> HookSet:
         except ConfigError as error:
             out += HookSet(problems=(error,))
     return out
-
-
-def _read_hooks(path: Path, *, wanted: bool) -> HookSet:
-    try:
-        data = read_regular(path, limits.HOOKS_FILE)
-        if data is None and not wanted:
-            return HookSet()
-        if data is None or len(data) > limits.HOOKS_FILE:
-            why = "is not there" if data is None else f"is larger than {limits.HOOKS_FILE // limits.KB} KB"
-            raise ConfigError("bad_hooks", f"{path} {why}, so no hook of it runs.", file=str(path), line=0, what=why)
-        return HookSet(hooks.parse(data, str(path)))
-    except OSError as error:
-        why = f"cannot be read ({error.strerror or error})"
-        text = f"{printable(str(path))} {why}, so no hook of it runs."
-        return HookSet(problems=(ConfigError("bad_hooks", text, file=str(path), line=0, what=why),))
-    except ConfigError as error:
-        return HookSet(problems=(error,))

@@ -314,15 +314,11 @@ class _Layers:
         if key.danger == "tighten":
             may, tight = tighten.tightened(key, value, get(key.name))
             if not may:
-                self._never(key, tighten.REASON, line, file)
+                text = f"{key.name} is ignored: {tighten.REASON}. Put it into your own config.yaml if you want it."
+                self.warn(file, line, key.name, "never_from_project", text)
                 return False, value
             if trusted:
                 return True, tight
-        if key.name == "hooks" and schema.HOOKS_FILE in value:
-            self._never(key, "a project may not name another file of hooks", line, file)
-            value = {name: entry for name, entry in value.items() if name != schema.HOOKS_FILE}
-            if not value:
-                return False, value
         if trusted or key.danger == "harmless":
             if key.name != "model.default" or trusted:
                 return True, value
@@ -336,10 +332,6 @@ class _Layers:
         text = f"{key.name} is ignored: this folder is not trusted yet. /trust shows what it would change."
         self.warn(file, line, key.name, "not_trusted", text)
         return False, value
-
-    def _never(self, key: Key, reason: str, line: int, file: Path) -> None:
-        text = f"{key.name} is ignored: {reason}. Put it into your own config.yaml if you want it."
-        self.warn(file, line, key.name, "never_from_project", text)
 
     def read_dotenv(self, places: Places) -> dict[str, str]:
         """The assignments of both .env files, our own over Hermes'."""

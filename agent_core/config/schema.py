@@ -353,9 +353,6 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("logging.level", "text", "info", "What is logged.", choices=("debug", "info", "warning", "error")),
 )
 
-HOOKS_FILE: Final = "file"
-"""Under `hooks`: the path of one more hooks.json, which no project may name."""
-
 BY_PATH: Final[dict[Path, Key]] = {tuple(key.name.split(".")): key for key in KEYS}
 SECTIONS: Final[frozenset[Path]] = frozenset(path[:n] for path in BY_PATH for n in range(1, len(path)))
 
