@@ -131,9 +131,12 @@ class ConsentScreen(Overlay[Agreed]):
         elif armed and event.key == "n":
             self.dismiss("no")
         elif armed and event.key == "y":
-            self._held = self.set_timer(limits.APPROVAL_ALONE, lambda: self.dismiss("yes"))
+            self._held = self.set_timer(limits.APPROVAL_ALONE, self._agreed)
         elif event.is_printable:
             self._typed((event.character,))
+
+    def _agreed(self) -> None:
+        self.dismiss("yes")
 
     def _typed(self, letters: Iterable[str | None]) -> None:
         """They begin a message: nothing typed is lost, and nothing was agreed to."""
