@@ -1,0 +1,177 @@
+"""What the mount view has to do, worked out before the launcher does it: pins, covers, placeholders (S11).
+
+In the view everything is read-only but the writable folders. A place in one of them that shall stay as it is is
+mounted on itself read-only, and every folder above it is mounted on itself too, since a folder that could be renamed
+would take the place with it and leave its name free. What does not exist cannot be mounted on, so an empty folder takes
+its name while the command runs: git does not see one, `rmdir` can never remove what is not empty, and a folder of
+that name does nothing when it is left behind.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from agent_core import limits
+from agent_core.sandbox.policy import SandboxPolicy
+
+_MARK: Final = 1_000_000_000 * 10**9  # nanoseconds: the time of change by which a placeholder of ours is known
+_LINKS: Final = 8  # symbolic links that are followed from one protected place to the next
+
+
+def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """The paths that lie in none of the others, in order."""
+    kept: list[Path] = []
+    for path in sorted(set(paths), key=lambda path: len(path.parts)):
+        if not any(root in path.parents for root in kept):
+            kept.append(path)
+    return tuple(kept)
+
+
+@dataclass(slots=True)
+class Protection:
+    """Where the launcher has to pin. Links are places too; folders come before what is in them."""
+
+    parents: set[Path] = field(default_factory=set)
+    read_only: set[Path] = field(default_factory=set)
+    missing: set[Path] = field(default_factory=set)
+    """The first part of a place that does not exist; it is among `read_only` once it has a placeholder."""
+
+
+def protect(places: Iterable[Path], roots: Sequence[Path]) -> Protection:
+    """What keeps `places` as they are below writable `roots`. A place elsewhere is read-only anyway."""
+    found = Protection()
+    for place in places:
+        _protect(place, roots, found, _LINKS)
+    found.parents -= found.read_only
+    return found
+
+
+def _protect(place: Path, roots: Sequence[Path], found: Protection, links: int) -> None:
+    root = next((root for root in roots if root == place or root in place.parents), None)
+    if root is None or links < 0:
+        return
+    current, names = root, list(place.relative_to(root).parts)
+    if not names:
+        found.read_only.add(root)
+    while names:
+        if current != root:
+            found.parents.add(current)
+        current, *names = current / names[0], *names[1:]
+        try:
+            mode = current.lstat().st_mode
+        except FileNotFoundError:
+            found.missing.add(current)
+            return
+        except OSError:  # behind a door that is shut for us and so for the command
+            return
+        if stat.S_ISLNK(mode):
+            found.read_only.add(current)
+            _protect(Path(os.path.realpath(current)).joinpath(*names), roots, found, links - 1)
+            return
+        if not names or not stat.S_ISDIR(mode):
+            found.read_only.add(current)
+            return
+
+
+class Placeholder:
+    """An empty folder at a name that shall not come to be, shared by all who need it, also by other processes.
+
+    Each holds a shared lock on it; who is the last to leave removes it.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def hold(cls, path: Path) -> Placeholder | None:
+        """Take the name. None when something of the user's has it already, or when nobody may create it there."""
+        for _ in range(limits.SANDBOX_PLACEHOLDER_TRIES):
+            made = False
+            try:
+                os.mkdir(path, 0o755)
+                made = True
+            except FileExistsError:
+                pass
+            except OSError:
+                return None
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except FileNotFoundError:  # the last holder has just removed it
+                continue
+            except OSError:
+                return None
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                if made:
+                    os.utime(descriptor, ns=(_MARK, _MARK))
+                if _is_at(descriptor, path) and os.fstat(descriptor).st_mtime_ns == _MARK:
+                    return cls(path, descriptor)
+            except BlockingIOError:  # just being removed
+                pass
+            except OSError:
+                os.close(descriptor)
+                return None
+            os.close(descriptor)
+        return None
+
+    def release(self) -> None:
+        """Let go, and remove it when nobody else holds it and it is still empty and ours."""
+        with suppress(OSError):
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(self._descriptor, self.path) and os.fstat(self._descriptor).st_mtime_ns == _MARK:
+                self.path.rmdir()
+        os.close(self._descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except OSError:
+        return False
+
+
+def covers(hidden: Iterable[Path], writable: Sequence[Path]) -> tuple[Path, ...]:
+    """What to cover so that nothing hidden can be read. A hidden folder around a writable one is covered in parts."""
+    found: list[Path] = []
+    for place in outermost(hidden):
+        if any(place in root.parents for root in writable):
+            with suppress(OSError):
+                found += covers(tuple(place.iterdir()), writable)
+        elif place not in writable:
+            found.append(place)
+    return tuple(found)
+
+
+def view(policy: SandboxPolicy, *, by_user: bool) -> tuple[dict[str, Any], list[Placeholder]]:
+    """The part of the plan that builds the mount view, and the placeholders to release when the command has ended.
+
+    `by_user`: by a user namespace, for who is not root.
+    """
+    writable = outermost([*policy.writable, policy.tmp])
+    protection = protect(policy.read_only, writable)
+    placeholders = []
+    for path in sorted(protection.missing):
+        placeholder = Placeholder.hold(path)
+        if placeholder is not None:
+            placeholders.append(placeholder)
+        if os.path.lexists(path):
+            protection.read_only.add(path)
+    plan = {
+        "by_user": by_user,
+        "writable": [os.fsencode(path) for path in writable if path != Path("/")],
+        "all_writable": Path("/") in writable,
+        "parents": [os.fsencode(path) for path in sorted(protection.parents)],
+        "read_only": [os.fsencode(path) for path in sorted(protection.read_only)],
+        "hidden": [os.fsencode(path) for path in covers(policy.hidden, writable)],
+        "shm": limits.SANDBOX_SHM if os.path.isdir("/dev/shm") else 0,
+        "scratch": os.fsencode(policy.tmp),
+    }
+    return plan, placeholders

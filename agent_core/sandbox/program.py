@@ -1,0 +1,170 @@
+"""The launcher as a program: which interpreter runs it, where its code lies, how it tells what became of it.
+
+Nothing that a command could have changed takes part: the code lies in sealed memory, made once, and the interpreter in
+no folder that a command may write.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import marshal
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.abc import InspectLoader
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from agent_core.errors import SandboxError
+
+_MODULE: Final = "agent_core.sandbox.launcher"
+_SYSTEM_INTERPRETERS: Final = ("/usr/bin/python3", "/usr/local/bin/python3")
+_SEALS: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+_NOEXEC_SEAL: Final = 0x8  # MFD_NOEXEC_SEAL: some systems demand it, older kernels do not know it
+
+_WAY_OUT: Final = "Nothing was run. Running it without a sandbox has to be allowed by you."
+_WORDS: Final = {
+    "launcher": "the launcher could not start",
+    "limits": "limits could not be set",
+    "cgroup": "the control group could not be joined",
+    "mounts": "the read-only view of the file system could not be built",
+    "privileges": "privileges could not be dropped",
+    "landlock": "the kernel refused the Landlock rules",
+    "seccomp": "the kernel refused the system call filter",
+    "descriptors": "open files could not be closed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One command, ready to be spawned. To be closed when the command and all that came from it has ended."""
+
+    argv: tuple[str, ...]
+    pass_fds: tuple[int, ...]
+    """Descriptors that the started program must inherit under the same numbers."""
+    env: Mapping[str, str]
+    """What the command's environment has to hold beside its own."""
+    _report: int
+    _closers: list[Callable[[], object]] = field(default_factory=list)
+
+    def failure(self) -> SandboxError | OSError | None:
+        """Why the command was not started, asked once its process has ended by itself; None: it was started."""
+        try:
+            told = os.read(self._report, 4096).decode("utf-8", "replace")
+        except BlockingIOError:  # ended without a word
+            told = ""
+        if told == "+":
+            return None
+        if told.startswith("+"):
+            number = int(told[1:])
+            return OSError(number, os.strerror(number))
+        layer, _, reason = told[1:].partition("\n")
+        return refusal(layer or "launcher", reason or "it ended without a word")
+
+    def close(self) -> None:
+        """Close the descriptors and take placeholders away; once is enough."""
+        while self._closers:
+            self._closers.pop()()
+
+    def __enter__(self) -> Launch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def refusal(layer: str, reason: str) -> SandboxError:
+    """What to tell when a layer could not be put up; `code` names the layer."""
+    words = _WORDS.get(layer, layer)
+    text = f"The sandbox could not be set up: {words} ({reason}). {_WAY_OUT}"
+    return SandboxError(f"sandbox_{layer}", text, reason=reason)
+
+
+def launch(
+    plan: Mapping[str, Any],
+    env: Mapping[str, str],
+    unsafe: Sequence[Path],
+    closers: Iterable[Callable[[], object]] = (),
+) -> Launch:
+    """Open what a launcher with this plan needs. `unsafe`: folders from which nothing may be run.
+
+    `closers` are called with close(), or at once when this raises: SandboxError without an interpreter, OSError
+    without descriptors.
+    """
+    pending: list[Callable[[], object]] = list(closers)
+    try:
+        interpreter, own = _interpreter(unsafe)
+        code = _code(compiled=own)
+        data = _memory(marshal.dumps(dict(plan), 4))
+        pending.append(lambda: os.close(data))
+        reader, writer = os.pipe()
+        pending += [lambda: os.close(reader), lambda: os.close(writer)]
+        os.set_blocking(reader, False)
+    except BaseException:
+        for closer in pending:
+            closer()
+        raise
+    argv = (interpreter, "-I", "-S", f"/proc/self/fd/{code}", str(data), str(writer))
+    return Launch(argv, (code, data, writer), env, reader, pending)
+
+
+def _interpreter(unsafe: Sequence[Path]) -> tuple[str, bool]:
+    """The interpreter, and whether it is the one that we run in. Raises SandboxError when there is no safe one."""
+    own = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
+    library = os.path.realpath(os.path.dirname(os.__file__))
+    if _is_safe(own, unsafe) and _is_safe(library, unsafe):
+        return own, True
+    for name in _SYSTEM_INTERPRETERS:
+        path = os.path.realpath(name)
+        if _is_safe(path, unsafe):
+            return path, False
+    reason = f"every Python lies where commands may write, or cannot be run: {own}"
+    raise refusal("launcher", reason)
+
+
+def _is_safe(path: str, unsafe: Sequence[Path]) -> bool:
+    parents = Path(path).parents
+    return os.access(path, os.X_OK) and not any(folder in parents for folder in unsafe)
+
+
+_lock = threading.Lock()
+_codes: dict[bool, int] = {}
+
+
+def _code(*, compiled: bool) -> int:
+    """A descriptor of the launcher's code, which stays open: compiled for ourselves, as source for another Python."""
+    with _lock:
+        if compiled not in _codes:
+            spec = importlib.util.find_spec(_MODULE)
+            loader = spec.loader if spec is not None else None
+            assert isinstance(loader, InspectLoader)
+            if compiled:
+                # The header of a .pyc that is never looked up: no time, no size.
+                content = importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(loader.get_code(_MODULE))
+            else:
+                content = (loader.get_source(_MODULE) or "").encode()
+            _codes[compiled] = _memory(content)
+        return _codes[compiled]
+
+
+def _memory(content: bytes) -> int:
+    """A descriptor of sealed memory that holds `content`; nobody can change it any more."""
+    flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+    try:
+        descriptor = os.memfd_create("nanoherm", flags | _NOEXEC_SEAL)
+    except OSError:
+        descriptor = os.memfd_create("nanoherm", flags)
+    try:
+        with open(descriptor, "wb", buffering=0, closefd=False) as file:
+            file.write(content)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
+    except BaseException:
+        with suppress(OSError):
+            os.close(descriptor)
+        raise
+    return descriptor
