@@ -68,8 +68,9 @@ _MODE = "# Mode\n"
 def with_mode(base: str, mode: Mode, goal: str = "") -> str:
     """The whole system prompt; with `goal`, what mode goal works towards."""
     # Quoted line by line, so that no goal can pass for another part of the prompt.
-    quoted = "".join(f"\n> {line}" for line in goal.splitlines()) if mode == "goal" else ""
-    return f"{base}\n\n{_MODE}{text(f'mode_{mode}')}{quoted}"
+    quoted = "".join(f"\n> {line}" for line in goal.splitlines())
+    ending = f"\nThe goal:{quoted}" if mode == "goal" and goal else ""
+    return f"{base}\n\n{_MODE}{text(f'mode_{mode}')}{ending}"
 
 
 def lasting(prompt: str) -> int:

@@ -1,151 +1,252 @@
-"""Who decides: the whole matrix of mode, policy, sandbox and attendance, and what a session's grants cover."""
+"""Who decides: the whole matrix of policy, sandbox, mode and what is to be done, and what a session's grants cover."""
 
 from __future__ import annotations
 
 from itertools import product
-from typing import get_args
 
 import pytest
 
 from agent_core.grants import Grants
 from agent_core.messages import FileDiff
-from agent_core.names import APPROVAL_POLICIES, MODES, ApprovalPolicy, Mode
+from agent_core.names import APPROVAL_POLICIES, MODES
 from agent_core.ports import CommandAction, EditAction, NoAction, ReadAction
 from agent_core.safety.hardline import WAY_OUT, Hit
-from agent_core.safety.policy import Situation, decide
+from agent_core.safety.policy import Situation, box_of, decide, settled
+from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
 
 
 def edit(*paths: str) -> EditAction:
     return EditAction(tuple(FileDiff(path, (), 1, 0) for path in paths))
 
 
-COMMAND = CommandAction("make test", "/ws")
+def command(needs: str = "") -> CommandAction:
+    return CommandAction("make test", "/ws", needs)
+
+
+COMMAND = command()
 READ = ReadAction("a.py")
 ACTIONS = {
-    "none": (NoAction(), {}),
     "read": (READ, {}),
     "secret": (ReadAction(".env"), {"path_verdict": "ask", "path_rule": "protected: secrets"}),
     "edit": (edit("a.py"), {}),
-    "git": (edit(".git/config"), {"path_verdict": "ask", "path_rule": "protected: runs later"}),
+    "guarded": (edit(".git/config"), {"path_verdict": "ask", "path_rule": "protected: runs later"}),
     "trusted": (COMMAND, {"trusted": True}),
     "command": (COMMAND, {}),
     "danger": (COMMAND, {"danger": Hit("removal", "removes recursively: rm -r build")}),
+    "write": (command("write"), {}),
+    "network": (command("network"), {}),
+    "all": (command("everything"), {}),
 }
+SANDBOXES = {
+    "workspace": {"kernel": True, "sandbox": "workspace-write"},
+    "read-only": {"kernel": True, "sandbox": "read-only"},
+    "full": {"kernel": True, "sandbox": "danger-full-access"},
+    "none": {},  # the machine has none
+    "accepted": {"accepted": True},  # the machine has none, and the person has accepted that
+    "gap": {"kernel": True, "gap": "files of secrets cannot be hidden"},
+}
+BOXES = {
+    READ_ONLY: "r", Box("read-only", network=True): "N",
+    Box("workspace-write"): "w", Box("workspace-write", network=True): "n",
+    UNCONFINED: "x",
+}  # fmt: skip
+
+# "+" runs, "?" asks, "-" is refused; behind it, for commands, the box: r read-only, w workspace-write, N and n the same
+# with network, x none. Written out, so that a change of the program's table must be made here as well. The columns:
+# reading · a file of secrets · a change in the workspace · a change of what git or an editor runs · commands: trusted
+# (they only read) · any other · one with a dangerous pattern · any that says it needs write, network, everything.
+MATRIX = """
+    policy    sandbox   mode  | re se ed gu tr co da wr ne al
+
+    untrusted workspace ask   | +  ?  ?  ?  +r ?w ?w ?w ?n ?x
+    untrusted workspace plan  | +  ?  -  -  +r -  -  -  -  -
+    untrusted workspace debug | +  ?  ?  ?  +r +r ?r ?w ?N ?x
+    untrusted workspace auto  | +  ?  +  ?  +r +w ?w +w ?n ?x
+    untrusted workspace goal  | +  ?  +  ?  +r +w ?w +w ?n ?x
+
+    untrusted read-only ask   | +  ?  ?  ?  +r ?r ?r ?w ?N ?x
+    untrusted read-only plan  | +  ?  -  -  +r -  -  -  -  -
+    untrusted read-only debug | +  ?  ?  ?  +r +r ?r ?w ?N ?x
+    untrusted read-only auto  | +  ?  ?  ?  +r +r ?r ?w ?N ?x
+    untrusted read-only goal  | +  ?  ?  ?  +r +r ?r ?w ?N ?x
+
+    untrusted full      ask   | +  ?  ?  ?  +x ?x ?x ?x ?x ?x
+    untrusted full      plan  | +  ?  -  -  +r -  -  -  -  -
+    untrusted full      debug | +  ?  ?  ?  +r +r ?r ?w ?N ?x
+    untrusted full      auto  | +  ?  +  ?  +x ?x ?x ?x ?x ?x
+    untrusted full      goal  | +  ?  +  ?  +x ?x ?x ?x ?x ?x
+
+    untrusted none      ask   | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    untrusted none      plan  | +  ?  -  -  ?x -  -  -  -  -
+    untrusted none      debug | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    untrusted none      auto  | +  ?  +  ?  ?x ?x ?x ?x ?x ?x
+    untrusted none      goal  | +  ?  +  ?  ?x ?x ?x ?x ?x ?x
+
+    untrusted accepted  ask   | +  ?  ?  ?  +x ?x ?x ?x ?x ?x
+    untrusted accepted  plan  | +  ?  -  -  +x -  -  -  -  -
+    untrusted accepted  debug | +  ?  ?  ?  +x ?x ?x ?x ?x ?x
+    untrusted accepted  auto  | +  ?  +  ?  +x ?x ?x ?x ?x ?x
+    untrusted accepted  goal  | +  ?  +  ?  +x ?x ?x ?x ?x ?x
+
+    untrusted gap       ask   | +  ?  ?  ?  +r ?w ?w ?w ?n ?x
+    untrusted gap       plan  | +  ?  -  -  +r -  -  -  -  -
+    untrusted gap       debug | +  ?  ?  ?  +r ?r ?r ?w ?N ?x
+    untrusted gap       auto  | +  ?  +  ?  +r ?w ?w ?w ?n ?x
+    untrusted gap       goal  | +  ?  +  ?  +r ?w ?w ?w ?n ?x
+
+    always    workspace ask   | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x
+    always    workspace plan  | +  ?  -  -  ?r -  -  -  -  -
+    always    workspace debug | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
+    always    workspace auto  | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x
+    always    workspace goal  | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x
+
+    always    read-only ask   | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
+    always    read-only plan  | +  ?  -  -  ?r -  -  -  -  -
+    always    read-only debug | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
+    always    read-only auto  | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
+    always    read-only goal  | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
+
+    always    full      ask   | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    always    full      plan  | +  ?  -  -  ?r -  -  -  -  -
+    always    full      debug | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
+    always    full      auto  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    always    full      goal  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+
+    always    none      ask   | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    always    none      plan  | +  ?  -  -  ?x -  -  -  -  -
+    always    none      debug | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    always    none      auto  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    always    none      goal  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+
+    always    accepted  ask   | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    always    accepted  plan  | +  ?  -  -  ?x -  -  -  -  -
+    always    accepted  debug | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    always    accepted  auto  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    always    accepted  goal  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+
+    always    gap       ask   | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x
+    always    gap       plan  | +  ?  -  -  ?r -  -  -  -  -
+    always    gap       debug | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
+    always    gap       auto  | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x
+    always    gap       goal  | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x
+
+    never     workspace ask   | +  -  +  -  +r +w +w +w -  -
+    never     workspace plan  | +  -  -  -  +r -  -  -  -  -
+    never     workspace debug | +  -  +  -  +r +r +r -  -  -
+    never     workspace auto  | +  -  +  -  +r +w +w +w -  -
+    never     workspace goal  | +  -  +  -  +r +w +w +w -  -
+
+    never     read-only ask   | +  -  -  -  +r +r +r -  -  -
+    never     read-only plan  | +  -  -  -  +r -  -  -  -  -
+    never     read-only debug | +  -  -  -  +r +r +r -  -  -
+    never     read-only auto  | +  -  -  -  +r +r +r -  -  -
+    never     read-only goal  | +  -  -  -  +r +r +r -  -  -
+
+    never     full      ask   | +  +  +  +  +x +x +x +x +x +x
+    never     full      plan  | +  +  -  -  +r -  -  -  -  -
+    never     full      debug | +  +  +  +  +r +r +r +w +N +x
+    never     full      auto  | +  +  +  +  +x +x +x +x +x +x
+    never     full      goal  | +  +  +  +  +x +x +x +x +x +x
+
+    never     none      ask   | +  -  +  -  -  -  -  -  -  -
+    never     none      plan  | +  -  -  -  -  -  -  -  -  -
+    never     none      debug | +  -  +  -  -  -  -  -  -  -
+    never     none      auto  | +  -  +  -  -  -  -  -  -  -
+    never     none      goal  | +  -  +  -  -  -  -  -  -  -
+
+    never     accepted  ask   | +  -  +  -  +x -  -  -  -  -
+    never     accepted  plan  | +  -  -  -  +x -  -  -  -  -
+    never     accepted  debug | +  -  +  -  +x -  -  -  -  -
+    never     accepted  auto  | +  -  +  -  +x -  -  -  -  -
+    never     accepted  goal  | +  -  +  -  +x -  -  -  -  -
+
+    never     gap       ask   | +  -  +  -  +r -  -  -  -  -
+    never     gap       plan  | +  -  -  -  +r -  -  -  -  -
+    never     gap       debug | +  -  +  -  +r -  -  -  -  -
+    never     gap       auto  | +  -  +  -  +r -  -  -  -  -
+    never     gap       goal  | +  -  +  -  +r -  -  -  -  -
+"""
+ROWS = {tuple(line.split("|")[0].split()): line.split("|")[1].split() for line in MATRIX.splitlines() if "|" in line}
+DECIDED = {key: dict(zip(ACTIONS, cells, strict=True)) for key, cells in ROWS.items() if key[0] != "policy"}
 
 
-def verdict(name: str, mode: Mode, policy: ApprovalPolicy = "untrusted", sandboxed=False, unattended=False, **given):
+def verdict(name: str, mode: str, policy: str = "untrusted", sandbox: str = "workspace", unattended=False, **given):
     action, facts = ACTIONS[name]
     facts = {"trusted": False, "hard": None, "danger": None, "granted": False} | facts | given
-    return decide(action, Situation(mode, policy, unattended, kernel=sandboxed, accepted=not sandboxed), **facts)
+    return decide(action, Situation(mode, policy, unattended, **SANDBOXES[sandbox]), **facts)
 
 
-# One row a mode and sandbox, one column an action: "+" runs, "?" asks, "-" is refused. Written out, so that a change
-# of the program's table must be made here as well. Columns: none read secret edit git trusted command danger
-MATRIX = {
-    ("untrusted", False): {
-        "ask":   "+ + ? ? ? + ? ?",
-        "plan":  "+ + ? - - + - -",
-        "debug": "+ + ? ? ? + ? ?",
-        "auto":  "+ + ? + ? + ? ?",
-        "goal":  "+ + ? + ? + ? ?",
-    },
-    ("untrusted", True): {
-        "ask":   "+ + ? ? ? + ? ?",
-        "plan":  "+ + ? - - + - -",
-        "debug": "+ + ? ? ? + + ?",
-        "auto":  "+ + ? + ? + + ?",
-        "goal":  "+ + ? + ? + + ?",
-    },
-    ("always", False): {
-        "ask":   "+ + ? ? ? ? ? ?",
-        "plan":  "+ + ? - - ? - -",
-        "debug": "+ + ? ? ? ? ? ?",
-        "auto":  "+ + ? ? ? ? ? ?",
-        "goal":  "+ + ? ? ? ? ? ?",
-    },
-    ("always", True): {
-        "ask":   "+ + ? ? ? ? ? ?",
-        "plan":  "+ + ? - - ? - -",
-        "debug": "+ + ? ? ? ? ? ?",
-        "auto":  "+ + ? ? ? ? ? ?",
-        "goal":  "+ + ? ? ? ? ? ?",
-    },
-    ("never", False): {
-        "ask":   "+ + - + - + - -",
-        "plan":  "+ + - - - + - -",
-        "debug": "+ + - + - + - -",
-        "auto":  "+ + - + - + - -",
-        "goal":  "+ + - + - + - -",
-    },
-    ("never", True): {
-        "ask":   "+ + - + - + + +",
-        "plan":  "+ + - - - + - -",
-        "debug": "+ + - + - + + +",
-        "auto":  "+ + - + - + + +",
-        "goal":  "+ + - + - + + +",
-    },
-}  # fmt: skip
-SIGN = {"allow": "+", "ask": "?", "refuse": "-"}
+def cell(name: str, *place: str) -> str:
+    got = verdict(name, *place)
+    sign = {"allow": "+", "ask": "?", "refuse": "-"}[got.verdict]
+    is_command = isinstance(ACTIONS[name][0], CommandAction)
+    return sign + (BOXES[got.box] if is_command and sign != "-" else "")
 
 
 def test_the_matrix_is_complete():
-    assert set(MATRIX) == set(product(APPROVAL_POLICIES, (True, False)))
-    assert all(set(rows) == set(MODES) == set(get_args(Mode)) for rows in MATRIX.values())
+    assert set(DECIDED) == set(product(APPROVAL_POLICIES, SANDBOXES, MODES))
 
 
-@pytest.mark.parametrize(("policy", "sandboxed"), MATRIX)
-@pytest.mark.parametrize("mode", MODES)
-def test_every_action_is_decided_by_mode_policy_and_sandbox(mode, policy, sandboxed):
-    row = " ".join(SIGN[verdict(name, mode, policy, sandboxed).verdict] for name in ACTIONS)
-    assert row == MATRIX[policy, sandboxed][mode]
+@pytest.mark.parametrize(("policy", "sandbox", "mode"), DECIDED)
+def test_every_action_is_decided_by_policy_sandbox_and_mode(policy, sandbox, mode):
+    got = {name: cell(name, mode, policy, sandbox) for name in ACTIONS}
+    assert got == DECIDED[policy, sandbox, mode]
 
 
-@pytest.mark.parametrize(("policy", "sandboxed"), MATRIX)
-@pytest.mark.parametrize("mode", MODES)
-def test_with_nobody_there_what_would_ask_is_refused_and_named(mode, policy, sandboxed):
+@pytest.mark.parametrize(("policy", "sandbox", "mode"), DECIDED)
+def test_with_nobody_there_what_would_ask_is_refused_and_named(policy, sandbox, mode):
     for name in ACTIONS:
-        attended = verdict(name, mode, policy, sandboxed)
-        alone = verdict(name, mode, policy, sandboxed, unattended=True)
-        assert alone.rule == attended.rule
-        assert alone.verdict == ("refuse" if attended.verdict == "ask" else attended.verdict)
+        attended = verdict(name, mode, policy, sandbox)
+        alone = verdict(name, mode, policy, sandbox, unattended=True)
         if attended.verdict == "ask":
+            assert (alone.verdict, alone.by, alone.rule) == ("refuse", "unattended", attended.rule)
             assert alone.rule in alone.text
+        elif policy == "never" and sandbox == "full" and name in ("secret", "guarded"):
+            # Full access and nobody asked: but what wants consent by its path wants somebody who could give it.
+            assert alone.verdict == "refuse"
+        else:
+            assert (alone.verdict, alone.box) == (attended.verdict, attended.box)
 
 
-@pytest.mark.parametrize(("policy", "sandboxed"), MATRIX)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("policy", "sandbox", "mode"), DECIDED)
 @pytest.mark.parametrize("granted", [True, False])
-def test_the_hard_floor_is_refused_whatever_else_holds(mode, policy, sandboxed, granted):
+def test_the_hard_floor_and_the_deny_patterns_are_refused_whatever_else_holds(policy, sandbox, mode, granted):
     floor = Hit("power", "stops the machine: poweroff")
-    got = verdict("command", mode, policy, sandboxed, trusted=True, granted=granted, hard=floor)
+    got = verdict("command", mode, policy, sandbox, trusted=True, granted=granted, hard=floor, deny="make *")
     assert (got.verdict, got.rule) == ("refuse", "hard floor: power")
     assert floor.text in got.text
     assert WAY_OUT in got.text
+    got = verdict("command", mode, policy, sandbox, trusted=True, granted=granted, deny="make *")
+    assert (got.verdict, got.rule) == ("refuse", "approvals.deny")
+    assert "'make *'" in got.text
 
 
-@pytest.mark.parametrize(("policy", "sandboxed"), MATRIX)
+@pytest.mark.parametrize(("policy", "sandbox", "mode"), DECIDED)
 @pytest.mark.parametrize("unattended", [True, False])
-@pytest.mark.parametrize("mode", MODES)
-def test_a_grant_covers_everything_but_what_the_mode_refuses(mode, policy, sandboxed, unattended):
+def test_a_grant_covers_everything_but_what_the_mode_refuses(policy, sandbox, mode, unattended):
     for name in ACTIONS:
-        refused = MATRIX["untrusted", sandboxed][mode].split()[list(ACTIONS).index(name)] == "-"
-        got = verdict(name, mode, policy, sandboxed, unattended, granted=True)
+        refused = DECIDED["untrusted", sandbox, mode][name] == "-"
+        got = verdict(name, mode, policy, sandbox, unattended, granted=True)
         assert got.verdict == ("refuse" if refused else "allow")
 
 
 @pytest.mark.parametrize(
-    ("name", "mode", "policy", "rule"),
+    ("name", "mode", "policy", "sandbox", "rule"),
     [
-        ("edit", "ask", "untrusted", "mode ask"),
-        ("command", "ask", "untrusted", "mode ask"),
-        ("command", "auto", "untrusted", "no sandbox"),
-        ("danger", "auto", "untrusted", "dangerous: removal"),
-        ("secret", "auto", "untrusted", "protected: secrets"),
-        ("trusted", "ask", "always", "policy always"),
+        ("edit", "ask", "untrusted", "workspace", "mode ask"),
+        ("command", "ask", "untrusted", "workspace", "mode ask"),
+        ("command", "auto", "untrusted", "none", "no sandbox"),
+        ("command", "auto", "untrusted", "gap", "files of secrets cannot be hidden"),
+        ("network", "auto", "untrusted", "workspace", "leaves the sandbox"),
+        ("network", "ask", "untrusted", "workspace", "leaves the sandbox"),
+        ("edit", "auto", "untrusted", "read-only", "leaves the sandbox"),
+        ("danger", "auto", "untrusted", "workspace", "dangerous: removal"),
+        ("secret", "auto", "untrusted", "workspace", "protected: secrets"),
+        ("trusted", "ask", "always", "workspace", "policy always"),
     ],
 )
-def test_a_question_names_the_rule_that_asks(name, mode, policy, rule):
-    assert verdict(name, mode, policy).rule == rule
+def test_a_question_names_the_rule_that_asks(name, mode, policy, sandbox, rule):
+    assert verdict(name, mode, policy, sandbox).rule == rule
 
 
 def test_a_question_about_a_dangerous_command_says_what_it_would_do():
@@ -154,6 +255,60 @@ def test_a_question_about_a_dangerous_command_says_what_it_would_do():
 
 def test_a_refusal_in_plan_mode_tells_the_model_the_way_out():
     assert "exit_plan" in verdict("edit", "plan").text
+
+
+def test_what_no_rule_could_stop_is_allowed():
+    for mode in MODES:
+        situation = Situation(mode, "always", True)
+        assert decide(NoAction(), situation, trusted=False, hard=None, danger=None, granted=False).verdict == "allow"
+
+
+# -- what a command says it needs ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "given", "needs", "left"),
+    [
+        ("auto", {"kernel": True}, "write", ""),  # the workspace is writable anyway
+        ("auto", {"kernel": True}, "network", "network"),
+        ("auto", {"kernel": True, "network": True}, "network", ""),
+        ("auto", {"kernel": True}, "everything", "everything"),
+        ("auto", {"kernel": True, "sandbox": "read-only"}, "write", "write"),
+        ("debug", {"kernel": True}, "write", "write"),
+        ("debug", {"kernel": True, "network": True}, "network", ""),
+        ("plan", {"kernel": True}, "write", ""),  # a plan has nothing wider to ask for
+        ("plan", {"kernel": True}, "everything", ""),
+        ("ask", {}, "", "everything"),  # where there is no box, every command has everything
+        ("ask", {"kernel": True, "sandbox": "danger-full-access"}, "network", "everything"),
+        ("debug", {"kernel": True, "sandbox": "danger-full-access"}, "", ""),
+        ("plan", {}, "", "everything"),
+    ],
+)
+def test_a_need_that_is_met_anyway_is_as_if_it_were_not_said(mode, given, needs, left):
+    assert settled(command(needs), Situation(mode, "untrusted", False, **given)).needs == left
+
+
+@pytest.mark.parametrize(
+    ("mode", "given", "needs", "box"),
+    [
+        ("auto", {"kernel": True}, "", READ_ONLY),
+        ("auto", {"kernel": True}, "write", READ_ONLY),
+        ("auto", {"kernel": True, "network": True}, "", READ_ONLY),
+        ("debug", {"kernel": True, "network": True}, "network", READ_ONLY),
+        ("auto", {"kernel": True}, "network", Box("workspace-write", network=True)),
+        ("plan", {"kernel": True}, "everything", READ_ONLY),
+        ("auto", {}, "", UNCONFINED),
+    ],
+)
+def test_a_trusted_command_is_held_to_reading_unless_it_says_otherwise(mode, given, needs, box):
+    assert box_of(command(needs), Situation(mode, "untrusted", False, **given), trusted=True) == box
+
+
+def test_commands_that_are_trusted_run_in_plan_mode_whatever_they_say_they_need():
+    for needs in ("write", "network", "everything"):
+        situation = Situation("plan", "never", True, kernel=True)
+        got = decide(command(needs), situation, trusted=True, hard=None, danger=None, granted=False)
+        assert (got.verdict, got.box) == ("allow", READ_ONLY)
 
 
 # -- grants -------------------------------------------------------------------------------------------------------
