@@ -99,7 +99,9 @@ class Link:
 class Exchange:
     """A request in flight. Use as a context manager; `take` gives the head first, then pieces, then None."""
 
-    def __init__(self, link: Link, request: httpx.Request, cancel: CancelScope) -> None:
+    def __init__(self, link: Link, request: httpx.Request, cancel: CancelScope, *, unpack: bool = True) -> None:
+        """`unpack`: pieces are given without their content encoding."""
+        self._unpack = unpack
         self._link = link
         self._request = request
         self._cancel = cancel
@@ -169,7 +171,8 @@ class Exchange:
         try:
             response = self._link.http.send(self._request, stream=True)
             alive = self._put(Head(response.status_code, {k.lower(): v for k, v in response.headers.items()}))
-            for piece in response.iter_bytes() if alive else ():
+            body = response.iter_bytes() if self._unpack else response.iter_raw()
+            for piece in body if alive else ():
                 if piece and not self._put(piece):
                     break
             else:

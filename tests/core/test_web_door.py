@@ -1,0 +1,356 @@
+"""The door to the web over real sockets: where it connects, what it follows, and what it takes."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_core import limits
+from agent_core.cancel import CancelScope
+from agent_core.errors import Interrupted, ToolFailure
+from agent_core.web_door import Ask, Door, Page, fetch, judge
+
+HERE = "127.0.0.1"
+ELSEWHERE = "127.0.0.2"
+"""Plays an address that is not public."""
+
+Handler = Callable[[socket.socket, bytes], None]
+
+
+class Server:
+    """Answers each request (its head) by a function, on 127.0.0.1; the requests are kept."""
+
+    def __init__(self, handler: Handler, tls: ssl.SSLContext | None = None) -> None:
+        self.requests: list[bytes] = []
+        self._handler = handler
+        self._tls = tls
+        self._listening = socket.create_server((HERE, 0))
+        self.port: int = self._listening.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            connection.settimeout(10)
+            if self._tls is not None:
+                connection = self._tls.wrap_socket(connection, server_side=True)
+            with connection:
+                request = b""
+                while b"\r\n\r\n" not in request:
+                    piece = connection.recv(65_536)
+                    if not piece:
+                        return
+                    request += piece
+                self.requests.append(request)
+                self._handler(connection, request)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+
+
+def says(body: bytes = b"hello", status: str = "200 OK", *headers: str) -> Handler:
+    head = "".join(f"{line}\r\n" for line in (f"Content-Length: {len(body)}", *headers))
+    return lambda connection, request: connection.sendall(f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Server]]:
+    servers: list[Server] = []
+
+    def start(handler: Handler, tls: ssl.SSLContext | None = None) -> Server:
+        servers.append(Server(handler, tls))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def door(**changes) -> Door:
+    """One for which 127.0.0.1 is the public internet, and every name leads there."""
+    usual = {"resolve": lambda host: [HERE], "is_public": lambda address: str(address) == HERE, "seconds": 20.0}
+    return Door(**{**usual, **changes})
+
+
+def get(url: str, at: Door | None = None, **more) -> Page:
+    return fetch(Ask(url), at or door(), CancelScope(), **more)
+
+
+def refusal(url: str, at: Door | None = None, ask: Ask | None = None) -> ToolFailure:
+    with pytest.raises(ToolFailure) as caught:
+        fetch(ask or Ask(url), at or door(), CancelScope())
+    return caught.value
+
+
+def test_a_page_comes_from_the_address_that_was_judged_under_the_hosts_own_name(serve):
+    server = serve(says(b"<p>hi</p>", "200 OK", "Content-Type: text/html"))
+    page = get(f"http://site.example:{server.port}/a?b=c")
+    assert (page.status, page.content, page.cut) == (200, b"<p>hi</p>", False)
+    assert page.url == f"http://site.example:{server.port}/a?b=c"
+    assert page.headers["content-type"] == "text/html"
+    assert server.requests[0].startswith(b"GET /a?b=c HTTP/1.1\r\n")
+    assert f"host: site.example:{server.port}\r\n".encode() in server.requests[0].lower()
+
+
+def test_a_name_is_looked_up_once_so_that_it_cannot_change_its_mind(serve):
+    server = serve(says())
+    answers = [[HERE], [ELSEWHERE], [ELSEWHERE]]
+    page = get(f"http://flip.example:{server.port}/", door(resolve=lambda host: answers.pop(0)))
+    assert page.content == b"hello"
+    assert len(answers) == 2
+
+
+def test_what_is_not_public_is_not_connected_to(serve):
+    server = serve(says())
+    failure = refusal(f"http://in.example:{server.port}/", door(resolve=lambda host: [ELSEWHERE]))
+    assert failure.code == "url_refused"
+    assert refusal(f"http://127.0.0.1:{server.port}/", door(is_public=lambda address: False)).code == "url_refused"
+    assert server.requests == []
+
+
+def test_the_next_address_is_tried_where_one_does_not_answer(serve):
+    server = serve(says())
+    both = door(resolve=lambda host: [ELSEWHERE, HERE], is_public=lambda address: True)
+    assert get(f"http://two.example:{server.port}/", both).content == b"hello"
+
+
+def test_redirects_are_followed_and_each_is_judged(serve):
+    last = serve(says(b"there"))
+    first = serve(says(b"", "302 Found", f"Location: http://other.example:{last.port}/end"))
+    page = get(f"http://a.example:{first.port}/")
+    assert (page.content, page.url) == (b"there", f"http://other.example:{last.port}/end")
+
+    inward = serve(says(b"", "302 Found", f"Location: http://{ELSEWHERE}:{last.port}/"))
+    assert refusal(f"http://a.example:{inward.port}/").code == "url_refused"
+    assert len(last.requests) == 1
+
+
+def test_a_name_that_means_another_machine_after_a_redirect_is_refused(serve):
+    server = serve(says(b"", "307 Temporary Redirect", "Location: /again"))
+    answers = [[HERE], [ELSEWHERE]]
+    failure = refusal(f"http://flip.example:{server.port}/", door(resolve=lambda host: answers.pop(0)))
+    assert failure.code == "url_refused"
+    assert len(server.requests) == 1
+
+
+def test_a_circle_of_redirects_ends(serve):
+    server = serve(says(b"", "301 Moved Permanently", "Location: /again"))
+    assert refusal(f"http://a.example:{server.port}/").code == "web_redirects"
+    assert len(server.requests) == limits.WEB_REDIRECTS + 1
+
+
+def test_headers_of_a_request_stay_with_the_first_origin(serve):
+    last = serve(says())
+    first = serve(says(b"", "302 Found", f"Location: http://other.example:{last.port}/"))
+    ask = Ask(f"http://a.example:{first.port}/", headers={"Authorization": "Bearer abc"})
+    fetch(ask, door(), CancelScope())
+    assert b"Bearer abc" in first.requests[0]
+    assert b"Bearer abc" not in last.requests[0]
+
+
+def test_a_body_is_not_sent_on_to_another_origin(serve):
+    last = serve(says())
+    first = serve(says(b"", "308 Permanent Redirect", f"Location: http://other.example:{last.port}/"))
+    url = f"http://a.example:{first.port}/"
+    assert refusal(url, ask=Ask(url, "POST", {}, b"question")).code == "web_redirects"
+    see_other = serve(says(b"", "303 See Other", f"Location: http://other.example:{last.port}/"))
+    fetch(Ask(f"http://a.example:{see_other.port}/", "POST", {}, b"question"), door(), CancelScope())
+    assert [request[:4] for request in last.requests] == [b"GET "]
+
+
+def test_a_url_with_a_credential_is_fetched_only_when_somebody_agreed(serve):
+    server = serve(says())
+    url = f"http://a.example:{server.port}/?token=abcdef"
+    assert judge(url, door(), CancelScope()).verdict == "ask"
+    assert refusal(url).code == "url_asked"
+    assert server.requests == []
+    assert get(url, agreed=True).content == b"hello"
+
+
+def test_a_page_is_cut_at_the_bound_while_it_comes(serve):
+    sent = []
+
+    def floods(connection: socket.socket, request: bytes) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _ in range(4_000):
+            connection.sendall(b"x" * 65_536)
+            sent.append(1)
+
+    server = serve(floods)
+    page = get(f"http://a.example:{server.port}/", door(most=100_000))
+    assert (len(page.content), page.cut) == (100_000, True)
+    assert len(sent) < 4_000
+
+
+@pytest.mark.parametrize(
+    ("encoding", "packed"),
+    [
+        ("gzip", gzip.compress(b"plain " * 1000)),
+        ("GZIP", gzip.compress(b"plain " * 1000)),
+        ("deflate", zlib.compress(b"plain " * 1000)),
+        ("deflate", zlib.compress(b"plain " * 1000)[2:-4]),
+        ("identity", b"plain " * 1000),
+    ],
+)
+def test_a_packed_page_is_unpacked(serve, encoding, packed):
+    server = serve(says(packed, "200 OK", f"Content-Encoding: {encoding}"))
+    assert get(f"http://a.example:{server.port}/").content == b"plain " * 1000
+
+
+@pytest.mark.parametrize(
+    ("encoding", "packed"),
+    [
+        ("gzip", gzip.compress(bytes(50 * limits.MB))),
+        ("br", b"anything"),
+        ("gzip, gzip", gzip.compress(gzip.compress(b"x"))),
+        ("gzip", b"no gzip at all"),
+    ],
+)
+def test_what_bursts_or_cannot_be_read_is_not_taken(serve, encoding, packed):
+    server = serve(says(packed, "200 OK", f"Content-Encoding: {encoding}"))
+    assert refusal(f"http://a.example:{server.port}/").code == "web_encoding"
+
+
+def drips(connection: socket.socket, request: bytes) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    for _ in range(200):
+        connection.sendall(b"x")
+        time.sleep(0.05)
+
+
+def drips_in_its_head(connection: socket.socket, request: bytes) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+    for _ in range(200):
+        connection.sendall(b"X: y\r\n")
+        time.sleep(0.05)
+
+
+def is_silent(connection: socket.socket, request: bytes) -> None:
+    time.sleep(10)
+
+
+@pytest.mark.parametrize("handler", [drips, drips_in_its_head, is_silent])
+def test_a_page_that_takes_too_long_is_given_up(serve, handler):
+    server = serve(handler)
+    began = time.monotonic()
+    assert refusal(f"http://a.example:{server.port}/", door(seconds=0.4)).code == "web_timeout"
+    assert time.monotonic() - began < 5
+
+
+def test_a_resolver_that_hangs_is_given_up():
+    stuck = threading.Event()
+
+    def hangs(host: str) -> list[str]:
+        stuck.wait(20)
+        return []
+
+    assert refusal("http://a.example/", door(resolve=hangs, seconds=0.3)).code == "web_timeout"
+    stuck.set()
+
+
+@pytest.mark.parametrize("handler", [drips, drips_in_its_head, is_silent])
+def test_a_stopped_turn_leaves_at_once(serve, handler):
+    server = serve(handler)
+    scope = CancelScope()
+    threading.Timer(0.3, scope.cancel).start()
+    began = time.monotonic()
+    with pytest.raises(Interrupted):
+        fetch(Ask(f"http://a.example:{server.port}/"), door(), scope)
+    assert time.monotonic() - began < 5
+
+
+def test_a_stopped_turn_leaves_a_resolver_too():
+    scope = CancelScope()
+    stuck = threading.Event()
+
+    def hangs(host: str) -> list[str]:
+        scope.cancel()
+        stuck.wait(20)
+        return []
+
+    with pytest.raises(Interrupted):
+        fetch(Ask("http://a.example/"), door(resolve=hangs), scope)
+    stuck.set()
+
+
+def test_headers_without_end_are_not_taken(serve):
+    long = [f"X-{n}: {'y' * 1000}" for n in range(60)]
+    server = serve(says(b"hello", "200 OK", *long))
+    assert refusal(f"http://a.example:{server.port}/").code == "web_failed"
+
+
+def test_a_host_that_is_not_there_is_said_to_be(serve):
+    server = serve(says())
+    server.close()
+    failure = refusal(f"http://gone.example:{server.port}/")
+    assert failure.code == "web_failed"
+    assert "gone.example" in failure.text
+
+
+def test_proxies_of_the_environment_count_for_nothing(serve, monkeypatch):
+    proxy, server = serve(says(b"proxy")), serve(says(b"site"))
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, f"http://{HERE}:{proxy.port}")
+    url = f"http://a.example:{server.port}/"
+    assert get(url).content == b"site"
+    assert get(url, door(proxy=f"http://{HERE}:{proxy.port}")).content == b"proxy"
+    assert proxy.requests[0].startswith(f"GET {url} HTTP/1.1".encode())
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory) -> Path:
+    """Key and certificate for site.example, in one file."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl to make a certificate")
+    folder = tmp_path_factory.mktemp("tls")
+    made = ["-keyout", str(folder / "key"), "-out", str(folder / "cert"), "-days", "2"]
+    name = ["-subj", "/CN=site.example", "-addext", "subjectAltName=DNS:site.example"]
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    subprocess.run(["openssl", "req", "-x509", *curve, "-nodes", *made, *name], check=True, capture_output=True)
+    both = folder / "both.pem"
+    both.write_bytes((folder / "key").read_bytes() + (folder / "cert").read_bytes())
+    return both
+
+
+def test_tls_is_asked_for_and_checked_by_the_hosts_name(serve, certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    names: list[str | None] = []
+    context.sni_callback = lambda sock, name, ctx: names.append(name)
+    server = serve(says(b"safe"), context)
+    trusting = door(trust=lambda scheme: ssl.create_default_context(cafile=str(certificate)))
+    assert get(f"https://site.example:{server.port}/", trusting).content == b"safe"
+    assert names == ["site.example"]
+    failure = refusal(f"https://other.example:{server.port}/", trusting)
+    assert failure.code == "web_failed"
+    assert "certificate" in failure.text.lower()
+
+
+def test_https_never_goes_on_in_http(serve, certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    plain = serve(says())
+    server = serve(says(b"", "302 Found", f"Location: http://site.example:{plain.port}/"), context)
+    trusting = door(trust=lambda scheme: ssl.create_default_context(cafile=str(certificate)))
+    assert refusal(f"https://site.example:{server.port}/", trusting).code == "url_refused"
+    assert plain.requests == []
