@@ -52,7 +52,7 @@ _ESCAPES: Final = re.compile(r"(?:\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,8}|U[0-9
 _FENCES: Final = re.compile(
     r"</?\s*(?:command|data|json|system|assistant|user|human|instructions?|prompt|verdict|answer|review|tool)\b"
     r"|<\||\|>|\[/?inst\]|<</?sys>>|={3,}\s*[0-9a-f]{8,}|`{3}|#{2,}\s*\w"
-    r"|(?:^|[\n\"'\\])\s*(?:system|assistant|human|user|developer)\s*:"
+    r"|(?:^|[\n\"'\\])\s*(?:human|user|developer)\s*:|\b(?:system|assistant)\s*:(?:\s|$)"
     r"|\"(?:command|folder|rule|box)\"\s*:"
 )
 _BREAK: Final = re.compile(r"[\W_]+")
@@ -75,6 +75,7 @@ _AIMED: Final = re.compile(
             r"\b(?:answer|respond|reply|output|say|state|emit)\b(?: \w+){0,3} (?:yes|ok|okay|allow|allowed|accept"
             r"|accepted|safe|permit|one word|only|exactly|nothing else)\b",
             r"\b(?:end|start|begin) of (?:the )?(?:data|command|json|input|instructions?|message|prompt)\b",
+            r"\b(?:allow|permit|accept) (?:everything|anything|all|it|this|that|them)\b",
             # Speaking to somebody.
             r"\byou (?:are|re|must|should|will|may|can)\b",
             r"\byour (?:answer|task|job|role|instructions?|reply|response|output|decision|next)\b",
