@@ -6,6 +6,7 @@ import argparse
 import gc
 import os
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,13 +40,23 @@ THINKING = "medium"
 """The effort that --thinking asks for."""
 
 
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """What can be typed stays in one piece."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=32)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         names.APP,
         usage=f"{names.APP} [options] [prompt]\n       {names.APP} [--profile NAME] COMMAND ...",
         description=DESCRIPTION,
         epilog=EPILOG,
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=32),
+        formatter_class=_HelpFormatter,
     )
     p.add_argument("prompt", nargs="?", help="the first message")
     p.add_argument("--version", action="version", version=f"{names.APP} {__version__}")

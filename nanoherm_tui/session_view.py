@@ -80,8 +80,6 @@ class SessionView:
     """The mode that the session wants a person's word for first."""
     goal: str = ""
     """What mode goal works towards; empty: nothing, or not any more."""
-    next_goal: str = ""
-    """A goal that waits for mode goal to be confirmed."""
     model_label: str = ""
     waiting: list[Waiting] = field(default_factory=list)
     plan: tuple[TodoItem, ...] = ()
@@ -158,7 +156,7 @@ class SessionView:
                 self.title = title
                 changed |= {"title", "list"}
             case events.ModeChanged(mode):
-                self.mode, self.to_confirm, self.next_goal = mode, None, ""
+                self.mode, self.to_confirm = mode, None
                 self._mode_answered(mode)
                 changed |= {"status", "mode"}
             case events.ModeToConfirm(mode):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_core import intents
 from agent_core.sandbox.policy import UNCONFINED
 from nanoherm_tui import limits
 from nanoherm_tui.commands.settings import next_mode, set_mode
@@ -52,13 +51,12 @@ def _ask_for_mode(app: NanohermApp, view: SessionView) -> None:
         if said == "onward":
             next_mode(app, "")
             return
-        view.to_confirm, goal, view.next_goal = None, view.next_goal, ""
-        if said != "yes":
+        view.to_confirm = None
+        if said == "yes":
+            set_mode(app, asked.mode, confirmed=True)
+        else:
+            set_mode(app, view.mode)  # what was to be done in the other one is not wanted any more
             app.hint(t("consent.stays", mode=view.mode), limits.TOLD_HINT)
-            return
-        set_mode(app, asked.mode, confirmed=True)
-        if goal:
-            view.session.send(intents.SetGoal(goal))
 
     keys = app.keymap.keys("next_mode")
     app.open_overlay(ConsentScreen(_mode_consent(asked, view, str(app.host.places.home), keys)), answered)

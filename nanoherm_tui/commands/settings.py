@@ -49,7 +49,7 @@ def next_mode(app: NanohermApp, argument: str) -> None:
 def set_mode(app: NanohermApp, mode: Mode, *, confirmed: bool = False) -> None:
     """Ask the session in view for this mode; it may want a person's word first."""
     if app.view is not None:
-        app.view.asked_mode, app.view.next_goal = mode, ""
+        app.view.asked_mode = mode
         app.view.session.send(intents.SetMode(mode, confirmed))
 
 
@@ -87,7 +87,6 @@ def goal(app: NanohermApp, text: str) -> None:
     elif text.lower() in ("off", "none"):
         app.view.session.send(intents.SetGoal(""))
     else:
-        app.view.next_goal = text
         app.view.session.send(intents.SetGoal(text))
         app.transcript.action_end()
 

@@ -155,8 +155,12 @@ async def test_a_goal_that_is_not_confirmed_is_not_begun(tmp_path, machine):
         await confirmed(stage, "goal")
         await stage.pilot.press("escape")
         await stage.until(lambda: len(app.screen_stack) == 1)
-        assert (app.view.mode, app.view.goal, app.view.next_goal) == ("ask", "", "")
-        assert app.view.state == "idle"
+        assert (app.view.mode, app.view.goal, app.view.state) == ("ask", "", "idle")
+        await stage.type("/mode goal")  # later, for another reason
+        await confirmed(stage, "goal")
+        await stage.pilot.press("y")
+        await stage.until(lambda: app.view.mode == "goal")
+        assert (app.view.goal, app.view.state) == ("", "idle")
 
 
 # -- no sandbox ---------------------------------------------------------------------------------------------------
