@@ -157,7 +157,8 @@ def offered(places: Places, hide: Callable[[str], str] = redact) -> Offer:
         *_settings(places, offer),
         *(Row(_relative(path, root), "problem", words) for path, words in found.problems),
     ]
-    rows = [replace(row, words=_bounded(hide(row.words))) for row in rows]
+    # Written out first: what hides a key also takes escape sequences out, and nothing is to go without a word.
+    rows = [replace(row, words=_bounded(hide(printable(row.words)))) for row in rows]
     if (more := len(rows) - limits.TRUST_ROWS) > 0:
         words = f"{more:,} more lines are not shown. Look into the files before you trust them."
         rows = [*rows[: limits.TRUST_ROWS], Row("", "problem", words)]
@@ -299,7 +300,6 @@ def _value(value: Any) -> str:
 
 def _bounded(words: str) -> str:
     """A line as it may be shown. What is left out of it is said: nobody accepts what they cannot see."""
-    words = printable(words)
     more = len(words) - limits.TRUST_ROW_CHARS
     if more <= 0:
         return words
