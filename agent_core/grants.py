@@ -46,8 +46,8 @@ class Scope:
 class SessionGrants:
     """What the session's grants are, to be shown; `revoke` takes one of these back."""
 
-    commands: tuple[tuple[str, str], ...] = ()
-    """(command, folder)."""
+    commands: tuple[tuple[str, str, Box], ...] = ()
+    """(command, folder, the widest box it may run in)."""
     edits: bool = False
     """Every change of a file that no path rule asks about."""
     changed: tuple[str, ...] = ()
@@ -240,18 +240,25 @@ class Grants:
     def session(self) -> SessionGrants:
         """What the session's grants are now."""
         with self._lock:
-            return SessionGrants(
-                tuple(self._commands), self._edits, tuple(sorted(self._changed)), tuple(sorted(self._read))
-            )
+            commands = tuple((*command, box) for command, box in self._commands.items())
+            return SessionGrants(commands, self._edits, tuple(sorted(self._changed)), tuple(sorted(self._read)))
 
     def revoke(self, which: SessionGrants) -> None:
         """Take back what `which` names; it asks again from the next call on."""
         with self._lock:
-            for command in which.commands:
-                self._commands.pop(command, None)
+            for command, cwd, _ in which.commands:
+                self._commands.pop((command, cwd), None)
             self._edits = self._edits and not which.edits
             self._changed -= set(which.changed)
             self._read -= set(which.read)
+
+    def give_back(self, which: SessionGrants) -> None:
+        """Undo `revoke`."""
+        with self._lock:
+            self._commands |= {(command, cwd): box for command, cwd, box in which.commands}
+            self._edits = self._edits or which.edits
+            self._changed |= set(which.changed)
+            self._read |= set(which.read)
 
 
 def _box_of(action: CommandAction) -> Box:

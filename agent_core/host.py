@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from agent_core.disk_report import DiskReport
     from agent_core.file_index import FileIndex
     from agent_core.llm.discover import Health
+    from agent_core.permissions import Allowed, Permissions
     from agent_core.store.search import Search, SearchHit
 
 log = logging.getLogger(__name__)
@@ -441,6 +442,8 @@ class Host:
             policy=policy,
             deny=self.denied,
             grants=self.grants,
+            mode_confirmed=lambda workspace, mode: self.grants.mode_confirmed(str(workspace), mode),
+            confirm_mode=lambda workspace, mode: self.grants.confirm_mode(str(workspace), mode),
             approval_timeout=get("approvals.timeout"),
             review=self._review(),
             hooks=self.hooks,
@@ -474,10 +477,8 @@ class Host:
 
         The first call tries it out: not on a screen's thread.
         """
-        try:
-            from agent_core.sandbox.probe import layers  # the first frame does not wait for it
-        except ImportError:
-            return Containment(network=self.config.get("sandbox.network"), accepted=self.grants.read().no_sandbox)
+        from agent_core.sandbox.probe import layers  # the first frame does not wait for it
+
         get, found = self.config.get, layers()
         sandbox: SandboxMode = next((m for m in SANDBOX_MODES if m == get("sandbox.mode")), "workspace-write")
         accepted = self.grants.read().no_sandbox
@@ -746,6 +747,40 @@ class Host:
     def decisions(self, session_id: str | None = None, limit: int = limits.DECISIONS_LISTED) -> list[Entry]:
         """What was decided about calls, grants, modes and trust, the newest first. Raises StoreError."""
         return self.store.audit.list(session_id, limit)
+
+    def permissions(self, session_id: str) -> Permissions:
+        """What is allowed in an open session, here and for good, and what was decided in it last. Raises StoreError."""
+        from agent_core.permissions import Permissions, allowed_for_good, one_by_one
+
+        live = self._sessions[session_id]
+        always, modes, projects = allowed_for_good(self.grants)
+        written = self.grants.read()
+        return Permissions(
+            *live.ways[:2],
+            self.containment(),
+            live.ways[2],
+            one_by_one(live.grants.session()),
+            always,
+            modes,
+            written.no_sandbox,
+            projects,
+            self.denied(),
+            tuple(self.decisions(session_id)),
+            str(self.places.grants_file),
+            written.problem,
+        )
+
+    def take_back(self, session_id: str, what: Allowed) -> None:
+        """From the next call on this asks again. Raises ConfigError."""
+        from agent_core import permissions
+
+        permissions.take_back(what, self.grants, self._sessions[session_id].grants)
+
+    def give_back(self, session_id: str, what: Allowed) -> None:
+        """Undo `take_back`. Raises ConfigError."""
+        from agent_core import permissions
+
+        permissions.give_back(what, self.grants, self._sessions[session_id].grants)
 
     def export(self, session_id: str, form: str = "markdown") -> str:
         """A session as text in one of exchange.FORMS. Raises StoreError."""

@@ -14,9 +14,10 @@ from agent_core.cancel import CancelScope
 from agent_core.conversation import Said, said
 from agent_core.errors import StoreError
 from agent_core.events import Event, SessionState
+from agent_core.grants import Grants
 from agent_core.messages import Message, user
 from agent_core.meter import Meter
-from agent_core.names import Mode
+from agent_core.names import ApprovalPolicy, Mode
 from agent_core.outbox import Outbox
 from agent_core.own_commands import OwnCommands
 from agent_core.ports import Goal
@@ -98,6 +99,17 @@ class LiveSession:
     def goal(self) -> Goal:
         """What mode goal works towards."""
         return self._turns.kit.goal.read()
+
+    @property
+    def grants(self) -> Grants:
+        """What was allowed for this session, and for good where it works."""
+        return self._turns.kit.grants
+
+    @property
+    def ways(self) -> tuple[Mode, ApprovalPolicy, str]:
+        """The mode, the approval policy, and what a command runs in that asks for no more (Box.words)."""
+        mode, policy = self._modes.ways
+        return mode, policy, self._modes.box_words(mode)
 
     @property
     def stored(self) -> bool:

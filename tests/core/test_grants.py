@@ -346,12 +346,15 @@ def test_a_session_s_grants_can_be_seen_and_taken_back(place: Place) -> None:
     grants.grant(ReadAction(".env"))
     grants.grant(EditAction((FileDiff("a.py", "edit", (), 1, 0),)))
     seen = grants.session()
-    assert seen == SessionGrants((("make", str(place.workspace)),), True, (), (".env",))
+    assert seen == SessionGrants((("make", str(place.workspace), INSIDE),), True, (), (".env",))
     grants.revoke(SessionGrants(commands=seen.commands))
     assert not grants.covers(place.command("make"), box=INSIDE)
     assert grants.covers(ReadAction(".env"))
     grants.revoke(seen)
     assert grants.session() == SessionGrants()
+    grants.give_back(seen)
+    assert grants.session() == seen
+    grants.revoke(seen)
     assert not grants.covers(EditAction((FileDiff("a.py", "edit", (), 1, 0),)))
 
 
