@@ -162,12 +162,12 @@ def is_trusted(services: SessionServices, command: str, folder: Path) -> bool:
     return is_trusted_command(command, trust_context(services, folder)).ok
 
 
-def situation_of(services: SessionServices, mode: Mode, policy: ApprovalPolicy) -> Situation:
-    """What holds now for a session in this mode, under this approval policy."""
+def situation_of(services: SessionServices, mode: Mode, policy: ApprovalPolicy, gap: str = "") -> Situation:
+    """What holds now for a session in this mode, under this approval policy; `gap` as in Situation."""
     from agent_core.safety.policy import Situation
 
     now = services.containment()
-    return Situation(mode, policy, services.unattended, now.sandbox, now.kernel, now.network, now.accepted)
+    return Situation(mode, policy, services.unattended, now.sandbox, now.kernel, now.network, now.accepted, gap)
 
 
 class Todos:

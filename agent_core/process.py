@@ -2,7 +2,7 @@
 
 Every child is started by one long-lived thread, because the kernel's parent-death signal follows the thread that
 forked. No Python runs between fork and exec; the death signal itself is set by the program that is started (the
-sandbox launcher), not here.
+sandbox launcher), not here. A command that is held to a policy is started by that launcher or not at all.
 """
 
 from __future__ import annotations
@@ -21,15 +21,19 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Final, Literal
+from typing import IO, TYPE_CHECKING, Final, Literal
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError
 from agent_core.ports import ExecResult
+from agent_core.sandbox import cgroup
 from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
+
+if TYPE_CHECKING:
+    from agent_core.sandbox.launch import Launch
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +89,7 @@ class _Request:
     cwd: Path
     env: Mapping[str, str]
     stdin: int
+    pass_fds: Sequence[int]
     done: threading.Event
     process: subprocess.Popen[bytes] | None = None
     error: Exception | None = None
@@ -98,8 +103,10 @@ class _Spawner:
         self._requests: queue.SimpleQueue[_Request] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def spawn(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int) -> subprocess.Popen[bytes]:
-        request = _Request(argv, cwd, env, stdin, threading.Event())
+    def spawn(
+        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, pass_fds: Sequence[int]
+    ) -> subprocess.Popen[bytes]:
+        request = _Request(argv, cwd, env, stdin, pass_fds, threading.Event())
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._serve, name="spawner", daemon=True)
@@ -124,6 +131,7 @@ class _Spawner:
                     stderr=subprocess.PIPE,
                     start_new_session=True,
                     close_fds=True,
+                    pass_fds=request.pass_fds,
                     bufsize=0,
                 )
             except ValueError as error:  # a NUL or a lone surrogate: nothing the system could start
@@ -137,13 +145,18 @@ _spawner = _Spawner()
 
 
 def spawn(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, stdin: int = subprocess.DEVNULL
+    argv: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    *,
+    stdin: int = subprocess.DEVNULL,
+    pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Start `argv` in a session of its own, both its output streams piped and unbuffered. Raises OSError.
 
-    `stdin`: empty, subprocess.PIPE, or a descriptor to read from.
+    `stdin`: empty, subprocess.PIPE, or a descriptor to read from; `pass_fds`: descriptors that it inherits.
     """
-    return _spawner.spawn(argv, cwd, env, stdin)
+    return _spawner.spawn(argv, cwd, env, stdin, pass_fds)
 
 
 _GUARD: Final = """
@@ -207,19 +220,29 @@ _guard = _Guard()
 
 @contextmanager
 def running(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], cancel: CancelScope
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], cancel: CancelScope, sandbox: SandboxPolicy | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A helper program (ripgrep, git) whose output the caller reads; killed on cancel and on leaving the block."""
-    process = spawn(argv, cwd, env)
+    """A helper program (ripgrep, git) whose output the caller reads; killed on cancel and on leaving the block.
+
+    `sandbox`: what it is held to; None: nothing. Raises OSError and SandboxError when it cannot be started, the latter
+    also on leaving, when it had not been.
+    """
+    walls = _Walls(argv, cwd, sandbox)
     try:
-        with cancel.closing(process.kill):
-            yield process
+        process = spawn(walls.argv, cwd, {**env, **walls.env}, pass_fds=walls.pass_fds)
+        try:
+            with cancel.closing(process.kill):
+                yield process
+                if process.poll() is not None:
+                    walls.check()
+        finally:
+            process.kill()
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+            process.wait()
     finally:
-        process.kill()
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-        process.wait()
+        walls.close()
 
 
 @contextmanager
@@ -232,6 +255,50 @@ def alarm(deadline: float, scope: CancelScope) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+class _Walls:
+    """What stands around one command while it runs. Without a policy: nothing."""
+
+    def __init__(self, argv: Sequence[str], cwd: Path, policy: SandboxPolicy | None) -> None:
+        self.argv: Sequence[str] = argv
+        self.env: Mapping[str, str] = {}
+        self.pass_fds: Sequence[int] = ()
+        self.leaf: Path | None = None
+        self._launch: Launch | None = None
+        if policy is None:
+            return
+        from agent_core.sandbox.launch import prepare  # no start waits for it
+
+        if policy.cgroups:
+            try:
+                joined = cgroup.leaf(policy.cgroups)
+            except OSError as error:  # the group was removed by somebody; its bounds are not for us to leave out
+                raise SandboxError(
+                    "sandbox_cgroup", f"The command's control group could not be made: {error}. Nothing was run."
+                ) from error
+            self.leaf = joined[0]
+            policy = replace(policy, cgroups=joined)
+        try:
+            self._launch = prepare(argv, cwd, policy)
+        except BaseException:
+            self.close()
+            raise
+        self.argv, self.pass_fds = self._launch.argv, self._launch.pass_fds
+        self.env = self._launch.env
+
+    def check(self) -> None:
+        """After the process has ended by itself. Raises SandboxError or OSError when the command was not started."""
+        failure = self._launch.failure() if self._launch is not None else None
+        if failure is not None:
+            raise failure
+
+    def close(self) -> None:
+        """When everything has ended."""
+        if self._launch is not None:
+            self._launch.close()
+        if self.leaf is not None:
+            cgroup.remove((self.leaf,))
 
 
 # -- ending -------------------------------------------------------------------------------------------------------
@@ -269,11 +336,13 @@ class _Family:
     """A command's shell and everything that came from it.
 
     A descendant is known by its session or group, by its parent, or, when it left both (setsid) and its parent is
-    gone, by the marker in its environment.
+    gone, by the marker in its environment; and by the leaf of a control group where it has one.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], marker: str) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], marker: str, walls: _Walls) -> None:
         self.process = process
+        self._walls = walls
+        self._leaf = walls.leaf
         self._marker = f"{MARKER}={marker}".encode()
         stat = _stat(process.pid)
         self._since = stat[4] if stat is not None else 0
@@ -294,8 +363,9 @@ class _Family:
                 found[pid] = member
             elif started >= self._since:
                 others.append((pid, parent, member))
+        inside = set(cgroup.members(self._leaf)) if self._leaf is not None else set()
         for pid, _, member in others:
-            if _has_marker(pid, self._marker):
+            if pid in inside or _has_marker(pid, self._marker):
                 found[pid] = member
         grown = True
         while grown:
@@ -309,6 +379,8 @@ class _Family:
 
     def signal(self, number: int) -> bool:
         """Signal the group and every member outside it; True while anything is alive."""
+        if number == signal.SIGKILL and self._leaf is not None:
+            cgroup.kill(self._leaf)
         members = self.members()
         running = self.process.poll() is None
         if running or _group_exists(self.process.pid):
@@ -341,7 +413,12 @@ class _Family:
             deadline = time.monotonic() + limits.COMMAND_KILL_WAIT
             while time.monotonic() < deadline and self.signal(signal.SIGKILL) and not self.wait_gone(_POLL * 4):
                 pass
+        self.close()
+
+    def close(self) -> None:
+        """Forget it, and take down its walls. To be called once."""
         _families.discard(self)
+        self._walls.close()
 
 
 def _process_ids() -> list[int]:
@@ -436,19 +513,28 @@ def run(
     on_output: Callable[[str], None] | None = None,
     stdin: int = subprocess.DEVNULL,
     stream_limit: int = limits.COMMAND_STREAM,
+    sandbox: SandboxPolicy | None = None,
 ) -> ExecResult:
     """Run a program to its end, its time limit (seconds) or `cancel`, whichever is first.
 
     Both streams are drained all the time, whatever is kept of them (LIM-10). A child that outlives the program and
     holds a pipe is waited for no longer than limits.COMMAND_PIPE_GRACE, named in `left_running`, and ended (TERM,
     then KILL). On cancel this returns at once while the ending goes on. `on_output` gets the output as it arrives,
-    in this thread. `stdin`: empty, or a descriptor of a file. Raises OSError when the program cannot be started.
+    in this thread. `stdin`: empty, or a descriptor of a file. `sandbox`: what it is held to; None: nothing.
+
+    Raises OSError when the program cannot be started, SandboxError when it cannot be confined as it had to be: then
+    nothing has run, and nothing is tried without (A8).
     """
     marker = f"{_guard.id}-{uuid.uuid4().hex}"
     _guard.watch()
     started = time.monotonic()
-    process = spawn(argv, cwd, {**env, MARKER: marker}, stdin=stdin)
-    family = _Family(process, marker)
+    walls = _Walls(argv, cwd, sandbox)
+    try:
+        process = spawn(walls.argv, cwd, {**env, **walls.env, MARKER: marker}, stdin=stdin, pass_fds=walls.pass_fds)
+    except BaseException:
+        walls.close()
+        raise
+    family = _Family(process, marker, walls)
     _families.add(family)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -460,9 +546,10 @@ def run(
         with cancel.closing(wake.set):
             ended = drain.until_exit(started + timeout, wake.reader, cancel)
             if ended == "exit":
+                walls.check()
                 left = _linger(family, drain)
             if ended == "exit" and not left:
-                _families.discard(family)
+                family.close()
             else:
                 grace = limits.COMMAND_TERM_GRACE
                 family.signal(signal.SIGTERM)
@@ -474,7 +561,7 @@ def run(
             drain.for_seconds(0)
     except BaseException:  # `on_output` raised: nothing may be left running behind it
         family.signal(signal.SIGKILL)
-        _families.discard(family)
+        family.close()
         raise
     finally:
         wake.close()
@@ -611,4 +698,4 @@ class LocalBackend:
         argv, policy = ("/bin/sh", "-c", command), self.confine(box)
         if policy is None and box != UNCONFINED:
             raise SandboxError("no_sandbox", "This machine cannot confine commands, and it had to be confined.")
-        return run(argv, cwd, env=env, timeout=timeout, cancel=cancel, on_output=on_output)
+        return run(argv, cwd, env=env, timeout=timeout, cancel=cancel, on_output=on_output, sandbox=policy)

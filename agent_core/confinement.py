@@ -1,0 +1,308 @@
+"""The walls of one session: for each box that the rules choose, the policy that the launcher enforces.
+
+What is written where, what is kept as it is, what is hidden, and the private folder and the control group that all
+commands of the session share. Sources: S1, S7, S11 to S13, decisions on deny-read.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import logging
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent_core import limits
+from agent_core.errors import SandboxError
+from agent_core.fixed_places import git_places, kept_places, secret_places
+from agent_core.safety.hidden import IsHidden
+from agent_core.sandbox import cgroup
+from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
+from agent_core.sandbox.probe import Layers, layers
+from agent_core.secret_files import SecretFiles
+
+log = logging.getLogger(__name__)
+
+MOUNT_VIEW: Final = "mount view"
+NOT_ALL_KNOWN: Final = "files of secrets are still being looked for"
+TOO_MANY: Final = "too many files to know all those of secrets"
+NOT_HIDDEN: Final = "files of secrets cannot be hidden here"
+"""Gaps: why commands are asked about although the kernel confines them (Situation.gap)."""
+
+_TMP: Final = "nanoherm-box-"
+
+_CACHES: Final = {
+    "XDG_CACHE_HOME": "cache",
+    "npm_config_cache": "cache/npm",
+    "YARN_CACHE_FOLDER": "cache/yarn",
+    "PIP_CACHE_DIR": "cache/pip",
+    "UV_CACHE_DIR": "cache/uv",
+    "GOCACHE": "cache/go",
+    "CCACHE_DIR": "cache/ccache",
+    "SCCACHE_DIR": "cache/sccache",
+    "DENO_DIR": "cache/deno",
+    "MPLCONFIGDIR": "cache/matplotlib",
+    "NUMBA_CACHE_DIR": "cache/numba",
+}
+"""Caches outlive a command and are believed by the next one, sandboxed or not: each session fills its own."""
+_INSTALLED: Final = {
+    "HF_HOME": "huggingface",
+    "TORCH_HOME": "torch",
+    "PLAYWRIGHT_BROWSERS_PATH": "ms-playwright",
+    "PUPPETEER_CACHE_DIR": "puppeteer",
+    "CYPRESS_CACHE_FOLDER": "Cypress",
+    "PRE_COMMIT_HOME": "pre-commit",
+}
+"""What lies among the caches and is none: programs and models that are found there, and only read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the person has set. Folders may be given as they are spelled; they are resolved here."""
+
+    add_dirs: tuple[Path, ...] = ()
+    safe_roots: tuple[Path, ...] = ()
+    """When given, commands write only below them."""
+    max_processes: int = limits.SANDBOX_PROCESSES
+    max_memory: int = 0
+    """Bytes; 0: any."""
+
+
+class Confinement:
+    """Of one live session. Safe to use from several threads; `close` removes what it has made."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        home: Path,
+        data_home: Path,
+        hidden: Callable[[], IsHidden],
+        options: Options = Options(),
+        *,
+        environ: Mapping[str, str] = os.environ,
+        probe: Callable[[], Layers] = layers,
+    ) -> None:
+        self._home, self._data_home = _real(home), _real(data_home)
+        self._roots = tuple(dict.fromkeys(_real(root) for root in (workspace, *options.add_dirs)))
+        self._writable = writable_roots(self._roots, [_real(root) for root in options.safe_roots])
+        self._options = options
+        self._environ = environ
+        self._probe = probe
+        self._lock = threading.Lock()
+        self._tmp: Path | None = None
+        self._held = -1
+        self._group: cgroup.Group | None = None
+        self._group_made = False
+        self._closed = False
+        self._patience = limits.SECRETS_WAIT
+        self._places: tuple[Path, ...] = ()
+        self._places_until = 0.0
+        self._secrets = SecretFiles([root for root in self._roots if root != Path("/")], hidden)
+        self._secrets.begin()
+        atexit.register(self.close)
+
+    # -- what holds ---------------------------------------------------------------------------------------------------
+
+    def gap(self) -> str:
+        """What the kernel would have to keep from commands here and cannot; "" when there is nothing."""
+        if not self._first_look():
+            return NOT_ALL_KNOWN
+        if not self._secrets.complete:
+            return TOO_MANY
+        if MOUNT_VIEW in self._probe().missing and self._secrets.found:
+            return NOT_HIDDEN
+        return ""
+
+    def policy(self, box: Box) -> SandboxPolicy | None:
+        """What the launcher enforces for a command in `box`; None where nothing is. Raises SandboxError."""
+        if box == UNCONFINED:
+            return None
+        found = self._probe()
+        if not found.can_confine:
+            raise SandboxError(
+                "no_sandbox",
+                f"This machine cannot confine commands: {', '.join(found.missing) or 'no kernel sandbox'}. Nothing was "
+                "run. A person can accept that for this machine (/permissions) or start with --yolo.",
+                missing=", ".join(found.missing),
+            )
+        if box.mode == "danger-full-access":
+            raise SandboxError("no_such_box", "There is no box that allows everything but the network.")
+        self._first_look()
+        self._secrets.refresh()
+        tmp, group = self._private(), self._joined()
+        writable = self._writable if box.mode == "workspace-write" else ()
+        hidden = _outermost((*self._fixed(), *self._secrets.found))
+        bounded = group is not None and group.bounds_memory
+        return SandboxPolicy(
+            writable=writable,
+            tmp=tmp,
+            read_only=self._kept(writable),
+            hidden=hidden,
+            network=box.network,
+            env=confined_env(tmp, self._home, self._environ),
+            cgroups=group.folders if group is not None else (),
+            max_processes=self._options.max_processes,
+            max_memory=0 if bounded else self._options.max_memory,
+        )
+
+    def _first_look(self) -> bool:
+        """Whether the first walk has ended. It is waited for once."""
+        patience, self._patience = self._patience, 0.0
+        return self._secrets.wait(patience)
+
+    def _fixed(self) -> tuple[Path, ...]:
+        """The places of secrets outside all workspaces, looked for now and then."""
+        with self._lock:
+            now = time.monotonic()
+            if now >= self._places_until:
+                self._places = secret_places(self._home, self._data_home)
+                self._places_until = now + limits.SECRETS_PLACES_KEPT
+            return self._places
+
+    def _kept(self, writable: Iterable[Path]) -> tuple[Path, ...]:
+        found: list[Path] = []
+        for root in writable:
+            found += kept_places(root, self._home, self._data_home)
+            for entry in self._secrets.repositories:
+                if entry.parent != root and entry.is_relative_to(root) and os.path.lexists(entry):
+                    found += git_places(entry, root)
+        return _outermost(found)
+
+    # -- what the session has for itself ------------------------------------------------------------------------------
+
+    def _private(self) -> Path:
+        """The session's own folder for temporary files: its name cannot be guessed, and others cannot enter it."""
+        with self._lock:
+            if self._closed:
+                raise SandboxError("session_closed", "The session is closed; nothing was run.")
+            if self._tmp is None or not self._tmp.is_dir():
+                try:
+                    self._tmp = _real(Path(tempfile.mkdtemp(prefix=_TMP, dir=_short_tmp())))
+                    self._held = _hold(self._tmp, self._held)
+                    for folder in ("cache", "cache/npm"):
+                        (self._tmp / folder).mkdir(mode=0o700)
+                except OSError as error:
+                    raise SandboxError(
+                        "no_private_tmp",
+                        f"No private folder for temporary files could be made: {error}. Nothing was run. Free some "
+                        "space, or let TMPDIR name a folder that can be written.",
+                    ) from error
+                threading.Thread(target=_sweep, args=(self._tmp.parent,), name="sweep", daemon=True).start()
+            return self._tmp
+
+    def _joined(self) -> cgroup.Group | None:
+        with self._lock:
+            if not self._group_made and not self._closed:
+                self._group_made = True
+                place = cgroup.ground()
+                if place is not None:
+                    self._group = cgroup.make(place, self._options.max_processes, self._options.max_memory)
+            return self._group
+
+    def close(self) -> None:
+        """Remove the private folder and the group; what still runs in the group ends. May be called again."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            tmp, group, held = self._tmp, self._group, self._held
+        atexit.unregister(self.close)
+        self._secrets.close()
+        if group is not None:
+            deadline = time.monotonic() + limits.CGROUP_CLOSE
+            while not cgroup.remove(group.folders) and time.monotonic() < deadline:
+                time.sleep(0.01)
+        if tmp is not None:
+            shutil.rmtree(tmp, ignore_errors=True)
+        if held >= 0:
+            os.close(held)
+
+
+# -- pure ---------------------------------------------------------------------------------------------------------
+
+
+def writable_roots(roots: Iterable[Path], safe: Iterable[Path]) -> tuple[Path, ...]:
+    """What commands may write of `roots`, cut down to `safe` where that is given. All of the machine is never one."""
+    safe = tuple(safe)
+    cut = [
+        root if root.is_relative_to(limit) else limit
+        for root in roots
+        for limit in (safe or (root,))
+        if root.is_relative_to(limit) or limit.is_relative_to(root)
+    ]
+    return _outermost(root for root in cut if root != Path("/") and root.is_dir())
+
+
+def confined_env(tmp: Path, home: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """What a confined command gets beside its environment: its own place for temporary files and caches (S12)."""
+    env = {name: str(tmp) for name in ("TMPDIR", "TMP", "TEMP")}
+    env |= {name: str(tmp / folder) for name, folder in _CACHES.items()}
+    caches = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
+    for name, folder in _INSTALLED.items():
+        place = environ.get(name) or str(caches / folder)
+        if os.path.isdir(place):
+            env[name] = place
+    return env
+
+
+def _outermost(places: Iterable[Path]) -> tuple[Path, ...]:
+    """`places` without those that lie in another one."""
+    kept: list[Path] = []
+    for place in sorted(set(places)):  # a folder comes right before what lies in it
+        if not kept or not place.is_relative_to(kept[-1]):
+            kept.append(place)
+    return tuple(kept)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+# -- temporary files ----------------------------------------------------------------------------------------------
+
+
+def _short_tmp() -> str:
+    """Where temporary files go: a socket's path has to fit in 108 bytes."""
+    usual = tempfile.gettempdir()
+    if len(os.fsencode(usual)) > limits.TMP_PATH and os.access("/tmp", os.W_OK | os.X_OK):
+        return "/tmp"
+    return usual
+
+
+def _hold(folder: Path, held: int) -> int:
+    """Lock a folder while we live, so that a later program knows that it is used."""
+    if held >= 0:
+        os.close(held)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return descriptor
+
+
+def _sweep(parent: Path) -> None:
+    """Remove the folders of programs that were killed: ours, a day old, and locked by nobody."""
+    with suppress(OSError):
+        for entry in list(os.scandir(parent)):
+            if not entry.name.startswith(_TMP) or not entry.is_dir(follow_symlinks=False):
+                continue
+            with suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                if status.st_uid != os.geteuid() or time.time() - status.st_mtime < limits.TMP_KEPT:
+                    continue
+                descriptor = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                finally:
+                    os.close(descriptor)
+    place = cgroup.ground()
+    if place is not None:
+        cgroup.sweep(place)
