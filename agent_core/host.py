@@ -28,7 +28,7 @@ from agent_core.config import load as config_load
 from agent_core.config import write as config_write
 from agent_core.config.dotenv import set_variable
 from agent_core.config.live import LiveTexts
-from agent_core.config.load import Config
+from agent_core.config.load import Config, ConfigWarning
 from agent_core.config.paths import Places, find_places
 from agent_core.errors import AgentError, ConfigError, StoreError
 from agent_core.events import Notice
@@ -131,6 +131,8 @@ class Host:
         self.config: Config = self._read_config()
         self.denied = LiveTexts("approvals.deny", self.places.config_files, self._load_config)
         """Patterns of commands that are never run: an edit of the config acts on the next one."""
+        self.hook_problems: tuple[ConfigError, ...] = self._hooks(self.standing, self.config).problems
+        """Why hooks that are declared do not run; for the face to tell."""
         self.store = Store.open(self.places.state_db)  # first: it makes our home, or says why it cannot
         setup_log(self.places.logs_dir, self.config.get("logging.level"), self.redact)
         install_hooks(self.places.logs_dir, self.redact)
@@ -188,19 +190,7 @@ class Host:
             listener(state)
 
     def _options(self, model: str = "") -> ProviderOptions:
-        get = self.config.get
-        return ProviderOptions(
-            model=model or get("model.default") or "",
-            provider=get("model.provider") or "",
-            base_url=get("model.base_url") or "",
-            api_key_env=get("model.api_key_env") or "",
-            providers=self.config.mapping("providers"),
-            max_attempts=get("retry.max_attempts"),
-            retry_base=get("retry.base_ms") / 1000,
-            retry_after_max=get("retry.max_wait"),
-            idle_timeout=get("stream.idle_timeout"),
-            progress_timeout=get("stream.progress_timeout"),
-        )
+        return provider_options(self.config, model)
 
     def connect(self, model: str, provider: str = "") -> Connection:
         """A new client for a model that a person chose, or for the configured one and what stands in for it when "".
@@ -311,11 +301,22 @@ class Host:
             config = config_load.load(
                 self.trusting.places_of(workspace), self.launch.env, self.launch.overrides, standing.config
             )
-        found = users_hooks(self.places, config.get("hooks"), self.launch.hooks_file) + projects_hooks(standing)
+        found = self._hooks(standing, config)
+        told = {problem.text for problem in self.hook_problems}
+        found = replace(found, problems=tuple(problem for problem in found.problems if problem.text not in told))
         if standing.state == "changed" and not self.launch.unattended:
             params = {"folder": str(standing.offer.root), "files": ", ".join(standing.changed)}
             found += HookSet(problems=(ConfigError("trust_changed", standing.line, **params),))
         return found
+
+    def _hooks(self, standing: Standing, config: Config) -> HookSet:
+        own = users_hooks(self.places, config.get("hooks"), self.launch.hooks_file)
+        return own + projects_hooks(standing)
+
+    @property
+    def warnings(self) -> tuple[ConfigWarning, ...]:
+        """Of the config, but for what waits for the project to be trusted: that is shown as a whole."""
+        return tuple(warning for warning in self.config.warnings if warning.code != "not_trusted")
 
     def _record_trust(self, folder: Path, decided: Decided) -> None:
         self.store.audit.add("", str(folder), decided)
@@ -482,7 +483,7 @@ class Host:
         get, found = self.config.get, layers()
         sandbox: SandboxMode = next((m for m in SANDBOX_MODES if m == get("sandbox.mode")), "workspace-write")
         accepted = self.grants.read().no_sandbox
-        return Containment(sandbox, found.can_confine, get("sandbox.network"), accepted, found.missing)
+        return Containment(sandbox, found.can_confine, get("sandbox.network"), accepted, found.missing, found.why)
 
     def confinement(self, session_id: str, workspace: Path) -> Walls:
         """The walls of a session in a workspace; made when they are first asked for."""
@@ -873,6 +874,23 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
+
+
+def provider_options(config: Config, model: str = "") -> ProviderOptions:
+    """Whom to ask, as the config says; `model` in place of the configured one."""
+    get = config.get
+    return ProviderOptions(
+        model=model or get("model.default") or "",
+        provider=get("model.provider") or "",
+        base_url=get("model.base_url") or "",
+        api_key_env=get("model.api_key_env") or "",
+        providers=config.mapping("providers"),
+        max_attempts=get("retry.max_attempts"),
+        retry_base=get("retry.base_ms") / 1000,
+        retry_after_max=get("retry.max_wait"),
+        idle_timeout=get("stream.idle_timeout"),
+        progress_timeout=get("stream.progress_timeout"),
+    )
 
 
 def personas_of(entries: Mapping[str, Any]) -> dict[str, str]:

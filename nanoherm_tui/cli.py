@@ -17,6 +17,8 @@ from agent_core.version import __version__
 from nanoherm_tui import subcommands
 
 if TYPE_CHECKING:
+    from agent_core.config.load import ProjectFiles
+    from agent_core.config.paths import Places
     from agent_core.host import Launch
 
 DESCRIPTION = "A full-screen terminal coding agent for any OpenAI-compatible model server."
@@ -208,16 +210,20 @@ def _headless(args: argparse.Namespace, run: Run) -> int:
     except AgentError as error:
         return _say(error.text, names.EXIT_CONFIG if isinstance(error, ConfigError) else names.EXIT_FAILED)
     try:
-        for words in (run.told, *(warning.text for warning in host.config.warnings), *host.store.warnings):
+        warnings, problems = host.warnings, host.hook_problems
+        told = (*(each.text for each in (*warnings, *problems)), host.standing.line, *host.store.warnings)
+        for words in (run.told, *told):
             if words:
                 _say(words, 0)
-        if any(warning.code in UNUSABLE for warning in host.config.warnings):
-            # Nobody is there to see that another model answers than the one that was configured.
+        if problems or any(warning.code in UNUSABLE for warning in warnings):
+            # Nobody is there to see that another model answers than the one that was configured, or a guard is gone.
             return names.EXIT_CONFIG
         host.look_for_models()
         if run.mode is not None:
             host.check_mode(run.mode)
         session = _chosen(host, args) or host.new()
+        if session.workspace != host.places.workspace and (line := host.trusting.look(session.workspace).line):
+            _say(line, 0)
         if run.mode not in (None, session.mode):
             session.send(SetMode(run.mode, confirmed=True))  # who writes it on a command line means it
         return headless.run(host, session, prompt, args.output_format)
@@ -240,7 +246,7 @@ def _screen(args: argparse.Namespace, run: Run) -> int:
 
     places = find_places(run.cwd, os.environ)
     try:
-        config = load(places, os.environ, run.overrides)
+        config = load(places, os.environ, run.overrides, _of_the_project(places))
     except ConfigError as error:
         return _say(error.text, names.EXIT_CONFIG)
 
@@ -258,6 +264,16 @@ def _screen(args: argparse.Namespace, run: Run) -> int:
     return run_app(
         Start(places, config, open_host, args.prompt or "", choose=args.resume == "", mode=run.mode, told=run.told)
     )
+
+
+def _of_the_project(places: Places) -> ProjectFiles | None:
+    """What the project's config files say, if it has any: only then the first frame waits for whether it is trusted."""
+    if places.project_dir is None and places.project_hermes_dir is None:
+        return None
+    from agent_core import trust
+    from agent_core.grants_file import GrantsFile
+
+    return trust.look(places, GrantsFile(places.grants_file)).config
 
 
 def _chosen(host: Any, args: argparse.Namespace) -> Any:
