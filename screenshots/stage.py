@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 from agent_core import intents
 from agent_core.host import Host, Launch
+from agent_core.services import Containment
 from nanoherm_tui import i18n, limits, symbols
 from nanoherm_tui.app import NanohermApp, Start
 from nanoherm_tui.history import History
@@ -27,6 +28,7 @@ from tests.fakes.model_server import ModelServer
 
 _PATIENCE: Final = 30.0
 """Seconds until something that never comes is given up."""
+HELD: Final = Containment(kernel=True)
 _WINDOW: Final = 40_000  # tokens of context; with the usage of content.py a third is full
 
 
@@ -38,9 +40,21 @@ class Stage:
     """`async with Stage("zh", (200, 60)) as stage`: the app, a session in view, and what a view needs to act."""
 
     def __init__(
-        self, language: Language, size: tuple[int, int], *, stored: bool = True, model: str = "server", **config: Any
+        self,
+        language: Language,
+        size: tuple[int, int],
+        *,
+        stored: bool = True,
+        model: str = "server",
+        held: Containment = HELD,
+        yolo: bool = False,
+        **config: Any,
     ) -> None:
-        """`stored`: with the sessions of content.py, the first of them opened. `model`: server, demo, or none."""
+        """`stored`: with the sessions of content.py, the first of them opened. `model`: server, demo, or none.
+
+        `held`: how far commands are said to be confined.
+        """
+        self._held, self._yolo = held, yolo
         self.language = language
         self.words = content.WORDS[language]
         self.prompts = content.prompts(language)
@@ -67,7 +81,8 @@ class Stage:
             self._config["model.context_length"] = _WINDOW
         elif self._model == "none":
             env |= {"NANOHERMES_MODEL": "coder-30b", "NANOHERMES_BASE_URL": "ftp://coder"}
-        self.host = Host(Launch(self.workspace, env, self._config, demo=self._model == "demo"))
+        enter(patch.object(Host, "containment", lambda host: self._held))
+        self.host = Host(Launch(self.workspace, env, self._config, yolo=self._yolo, demo=self._model == "demo"))
         self._stack.callback(self.host.close)
         self._stack.callback(_calm)
         main = content.fill_store(self.host.store, self.clock, self.home, self.language) if self._stored else ""

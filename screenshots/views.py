@@ -14,8 +14,11 @@ from textual.widgets import TextArea
 
 from agent_core import events, intents
 from agent_core.events import Envelope
+from agent_core.names import Mode
+from agent_core.services import Containment
 from nanoherm_tui import commands, symbols
 from nanoherm_tui.commands.looking import preview
+from nanoherm_tui.overlays.consent import ConsentScreen
 from nanoherm_tui.overlays.frame import Overlay
 from nanoherm_tui.overlays.search import SearchScreen
 from nanoherm_tui.overlays.setup import SetupScreen
@@ -404,6 +407,44 @@ async def _ascii(stage: Stage) -> None:
     await _edit_asks(stage)
 
 
+def _mode_asked(mode: Mode) -> Act:
+    """The question before a mode that acts alone."""
+
+    async def act(stage: Stage) -> None:
+        stage.app.view.session.send(intents.SetMode(mode))
+        await _consent(stage)
+
+    return act
+
+
+async def _consent(stage: Stage) -> None:
+    def asked() -> bool:
+        screen = stage.app.screen
+        return isinstance(screen, ConsentScreen) and screen.armed
+
+    await stage.until(asked, "the question")
+    await stage.pilot.pause(0.2)  # the keys are drawn as ones that count
+    await stage.settle()
+
+
+async def _no_sandbox(stage: Stage) -> None:
+    await stage.until(lambda: stage.app.held is not None, "what confines commands")
+    commands.run(stage.app, "no_sandbox")
+    await _consent(stage)
+
+
+async def _goal(stage: Stage) -> None:
+    """Mode goal at work."""
+    stage.app.view.session.send(intents.SetMode("goal", confirmed=True))
+    await stage.until(lambda: stage.app.view.mode == "goal", "mode goal")
+    stage.app.view.goal = {"en": "all tests pass, with no test left out", "zh": "所有测试通过，一个也不跳过"}[
+        stage.language
+    ]
+    stage.app.show_status()
+    await stage.settle()
+
+
+_BARE: Final = Containment(why="landlock_create_ruleset: ENOSYS", missing=("landlock", "mount view"))
 _FRESH: Final = {"stored": False}
 
 _ALL: Final[tuple[View, ...]] = (
@@ -466,6 +507,15 @@ _ALL: Final[tuple[View, ...]] = (
     View("welcome", _fresh, stage=_FRESH),
     View("welcome-demo", _fresh, stage={"stored": False, "model": "demo"}),
     View("welcome-no-model", _fresh, stage={"stored": False, "model": "none"}),
+    View("mode-auto", _mode_asked("auto")),
+    View("mode-goal", _mode_asked("goal")),
+    View("mode-auto-free", _mode_asked("auto"), stage={"held": replace(_BARE, accepted=True)}),
+    View("no-sandbox", _no_sandbox, stage={"held": _BARE}),
+    View("no-sandbox-accepted", _no_sandbox, stage={"held": replace(_BARE, accepted=True)}),
+    View("status-goal", _goal, stage={"held": Containment(kernel=True, network=True, missing=("mount view",))}),
+    View("status-yolo", _fresh, stage={"held": Containment("danger-full-access"), "yolo": True}),
+    View("welcome-no-sandbox", _fresh, stage={"stored": False, "held": _BARE}),
+    View("welcome-demo-no-sandbox", _fresh, stage={"stored": False, "model": "demo", "held": _BARE}),
     View("ascii", _ascii),
 )
 VIEWS: Final[dict[str, View]] = {view.name: view for view in _ALL}

@@ -51,6 +51,13 @@ class Layers:
         return self.landlock_abi >= NEEDED_ABI and self.seccomp
 
     @property
+    def why(self) -> str:
+        """What keeps this kernel from confining commands: the call that failed, or what is too old; empty: nothing."""
+        if self.landlock_abi < NEEDED_ABI:
+            return self.landlock_error or f"Landlock ABI {self.landlock_abi}, {NEEDED_ABI} is needed"
+        return "" if self.seccomp else f"no system call filter on {self.arch}"
+
+    @property
     def mount_view(self) -> bool:
         return bool(self.view_by)
 
@@ -105,16 +112,16 @@ def _has_seccomp(machine: str) -> bool:
 
 
 _lock = threading.Lock()
-_known: Layers | None = None
+_known: dict[int, Layers] = {}
 
 
 def layers() -> Layers:
-    """The layers of this machine. The first call may take some hundredths of a second; what it found is kept."""
-    global _known
+    """The layers of this machine for the user we are. The first call may take some hundredths of a second."""
+    user = os.geteuid()
     with _lock:
-        if _known is None:
-            _known = look()
-        return _known
+        if user not in _known:
+            _known[user] = look()
+        return _known[user]
 
 
 def look() -> Layers:
