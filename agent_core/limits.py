@@ -101,7 +101,9 @@ TMP_PATH: Final = 60  # bytes of the folder for temporary files: the path of a s
 TMP_KEPT: Final = 24 * 3600.0  # seconds after which what a killed program left there is removed
 SANDBOX_SHM: Final = 1024 * MB  # of a command's own shared memory; what it holds counts as the command's memory
 SANDBOX_SIBLINGS: Final = 4096  # entries of a folder that are allowed one by one around a hidden one; others stay shut
-SANDBOX_PLACEHOLDER_TRIES: Final = 8  # to take a name that another process is just giving up
+SANDBOX_PLACEHOLDER_TRIES: Final = 20  # to take a name that another process is just giving up
+SANDBOX_PLACEHOLDER_WAIT: Final = 0.005  # between two of them; giving up takes far less
+SANDBOX_PLACEHOLDER_NEW: Final = 1.0  # what is older and bears no mark is no placeholder that is just being made
 SANDBOX_PROBE: Final = 10.0  # for trying once whether the kernel lets us build a mount view
 COMMAND_PROGRESS_EVERY: Final = 0.5  # between two progress events of one call
 

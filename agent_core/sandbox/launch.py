@@ -10,7 +10,7 @@ from agent_core.sandbox.landlock import NEEDED_ABI
 from agent_core.sandbox.plan import plan
 from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.sandbox.probe import Layers, layers
-from agent_core.sandbox.program import Launch, launch
+from agent_core.sandbox.program import Launch, launch, refusal
 
 __all__ = ["Launch", "prepare"]
 
@@ -25,7 +25,10 @@ def prepare(argv: Sequence[str], cwd: Path, policy: SandboxPolicy) -> Launch:
     here = layers()
     if not here.can_confine:
         raise _cannot(here)
-    made, held = plan(argv, cwd, policy, here.kernel)
+    try:
+        made, held = plan(argv, cwd, policy, here.kernel)
+    except OSError as error:
+        raise refusal("mounts", str(error)) from error
     unsafe = (*policy.writable, policy.tmp)
     return launch(made, policy.env, unsafe, [place.release for place in held])
 

@@ -36,7 +36,7 @@ _CLOSE_RANGE, _OPENAT2, _MOUNT_SETATTR = 436, 437, 442
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 
 _NEWNS, _NEWIPC, _NEWUSER = 0x20000, 0x8000000, 0x10000000
-_PRIVATE_ALL, _NOSUID_NODEV, _DETACH = 0x44000, 0x6, 2
+_PRIVATE_ALL, _NOSUID_NODEV, _NOSUID_NOEXEC, _DETACH = 0x44000, 0x6, 0xA, 2
 _EMPTY_PATH, _RECURSIVE, _CLONE = 0x1000, 0x8000, 1
 _BOTH_EMPTY = 0x4 | 0x40  # MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH
 _RDONLY, _NOSUID, _NODEV, _NOEXEC = 1, 2, 4, 8
@@ -159,7 +159,7 @@ def _cover(hidden: "list[bytes]", scratch: bytes) -> None:
     for path in hidden:
         try:
             place = _place(path)
-        except FileNotFoundError:  # removed since it was looked for
+        except (FileNotFoundError, NotADirectoryError, PermissionError):  # gone, or shut for the command as well
             continue
         is_folder = os.fstat(place).st_mode & 0o170000 == 0o040000
         mount = _copy(covers, b"folder" if is_folder else b"file")
@@ -193,6 +193,12 @@ def _see(view: "dict[str, Any]") -> None:
         options = f"mode=1777,size={view['shm']}".encode()
         mounted = _libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", ctypes.c_ulong(_NOSUID_NODEV), options)
         _checked(mounted, "shared memory")
+    if view[
+        "pts"
+    ]:  # other terminals are the user's own: what is written there, they show, and what is typed, they tell
+        options = b"newinstance,ptmxmode=0666,mode=620"
+        mounted = _libc.mount(b"devpts", b"/dev/pts", b"devpts", ctypes.c_ulong(_NOSUID_NOEXEC), options)
+        _checked(mounted, "terminals")
     if view["hidden"]:
         _cover(view["hidden"], view["scratch"])
 

@@ -4,14 +4,16 @@ In the view everything is read-only but the writable folders. A place in one of 
 mounted on itself read-only, and every folder above it is mounted on itself too, since a folder that could be renamed
 would take the place with it and leave its name free. What does not exist cannot be mounted on, so an empty folder takes
 its name while the command runs: git does not see one, `rmdir` can never remove what is not empty, and a folder of
-that name does nothing when it is left behind.
+that name does nothing should it be left behind. Only where git reads settings it is an empty file.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,6 +25,8 @@ from agent_core.sandbox.policy import SandboxPolicy
 
 _MARK: Final = 1_000_000_000 * 10**9  # nanoseconds: the time of change by which a placeholder of ours is known
 _LINKS: Final = 8  # symbolic links that are followed from one protected place to the next
+_SHM: Final = Path("/dev/shm")
+_GIT_SETTINGS: Final = ("config", "config.worktree")  # git stumbles over a folder of that name
 
 
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
@@ -65,70 +69,100 @@ def _protect(place: Path, roots: Sequence[Path], found: Protection, links: int) 
             found.parents.add(current)
         current, *names = current / names[0], *names[1:]
         try:
-            mode = current.lstat().st_mode
+            status = current.lstat()
         except FileNotFoundError:
             found.missing.add(current)
             return
         except OSError:  # behind a door that is shut for us and so for the command
             return
-        if stat.S_ISLNK(mode):
+        if _is_marked(status):  # a placeholder, which may vanish unless we hold it too
+            found.missing.add(current)
+            return
+        if stat.S_ISLNK(status.st_mode):
             found.read_only.add(current)
             _protect(Path(os.path.realpath(current)).joinpath(*names), roots, found, links - 1)
             return
-        if not names or not stat.S_ISDIR(mode):
+        if not names or not stat.S_ISDIR(status.st_mode):
             found.read_only.add(current)
             return
 
 
 class Placeholder:
-    """An empty folder at a name that shall not come to be, shared by all who need it, also by other processes.
+    """Something empty at a name that shall not come to be, shared by all who need it, also by other processes.
 
     Each holds a shared lock on it; who is the last to leave removes it.
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:
-        self.path = path
+        self._path = path
         self._descriptor = descriptor
 
     @classmethod
     def hold(cls, path: Path) -> Placeholder | None:
-        """Take the name. None when something of the user's has it already, or when nobody may create it there."""
+        """Take the name. None when something of the user's has it, or when nobody may create it there.
+
+        Raises OSError when it cannot be taken for another reason: then it is not kept free.
+        """
         for _ in range(limits.SANDBOX_PLACEHOLDER_TRIES):
-            made = False
             try:
-                os.mkdir(path, 0o755)
-                made = True
-            except FileExistsError:
-                pass
-            except OSError:
-                return None
-            try:
-                descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                made = _make(path)
+                descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             except FileNotFoundError:  # the last holder has just removed it
                 continue
-            except OSError:
-                return None
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENXIO, errno.ENOTDIR):
+                    return None
+                raise
+            is_ours = False
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 if made:
                     os.utime(descriptor, ns=(_MARK, _MARK))
-                if _is_at(descriptor, path) and os.fstat(descriptor).st_mtime_ns == _MARK:
-                    return cls(path, descriptor)
+                status = os.fstat(descriptor)
+                if _is_at(descriptor, path):
+                    is_ours = _is_marked(status)
+                    # What is new may be another process' that is just about to be marked.
+                    if not is_ours and time.time() - status.st_mtime > limits.SANDBOX_PLACEHOLDER_NEW:
+                        return None
             except BlockingIOError:  # just being removed
                 pass
-            except OSError:
-                os.close(descriptor)
-                return None
-            os.close(descriptor)
-        return None
+            finally:
+                if not is_ours:
+                    os.close(descriptor)
+            if is_ours:
+                return cls(path, descriptor)
+            time.sleep(limits.SANDBOX_PLACEHOLDER_WAIT)
+        if os.path.lexists(path):
+            return None
+        raise OSError(errno.EAGAIN, f"{path} could not be kept free")
 
     def release(self) -> None:
         """Let go, and remove it when nobody else holds it and it is still empty and ours."""
         with suppress(OSError):
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_at(self._descriptor, self.path) and os.fstat(self._descriptor).st_mtime_ns == _MARK:
-                self.path.rmdir()
+            status = os.fstat(self._descriptor)
+            if _is_marked(status) and _is_at(self._descriptor, self._path):
+                if stat.S_ISDIR(status.st_mode):
+                    self._path.rmdir()
+                elif not status.st_size:
+                    self._path.unlink()
         os.close(self._descriptor)
+
+
+def _make(path: Path) -> bool:
+    """Create a placeholder; False when something is there."""
+    try:
+        if path.name in _GIT_SETTINGS:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+        else:
+            os.mkdir(path, 0o755)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _is_marked(status: os.stat_result) -> bool:
+    return status.st_mtime_ns == _MARK and (stat.S_ISDIR(status.st_mode) or not status.st_size)
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
@@ -141,7 +175,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 def covers(hidden: Iterable[Path], writable: Sequence[Path]) -> tuple[Path, ...]:
     """What to cover so that nothing hidden can be read. A hidden folder around a writable one is covered in parts."""
     found: list[Path] = []
-    for place in outermost(hidden):
+    for place in outermost(Path(os.path.realpath(place)) for place in hidden):
         if any(place in root.parents for root in writable):
             with suppress(OSError):
                 found += covers(tuple(place.iterdir()), writable)
@@ -153,17 +187,22 @@ def covers(hidden: Iterable[Path], writable: Sequence[Path]) -> tuple[Path, ...]
 def view(policy: SandboxPolicy, *, by_user: bool) -> tuple[dict[str, Any], list[Placeholder]]:
     """The part of the plan that builds the mount view, and the placeholders to release when the command has ended.
 
-    `by_user`: by a user namespace, for who is not root.
+    `by_user`: by a user namespace, for who is not root. Raises OSError when a name cannot be kept free.
     """
     writable = outermost([*policy.writable, policy.tmp])
     protection = protect(policy.read_only, writable)
-    placeholders = []
-    for path in sorted(protection.missing):
-        placeholder = Placeholder.hold(path)
-        if placeholder is not None:
-            placeholders.append(placeholder)
-        if os.path.lexists(path):
-            protection.read_only.add(path)
+    held = []
+    try:
+        for path in sorted(protection.missing):
+            placeholder = Placeholder.hold(path)
+            if placeholder is not None:
+                held.append(placeholder)
+            if placeholder is not None or os.path.lexists(path):
+                protection.read_only.add(path)
+    except BaseException:
+        for placeholder in held:
+            placeholder.release()
+        raise
     plan = {
         "by_user": by_user,
         "writable": [os.fsencode(path) for path in writable if path != Path("/")],
@@ -171,7 +210,9 @@ def view(policy: SandboxPolicy, *, by_user: bool) -> tuple[dict[str, Any], list[
         "parents": [os.fsencode(path) for path in sorted(protection.parents)],
         "read_only": [os.fsencode(path) for path in sorted(protection.read_only)],
         "hidden": [os.fsencode(path) for path in covers(policy.hidden, writable)],
-        "shm": limits.SANDBOX_SHM if os.path.isdir("/dev/shm") else 0,
+        # Where something writable lies in shared memory, a new one would take its place.
+        "shm": limits.SANDBOX_SHM if os.path.isdir(_SHM) and not any(_SHM in path.parents for path in writable) else 0,
+        "pts": os.path.isdir("/dev/pts"),
         "scratch": os.fsencode(policy.tmp),
     }
-    return plan, placeholders
+    return plan, held

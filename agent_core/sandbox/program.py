@@ -133,22 +133,23 @@ def _is_safe(path: str, unsafe: Sequence[Path]) -> bool:
 
 
 _lock = threading.Lock()
-_codes: dict[bool, int] = {}
+_codes: list[int] = []
 
 
 def _code(*, compiled: bool) -> int:
-    """A descriptor of the launcher's code, which stays open: compiled for ourselves, as source for another Python."""
+    """A descriptor of the launcher's code, which stays open: compiled for ourselves, as source for another Python.
+
+    Both are made at once, before any command could reach the file they come from, and while we may still read it.
+    """
     with _lock:
-        if compiled not in _codes:
+        if not _codes:
             spec = importlib.util.find_spec(_MODULE)
             loader = spec.loader if spec is not None else None
             assert isinstance(loader, InspectLoader)
-            if compiled:
-                # The header of a .pyc that is never looked up: no time, no size.
-                content = importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(loader.get_code(_MODULE))
-            else:
-                content = (loader.get_source(_MODULE) or "").encode()
-            _codes[compiled] = _memory(content)
+            # The header of a .pyc that is never looked up: no time, no size.
+            header = importlib.util.MAGIC_NUMBER + bytes(12)
+            _codes.append(_memory((loader.get_source(_MODULE) or "").encode()))
+            _codes.append(_memory(header + marshal.dumps(loader.get_code(_MODULE))))
         return _codes[compiled]
 
 
