@@ -106,7 +106,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("mode", slash="mode", argument="[mode]", run="settings.choose_mode"),
     Action("plan_mode", slash="plan", run="settings.plan_mode"),
     Action("goal", slash="goal", argument="[text]", run="settings.goal"),
+    Action("trust", slash="trust", run="trust.show"),
     Action("no_sandbox", slash="no-sandbox", run="consent.no_sandbox"),
+    Action("permissions", slash="permissions", aliases=("allowed-tools",), run="permissions.show"),
     Action("model", slash="model", aliases=("models",), argument="[model]", run="answering.choose_model"),
     Action("persona", slash="persona", aliases=("personality",), argument="[name]", run="answering.choose_persona"),
     Action("temperature", slash="temperature", argument="[0-2]", run="answering.choose_temperature"),
@@ -140,6 +142,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     # -- approval ----------------------------------------------------------------------------------------------------
     Action("allow_once", "approval", ("y",)),
     Action("allow_session", "approval", ("a",)),
+    Action("allow_always", "approval", ("w",)),
     Action("refuse", "approval", ("n",)),
     Action("edit_command", "approval", ("e",)),
     Action("run_edited", "approval", ("ctrl+y",)),

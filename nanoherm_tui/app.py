@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rich.text import Text
@@ -122,6 +123,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.host: Host
         """The core, from the moment it is open: `ready` tells."""
         self.ready = False
+        self.folders_seen: set[Path] = set()
+        """Workspaces of sessions that were in view: what they bring was asked about."""
         self.furnished = False
         """What the first frame does without is there: conversations, transcript and approval."""
         self.conversations: Conversations
@@ -323,14 +326,22 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
             told = i18n.tell(problem.code, problem.params, problem.text)
             setup(self, told, str(problem.params.get("provider", "")))
-        if prompts:
+        self._first_prompts = prompts  # until it is known whether the folder brings something to be asked about
+
+    def send_first_prompts(self) -> None:
+        """What was sent before there was a session, or came with the start, begins now."""
+        prompts, self._first_prompts = self._first_prompts, []
+        if prompts and self.view is not None:
             from agent_core import intents
 
             for prompt in prompts:
-                session.send(intents.Steer(prompt))
+                self.view.session.send(intents.Steer(prompt))
 
     def _start_problems(self) -> Iterable[str]:
-        for found in self.host.config.warnings:
+        for found in (*self.host.warnings, *self.host.hook_problems):
+            if isinstance(found, ConfigError):
+                yield i18n.tell(found.code, found.params, found.text)
+                continue
             yield i18n.tell(found.code, {"file": found.file, "line": found.line, "key": found.key}, found.text)
         yield from (t(p.key, **p.params) for p in self.keymap_problems)
         yield from (error.text for error in self.themes.broken)
@@ -649,7 +660,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     def on_approval_panel_answered(self, message: ApprovalPanel.Answered) -> None:
         from agent_core import intents
 
-        self.conversations.send(intents.Answer(message.question_id, message.decision, message.text))
+        answer = intents.Answer(message.question_id, message.decision, message.text, message.pattern)
+        self.conversations.send(answer)
 
     def on_approval_panel_question_shown(self, message: ApprovalPanel.QuestionShown) -> None:
         question = message.question

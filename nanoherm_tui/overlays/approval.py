@@ -39,6 +39,7 @@ _TICK: Final = 0.1  # seconds between two looks at the clocks
 _ANSWERS: Final[tuple[tuple[str, Decision], ...]] = (
     ("allow_once", "once"),
     ("allow_session", "session"),
+    ("allow_always", "always"),
     ("refuse", "refuse"),
 )
 
@@ -101,7 +102,9 @@ class _Field(DraftArea):
         self.call_after_refresh(self._panel.fit_field)  # once the text is wrapped to the new width
 
 
-FieldUse = Literal["", "refuse", "edit", "answer"]
+Stage = Literal["", "refuse", "edit", "answer", "always"]
+"""What the panel is doing beside showing the question: words are written in its field, or what "always" would write is
+shown."""
 
 
 class ApprovalPanel(Widget, can_focus=True):
@@ -113,11 +116,13 @@ class ApprovalPanel(Widget, can_focus=True):
         `text`: the words of a refusal, the reply to ask_user, or the edited command.
         """
 
-        def __init__(self, question_id: str, decision: Decision, text: str = "") -> None:
+        def __init__(self, question_id: str, decision: Decision, text: str = "", pattern: str = "") -> None:
             super().__init__()
             self.question_id = question_id
             self.decision: Decision = decision
             self.text = text
+            self.pattern = pattern
+            """What is granted for good."""
 
     class QuestionShown(Message):
         """Another question is in view (its diff belongs in the dock), or none any more."""
@@ -130,6 +135,10 @@ class ApprovalPanel(Widget, can_focus=True):
         super().__init__(id=id)
         self.keymap = keymap or Keymap()
         self.arming = Arming()
+        self._second = Arming()
+        """Whether the key that confirms what "always" writes would count: it is no answer to a letter typed before."""
+        self._patterns: tuple[str, ...] = ()
+        """What "always" may write, the shown one first."""
         self._composer: Composer | None = None
         self._docks: list[Dock] = []
         self._panes: list[PaneKeys] = []
@@ -138,7 +147,7 @@ class ApprovalPanel(Widget, can_focus=True):
         self._held_timer: Timer | None = None
         self._clock: Timer | None = None
         self._screen_height = 0
-        self._use: FieldUse = ""
+        self._use: Stage = ""
         self._bar = DraftBar()
         self._bar.role, self._bar.lit = "warn", True
         self._head, self._text, self._keys = ApprovalHead(), ApprovalText(), ApprovalKeys()
@@ -223,7 +232,7 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def refresh_look(self) -> None:
         """Theme or language have changed."""
-        self._text.show(self.current)
+        self._text.show(self.current, self._pattern)
         self._field.refresh_look()
         self._show_keys()
         for widget in (self._bar, self._head, self._keys):
@@ -318,7 +327,7 @@ class ApprovalPanel(Widget, can_focus=True):
         question = self.current
         if question is None:
             return
-        armed = self.armed
+        armed = self._second.armed(draft_empty=True) if self._use == "always" else self.armed
         keys: list[tuple[str, str]] = []
         offered: list[str] = []
         label = self.keymap.label
@@ -326,6 +335,11 @@ class ApprovalPanel(Widget, can_focus=True):
             keys = [(show("enter"), t("approval.send_refusal")), (show("escape"), t("approval.back"))]
         elif self._use == "edit":
             keys = [(label("run_edited"), t("approval.run_edited")), (show("escape"), t("approval.back"))]
+        elif self._use == "always":
+            keys = [(label("allow_always"), t("approval.write_always")), (show("escape"), t("approval.back"))]
+            if len(self._patterns) > 1:
+                other = t("approval.all_such" if self._pattern == question.command else "approval.exactly")
+                keys.insert(1, (show("tab"), other))
         elif self._use == "answer":
             keys = [(show("enter"), t("approval.send_answer")), (show("escape"), t("approval.later"))]
             if question.choices:
@@ -335,7 +349,7 @@ class ApprovalPanel(Widget, can_focus=True):
             keys = [(label(action), self._answer_words(action)) for action in offered]
         note = ""
         if not armed:
-            typing = self._draft_empty and self._at_hand
+            typing = self._use == "always" or (self._draft_empty and self._at_hand)
             note = t("approval.pause") if typing else t("approval.draft_open", key=label("next_pane"))
         below = self._text.hidden_below
         warning = ""
@@ -366,6 +380,8 @@ class ApprovalPanel(Widget, can_focus=True):
             return t("approval.approve") if plan else t("approval.once")
         if action == "allow_session":
             return t("approval.session_short") if narrow else t("approval.session")
+        if action == "allow_always":
+            return t("approval.always")
         if action == "refuse" and not narrow:
             return t("approval.keep_planning") if plan else t("approval.refuse")
         if action == "refuse":
@@ -384,6 +400,8 @@ class ApprovalPanel(Widget, can_focus=True):
         question = self.current
         if question is None:
             return False
+        if self._use == "always" and self._draft_empty:
+            return self._always_key(event, question)
         if self._held is not None and self._resolve_held(event):
             return True
         armed = self.arming.armed(draft_empty=self._draft_empty)
@@ -453,22 +471,28 @@ class ApprovalPanel(Widget, can_focus=True):
             self._open_field("edit", question.command)
         elif decision == "refuse":
             self._open_field("refuse", "")
+        elif decision == "always":
+            self._open_always(question)
         else:
             self._answer(decision, "")
 
-    def _answer(self, decision: Decision, text: str) -> None:
+    def _answer(self, decision: Decision, text: str, pattern: str = "") -> None:
         question = self.current
         if question is None:
             return
         del self._waiting[0]
         self._close_field()
-        self.post_message(self.Answered(question.id, decision, text))
+        self.post_message(self.Answered(question.id, decision, text, pattern))
         self._show()
 
     async def _on_key(self, event: events.Key) -> None:
         """Keys while the panel itself has the keyboard, which only an explicit key or click gives it."""
         question = self.current
         if question is None:
+            return
+        if self._use == "always" and self._always_key(event, question):
+            event.stop()
+            event.prevent_default()
             return
         action = self.keymap.action(event.key, "approval")
         steps = {"up": -1, "down": 1, "pageup": -self._text.size.height, "pagedown": self._text.size.height}
@@ -494,37 +518,95 @@ class ApprovalPanel(Widget, can_focus=True):
     def on_focus(self) -> None:
         self.arming.explicit = True
         self._bar.refresh()
-        if self._use:
+        if self._use not in ("", "always"):
             self._field.focus()
         self._show_keys()
 
     def on_blur(self) -> None:
         self.arming.explicit = False
+        if self._use == "always":
+            self._close_field()
         self._show_keys()
+
+    # -- always ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _pattern(self) -> str:
+        """What "always" would write, while that is shown."""
+        return self._patterns[0] if self._patterns else ""
+
+    def _open_always(self, question: Question) -> None:
+        """Show exactly what would be written; only the same key again, after a while without keys, writes it."""
+        self._use = "always"
+        self._patterns = tuple(dict.fromkeys((question.pattern, question.command)))
+        self._second.asked()
+        self._text.show(question, self._pattern)
+        self._come_forward(self)
+        self._show_keys()
+
+    def _always_key(self, event: events.Key, question: Question) -> bool:
+        """A key while that is shown. True: it goes no further."""
+        armed = self._second.armed(draft_empty=True)
+        self._second.key()
+        action = self._action(event)
+        if event.key in ("up", "down", "pageup", "pagedown"):
+            return False
+        if event.key == "tab" and len(self._patterns) > 1:
+            self._patterns = (*self._patterns[1:], self._patterns[0])
+            self._text.show(question, self._pattern)
+        elif event.key == "escape" or (action in self._offered(question) and action != "allow_always"):
+            self._close_field()
+            self.arming.asked()
+            self._leave()
+        elif self._held is not None or (event.character and event.is_printable and action != "allow_always"):
+            self._type_on(event)
+        elif action == "allow_always" and armed and event.character:
+            self._held = ("always", event.character, event.time)
+            self._held_timer = self.set_timer(limits.APPROVAL_ALONE, self._write_always)
+        self._show_keys()
+        return True
+
+    def _write_always(self) -> None:
+        if self._held is not None and self._use == "always":
+            self._drop_held()
+            self._answer("always", "", self._pattern)
+
+    def _type_on(self, event: events.Key) -> None:
+        """These letters begin a message: it goes into the draft, and nothing was agreed to."""
+        letters = [self.keymap.label("allow_always"), self._held[1] if self._held is not None else ""]
+        letters.append(event.character if event.character and event.is_printable else "")
+        self._close_field()
+        self._leave()
+        if self._composer is not None:
+            self._composer.insert("".join(letters))
 
     # -- the field ---------------------------------------------------------------------------------------------------
 
-    def _open_field(self, use: FieldUse, text: str, *, focus: bool = True) -> None:
+    def _open_field(self, use: Stage, text: str, *, focus: bool = True) -> None:
         self._use = use
         self._went_back = False
         self._field.load_text(text)
         self._field.move_cursor(self._field.document.end)
-        self._field.placeholder = {
-            "refuse": t("approval.why"),
-            "edit": "",
-            "answer": t("approval.answer_here"),
-            "": "",
-        }[use]
+        words = {"refuse": t("approval.why"), "answer": t("approval.answer_here")}
+        self._field.placeholder = words.get(use, "")
         self._field.display = True
         self.fit_field()
         if focus:
-            if not all(node.display for node in self.ancestors_with_self if isinstance(node, Widget)):
-                # The dock stands over the whole screen: it makes room for the words.
-                self.call_later(self.app.run_action, "command('toggle_dock')")
-            self.call_later(self._field.focus)
+            self._come_forward(self._field)
         self._show_keys()
 
+    def _come_forward(self, part: Widget) -> None:
+        """Have the keyboard in the panel, or in a part of it."""
+        if not all(node.display for node in self.ancestors_with_self if isinstance(node, Widget)):
+            # The dock stands over the whole screen: it makes room.
+            self.call_later(self.app.run_action, "command('toggle_dock')")
+        self.call_later(part.focus)
+
     def _close_field(self) -> None:
+        if self._use == "always":
+            self._drop_held()
+            self._patterns = ()
+            self._text.show(self.current)
         self._use = ""
         self._field.load_text("")
         self._field.display = False

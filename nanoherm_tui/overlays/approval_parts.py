@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.question import LABEL, QuestionRow, question_rows
+from nanoherm_tui.overlays.question import LABEL, QuestionRow, always_rows, question_rows
 from nanoherm_tui.strips import Painted, Part, flow, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut
@@ -42,13 +42,15 @@ class ApprovalText(Painted, can_focus=False):
         super().__init__(id="approval-text")
         self._question: Question | None = None
         self._rows: list[QuestionRow] = []
+        self._pattern = ""
         self._for: tuple[str, int] = ("", 0)
         self._top = 0
         self.marked = -1
         """The choice that Enter would send, counted from 0; -1 is none."""
 
-    def show(self, question: Question | None) -> None:
-        self._question, self._top, self.marked = question, 0, -1
+    def show(self, question: Question | None, pattern: str = "") -> None:
+        """`pattern`: what "always" would write, to be shown before everything else."""
+        self._question, self._pattern, self._top, self.marked = question, pattern, 0, -1
         self._for = ("", 0)
         self.refresh(layout=True)
 
@@ -57,7 +59,8 @@ class ApprovalText(Painted, can_focus=False):
         if question is None:
             return []
         if self._for != (question.id, width):
-            self._rows = question_rows(question, width)
+            always = always_rows(question, self._pattern, width) if self._pattern else []
+            self._rows = [*always, *question_rows(question, width)]
             self._for = (question.id, width)
         return self._rows
 
@@ -109,7 +112,8 @@ class ApprovalText(Painted, can_focus=False):
         left: list[Part] = []
         if item.label or not self._spans_whole(item):
             left.append((cut(item.label, LABEL - 1).ljust(LABEL - _wide(item.label)), muted))
-        left.append((item.words, muted if item.kind == "muted" else fill))
+        styles = {"muted": muted, "warn": look.style("warn", ground), "strong": look.style("text", ground, bold=True)}
+        left.append((item.words, styles.get(item.kind, fill)))
         if item.kind == "file":
             left.append((f"{'  ' if item.words else ''}+{item.added}", look.mark("ok", ground)))
             left.append((f" {sym('removed')}{item.removed}", look.mark("fail", ground)))

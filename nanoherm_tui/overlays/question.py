@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from agent_core.sandbox.policy import UNCONFINED
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.text import clean, one_line, visible, width, wrap, wrap_code_spans
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 LABEL: Final = 10  # cells of the column of labels
 
-Kind = Literal["value", "muted", "choice", "file"]
+Kind = Literal["value", "muted", "strong", "warn", "choice", "file"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,32 @@ def _labelled(label: str, words: str, cells: int, *, exact: bool) -> list[Questi
     return [QuestionRow(piece, label if index == 0 else "") for index, piece in enumerate(wrapped)]
 
 
+def always_rows(question: Question, pattern: str, cells: int) -> list[QuestionRow]:
+    """What "always" would write and where it holds: `pattern` exactly, its characters that hide shown."""
+    room = max(4, cells - LABEL)
+    exact = pattern == question.command
+    holds = t("approval.holds_exact" if exact else "approval.holds_all")
+    where = t("approval.kept", sandbox=phrase("questions", question.sandbox))
+    return [
+        *_of_kind("strong", _labelled(t("approval.always_label"), visible(pattern), room, exact=True)),
+        *_of_kind("muted", _labelled("", f"{holds} {where}", room, exact=False)),
+    ]
+
+
+def _of_kind(kind: Kind, rows: list[QuestionRow]) -> list[QuestionRow]:
+    return [replace(row, kind=kind) for row in rows]
+
+
+def _sandbox_rows(question: Question, room: int) -> list[QuestionRow]:
+    """What the command would run in; what gives it more than the workspace is a warning."""
+    mode, _, network = question.sandbox.partition(", ")
+    if mode == UNCONFINED.words:
+        return _of_kind("warn", _labelled(t("approval.sandbox"), t("approval.free"), room, exact=False))
+    words = t("approval.with_network" if network else "approval.without_network", sandbox=mode)
+    rows = _labelled(t("approval.sandbox"), words, room, exact=False)
+    return _of_kind("warn", rows) if network else rows
+
+
 def question_rows(question: Question, cells: int) -> list[QuestionRow]:
     """Everything a person has to know to answer, wrapped to `cells` (labels included) and never cut."""
     room = max(4, cells - LABEL)
@@ -51,6 +78,8 @@ def question_rows(question: Question, cells: int) -> list[QuestionRow]:
     if question.cwd:
         where = shorten_home(visible(question.cwd), str(Path.home()))
         rows += _labelled(t("approval.cwd"), where, room, exact=True)
+    if question.sandbox:
+        rows += _sandbox_rows(question, room)
     for diff in question.diffs:
         label = {"create": t("approval.create"), "edit": t("approval.change"), "delete": t("approval.delete")}
         figures = 4 + len(str(diff.added)) + len(str(diff.removed))
@@ -76,16 +105,14 @@ def question_rows(question: Question, cells: int) -> list[QuestionRow]:
         pieces = wrap(one_line(choice), max(4, cells - 5))
         rows += [QuestionRow(p, str(index + 1) if n == 0 else "", "choice", index) for n, p in enumerate(pieces)]
     if question.rule:
-        rows += _labelled(t("approval.rule"), clean(_rule(question.rule)), room, exact=False)
+        rows += _labelled(t("approval.rule"), clean(rule_words(question.rule)), room, exact=False)
     if question.grant and "session" in question.decisions:
-        rows += [
-            QuestionRow(r.words, r.label, "muted")
-            for r in _labelled(t("approval.grant"), clean(phrase("questions", question.grant)), room, exact=False)
-        ]
+        granted = clean(phrase("questions", question.grant))
+        rows += _of_kind("muted", _labelled(t("approval.grant"), granted, room, exact=False))
     return rows
 
 
-def _rule(rule: str) -> str:
+def rule_words(rule: str) -> str:
     """A rule in the interface's language: "mode ask", or a kind of rule, a colon and its name."""
     kind, _, name = rule.partition(": ")
     said = phrase("questions", kind)
@@ -104,7 +131,9 @@ def _reason(line: str) -> str:
 def title(question: Question) -> str:
     """The panel's heading, one line."""
     if question.kind == "command" and question.command:
-        return t("approval.run_command")
+        if question.sandbox == UNCONFINED.words:
+            return t("approval.run_free")
+        return t("approval.run_networked" if question.sandbox.endswith(", network") else "approval.run_command")
     if question.kind == "ask_user":
         return t("approval.ask_user")
     if question.kind == "plan":

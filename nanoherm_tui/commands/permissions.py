@@ -1,0 +1,150 @@
+"""What is allowed and what was decided, put in words; taking a permission back and giving it again."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_core.permissions import NoSandbox
+from agent_core.sandbox.policy import UNCONFINED, Box
+from nanoherm_tui.i18n import phrase, t, tell
+from nanoherm_tui.overlays.permissions import Line, PermissionsScreen, Section
+from nanoherm_tui.overlays.question import rule_words
+from nanoherm_tui.panes.title import shorten_home
+from nanoherm_tui.text import age, clean, visible
+
+if TYPE_CHECKING:
+    from agent_core.grants import SessionGrants
+    from agent_core.grants_file import CommandGrant
+    from agent_core.permissions import Allowed, ConfirmedMode, Permissions, Project
+    from agent_core.store.audit import Entry
+    from nanoherm_tui.app import NanohermApp
+
+
+def show(app: NanohermApp, argument: str) -> None:
+    """Open the list; what is taken back there acts on the next call."""
+    view = app.view
+    if view is None:
+        return
+    session = view.id
+
+    def look() -> list[Section]:
+        return sections(app.host.permissions(session), str(app.host.places.home))
+
+    def open_list(found: list[Section]) -> None:
+        screen = PermissionsScreen(found)
+
+        def change(allowed: Allowed, given: bool) -> None:
+            do = app.host.give_back if given else app.host.take_back
+            app.desk.do(lambda: do(session, allowed), lambda _: app.look_at_containment())
+            app.desk.do(look, screen.show)  # also when it could not be changed: the list says what is
+
+        screen.take_back = lambda allowed: change(allowed, False)
+        screen.give_back = lambda allowed: change(allowed, True)
+        app.open_overlay(screen)
+
+    app.desk.do(look, open_list)
+
+
+# -- in words -----------------------------------------------------------------------------------------------------
+
+
+def sections(seen: Permissions, home: str) -> list[Section]:
+    """The list's parts; those with nothing in them are left out."""
+    parts = [
+        ("now", _now(seen)),
+        ("machine", _machine(seen, home)),
+        ("session", [_of_session(one, home) for one in seen.session]),
+        ("always", [_of_file(grant, home) for grant in seen.always]),
+        (
+            "never",
+            [Line(visible(pattern), detail=(visible(pattern), t("permissions.never_text"))) for pattern in seen.deny],
+        ),
+        ("decided", [_decision(entry, home) for entry in seen.decisions]),
+    ]
+    return [Section(t(f"permissions.{name}"), tuple(lines)) for name, lines in parts if lines]
+
+
+def _now(seen: Permissions) -> list[Line]:
+    held = seen.containment
+    lines = [
+        Line(t("permissions.mode", mode=seen.mode), detail=(f"{seen.mode}: {t(f'modes.{seen.mode}')}",)),
+        Line(
+            t("permissions.policy", policy=seen.policy),
+            detail=(t(f"permissions.policy_{seen.policy}"), t("permissions.policy_where")),
+        ),
+    ]
+    free = seen.sandbox == UNCONFINED.words
+    why = t("permissions.lacks", what=held.why) if free and held.why else ""
+    words = t("permissions.sandbox", sandbox=phrase("questions", seen.sandbox))
+    lines.append(Line(words, detail=tuple(filter(None, (words, why))), warning=free))
+    if held.missing:
+        missing = t("permissions.lacks", what=", ".join(held.missing))
+        lines.append(Line(missing, detail=(missing, t("permissions.lacks_text")), warning=True))
+    if seen.problem is not None:
+        problem = tell(seen.problem.code, seen.problem.params, seen.problem.text)
+        lines.append(Line(problem, detail=(problem,), warning=True))
+    return lines
+
+
+def _machine(seen: Permissions, home: str) -> list[Line]:
+    lines = []
+    if seen.no_sandbox:
+        words = t("permissions.no_sandbox")
+        lines.append(Line(words, detail=(words,), warning=True, allowed=NoSandbox()))
+    for confirmed in seen.modes:
+        lines.append(_confirmed(confirmed, home))
+    return lines + [_project(project, home) for project in seen.projects]
+
+
+def _confirmed(confirmed: ConfirmedMode, home: str) -> Line:
+    folder = _folder(confirmed.workspace, home)
+    words = t("permissions.confirmed", mode=confirmed.mode)
+    return Line(words, folder, (words, folder), allowed=confirmed)
+
+
+def _project(project: Project, home: str) -> Line:
+    folder = _folder(project.folder, home)
+    words = t(f"permissions.project_{project.answer}")
+    return Line(words, folder, (words, folder), allowed=project)
+
+
+def _of_session(one: SessionGrants, home: str) -> Line:
+    if one.edits:
+        words = t("permissions.edits")
+        return Line(words, detail=(words,), allowed=one)
+    for command, folder, box in one.commands:
+        where = _folder(folder, home)
+        return Line(visible(command), _box(box), (visible(command), where, _box(box)), allowed=one)
+    path = visible("".join((*one.changed, *one.read)))
+    words = t("permissions.changes" if one.changed else "permissions.reads", path=path)
+    return Line(words, detail=(words,), allowed=one)
+
+
+def _of_file(grant: CommandGrant, home: str) -> Line:
+    where = _folder(grant.cwd or grant.workspace, home) if grant.cwd or grant.workspace else t("permissions.anywhere")
+    how = t("approval.holds_all" if grant.prefix else "approval.holds_exact") if grant.workspace or grant.cwd else ""
+    when = datetime.fromtimestamp(grant.when).strftime("%Y-%m-%d %H:%M") if grant.when else ""
+    facts = "   ".join(filter(None, (where, _box(grant.box), visible(grant.program), when)))
+    return Line(visible(grant.pattern), where, tuple(filter(None, (visible(grant.pattern), how, facts))), allowed=grant)
+
+
+def _decision(entry: Entry, home: str) -> Line:
+    decided = entry.decided
+    what = clean(decided.what)
+    rule = rule_words(decided.rule) if decided.rule else ""
+    by = t("permissions.by", who=t(f"permissions.by_{decided.by}"))
+    when = datetime.fromtimestamp(decided.when).strftime("%H:%M:%S")
+    sandbox = phrase("questions", decided.sandbox) if decided.sandbox else ""
+    facts = "   ".join(filter(None, (when, by, clean(rule), clean(sandbox), _folder(decided.cwd, home))))
+    return Line(what, age(time.time() - decided.when), (what, facts), mark=decided.verdict)
+
+
+def _folder(path: str, home: str) -> str:
+    return visible(shorten_home(path, home or str(Path.home()))) if path else ""
+
+
+def _box(box: Box) -> str:
+    return phrase("questions", box.words)

@@ -1,0 +1,204 @@
+"""What is allowed and what was decided: a list under headings, below it the whole of the row the cursor is on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.geometry import Size
+from textual.strip import Strip
+
+from nanoherm_tui import limits
+from nanoherm_tui.i18n import t
+from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.grouped import GroupedList, Heading
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import cut, one_line, wrap
+
+if TYPE_CHECKING:
+    from agent_core.permissions import Allowed
+
+_PAGE: Final = 10
+_MARKS: Final = {"allow": ("done", "ok"), "refuse": ("failed", "fail")}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row: what it is, and on the right where or when."""
+
+    words: str
+    side: str = ""
+    detail: tuple[str, ...] = ()
+    """All there is to know, for below the list."""
+    warning: bool = False
+    mark: str = ""
+    """ "allow" or "refuse": how it was decided."""
+    allowed: Allowed | None = None
+    """What `d` takes back; None: it cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    title: str
+    lines: tuple[Line, ...]
+
+
+class PermissionsList(GroupedList[str, Line]):
+    DEFAULT_CSS = "PermissionsList { height: 1fr; }"
+
+    def __init__(self, moved: Callable[[], None]) -> None:
+        super().__init__("permissions-list")
+        self._moved = moved
+
+    def show(self, sections: Sequence[Section]) -> None:
+        """Show them; the cursor stays where it is as far as it can."""
+        at = self.at
+        lines: list[Heading[str] | Line] = []
+        for section in sections:
+            lines += [Heading()] if lines and self.app.size.height >= limits.SHORT else []
+            lines += [Heading(section.title), *section.lines]
+        self.put(lines, "")
+        self.at = max(0, min(at, len(self._rows) - 1))
+        self._moved()
+
+    def move(self, step: int) -> None:
+        super().move(step)
+        self._moved()
+
+    def clicked(self, line: Line) -> None:
+        self.at = next(n for n, (_, other) in enumerate(self._rows) if other is line)
+        self.refresh()
+        self._moved()
+
+    def draw_heading(self, of: str | None, cells: int) -> Strip:
+        look = look_of(self)
+        return row(cells, [("  ", look.style("text", "surface")), (of or "", look.style("muted", "surface"))],
+                   look.style("text", "surface"))  # fmt: skip
+
+    def draw_row(self, line: Line, here: bool, cells: int) -> Strip:
+        look = look_of(self)
+        ground = "selection" if here else "surface"
+        words = look.style("seltext" if here else "text", ground)
+        muted = words if here else look.style("muted", ground)
+        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        if line.mark:
+            symbol, role = _MARKS[line.mark]
+            left.append((f"{sym(symbol)} ", look.mark(role, ground)))
+        text = look.style("warn", ground) if line.warning and not here else words
+        left.append((one_line(line.words), text))
+        side = cut(one_line(line.side), cells // 2)
+        return row(cells, left, words, [(side, muted), (" ", words)] if side else [])
+
+
+class Detail(Painted):
+    """The row under the cursor in full; its height stays the same, so that nothing moves."""
+
+    line: Line | None = None
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(2, min(6, self.app.size.height // 5))
+
+    def paint(self, width: int) -> list[Strip]:
+        look, room = look_of(self), self.get_content_height(self.size, self.size, width)
+        muted = look.style("muted", "surface")
+        words = [piece for line in (self.line.detail if self.line else ()) for piece in wrap(line, max(1, width - 2))]
+        if len(words) > room:
+            words = [*words[: room - 1], cut(f"{words[room - 1]} {sym('cut')}", width - 2)]
+        words += [""] * (room - len(words))
+        return [row(width, [("  ", muted), (line, muted)], look.style("text", "surface")) for line in words]
+
+
+class _Foot(Painted):
+    can_take = False
+    can_give = False
+
+    def paint(self, width: int) -> list[Strip]:
+        keys = [("d", t("permissions.take_back"))] if self.can_take else []
+        keys += [("u", t("permissions.give_back"))] if self.can_give else []
+        keys.append(("Esc", t("permissions.close")))
+        look = look_of(self)
+        return flow(width, hints(look, keys), look.style("text", "surface"), indent=2)
+
+
+class PermissionsScreen(Overlay[None]):
+    """`take_back` and `give_back` are called with what was taken back or given again; `show` brings what is then."""
+
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/permissions.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k,ctrl+p", "move(-1)", show=False),
+        Binding("down,j,ctrl+n", "move(1)", show=False),
+        Binding("pageup", f"move(-{_PAGE})", show=False),
+        Binding("pagedown,space", f"move({_PAGE})", show=False),
+        Binding("home,g", "move(-100000)", show=False),
+        Binding("end,G", "move(100000)", show=False),
+        Binding("d,delete", "take_back", show=False),
+        Binding("u", "give_back", show=False),
+        Binding("q", "close", show=False),
+    ]
+
+    def __init__(self, sections: Sequence[Section]) -> None:
+        super().__init__()
+        self.take_back: Callable[[Allowed], None] = lambda allowed: None
+        self.give_back: Callable[[Allowed], None] = lambda allowed: None
+        self._sections = sections
+        self._taken: list[Allowed] = []
+        self._list = PermissionsList(self._follow)
+        self._detail = Detail(id="permissions-detail")
+        self._foot = _Foot(id="permissions-foot")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+            yield self._list
+            yield self._detail
+            yield self._foot
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._list.show(self._sections)
+
+    def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
+        self._list.show(self._sections)
+        self._detail.refresh(layout=True)
+
+    def show(self, sections: Sequence[Section]) -> None:
+        self._sections = sections
+        if self.is_mounted:
+            self._list.show(sections)
+
+    def _follow(self) -> None:
+        """The row under the cursor is another one, or may be something else now."""
+        line = self._list.row
+        self._detail.line = line
+        self._detail.refresh()
+        can = (line is not None and line.allowed is not None, bool(self._taken))
+        if can != (self._foot.can_take, self._foot.can_give):
+            self._foot.can_take, self._foot.can_give = can
+            self._foot.refresh(layout=True)
+
+    def action_move(self, step: int) -> None:
+        self._list.move(step)
+
+    def action_take_back(self) -> None:
+        line = self._list.row
+        if line is not None and line.allowed is not None and line.allowed not in self._taken:
+            self._taken.append(line.allowed)
+            self.take_back(line.allowed)
+            self._follow()
+
+    def action_give_back(self) -> None:
+        if self._taken:
+            self.give_back(self._taken.pop())
+            self._follow()
+
+    def on_mouse_scroll_down(self) -> None:
+        self._list.move(1)
+
+    def on_mouse_scroll_up(self) -> None:
+        self._list.move(-1)
