@@ -341,6 +341,17 @@ class _Attempt:
         """
         prepared = tool.prepare(arguments, context)
         action, verdict = self._decide(prepared)
+        try:
+            return self._consented(tool, arguments, context, prepared, action, verdict)
+        except Interrupted:
+            self._record(action, verdict, "refuse", "interrupt")
+            raise
+
+    def _consented(
+        self, tool: Tool, arguments: Args, context: ToolContext, prepared: Prepared, action: Action,
+        verdict: policy.Verdict,
+    ) -> _Approved:  # fmt: skip
+        """What comes after rules that did not refuse."""
         self._check_hooks(action, verdict, arguments)
         approved = _Approved(prepared, arguments, verdict.box, prepared.seal(verdict.box))
         if verdict.verdict == "allow":
@@ -430,11 +441,7 @@ class _Attempt:
         pattern = self._box.grants.pattern_for(action, verdict.box) if isinstance(action, CommandAction) else ""
         question = question_for(action, path_asked, verdict, self._call.id, pattern)
         asker = _TimedAsker(self._box.context.asker, self._watch)
-        try:
-            return asker.ask(question, self._cancel), question
-        except Interrupted:
-            self._record(action, verdict, "refuse", "interrupt")
-            raise
+        return asker.ask(question, self._cancel), question
 
     def _refused(
         self, action: Action, verdict: policy.Verdict, by: DecidedBy, text: str, outcome: str = "refused"

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 import agent_core
 import nanoherm_tui
+from agent_core import confinement
 from agent_core.errors import ProviderError, ProviderErrorKind
 from agent_core.llm.providers import PRESETS, Endpoint
 from agent_core.llm.route import switch
@@ -268,7 +269,8 @@ def test_a_todo_lists_size_and_a_dangerous_patterns_name_are_said_in_chinese():
 
 def rules_that_ask():
     """Every rule that may be shown beside a question, as the core writes it."""
-    rules = {f"mode {mode}" for mode in MODES} | {"no sandbox", "policy always"}
+    rules = {f"mode {mode}" for mode in MODES} | {"no sandbox", "leaves the sandbox", "policy always"}
+    rules |= {confinement.NOT_ALL_KNOWN, confinement.TOO_MANY, confinement.NOT_HIDDEN}
     dangers = {rule.__name__.strip("_").replace("_", "-") for rule in danger._RULES}
     rules |= {f"dangerous: {name}" for name in (*dangers, "hidden-characters", "database", "together", "not-judged")}
     for node in ast.walk(ast.parse(Path(paths.__file__).read_text(encoding="utf-8"))):
