@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +15,11 @@ from agent_core.goal import GoalKeeper
 from agent_core.grants import Grants, Scope
 from agent_core.messages import ToolCall
 from agent_core.names import ApprovalPolicy, Mode
-from agent_core.ports import Asker, Decided, TodoItem, ToolContext
+from agent_core.ports import Asker, Decided, ReadAction, TodoItem, ToolContext
+from agent_core.sandbox.policy import Box, SandboxPolicy
 from agent_core.services import Connection, SessionServices
 from agent_core.store.audit import for_the_record, is_worth_a_row
+from agent_core.text.printable import printable
 
 if TYPE_CHECKING:
     from agent_core.reviewer import Reviewer
@@ -67,6 +69,10 @@ class Kit:
         services = self._services
         walls = services.confinement(self._session_id, workspace)
 
+        def confine(box: Box) -> SandboxPolicy | None:
+            policy = walls.policy(box)
+            return policy and replace(policy, hidden=self._still_hidden(policy.hidden, workspace))
+
         def situation() -> Situation:
             return situation_of(services, *mode(), walls.gap())
 
@@ -93,8 +99,8 @@ class Kit:
                 data_home=services.data_home,
                 cancel=scope,
                 asker=asker,
-                backend=services.backend(walls.policy),
-                confine=walls.policy,
+                backend=services.backend(confine),
+                confine=confine,
                 todos=self.todos,
                 files=self.files,
                 env=services.command_env,
@@ -121,6 +127,15 @@ class Kit:
             record=record,
             results=spill.Results(services.result_bounds, services.data_home / spill.FOLDER),
         )
+
+    def _still_hidden(self, places: Iterable[Path], workspace: Path) -> tuple[Path, ...]:
+        """`places` without the files that the person has let be read: commands may read them then, too."""
+
+        def granted(place: Path) -> bool:
+            below = place.relative_to(workspace) if place.is_relative_to(workspace) else None
+            return below is not None and self.grants.covers(ReadAction(printable(str(below))))
+
+        return tuple(place for place in places if not granted(place))
 
     def _reviewing(self) -> Reviewer | None:
         """The session's reviewer, where the person wants one: it counts over all turns."""

@@ -17,7 +17,8 @@ from typing import Final
 
 from agent_core import limits, process
 from agent_core.cancel import CancelScope
-from agent_core.errors import ToolFailure
+from agent_core.errors import SandboxError, ToolFailure
+from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.text.pattern import Pattern
 
 _CHILD: Final = str(Path(__file__).with_name("scan_child.py"))
@@ -38,6 +39,8 @@ class Search:
     cancel: CancelScope
     ripgrep: str | None
     """Its path; None for the engine of our own."""
+    sandbox: SandboxPolicy | None = None
+    """What the engine is held to, which reads files that anybody may have written; None: nothing."""
     most: int = limits.GREP_MATCHES + 1
     """Lines wanted of one file."""
 
@@ -122,7 +125,11 @@ def _run(search: Search, argv: Sequence[str], deadline: float) -> dict[str, list
     env = {"PATH": search.env.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
     late = CancelScope(search.cancel)
     try:
-        with late, process.running(argv, search.root, env, late) as child, process.alarm(deadline, late):
+        with (
+            late,
+            process.running(argv, search.root, env, late, search.sandbox) as child,
+            process.alarm(deadline, late),
+        ):
             assert child.stdout is not None
             assert child.stderr is not None
             # The pipe closes when the child is killed, so that reading ends on cancel too.
@@ -136,6 +143,8 @@ def _run(search: Search, argv: Sequence[str], deadline: float) -> dict[str, list
             code = child.wait()
     except OSError as error:
         raise _EngineFailed(str(error)) from error
+    except SandboxError as error:  # never tried without
+        raise ToolFailure(f"The search was not run: {error.text}", code=error.code, outcome="no sandbox") from error
     search.cancel.check()
     if late.cancelled:
         raise ToolFailure(

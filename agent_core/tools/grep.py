@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent_core import limits
-from agent_core.errors import ToolFailure
+from agent_core.errors import SandboxError, ToolFailure
 from agent_core.names import GREP
 from agent_core.ports import Args, Prepared, ReadAction, Tool, ToolContext, ToolOutput
 from agent_core.safety.paths import PathRules, PathVerdict, may_read_found
+from agent_core.sandbox.policy import READ_ONLY, SandboxPolicy
 from agent_core.scan import Search, find_ripgrep, matches
 from agent_core.text.pattern import Pattern, UnsupportedPattern, compile_pattern
 from agent_core.workspace import Walk
@@ -94,6 +95,7 @@ def _run(request: _Request, ctx: ToolContext) -> ToolOutput:
         ctx.env,
         ctx.cancel,
         find_ripgrep(ctx.env, ctx.workspace),
+        _box(place, ctx),
         most=1 if request.files_only else limits.GREP_MATCHES + 1,
     )
     report = _Report(request, root, shown, base.rules(ctx), skipped, ctx.bounds.most - limits.NOTE_BYTES)
@@ -101,6 +103,15 @@ def _run(request: _Request, ctx: ToolContext) -> ToolOutput:
         if not report.add(file, numbers):
             break
     return report.output()
+
+
+def _box(place: Path, ctx: ToolContext) -> SandboxPolicy | None:
+    """What the search program is held to: reading. A file that the person let be searched is not hidden from it."""
+    try:
+        policy = ctx.confine(READ_ONLY)
+    except SandboxError:  # this machine cannot: then it runs as it always did, with nothing but reading to do
+        return None
+    return policy and replace(policy, hidden=tuple(path for path in policy.hidden if not place.is_relative_to(path)))
 
 
 def _candidates(request: _Request, root: Path, ctx: ToolContext, skipped: _Skipped) -> Iterator[str]:
