@@ -32,7 +32,7 @@ _GIT_SETTINGS: Final = ("config", "config.worktree")  # git stumbles over a fold
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
     """The paths that lie in none of the others, in order."""
     kept: list[Path] = []
-    for path in sorted(set(paths), key=lambda path: len(path.parts)):
+    for path in sorted(set(paths), key=lambda path: (len(path.parts), path)):
         if not any(root in path.parents for root in kept):
             kept.append(path)
     return tuple(kept)

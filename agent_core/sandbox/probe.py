@@ -131,8 +131,9 @@ def look() -> Layers:
     try:
         abi = landlock_version()
     except OSError as error:
-        name = errno.errorcode.get(error.errno or 0, str(error.errno))
-        why = f"landlock_create_ruleset: {name}"
+        # The number has two names, and its manual uses this one.
+        names = errno.errorcode | {errno.EOPNOTSUPP: "EOPNOTSUPP"}
+        why = f"landlock_create_ruleset: {names.get(error.errno or 0, error.errno)}"
     errata = 0
     if abi:
         try:
