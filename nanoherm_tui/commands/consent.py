@@ -69,15 +69,15 @@ def _mode_consent(asked: ModeToConfirm, view: SessionView, home: str, keys: tupl
     reaches = bool(network) or free
     facts = [
         (t("consent.folder"), shorten_home(str(view.session.workspace), home), False),
-        (t("consent.sandbox"), t("consent.free") if free else f"{sandbox}: {writes}", free),
+        (t("consent.sandbox"), t("consent.free") if free else t("consent.held", sandbox=sandbox, writes=writes), free),
         (t("consent.network"), t("consent.network_on" if reaches else "consent.network_off"), reaches),
-        (t("consent.asks"), t("consent.asks_still"), False),
+        (t("consent.asks"), t("consent.asks_free" if free else "consent.asks_still"), False),
     ]
     if mode == "goal":
         facts.append((t("consent.ends"), t("consent.goal_ends"), False))
     return Consent(
         t("consent.mode_title", mode=mode),
-        t("consent.mode_text"),
+        t("consent.mode_text_free" if free else "consent.mode_text"),
         tuple(facts),
         yes=t("consent.enter", mode=mode),
         no=t("consent.stay", mode=view.mode),

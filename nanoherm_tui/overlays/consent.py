@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.strip import Strip
 from textual.timer import Timer
 
 from nanoherm_tui import limits
+from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show
 from nanoherm_tui.overlays.approval import Arming
-from nanoherm_tui.overlays.frame import Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.text import clean, fit, width, wrap
 
 _TICK: Final = 0.1  # seconds between two looks at whether y would count
+_SCROLLS: Final = {"down": 1, "up": -1, "pagedown": 5, "pageup": -5}
 _LEAST: Final = 24  # cells beside the names, below which those stand in rows of their own
 
 Agreed = Literal["yes", "no", "onward"]
@@ -47,29 +49,45 @@ class ConsentText(Painted):
     def __init__(self, consent: Consent) -> None:
         super().__init__()
         self._consent = consent
-        self.armed = False
 
     def paint(self, width: int) -> list[Strip]:
         consent, look = self._consent, look_of(self)
         fill, muted = look.style("text", "surface"), look.style("muted", "surface")
         bold = look.style("text", "surface", bold=True)
-        short = self.app.size.height < limits.SHORT
-        blank = [] if short else [row(width, [], fill)]
         out = [row(width, [(line, bold)], fill) for line in wrap(clean(consent.title), width)]
         out += [row(width, [(line, fill)], fill) for line in wrap(clean(consent.text), width)]
-        out += blank
+        if consent.facts and self.app.size.height >= limits.SHORT:
+            out.append(row(width, [], fill))
         for left, line, warning in _facts(consent, width):
             words: Part = (line, look.style("warn", "surface") if warning else fill)
             out.append(row(width, [(left, muted), words], fill))
+        return out
+
+
+class ConsentKeys(Painted):
+    """What the keys do; muted while a y would not count."""
+
+    def __init__(self, consent: Consent) -> None:
+        super().__init__(id="consent-keys")
+        self._consent = consent
+        self.armed = False
+        self.below = 0
+        """Rows of the text that are out of sight."""
+
+    def paint(self, width: int) -> list[Strip]:
+        consent, look = self._consent, look_of(self)
+        fill, muted = look.style("text", "surface"), look.style("muted", "surface")
         keys = [("y", consent.yes), (show("escape"), consent.no)]
         if consent.onward:
             keys.append((show(consent.onward[0]), consent.onward_words))
         items = hints(look, keys)
-        if not self.armed:
-            items = [[(words, muted) for words, _ in item] for item in items]
-        else:
+        if self.armed:
             items[0][0] = ("y", look.style("accent", "surface", bold=True))
-        return [*out, *blank, *flow(width, items, fill)]
+        else:
+            items = [[(words, muted) for words, _ in item] for item in items]
+        if self.below:
+            items.append([(t("consent.below", n=self.below, key=show("down")), look.style("warn", "surface"))])
+        return flow(width, items, fill)
 
 
 def _facts(consent: Consent, cells: int) -> list[tuple[str, str, bool]]:
@@ -89,17 +107,21 @@ def _facts(consent: Consent, cells: int) -> list[tuple[str, str, bool]]:
 class ConsentScreen(Overlay[Agreed]):
     """Gives "yes" for y, "onward" for a key that goes on, "no" for n, Esc, and whatever begins a message."""
 
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/consent.tcss"]
+
     def __init__(self, consent: Consent) -> None:
         super().__init__()
         self.consent = consent
-        self._text = ConsentText(consent)
+        self._body = VerticalScroll(ConsentText(consent), id="consent-body", can_focus=False)
+        self._keys = ConsentKeys(consent)
         self._arming = Arming()
         self._held: Timer | None = None
         """Runs while a y waits to be the only key."""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._text
+            yield self._body
+            yield self._keys
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -112,9 +134,15 @@ class ConsentScreen(Overlay[Agreed]):
         return self._arming.armed(draft_empty=True)
 
     def _look(self) -> None:
-        if self.armed != self._text.armed:
-            self._text.armed = self.armed
-            self._text.refresh()
+        keys, now = self._keys, (self.armed, self._below)
+        if now != (keys.armed, keys.below):
+            keys.armed, keys.below = now
+            keys.refresh(layout=True)
+
+    @property
+    def _below(self) -> int:
+        """Rows of the text under those that are shown."""
+        return max(0, round(self._body.max_scroll_y - self._body.scroll_target_y))
 
     def on_key(self, event: events.Key) -> None:
         armed = self.armed
@@ -124,7 +152,9 @@ class ConsentScreen(Overlay[Agreed]):
             return  # the overlay's own, and the program's
         event.stop()
         event.prevent_default()
-        if event.key in self.consent.onward:
+        if event.key in _SCROLLS:
+            self._body.scroll_relative(y=_SCROLLS[event.key], animate=False)
+        elif event.key in self.consent.onward:
             self.dismiss("onward")
         elif self._held is not None:
             self._typed(("y", event.character) if event.is_printable else ("y",))

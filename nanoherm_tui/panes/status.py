@@ -39,14 +39,6 @@ class StatusInfo:
     mode: str = "ask"
     sandbox: str | None = None
     """The sandbox's own name; empty = there is none."""
-    network: bool = False
-    """Commands in it reach the network unasked."""
-    missing: bool = False
-    """The mount view is missing: metadata and .git are not protected."""
-    yolo: bool = False
-    """In this run nothing is asked and nothing confined."""
-    goal: str = ""
-    """What mode goal works towards."""
     model: str = ""
     """What a person reads; it says so when the model is a scripted demo."""
     running: bool = False
@@ -63,6 +55,14 @@ class StatusInfo:
     """None, and one that is known to be nothing, is left out."""
     hint: str = ""
     """A passing word in the place of what runs ("Ctrl+C again quits.")."""
+    network: bool = False
+    """Commands in the sandbox reach the network unasked."""
+    missing: bool = False
+    """The mount view is missing: metadata and .git are not protected."""
+    yolo: bool = False
+    """In this run nothing is asked and nothing confined."""
+    goal: str = ""
+    """What mode goal works towards."""
 
 
 def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
@@ -138,14 +138,14 @@ def _sandbox(info: StatusInfo, room: int) -> Spans:
         return (Span(t("status.no_sandbox"), "warn"),)
     if info.sandbox == "danger-full-access":
         return (Span(f"yolo: {info.sandbox}" if info.yolo else info.sandbox, "fail"),)
-    spans = [Span(one_line(info.sandbox))]
-    if info.network:
-        spans += [Span(", "), Span(t("status.network"), "warn")]
-    if info.missing:
-        long, short = t("status.no_mounts"), t("status.no_mounts_short")
-        fits = _size(tuple(spans)) + 2 + text.width(long) + FIGURE + GAP <= room
-        spans += [Span(", "), Span(long if fits else short, "warn")]
-    return tuple(spans)
+    network = [t("status.network")] if info.network else []
+    missing = [[t("status.no_mounts")], [t("status.no_mounts_short")], []] if info.missing else [[]]
+    ways = [(*network, *marks) for marks in missing]
+    for marks in (*ways, ()):
+        spans = (Span(one_line(info.sandbox)), *(part for mark in marks for part in (Span(", "), Span(mark, "warn"))))
+        if _size(spans) <= room:
+            return spans
+    return (Span(cut(one_line(info.sandbox), room)),) if room > 0 else ()
 
 
 def _goal(info: StatusInfo, cells: int) -> Spans:

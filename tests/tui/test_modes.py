@@ -185,7 +185,7 @@ async def test_without_a_sandbox_it_is_said_can_be_accepted_and_taken_back(tmp_p
         assert "no sandbox" in status(app)
         app.view.session.send(intents.SetMode("auto"))
         await confirmed(stage, "auto")
-        assert "none: commands may do whatever you may" in shown(app)
+        assert "every command but trusted ones" in shown(app)
         await stage.pilot.press("escape")
         await stage.until(lambda: len(app.screen_stack) == 1)
         await stage.type("/no-sandbox")

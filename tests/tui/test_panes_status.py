@@ -260,3 +260,48 @@ async def test_the_title_row_is_exactly_as_wide_as_its_pane_at_any_width():
 )
 def test_spans_are_cut_as_one_text(texts, cells, expected):
     assert paint_row(Row(tuple(Span(t) for t in texts)), cells, LOOK).text.rstrip() == expected.rstrip()
+
+
+BOX = StatusInfo("auto", "workspace-write", "m", network=True, missing=True)
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (200, "auto   workspace-write, network, no mount view: .git and metadata not protected   m"),
+        (60, "auto   workspace-write, network, no mount view   m"),
+        (40, "auto   workspace-write, network   m"),
+        (30, "auto   workspace-write   m"),
+        (22, "auto   workspace-⋯"),
+        (8, "auto"),
+    ],
+)
+async def test_what_confines_commands_is_said_as_far_as_there_is_room(cells, words):
+    assert (await shown(BOX, cells)).strip() == words
+
+
+async def test_a_goal_stands_beside_the_mode_and_is_cut():
+    row = await shown(replace(FULL, mode="goal", goal="所有测试通过，一个也不许跳过，文档也要更新"), 140)
+    assert row.startswith("  goal   workspace-write   goal 所有测试通过，一个也不许")
+    assert "⋯   coder-30b" in row
+
+
+@pytest.mark.parametrize(
+    ("info", "role"),
+    [
+        (StatusInfo("ask", "workspace-write"), "accent"),
+        (StatusInfo("plan", "read-only"), "ok"),
+        (StatusInfo("debug", "read-only"), "ok"),
+        (StatusInfo("auto", "workspace-write"), "warn"),
+        (StatusInfo("goal", "workspace-write"), "warn"),
+        (StatusInfo("auto", "danger-full-access", yolo=True), "fail"),
+    ],
+)
+async def test_the_colour_of_the_mode_tells_how_free_it_is(info, role):
+    line = StatusLine()
+    app = PaneApp(line)
+    async with app.run_test(size=(100, 1)) as pilot:
+        line.update(info)
+        await pilot.pause()
+        assert styles(line, 0, 2, 2 + len(info.mode)) == [app.look.style(role, "ground", bold=True)]
+        assert ("yolo: danger-full-access" in lines(line)[0]) == info.yolo
