@@ -67,11 +67,11 @@ def git_places(entry: Path, root: Path) -> list[Path]:
     found += [common / name for name in _IN_GIT]
     config = _text(common / "config")
     found += [place for name in _HOOKS_PATH.findall(config) if (place := _hooks(name, entry.parent, root)) is not None]
-    if "worktreeconfig" in config.lower():
-        found.append(common / "config.worktree")
-    found += _configs(common)
-    for name in _names(common / "worktrees"):
-        found += _configs(common / "worktrees" / name)
+    trees = [common, *(common / "worktrees" / name for name in _names(common / "worktrees"))]
+    for tree in trees:
+        found += _configs(tree)
+        if "worktreeconfig" in config.lower():  # else git never reads it
+            found.append(tree / "config.worktree")
     for module in _modules(common / "modules"):
         found += [module / name for name in _IN_GIT]
     return [place for place in dict.fromkeys(found) if place == entry or place.is_relative_to(root)]
