@@ -101,9 +101,9 @@ TMP_PATH: Final = 60  # bytes of the folder for temporary files: the path of a s
 TMP_KEPT: Final = 24 * 3600.0  # seconds after which what a killed program left there is removed
 SANDBOX_SHM: Final = 1024 * MB  # of a command's own shared memory; what it holds counts as the command's memory
 SANDBOX_SIBLINGS: Final = 4096  # entries of a folder that are allowed one by one around a hidden one; others stay shut
-SANDBOX_PLACEHOLDER_TRIES: Final = 20  # to take a name that another process is just giving up
-SANDBOX_PLACEHOLDER_WAIT: Final = 0.005  # between two of them; giving up takes far less
-SANDBOX_PLACEHOLDER_NEW: Final = 1.0  # what is older and bears no mark is no placeholder that is just being made
+SANDBOX_PLACEHOLDER_PATIENCE: Final = 1.0  # to take a name that other processes keep taking and giving up
+SANDBOX_PLACEHOLDER_WAIT: Final = 0.005  # between two tries; giving up takes far less
+SANDBOX_PLACEHOLDER_NEW: Final = 0.5  # what is older and bears no mark is no placeholder that is just being made
 SANDBOX_PROBE: Final = 10.0  # for trying once whether the kernel lets us build a mount view
 COMMAND_PROGRESS_EVERY: Final = 0.5  # between two progress events of one call
 
@@ -160,6 +160,12 @@ KEYS: Final = 9  # of one variable: NAME, NAME_2 … NAME_9; nobody has more acc
 REST_FIRST: Final = 60.0  # a model or key that failed is left alone this long, twice as long after each more (LLM-23)
 REST_LONGEST: Final = 4 * 3600.0
 TEMPERATURE_MAX: Final = 2.0  # no server takes more; a wire that takes less sends less
+
+# -- texts that talk to the model --------------------------------------------------------------------------------
+SCAN_CHARS: Final = 256 * KB  # of a file looked at as it stands; of a longer one the part that the model is given
+FINDINGS: Final = 20  # told of one text; whoever is told of these looks at all of it
+FINDING_CHARS: Final = 80  # of the words of one
+HIDDEN_COMMENT: Final = 4 * KB  # of one comment that is looked at
 
 # -- the web -----------------------------------------------------------------------------------------------------
 URL_CHARS: Final = 8 * KB  # of a URL; servers take no longer ones

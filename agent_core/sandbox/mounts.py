@@ -25,6 +25,17 @@ from agent_core.sandbox.policy import SandboxPolicy
 
 _MARK: Final = 1_000_000_000 * 10**9  # nanoseconds: the time of change by which a placeholder of ours is known
 _LINKS: Final = 8  # symbolic links that are followed from one protected place to the next
+# Why nothing can be created at a name, by us or by a command, or why what is there is no placeholder.
+_SHUT: Final = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.ELOOP,
+    errno.ENXIO,
+    errno.ENAMETOOLONG,
+)
 _SHM: Final = Path("/dev/shm")
 _GIT_SETTINGS: Final = ("config", "config.worktree")  # git stumbles over a folder of that name
 
@@ -103,16 +114,17 @@ class Placeholder:
 
         Raises OSError when it cannot be taken for another reason: then it is not kept free.
         """
-        for _ in range(limits.SANDBOX_PLACEHOLDER_TRIES):
+        deadline = time.monotonic() + limits.SANDBOX_PLACEHOLDER_PATIENCE
+        while time.monotonic() < deadline:
             try:
                 made = _make(path)
-                descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            except FileNotFoundError:  # the last holder has just removed it
-                continue
+                descriptor = _open(path)
             except OSError as error:
-                if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENXIO, errno.ENOTDIR):
+                if error.errno in _SHUT:
                     return None
                 raise
+            if descriptor is None:  # the last holder has just removed it
+                continue
             is_ours = False
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -121,8 +133,7 @@ class Placeholder:
                 status = os.fstat(descriptor)
                 if _is_at(descriptor, path):
                     is_ours = _is_marked(status)
-                    # What is new may be another process' that is just about to be marked.
-                    if not is_ours and time.time() - status.st_mtime > limits.SANDBOX_PLACEHOLDER_NEW:
+                    if not is_ours and not _may_become_ours(descriptor, status):
                         return None
             except BlockingIOError:  # just being removed
                 pass
@@ -161,8 +172,22 @@ def _make(path: Path) -> bool:
     return True
 
 
+def _open(path: Path) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+
+
 def _is_marked(status: os.stat_result) -> bool:
     return status.st_mtime_ns == _MARK and (stat.S_ISDIR(status.st_mode) or not status.st_size)
+
+
+def _may_become_ours(descriptor: int, status: os.stat_result) -> bool:
+    """Whether it is so new and empty that another process may just be about to mark it."""
+    if time.time() - status.st_mtime > limits.SANDBOX_PLACEHOLDER_NEW:
+        return False
+    return not (os.listdir(descriptor) if stat.S_ISDIR(status.st_mode) else status.st_size)
 
 
 def _is_at(descriptor: int, path: Path) -> bool:

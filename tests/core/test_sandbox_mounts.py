@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from agent_core import limits
 from agent_core.sandbox import mounts
 from agent_core.sandbox.mounts import Placeholder, protect
 from agent_core.sandbox.policy import SandboxPolicy
@@ -148,14 +147,11 @@ def test_an_empty_folder_of_the_user_is_not_taken(ws):
 
 
 def test_a_name_that_nobody_can_create_needs_no_placeholder(ws):
-    assert Placeholder.hold(Path("/proc/x")) is None or os.path.exists("/proc/x")
+    assert Placeholder.hold(Path("/proc/x")) is None
+    assert Placeholder.hold(ws / ("x" * 300)) is None
+    assert Placeholder.hold(ws / "no/folder") is None
     (ws / "link").symlink_to("nowhere")
     assert Placeholder.hold(ws / "link") is None
-
-
-def test_a_name_that_cannot_be_kept_free_is_an_error(ws):
-    with pytest.raises(OSError, match="File name too long"):
-        Placeholder.hold(ws / ("x" * 300))
 
 
 def _take_and_leave(path, rounds, failures):
@@ -220,7 +216,3 @@ def test_names_are_let_go_when_one_cannot_be_kept_free(ws, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         view(ws, read_only=(ws / "a", ws / "b"))
     assert not (ws / "a").exists()
-
-
-def test_a_placeholder_is_waited_for_no_longer_than_a_moment():
-    assert limits.SANDBOX_PLACEHOLDER_TRIES * limits.SANDBOX_PLACEHOLDER_WAIT < 0.5
