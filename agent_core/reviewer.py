@@ -187,10 +187,15 @@ def beyond(action: CommandAction, verdict: Verdict) -> str:
         return "it would run without the sandbox"
     if verdict.rule == _PROTECTED_RULE or any(map(_names_secret, _PATH.findall(action.command))):
         return "it names a protected file"
+    if _SECRET_VARIABLE.search(action.command):
+        return "it names a variable that holds a key"
     return ""
 
 
 _PROTECTED_RULE: Final = "dangerous: protected-file"
+_SECRET_VARIABLE: Final = re.compile(
+    r"\$\{?[!#]?\w*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)|\b(?:printenv|/environ)\b", re.IGNORECASE
+)
 _PATH: Final = re.compile(r"[^\s'\"`;|&<>()=,:]+")
 
 
