@@ -75,7 +75,8 @@ _AIMED: Final = re.compile(
             r"\b(?:answer|respond|reply|output|say|state|emit)\b(?: \w+){0,3} (?:yes|ok|okay|allow|allowed|accept"
             r"|accepted|safe|permit|one word|only|exactly|nothing else)\b",
             r"\b(?:end|start|begin) of (?:the )?(?:data|command|json|input|instructions?|message|prompt)\b",
-            r"\b(?:act|behave|pretend|role ?play) as\b|\b(?:no (?:restrictions?|rules|limits|guidelines)|unrestricted)\b",
+            r"\b(?:act|behave|pretend|role ?play) as\b",
+            r"\b(?:no (?:restrictions?|rules|limits|guidelines)|unrestricted)\b",
             r"\b(?:allow|permit|accept) (?:everything|anything|all|it|this|that|them)\b",
             # Speaking to somebody.
             r"\byou (?:are|re|must|should|will|may|can)\b",
