@@ -14,6 +14,7 @@ from agent_core import events, intents, limits
 from agent_core.budget import Budget
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, ConfigError, Interrupted, ProviderError
+from agent_core.host import Host, Launch
 from agent_core.llm.prices import Price, Rates
 from agent_core.messages import ToolCall, Usage
 from agent_core.meter import Meter
@@ -558,3 +559,32 @@ def test_another_model_reviews_when_one_is_named(table):
     one.turn("go")
     (request,) = filter(judge_of, one.model.requests)
     assert request.model == "tiny"
+
+
+def host_of(tmp_path, config):
+    home = tmp_path / ".nanohermes"
+    home.mkdir()
+    (home / "config.yaml").write_text(config)
+    return Host(Launch(tmp_path, {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, {}, demo=True))
+
+
+@pytest.mark.parametrize(
+    ("config", "options"),
+    [
+        ("", None),
+        ("approvals: {mode: manual}", None),
+        ("approvals: {mode: off}", None),
+        ("approvals: {mode: smart}", ReviewOptions()),
+        (
+            "approvals: {mode: smart}\nauxiliary: {approval: {model: tiny, provider: openai}}",
+            ReviewOptions("tiny", "openai"),
+        ),
+        ("approvals: {mode: smart}\nauxiliary: {approval: {model: tiny, provider: auto}}", ReviewOptions("tiny")),
+    ],
+)
+def test_it_is_off_unless_the_config_says_smart(tmp_path, config, options):
+    host = host_of(tmp_path, config)
+    try:
+        assert host._services().review == options
+    finally:
+        host.close()
