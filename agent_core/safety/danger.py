@@ -7,7 +7,7 @@ name still goes through mode, policy and sandbox.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, Literal
 
 from . import hardline, protected
@@ -38,11 +38,14 @@ def classify(text: str) -> Verdict:
     return "pass" if detect(text) is None else "ask"
 
 
-def detect(text: str) -> Hit | None:
-    """Return the first pattern `text` shows that a person should be asked about by name, or None. Never raises."""
+def detect(text: str, but: Collection[str] = ()) -> Hit | None:
+    """The first pattern `text` shows that a person should be asked about by name, or None. Never raises.
+
+    `but`: names of patterns that do not matter, as something else holds them.
+    """
     if _HIDDEN.search(text):
         return Hit("hidden-characters", "holds invisible or control characters that hide what it does")
-    if _sql_loses(text, bare=True):
+    if "database" not in but and _sql_loses(text, bare=True):
         return Hit("database", "deletes data in a database")
     for seen in variants(text):
         walked = walk(seen)
@@ -50,11 +53,12 @@ def detect(text: str) -> Hit | None:
             if len(run.args) == 1 and run.args[0] in _ONLY_INFORMS:
                 continue
             for rule in _RULES:
-                if what := rule(run):
-                    return Hit(rule.__name__.strip("_").replace("_", "-"), f"{what}: {hardline.shorten(run.shown)}")
-        if what := _together(walked.runs):
+                name = rule.__name__.strip("_").replace("_", "-")
+                if name not in but and (what := rule(run)):
+                    return Hit(name, f"{what}: {hardline.shorten(run.shown)}")
+        if "together" not in but and (what := _together(walked.runs)):
             return Hit("together", what)
-        if not walked.whole:
+        if "not-judged" not in but and not walked.whole:
             return Hit("not-judged", "is too long or too deeply nested to be judged")
     return None
 

@@ -85,15 +85,17 @@ def decide(
     hard: Hit | None,
     danger: Hit | None,
     granted: bool,
+    held: bool = False,
     deny: str = "",
     path_verdict: str = "allow",
     path_rule: str = "",
 ) -> Verdict:
     """The verdict on one action.
 
-    `trusted`, `hard` and `danger` are what the command checks said; `deny`: the user's pattern that never allows it;
-    `granted`: a person has allowed what `settled` makes of the action, for the session or for good; `path_verdict`
-    "ask": the path door wants a person's consent, `path_rule` names why.
+    `trusted`, `hard` and `danger` are what the command checks said; `held`: the command's box holds all its dangers
+    (`held_by`), so that they are no reason of their own to ask and are only told where it is asked anyway; `deny`: the
+    user's pattern that never allows it; `granted`: a person has allowed what `settled` makes of the action, for the
+    session or for good; `path_verdict` "ask": the path door wants a person's consent, `path_rule` names why.
     """
     if isinstance(action, NoAction):
         return Verdict("allow", "", "")
@@ -113,7 +115,8 @@ def decide(
         return Verdict("refuse", f"mode {situation.mode}", _PLAN_TEXT, box)
     if granted:
         return Verdict("allow", "granted", "", box, "grant")
-    rule = _rule_to_ask(kind, answer, situation, danger, path_rule if path_verdict == "ask" else "")
+    telling = danger if answer == "ask" or not held else None
+    rule = _rule_to_ask(kind, answer, situation, telling, path_rule if path_verdict == "ask" else "")
     if not rule:
         return Verdict("allow", _why_allowed(kind, situation), "", box)
     if situation.policy == "never":
@@ -150,6 +153,24 @@ def box_of(action: CommandAction, situation: Situation, trusted: bool) -> Box:
     """
     action = settled(action, situation)
     return READ_ONLY if trusted and not action.needs else _box(action, situation)
+
+
+def held_by(box: Box) -> frozenset[str]:
+    """Names of the dangers (danger.py) that a box holds: what such a command would do fails there.
+
+    What is lost inside the workspace is for a person to judge, not for the kernel, unless nothing can be written.
+    """
+    if box.network:
+        return frozenset()
+    return _HELD | _LOSSES if box.mode == "read-only" else _HELD
+
+
+_HELD: Final = frozenset(
+    {"unseen-code", "packages", "privilege", "system-change", "mode", "containers", "cloud", "remote"}
+)
+_LOSSES: Final = frozenset(
+    {"removal", "found-and-deleted", "overwriting", "git", "database", "unpacking", "protected-file", "together"}
+)
 
 
 def _box(action: CommandAction, situation: Situation) -> Box:

@@ -390,19 +390,22 @@ class _Attempt:
     def _decide(self, prepared: Prepared) -> tuple[Action, policy.Verdict]:
         """What the rules say, and the action as they see it. Raises ToolFailure when they refuse."""
         action, situation = prepared.action, self._box.situation()
-        trusted, hard, dangerous, deny, box = False, None, None, "", READ_ONLY
+        trusted, hard, dangerous, held, deny, box = False, None, None, False, "", READ_ONLY
         if isinstance(action, CommandAction):
             action = policy.settled(action, situation)
             trusted = is_trusted_command(action.command, self._box.trust(Path(action.cwd))).ok
-            hard, dangerous = hardline.check(action.command), danger.detect(action.command)
+            hard = hardline.check(action.command)
             deny = denied(action.command, self._box.deny())
             box = policy.box_of(action, situation, trusted)
+            loose = danger.detect(action.command, policy.held_by(box))
+            dangerous, held = loose or danger.detect(action.command), loose is None
         verdict = policy.decide(
             action,
             situation,
             trusted=trusted,
             hard=hard,
             danger=dangerous,
+            held=held,
             deny=deny,
             granted=self._box.grants.covers(action, prepared.path_verdict == "ask", box),
             path_verdict=prepared.path_verdict,

@@ -107,6 +107,9 @@ class Desk:
         (LOOK, {}, ["hook", "start"], True, ("allow", "trusted", "rules")),
         (LOOK, {"why": "not here"}, ["hook"], False, ("refuse", "hook", "hook")),
         (SOME, {"mode": "auto"}, ["hook", "start"], True, ("allow", "mode auto", "rules")),
+        ("sh -c 'make test'", {"mode": "auto"}, ["hook", "start"], True, ("allow", "mode auto", "rules")),
+        ("sh -c 'rm -r src'", {"mode": "auto", "unattended": True}, [], False,
+         ("refuse", "dangerous: removal", "unattended")),
         # The rules ask: the hook, the reviewer, the person, and none after a no.
         (SOME, {"why": "not here"}, ["hook"], False, ("refuse", "hook", "hook")),
         (SOME, {"replies": [Reply("once")]}, ["hook", "person", "start"], True, ("allow", "mode ask", "person")),

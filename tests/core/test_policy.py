@@ -10,8 +10,9 @@ from agent_core.grants import Grants
 from agent_core.messages import FileDiff
 from agent_core.names import APPROVAL_POLICIES, MODES
 from agent_core.ports import CommandAction, EditAction, NoAction, ReadAction
+from agent_core.safety import danger
 from agent_core.safety.hardline import WAY_OUT, Hit
-from agent_core.safety.policy import Situation, box_of, decide, settled
+from agent_core.safety.policy import Situation, box_of, decide, held_by, settled
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
 
 
@@ -228,6 +229,51 @@ def test_a_grant_covers_everything_but_what_the_mode_refuses(policy, sandbox, mo
         refused = DECIDED["untrusted", sandbox, mode][name] == "-"
         got = verdict(name, mode, policy, sandbox, unattended, granted=True)
         assert got.verdict == ("refuse" if refused else "allow")
+
+
+# -- dangers that the box holds --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "box", "held"),
+    [
+        ("python3 -c 'print(1)'", Box("workspace-write"), True),
+        ("sudo make install", Box("workspace-write"), True),
+        ("npm install", Box("workspace-write"), True),
+        ("npm install", Box("workspace-write", network=True), False),
+        ("python3 -c 'print(1)'", UNCONFINED, False),
+        ("rm -r build", Box("workspace-write"), False),  # what is lost inside is for a person to judge
+        ("git reset --hard", Box("workspace-write"), False),
+        ("sh -c 'rm -r build'", Box("workspace-write"), False),  # whatever it is wrapped in
+        ("python3 -c 'print(1)'; rm -r build", Box("workspace-write"), False),
+        ("rm -r build", READ_ONLY, True),
+        ("git clean -fdx && make", READ_ONLY, True),
+        ("pkill python", READ_ONLY, False),  # not on every kernel
+        ("ls \u202etxt", READ_ONLY, False),  # nobody can read what it does
+    ],
+)
+def test_a_danger_that_the_box_holds_is_none_to_ask_about(text, box, held):
+    assert danger.detect(text) is not None
+    assert (danger.detect(text, held_by(box)) is None) == held
+
+
+@pytest.mark.parametrize(
+    ("mode", "policy", "verdict_", "rule"),
+    [
+        ("auto", "untrusted", "allow", "mode auto"),
+        ("debug", "untrusted", "allow", "mode debug"),
+        ("ask", "untrusted", "ask", "dangerous: removal"),  # asked anyway: then it is told
+        ("plan", "untrusted", "refuse", "mode plan"),
+        ("auto", "always", "ask", "policy always"),
+        ("auto", "never", "allow", "mode auto"),
+    ],
+)
+def test_a_danger_that_is_held_is_told_where_it_is_asked_anyway(mode, policy, verdict_, rule):
+    got = verdict("danger", mode, policy, held=True)
+    assert (got.verdict, got.rule) == (verdict_, rule)
+
+
+# -- words -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
