@@ -18,7 +18,7 @@ from functools import cached_property
 from importlib import resources
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_core import context_files, limits, preview, process, spill
 from agent_core.budget import Budget
@@ -280,15 +280,15 @@ class Host:
 
     # -- what folders bring -------------------------------------------------------------------------------------
 
-    def answer_trust(self, standing: Standing, answer: Answer) -> Standing:
+    def answer_trust(self, standing: Standing, answer: Answer, workspace: Path | None = None) -> Standing:
         """Keep what a person answered to what a folder brings, as it was shown to them; it acts at once.
 
-        Gives how the folder stands now: files that have changed since they were shown ask again. Raises ConfigError
+        Gives how the workspace stands now: files that have changed since they were shown ask again. Raises ConfigError
         when the answer cannot be kept, StoreError.
         """
         self.trusting.answer(standing, answer)
         self.look_again()
-        return self.trusting.look()
+        return self.trusting.look(workspace)
 
     def hooks(self, workspace: Path) -> HookSet:
         """The hooks that count in a workspace now. What has changed since it was trusted counts no more."""
@@ -543,8 +543,12 @@ class Host:
         )
 
     def _review(self) -> ReviewOptions | None:
+        """None also where the project says who is asked: its own choice of a model must not answer for the person."""
         get = self.config.get
-        if get("approvals.mode") != "smart":
+        project = {str(folder / "config.yaml") for folder in (self.places.project_hermes_dir, self.places.project_dir)
+                   if folder is not None}  # fmt: skip
+        named_there = any(self.config.sources[key] in project for key in _WHOSE_MODEL)
+        if get("approvals.mode") != "smart" or named_there:
             return None
         return ReviewOptions(get("auxiliary.approval.model"), get("auxiliary.approval.provider"))
 
@@ -874,6 +878,12 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
+
+
+_WHOSE_MODEL: Final = (
+    "model.default", "model.provider", "model.base_url", "providers", "fallback_providers", "fallback_model",
+)  # fmt: skip
+"""Settings that decide which model a request goes to."""
 
 
 def provider_options(config: Config, model: str = "") -> ProviderOptions:

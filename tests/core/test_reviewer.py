@@ -561,11 +561,11 @@ def test_another_model_reviews_when_one_is_named(table):
     assert request.model == "tiny"
 
 
-def host_of(tmp_path, config):
+def host_of(tmp_path, config, folder=None):
     home = tmp_path / ".nanohermes"
     home.mkdir()
     (home / "config.yaml").write_text(config)
-    return Host(Launch(tmp_path, {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, {}, demo=True))
+    return Host(Launch(folder or tmp_path, {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, {}, demo=True))
 
 
 @pytest.mark.parametrize(
@@ -586,5 +586,19 @@ def test_it_is_off_unless_the_config_says_smart(tmp_path, config, options):
     host = host_of(tmp_path, config)
     try:
         assert host._services().review == options
+    finally:
+        host.close()
+
+
+@pytest.mark.parametrize("setting", ["model: {default: gullible}", "model: {provider: openai}", "{}"])
+def test_a_project_that_names_the_model_has_a_person_asked(tmp_path, setting):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "project" / ".nanohermes").mkdir(parents=True)
+    (tmp_path / "project" / ".git").mkdir()
+    (tmp_path / "project" / ".nanohermes" / "config.yaml").write_text(setting)
+    host = host_of(tmp_path, "approvals: {mode: smart}\nmodel: {provider: openai}", tmp_path / "project")
+    try:
+        # What a project that is not trusted may not set has no say.
+        assert (host._services().review is None) is ("default" in setting)
     finally:
         host.close()
