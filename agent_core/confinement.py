@@ -129,9 +129,9 @@ class Confinement:
         if not found.can_confine:
             raise SandboxError(
                 "no_sandbox",
-                f"This machine cannot confine commands: {', '.join(found.missing) or 'no kernel sandbox'}. Nothing was "
-                "run. A person can accept that for this machine (/permissions) or start with --yolo.",
-                missing=", ".join(found.missing),
+                f"This kernel cannot confine commands ({found.why}). Nothing was run. A person can accept for this "
+                "machine that commands run without a sandbox (/permissions), or start with --yolo.",
+                reason=found.why,
             )
         if box.mode == "danger-full-access":
             raise SandboxError("no_such_box", "There is no box that allows everything but the network.")
