@@ -40,7 +40,7 @@ def refuse(screen):
 
 def test_the_demo_repairs_its_sample_and_says_what_it_is(home, workspace):
     with Screen(["--demo"], env=home_env(home), cwd=workspace) as screen:
-        screen.wait_for("Scripted demo, not an AI.", "demo (scripted)", "no sandbox")
+        screen.wait_for("Scripted demo, not an AI.", "demo (scripted)", "  ask   ")
         screen.send(KEYS["enter"])
         screen.wait_for("Run this command?", "python3 -m unittest", "y once")
         refuse(screen)

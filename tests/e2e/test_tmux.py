@@ -45,7 +45,7 @@ def test_it_runs_in_tmux(tmp_path, columns, rows):
     env = {**home_env(tmp_path / "home"), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
     command = f"{sys.executable} -m nanoherm_tui --demo"
     with Pane(tmp_path, command, env, columns, rows) as pane:
-        pane.wait_for("Scripted demo, not an AI.", "no sandbox")
+        pane.wait_for("Scripted demo, not an AI.", "demo (scripted)")
         pane.run("send-keys", "C-c")
         pane.run("send-keys", "-l", "你好，世界")
         pane.wait_for("你好，世界")
@@ -61,4 +61,4 @@ def test_it_runs_in_tmux(tmp_path, columns, rows):
         time.sleep(0.3)
         pane.run("send-keys", "C-d")
         text = pane.wait_for("EXIT 0")
-        assert "no sandbox" not in text
+        assert "demo (scripted)" not in text
