@@ -18,7 +18,7 @@ from functools import cached_property
 from importlib import resources
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_core import context_files, limits, preview, process, spill
 from agent_core.budget import Budget
@@ -64,7 +64,7 @@ from agent_core.services import Connection, Containment, ReviewOptions, SessionS
 from agent_core.session import LiveSession
 from agent_core.spill import SpillPage
 from agent_core.store import exchange
-from agent_core.store.audit import Entry
+from agent_core.store.audit import Entry, for_the_record
 from agent_core.store.notes import Draft, Seen
 from agent_core.store.sessions import SessionRow, Store
 from agent_core.trust import Standing, projects_hooks
@@ -122,7 +122,7 @@ class Host:
         self.grants = GrantsFile(self.places.grants_file)
         self._lock = threading.RLock()
         self._named_keys: tuple[str, ...] = ()
-        self.trusting = Trusting(self.places, launch.env, self.grants, self.redact, self._record_trust)
+        self.trusting = Trusting(self.places, launch.env, self.grants, self.redact, self._put_on_record)
         self.standing: Standing
         """How what the project of the start brings stood when the config was read."""
         self.models = Models(
@@ -318,8 +318,9 @@ class Host:
         """Of the config, but for what waits for the project to be trusted: that is shown as a whole."""
         return tuple(warning for warning in self.config.warnings if warning.code != "not_trusted")
 
-    def _record_trust(self, folder: Path, decided: Decided) -> None:
-        self.store.audit.add("", str(folder), decided)
+    def _put_on_record(self, folder: Path, decided: Decided) -> None:
+        """A person's decision about a folder, or about the machine. Raises StoreError."""
+        self.store.audit.add("", "" if folder == Path() else str(folder), decided)
 
     def save_settings(self, changes: Mapping[str, Any]) -> None:
         """Write keys to the user's config, one after the other under one lock; only their lines change."""
@@ -444,7 +445,7 @@ class Host:
             deny=self.denied,
             grants=self.grants,
             mode_confirmed=lambda workspace, mode: self.grants.mode_confirmed(str(workspace), mode),
-            confirm_mode=lambda workspace, mode: self.grants.confirm_mode(str(workspace), mode),
+            confirm_mode=self._confirm_mode,
             approval_timeout=get("approvals.timeout"),
             review=self._review(),
             hooks=self.hooks,
@@ -510,8 +511,15 @@ class Host:
         return Walls(walls.policy, walls.gap)
 
     def accept_no_sandbox(self, accepted: bool = True) -> None:
-        """On this machine commands may run without a sandbox, or no longer. Raises ConfigError."""
+        """On this machine commands may run without a sandbox, or no longer. Raises ConfigError, StoreError."""
+        verdict: Literal["allow", "refuse"] = "allow" if accepted else "refuse"
+        self._put_on_record(Path(), Decided("mode", "no sandbox", verdict, "for this machine", "person"))
         self.grants.accept_no_sandbox(accepted)
+
+    def _confirm_mode(self, workspace: Path, mode: Mode) -> None:
+        """Entering it asks no more in this workspace. Raises ConfigError, StoreError."""
+        self._put_on_record(workspace, Decided("mode", mode, "allow", "confirmed", "person", str(workspace)))
+        self.grants.confirm_mode(str(workspace), mode)
 
     def check_mode(self, mode: Mode) -> None:
         """Raises ConfigError "mode_needs_sandbox" when sessions cannot be in this mode here, with the way out."""
@@ -776,16 +784,23 @@ class Host:
         )
 
     def take_back(self, session_id: str, what: Allowed) -> None:
-        """From the next call on this asks again. Raises ConfigError."""
+        """From the next call on this asks again. Raises ConfigError, StoreError."""
         from agent_core import permissions
 
         permissions.take_back(what, self.grants, self._sessions[session_id].grants)
+        self._note_permission(session_id, permissions.decided(what, False))
 
     def give_back(self, session_id: str, what: Allowed) -> None:
-        """Undo `take_back`. Raises ConfigError."""
+        """Undo `take_back`. Raises ConfigError, StoreError."""
         from agent_core import permissions
 
+        self._note_permission(session_id, permissions.decided(what, True))
         permissions.give_back(what, self.grants, self._sessions[session_id].grants)
+
+    def _note_permission(self, session_id: str, decided: Decided) -> None:
+        """Have it on record: what is taken back holds whether or not that can be written, a gift does not."""
+        workspace = str(self._sessions[session_id].workspace)
+        self.store.audit.add(session_id, workspace, for_the_record(decided, self.redact))
 
     def export(self, session_id: str, form: str = "markdown") -> str:
         """A session as text in one of exchange.FORMS. Raises StoreError."""

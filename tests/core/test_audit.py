@@ -16,6 +16,8 @@ import pytest
 
 from agent_core import limits
 from agent_core.errors import StoreError
+from agent_core.host import Host, Launch
+from agent_core.intents import SetMode
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
 from agent_core.ports import Decided
 from agent_core.store.audit import for_the_record, is_worth_a_row
@@ -264,3 +266,22 @@ def test_an_export_as_json_tells_what_was_decided_and_an_import_does_not_believe
     (incoming,) = read_file(file, lambda text: text)
     stored, _ = store.adopt(incoming.source, replace(row, id="f" * 32), incoming.messages)
     assert rows(store, stored.id) == []
+
+
+def test_what_a_person_accepts_for_good_is_on_record(tmp_path):
+    workspace = tmp_path / "w"
+    workspace.mkdir()
+    host = Host(Launch(workspace, {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, {}, demo=True))
+    try:
+        host.accept_no_sandbox()
+        host.accept_no_sandbox(False)
+        session = host.new()
+        session.send(SetMode("auto", confirmed=True))
+        end = time.monotonic() + 10
+        while len(host.decisions()) < (3 if "auto" in session.modes else 2) and time.monotonic() < end:
+            time.sleep(0.01)
+        found = [(entry.decided.what, entry.decided.verdict, entry.decided.by) for entry in host.decisions()]
+        assert found[-2:] == [("no sandbox", "refuse", "person"), ("no sandbox", "allow", "person")]
+        assert found[:-2] == ([("auto", "allow", "person")] if "auto" in session.modes else [])
+    finally:
+        host.close()
