@@ -338,10 +338,9 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
                 self.view.session.send(intents.Steer(prompt))
 
     def _start_problems(self) -> Iterable[str]:
-        for found in (*self.host.warnings, *self.host.hook_problems):
-            if isinstance(found, ConfigError):
-                yield i18n.tell(found.code, found.params, found.text)
-                continue
+        for problem in self.host.hook_problems:
+            yield i18n.tell(problem.code, problem.params, problem.text)
+        for found in self.host.warnings:
             yield i18n.tell(found.code, {"file": found.file, "line": found.line, "key": found.key}, found.text)
         yield from (t(p.key, **p.params) for p in self.keymap_problems)
         yield from (error.text for error in self.themes.broken)

@@ -211,7 +211,7 @@ def _headless(args: argparse.Namespace, run: Run) -> int:
         return _say(error.text, names.EXIT_CONFIG if isinstance(error, ConfigError) else names.EXIT_FAILED)
     try:
         warnings, problems = host.warnings, host.hook_problems
-        told = (*(each.text for each in (*warnings, *problems)), host.standing.line, *host.store.warnings)
+        told = (*(w.text for w in warnings), *(p.text for p in problems), host.standing.line, *host.store.warnings)
         for words in (run.told, *told):
             if words:
                 _say(words, 0)

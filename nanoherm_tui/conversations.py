@@ -13,6 +13,7 @@ from agent_core import events, intents
 from agent_core.errors import AgentError
 from nanoherm_tui import i18n, limits
 from nanoherm_tui.bridge import Bridge
+from nanoherm_tui.commands import trust
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.i18n import t
 from nanoherm_tui.session_view import Part, SessionView
@@ -116,6 +117,7 @@ class Conversations:
         for waiting in view.waiting:
             app.approval.ask(waiting.question, waiting.deadline)
         self._show(view, {"status", "list", "title", "plan", "pending", "diffs", "error", "returned"})
+        trust.look_at(app, session.workspace)
         if first and app.focused_context != "composer":
             return  # somebody has gone to another pane already
         focus_pane(app, "composer")  # also from under a list that covers it
@@ -216,6 +218,8 @@ class Conversations:
                 app.approval.ask(event.question, event.deadline)
             elif isinstance(event, events.QuestionClosed):
                 app.approval.close(event.question_id)
+            elif isinstance(event, events.Notice) and event.code == "trust_changed":
+                trust.show(app, "")
         if any(isinstance(event, events.HistoryChanged) for event in happened):
             held, self._held = self._held, []
             app.transcript.apply(held)

@@ -27,6 +27,7 @@ PASTE_PART: Final = 1_000  # characters of a read that is one of several; a term
 PASTE_LENGTH: Final = 8  # characters; fewer with one line end may be keys that waited while the machine was busy
 APPROVAL_ARM: Final = 0.5  # seconds without a key before a letter answers
 CONSENT_RESTS: Final = 0.5  # seconds without a key before a mode asks to be confirmed: who cycles on is not held up
+TRUST_FRAME: Final = 6  # rows that halo, padding and the blank ones of the overlay take
 TOLD_HINT: Final = 4.0  # seconds; where a text has gone, or an answer, takes longer to read than "press again"
 APPROVAL_ALONE: Final = 0.12  # seconds; a letter that another key follows within was part of a word
 SAME_READ: Final = 0.008  # seconds; keys closer than this came in one read, no hand types them
