@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from agent_core import events
 from agent_core.errors import AgentError
@@ -16,6 +17,9 @@ from agent_core.services import SessionServices
 from agent_core.store.sessions import SessionRow
 
 log = logging.getLogger(__name__)
+
+_LED_BACK: Final[frozenset[Mode]] = frozenset({"plan", "goal"})
+"""Modes that a tool ends."""
 
 
 class SessionModes:
@@ -35,8 +39,8 @@ class SessionModes:
         self._confirmed: set[Mode] = set()
         self._wanted = 0
         """Counts the wishes for a mode, so that a late answer to an earlier one changes nothing."""
-        self._before: Mode = "ask"
-        """The mode that plan and goal lead back to."""
+        self._before: dict[Mode, Mode] = {}
+        """Where plan and goal lead back to."""
         self.policy: ApprovalPolicy = services.policy
         self.mode: Mode = "ask"
         for mode in self.modes:
@@ -121,15 +125,19 @@ class SessionModes:
         return box_of(CommandAction("", ""), situation_of(self._services, mode, self.policy), trusted=False).words
 
     def back(self) -> Mode:
-        """Leave plan or goal for the mode before it; gives its name."""
-        mode = self._before if self._before in self.modes else "ask"
-        self._switch(mode)
+        """Leave plan or goal for the mode before it; gives its name. Another one was chosen meanwhile, and stays."""
+        if self.mode not in _LED_BACK:
+            return self.mode
+        before = self._before.get(self.mode, "ask")
+        mode = before if before in self.modes else "ask"
+        self._switch(mode, is_back=True)
         return mode
 
-    def _switch(self, mode: Mode) -> None:
+    def _switch(self, mode: Mode, is_back: bool = False) -> None:
         with self._outbox.lock:
-            if self.mode not in ("plan", "goal"):
-                self._before = self.mode
+            if mode in _LED_BACK and mode != self.mode and not is_back:
+                # A plan made for a goal leads back to it; a goal set in place of a plan, to what was before the plan.
+                self._before[mode] = self._before.get("plan", "ask") if self.mode == "plan" else self.mode
             self.mode = mode
             self._outbox.emit(events.ModeChanged(mode))
         self._switched(mode)

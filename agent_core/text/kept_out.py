@@ -26,9 +26,11 @@ _NO_NETWORK: Final = re.compile(
 )
 _SOCKETS: Final = re.compile(r"\bsockets?\b|\burllib3?\b|\bhttp\.client\b", re.IGNORECASE)
 _NOT_PERMITTED: Final = re.compile(r"PermissionError: \[Errno 1\]")
-_READ_ONLY: Final = re.compile(r"read-?only file ?system|\bEROFS\b|\[errno 30\]|os error 30\b|readonly database", re.IGNORECASE)  # noqa: E501
+_READ_ONLY: Final = re.compile(r"read-?only file ?system|\bEROFS\b|\[errno 30\]|os error 30\b|readonly database|unable to open database", re.IGNORECASE)  # noqa: E501
 _DENIED: Final = re.compile(
-    r"permission denied|operation not permitted|\b(EACCES|EPERM)\b|os error (1|13)\b", re.IGNORECASE
+    # Busy is what a place is that stays as it is while its folder can be written.
+    r"permission denied|operation not permitted|device or resource busy|\b(EACCES|EPERM|EBUSY)\b|os error (1|13)\b",
+    re.IGNORECASE,
 )
 # What programs say of a change they could not make. Python names no verb: any file it may not open counts.
 _CHANGING: Final = re.compile(

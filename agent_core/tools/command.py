@@ -145,8 +145,9 @@ def execute(
 
 def _kept_out(box: Box, result: ExecResult, is_plan: bool) -> str:
     """What the model is told where the sandbox may have stopped a command; it is never run anew by itself (A8)."""
-    needs = kept_out.missing(box, result.exit_code or 0, f"{clean(result.stdout)}\n{clean(result.stderr)}")
-    if not needs:
+    code = -1 if result.exit_code is None else result.exit_code
+    needs = kept_out.missing(box, code, f"{clean(result.stdout)}\n{clean(result.stderr)}")
+    if not needs or result.interrupted:
         return ""
     if is_plan:
         return (

@@ -29,6 +29,8 @@ WRITES = [
     "/usr/bin/ld: cannot open output file a.out: Permission denied",
     "open /root/x: permission denied",
     "sqlite3.OperationalError: attempt to write a readonly database",
+    "Error: unable to open database file",
+    "error: could not write config file .git/config: Device or resource busy",
     "error: failed to write `/ws/Cargo.lock`: Permission denied (os error 13)",
 ]
 NETWORK = [
@@ -45,6 +47,7 @@ NETWORK = [
     "NewConnectionError: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution",
     '  File "/usr/lib/python3.11/socket.py", line 232\nPermissionError: [Errno 1] Operation not permitted',
     "java.net.UnknownHostException: example.com",
+    "Connecting to 127.0.0.1:80... failed: Operation not permitted.",
 ]
 OF_ITSELF = [
     "AssertionError: assert 1 == 2",

@@ -203,6 +203,57 @@ def test_an_approved_plan_leads_back_to_the_mode_before_it(boxed, before):
     assert f"mode {before} now" in t.model.requests[1].messages[-1].text
 
 
+@pytest.mark.parametrize(
+    ("switches", "back"),
+    [
+        (["plan"], "ask"),
+        (["debug", "plan"], "debug"),
+        (["goal", "plan"], "goal"),
+        (["auto", "goal", "plan"], "goal"),
+        (["auto", "plan", "goal", "plan"], "goal"),
+    ],
+)
+def test_a_plan_leads_back_to_what_it_was_made_in(boxed, switches, back):
+    t = boxed(call(("exit_plan", {"plan": "1. do it"})), say("ok"))
+    for mode in switches:
+        t.session.send(intents.SetMode(mode, confirmed=True))
+    t.session.send(intents.Submit("plan it"))
+    t.session.send(intents.Answer(t.wait(events.QuestionAsked).question.id, "once"))
+    t.wait(events.TurnFinished)
+    assert t.session.mode == back
+
+
+@pytest.mark.parametrize(
+    ("switches", "back"),
+    [
+        (["goal"], "ask"),
+        (["auto", "goal"], "auto"),
+        (["auto", "plan", "goal"], "auto"),
+        (["auto", "goal", "plan"], "goal"),
+    ],
+)
+def test_a_way_back_is_never_a_circle(boxed, switches, back):
+    t = boxed(say("x"))
+    for mode in switches:
+        t.session.send(intents.SetMode(mode, confirmed=True))
+    leave = t.session._modes.back
+    assert leave() == back
+    assert leave() == ("auto" if back == "goal" else back)
+    assert leave() == ("auto" if back == "goal" else back)
+
+
+def test_who_has_chosen_another_mode_while_the_plan_was_read_keeps_it(boxed):
+    t = boxed(call(("exit_plan", {"plan": "1. do it"})), say("ok"), mode="auto")
+    t.session.send(intents.SetMode("plan"))
+    t.session.send(intents.Submit("plan it"))
+    question = t.wait(events.QuestionAsked).question
+    t.session.send(intents.SetMode("debug"))
+    t.session.send(intents.Answer(question.id, "once"))
+    t.wait(events.TurnFinished)
+    assert t.session.mode == "debug"
+    assert "mode debug now" in t.model.requests[1].messages[-1].text
+
+
 def test_a_session_that_began_in_plan_mode_leads_to_mode_ask(boxed):
     t = boxed(call(("exit_plan", {"plan": "1. do it"})), say("ok"), mode="plan")
     t.session.send(intents.Submit("plan it"))
