@@ -63,7 +63,7 @@ def protect(places: Iterable[Path], roots: Sequence[Path]) -> Protection:
     """What keeps `places` as they are below writable `roots`. A place elsewhere is read-only anyway."""
     found = Protection()
     for place in places:
-        _protect(place, roots, found, _LINKS)
+        _protect(Path(os.path.normpath(place)), roots, found, _LINKS)
     found.parents -= found.read_only
     return found
 

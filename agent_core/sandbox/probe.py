@@ -131,8 +131,8 @@ def look() -> Layers:
     try:
         abi = landlock_version()
     except OSError as error:
-        # The number has two names, and its manual uses this one.
-        names = errno.errorcode | {errno.EOPNOTSUPP: "EOPNOTSUPP"}
+        # The number has two names, and Landlock's manual uses this one.
+        names = {**errno.errorcode, errno.EOPNOTSUPP: "EOPNOTSUPP"}
         why = f"landlock_create_ruleset: {names.get(error.errno or 0, error.errno)}"
     errata = 0
     if abi:

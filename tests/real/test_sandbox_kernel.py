@@ -1,0 +1,352 @@
+"""The walls against what tries to get out, run for real, as root and as a user who is nobody.
+
+Every row names the walls that stop it. Each of them has to do so alone, and without any of them the row has to get
+out: so no row passes because of something else.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from agent_core.sandbox import bpf, probe
+from tests.real.sandbox_run import scene, users, why_not
+
+
+@pytest.fixture(scope="module", params=users())
+def here(request):
+    reason = why_not(request.param)
+    if reason:
+        pytest.skip(reason)
+    with scene(request.param) as made:
+        yield made
+
+
+@pytest.fixture
+def with_view(here):
+    if not probe.layers().mount_view:
+        pytest.skip(f"no mount view here: {probe.layers().view_error}")
+    return here
+
+
+def calls(name):
+    return bpf.MACHINES[os.uname().machine].calls.get(name, -1) if os.uname().machine in bpf.MACHINES else -1
+
+
+C = "import ctypes,os,socket;L=ctypes.CDLL(None,use_errno=True);E=os.environ\n"
+# fmt: off
+ESCAPES = [
+    # name, who, script, walls that stop it
+    ("write to a file outside", "", "open(E['OUT']+'/canary.txt','a').close()", "landlock view"),
+    ("create a file outside", "", "open(E['OUT']+'/new','w').close();os.unlink(E['OUT']+'/new')", "landlock view"),
+    ("truncate outside", "", "os.truncate(E['OUT']+'/canary.txt',6)", "landlock view"),
+    ("link a file from outside into the workspace", "",
+     "os.link(E['OUT']+'/canary.txt',E['WS']+'/l');os.unlink(E['WS']+'/l')", "landlock view"),
+    ("write through /proc/self/root", "", "open('/proc/self/root'+E['OUT']+'/canary.txt','a').close()",
+     "landlock view"),
+    ("reopen a path handle", "",
+     "f=os.open(E['OUT']+'/canary.txt',os.O_PATH);open(f'/proc/self/fd/{f}','a').close()", "landlock view"),
+    ("change the mode outside", "", "os.chmod(E['OUT']+'/canary.txt',0o644)", "view"),
+    ("change the times outside", "", "os.utime(E['OUT']+'/canary.txt',(1,1))", "view"),
+    ("change times by a handle", "", "f=os.open(E['OUT']+'/canary.txt',os.O_RDONLY);os.utime(f,(1,1))", "view"),
+    ("plant a hook", "", "open(E['WS']+'/.git/hooks/pre-commit','w').close();"
+     "os.unlink(E['WS']+'/.git/hooks/pre-commit')", "view"),
+    ("move the repository away", "",
+     "os.rename(E['WS']+'/.git',E['WS']+'/g');os.rename(E['WS']+'/g',E['WS']+'/.git')", "view"),
+    ("change a protected file's mode", "", "os.chmod(E['WS']+'/.git/config',0o600)", "view"),
+    ("replace a protected file", "", "p=E['WS']+'/.git/';open(p+'c','w').write('[core]\\n');"
+     "os.rename(p+'c',p+'config')", "view"),
+    ("create a protected name", "", "os.mkdir(E['WS']+'/.envrc');os.rmdir(E['WS']+'/.envrc')", "view"),
+    ("replace what holds a protected name", "", "p=E['WS']+'/.envrc';os.path.isdir(p) and os.rmdir(p);"
+     "open(p,'w').close();os.unlink(p)", "view"),
+    ("read a hidden file", "", "assert open(E['WS']+'/secret').read()=='key'", "view"),
+    ("move a hidden file away", "", "p=E['WS']+'/secret';os.rename(p,p+'2');os.rename(p+'2',p)", "view"),
+    ("see into a hidden folder", "", "assert os.listdir(E['WS']+'/hidden')", "view"),
+    ("signal a process outside", "", "os.kill(int(E['OPID']),0)", "landlock"),
+    ("limit a process outside", "", "import resource;resource.prlimit(int(E['OPID']),4,(0,0))", "seccomp"),
+    ("connect by TCP", "", "socket.create_connection(('127.0.0.1',int(E['PORT'])),2)", "landlock seccomp"),
+    ("listen by TCP", "", "socket.create_server(('127.0.0.1',0))", "landlock seccomp"),
+    ("send by UDP", "", "socket.socket(type=socket.SOCK_DGRAM).sendto(b'x',('127.0.0.1',9))", "seccomp"),
+    ("connect by IPv6", "", "socket.socket(socket.AF_INET6)", "seccomp"),
+    ("ask the kernel by netlink", "", "socket.socket(16,3,0)", "seccomp"),
+    ("connect to a socket outside", "", "socket.socket(1).connect(E['OUT']+'/sock')", "seccomp"),
+    ("send a datagram to a socket outside", "", "socket.socket(1,2).sendto(b'x',E['OUT']+'/dgram')", "seccomp"),
+    ("send one from a pair", "", "socket.socketpair(1,2)[0].sendto(b'x',E['OUT']+'/dgram')", "seccomp"),
+    ("connect to an abstract socket", "", "socket.socket(1).connect('\\0'+E['ABS'])", "landlock seccomp"),
+    ("look at the user's keys", "", f"assert L.syscall({calls('keyctl')},0,-4,1)>0", "seccomp"),
+    ("get a handle of a file", "", f"b=(ctypes.c_char*256)(128);m=ctypes.c_int();assert L.syscall("
+     f"{calls('name_to_handle_at')},-100,E['OUT'].encode(),b,ctypes.byref(m),0)==0", "seccomp"),
+    ("make a user namespace", "nobody", "assert L.unshare(0x10000000)==0", "seccomp"),
+    ("make one by clone", "nobody", "p=L.syscall(56,0x10000011,0,0,0,0);assert p>=0;p or os._exit(0)", "seccomp"),
+    ("read another process' environment", "nobody", "assert b'A_SECRET' in open(f\"/proc/{E['OPID']}/environ\",'rb')"
+     ".read()", "landlock view"),
+    ("read another process' environment", "root", "assert b'A_SECRET' in open(f\"/proc/{E['OPID']}/environ\",'rb')"
+     ".read()", "capabilities"),
+    ("change the root", "root", "os.chroot(E['WS'])", "capabilities seccomp"),
+    ("name the machine", "root", "socket.sethostname(socket.gethostname())", "capabilities seccomp"),
+    ("give a file away", "root", "os.chown(E['WS']+'/in.txt',1,1);os.chown(E['WS']+'/in.txt',0,0)", "capabilities"),
+    ("make a namespace", "root", "assert L.unshare(0x20000)==0", "capabilities seccomp"),
+    ("make a device", "root", "import stat;p=E['WS']+'/b';os.mknod(p,0o600|stat.S_IFBLK,os.makedev(7,0));"
+     "os.unlink(p)", "capabilities landlock seccomp"),
+]
+# fmt: on
+
+
+def _applies(row, user):
+    return not row[1] or row[1] == user or (row[1] == "nobody" and user == "self")
+
+
+@pytest.fixture
+def guarded(here):
+    (here.ws / "secret").write_text("key")
+    (here.ws / "hidden").mkdir(exist_ok=True)
+    (here.ws / "hidden/key").write_text("key")
+    if here.user == "nobody":
+        for path in (here.ws / "secret", here.ws / "hidden", here.ws / "hidden/key"):
+            os.chown(path, 65534, 65534)
+    return {
+        "read_only": (here.ws / ".git/hooks", here.ws / ".git/config", here.ws / ".envrc"),
+        "hidden": (here.ws / "secret", here.ws / "hidden"),
+    }
+
+
+@pytest.mark.parametrize("row", ESCAPES, ids=[f"{row[0]}{' as ' + row[1] if row[1] else ''}" for row in ESCAPES])
+def test_each_wall_alone_stops_what_gets_out_without_them(with_view, guarded, row):
+    here, (_, _, script, walls) = with_view, row
+    if not _applies(row, here.user):
+        pytest.skip(f"for {row[1]}")
+    if row[0] == "make one by clone" and os.uname().machine != "x86_64":
+        pytest.skip("written for x86_64")
+    walls = set(walls.split())
+    free = here.python(C + script, without=walls, **guarded)
+    if free.code and {"capabilities"} & walls and here.user == "root":
+        pytest.skip(f"this root may not do that anyway: {free.err.splitlines()[-1:]}")
+    assert (free.code, free.refused) == (0, ""), free
+    for wall in walls:
+        held = here.python(C + script, without=walls - {wall}, **guarded)
+        assert held.code != 0, f"{wall} does not stop it"
+        assert held.refused == ""
+    assert (here.out / "canary.txt").read_text() == "canary"
+    assert not (here.ws / ".envrc").exists()
+
+
+ORDINARY = [
+    ("threads", "import threading;t=threading.Thread(target=print);t.start();t.join()"),
+    ("child processes", "import subprocess;assert subprocess.check_output(['echo','hi'])==b'hi\\n'"),
+    ("a pair of sockets", "import socket;a,b=socket.socketpair();a.send(b'x');assert b.recv(1)==b'x'"),
+    ("a lock between processes", "import multiprocessing as m;l=m.Lock();l.acquire();l.release()"),
+    ("shared memory", "from multiprocessing.shared_memory import SharedMemory as S;s=S(create=True,size=9);s.unlink()"),
+    ("a terminal", "import os,pty;m,s=pty.openpty();os.write(s,b'x');assert os.read(m,1)==b'x';os.ttyname(s)"),
+    ("a named pipe", "import os;p=os.environ['TMPDIR']+'/f';os.mkfifo(p);os.unlink(p)"),
+    ("a temporary file", "import tempfile;tempfile.NamedTemporaryFile().write(b'x')"),
+    ("signals among its own", "import subprocess;p=subprocess.Popen(['sleep','9']);p.kill();assert p.wait()==-9"),
+    ("reading elsewhere", "import os;assert open(os.environ['OUT']+'/canary.txt').read()=='canary'"),
+    ("its own files of /proc", "open('/proc/self/environ').read();open('/proc/self/maps').read()"),
+    ("devices", "open('/dev/null','w').write('x');assert open('/dev/urandom','rb').read(1);open('/dev/zero','rb')"),
+    ("its own limits", "import resource;resource.setrlimit(4,(0,0))"),
+    ("a stack of memory", "b=bytearray(64<<20);b[-1]=1"),
+]
+
+
+@pytest.mark.parametrize(("name", "script"), ORDINARY, ids=[name for name, _ in ORDINARY])
+@pytest.mark.parametrize("writing", [True, False], ids=["workspace-write", "read-only"])
+def test_ordinary_work_goes_on_inside(here, name, script, writing):
+    done = here.python(script, **({} if writing else {"writable": ()}))
+    assert (done.code, done.err, done.refused) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    "name", ["threads", "a pair of sockets", "a terminal", "reading elsewhere", "a temporary file"]
+)
+def test_it_also_does_without_a_mount_view(here, name):
+    done = here.python(dict(ORDINARY)[name], without=["view"])
+    assert (done.code, done.err) == (0, "")
+
+
+def test_the_workspace_can_be_written_and_only_in_a_writing_box(here):
+    script = "echo x > new && mkdir -p d/e && mv new d/e/n && ln d/e/n d/k && ln -s n d/e/s && chmod 600 d/k && rm -r d"
+    assert here.shell(script).code == 0
+    assert here.shell(script, writable=()).code != 0
+    assert here.shell("rm in.txt", writable=()).code != 0
+    assert (here.ws / "in.txt").exists()
+
+
+def test_with_network_tcp_and_udp_work_and_local_services_stay_shut(here):
+    tries = {
+        "socket.create_connection(('127.0.0.1',int(E['PORT'])),2)": True,
+        "socket.create_server(('127.0.0.1',0))": True,
+        "socket.socket(type=socket.SOCK_DGRAM).sendto(b'x',('127.0.0.1',9))": True,
+        "socket.getaddrinfo('localhost',80)": True,
+        "socket.socket(16,3,0)": True,
+        "socket.socketpair()": True,
+        "socket.socket(1).connect(E['OUT']+'/sock')": False,
+        "socket.socket(1).connect('\\0'+E['ABS'])": False,
+        "socket.socketpair(1,2)": False,
+        "socket.socket(2,3,1)": False,
+        "socket.socket(2,1,262)": False,
+        "socket.socket(40,1)": False,
+    }
+    script = C + "r={}\n"
+    for line in tries:
+        script += f"try:\n {line};r[{line!r}]=True\nexcept OSError: r[{line!r}]=False\n"
+    done = here.python(script + "import json;print(json.dumps(r))", network=True)
+    assert done.err == ""
+    assert json.loads(done.out) == tries
+
+
+def test_nothing_is_inherited_but_the_three_streams(here):
+    done = here.python("import os;print(sorted(map(int,os.listdir('/proc/self/fd')))[:-1])")
+    assert done.out.strip() == "[0, 1, 2]"
+
+
+def test_the_command_has_no_privileges_and_can_get_none(here):
+    done = here.shell("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status")
+    values = dict(line.split(":\t") for line in done.out.splitlines())
+    wanted = {"CapInh": 0, "CapPrm": 0, "CapEff": 0, "CapAmb": 0, "NoNewPrivs": 1, "Seccomp": 2}
+    assert {name: int(values[name], 16) for name in wanted} == wanted
+    if here.user == "root" or probe.layers().mount_view:
+        assert int(values["CapBnd"], 16) == 0
+
+
+def test_the_environment_and_signals_are_as_they_were_given(here):
+    done = here.shell("env | sort; grep SigIgn /proc/self/status", env={"ODD": "a=b\nc", "LC_ALL": "C"})
+    assert "LC_CTYPE" not in done.out
+    assert "ODD=a=b\n" in done.out
+    assert "\nc\n" in done.out
+    assert done.out.splitlines()[-1].split() == ["SigIgn:", "0000000000000000"]
+
+
+def test_it_is_really_in_the_folder_it_was_started_in(here):
+    done = here.shell("pwd; echo x > ../made; cat ../made; rm ../made", cwd=here.ws / "sub")
+    assert (done.code, done.out) == (0, f"{here.ws}/sub\nx\n")
+
+
+def test_shared_memory_and_terminals_are_its_own(with_view):
+    master, slave = os.openpty()
+    try:
+        name = os.ttyname(slave)
+        done = with_view.python(
+            "import os,pty\nopen('/dev/shm/nht-mine','w').close()\n"
+            f"assert not os.path.exists({name!r}), 'the terminal of another'\nm,s=pty.openpty();print(os.ttyname(s))"
+        )
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "/dev/pts/0\n"
+    assert not Path("/dev/shm/nht-mine").exists()
+
+
+def test_a_protected_link_can_neither_be_replaced_nor_written_through(with_view):
+    here = with_view
+    (here.ws / "sub/real").mkdir(exist_ok=True)
+    (here.ws / "sub/real/file").write_text("kept")
+    (here.ws / "link").symlink_to("sub/real/file")
+    if here.user == "nobody":
+        for path in (here.ws / "sub/real", here.ws / "sub/real/file"):
+            os.chown(path, 65534, 65534)
+        os.chown(here.ws / "link", 65534, 65534, follow_symlinks=False)
+    for attack in (
+        "echo x > link",
+        "rm link",
+        "mv link l2",
+        "ln -sf /dev/null link",
+        "echo x > sub/real/file",
+        "mv sub/real sub/r2",
+        "mv sub s2",
+        "rm -f sub/real/file",
+    ):
+        assert here.shell(attack, read_only=(here.ws / "link",)).code != 0, attack
+    seen = here.shell("cat link; readlink link; echo x > sub/free; rm sub/free", read_only=(here.ws / "link",))
+    assert (seen.code, seen.out) == (0, "keptsub/real/file\n")
+    (here.ws / "link").unlink()
+
+
+def test_an_absent_place_stays_absent_and_words_say_so(with_view):
+    place = with_view.ws / "sub/.git"
+    done = with_view.shell("mkdir sub/.git/hooks", read_only=(place,))
+    assert "Read-only file system" in done.err
+    assert with_view.shell("echo x > sub/.git", read_only=(place,)).code != 0
+    assert with_view.shell("rmdir sub/.git", read_only=(place,)).code != 0
+    assert with_view.shell("mv sub s2", read_only=(place,)).code != 0
+    assert not place.exists()
+    assert with_view.shell("mkdir sub/.git && rmdir sub/.git").code == 0
+
+
+def test_a_hidden_file_outside_is_kept_with_and_without_a_mount_view(here):
+    script = "import os;open(os.environ['OUT']+'/canary.txt').read()"
+    for without in (["view"], []):
+        if without or probe.layers().mount_view:
+            assert here.python(script, hidden=(here.out / "canary.txt",), without=without).code != 0
+    assert here.python(script, without=["view"]).code == 0
+
+
+def test_metadata_is_kept_in_a_read_only_box_without_a_mount_view(here):
+    by_handle = "os.utime(os.open(p,0),(1,1))"
+    for line in ("os.chmod(p,0o644)", "os.utime(p,(1,1))", "os.chown(p,os.getuid(),-1)", by_handle):
+        script = f"import os;p=os.environ['OUT']+'/canary.txt';{line}"
+        assert here.python(script, without=["view"], writable=()).code != 0, line
+        assert here.python(script, without=["view", "seccomp"], writable=()).code == 0, line
+
+
+@pytest.mark.parametrize(
+    ("edit", "layer"),
+    [
+        (("_CREATE_RULESET, attributes", "999, attributes"), "landlock"),
+        (("_ADD_RULE, ruleset", "999, ruleset"), "landlock"),
+        (("_RESTRICT_SELF, ruleset", "999, ruleset"), "landlock"),
+        (("_SET_SECCOMP, _FILTER", "9999, _FILTER"), "seccomp"),
+        (("_NO_NEW_PRIVS, 1", "9999, 1"), "privileges"),
+        (("_CLOSE_RANGE, first", "999, first"), "descriptors"),
+        (('_filter_calls(plan["filter"])', "raise RuntimeError"), "seccomp"),
+    ],
+)
+def test_when_a_wall_cannot_be_built_nothing_runs(here, edit, layer):
+    done = here.shell("echo ran > ran; echo ran", edit=edit)
+    assert (done.code, done.out, done.refused) == (126, "", f"sandbox_{layer}")
+    assert not (here.ws / "ran").exists()
+
+
+def test_when_the_view_was_promised_and_cannot_be_built_nothing_runs(with_view):
+    done = with_view.shell("echo ran", edit=("_MOUNT_SETATTR, fd", "999, fd"))
+    assert (done.code, done.out, done.refused) == (126, "", "sandbox_mounts")
+
+
+def test_a_group_that_cannot_be_joined_is_a_refusal(here):
+    done = here.shell("echo ran", cgroups=(here.out / "no-such-group",))
+    assert (done.code, done.out, done.refused) == (126, "", "sandbox_cgroup")
+
+
+def test_a_launcher_that_ends_without_a_word_is_a_refusal(here):
+    done = here.shell("echo ran", edit=("import marshal\n", "import no_such_module\n"))
+    assert (done.out, done.refused) == ("", "sandbox_launcher")
+
+
+def test_a_command_s_own_126_is_none(here):
+    assert (here.shell("exit 126").refused, here.shell("exit 126").code) == ("", 126)
+
+
+def test_a_program_that_is_not_there_is_told_as_such(here):
+    done = here.run(("no-such-program",), "")
+    assert (done.code, done.out) == (127, "")
+    assert "No such file" in done.refused
+    done = here.run((str(here.ws / "in.txt"),), "")
+    assert done.code == 126
+    assert "Permission denied" in done.refused
+
+
+def test_a_bare_name_is_found_in_the_command_s_own_path(here):
+    assert here.run(("true",), "").code == 0
+
+
+def test_files_and_memory_are_bounded(here):
+    assert here.python("open('big','wb').truncate(2<<20)", max_file=1 << 20).code != 0
+    assert here.python("bytearray(1<<30)", max_memory=256 << 20).code != 0
+    assert here.shell("ulimit -c").out == "0\n"
+
+
+def test_a_launcher_whose_agent_has_gone_starts_nothing(here):
+    # The plan names another parent than the one that is there.
+    done = here.shell("echo ran", edit=("os.getppid() != parent", "True"))
+    assert (done.code, done.out) == (126, "")
