@@ -266,6 +266,9 @@ class _Walls:
         self.pass_fds: Sequence[int] = ()
         self.leaf: Path | None = None
         self._launch: Launch | None = None
+        self._namespace = 0
+        self._lock = threading.Lock()
+        self._closed = False
         if policy is None:
             return
         from agent_core.sandbox.launch import prepare  # no start waits for it
@@ -287,6 +290,14 @@ class _Walls:
         self.argv, self.pass_fds = self._launch.argv, self._launch.pass_fds
         self.env = self._launch.env
 
+    @property
+    def namespace(self) -> int:
+        """The mount namespace of all that comes from the command; 0: it has none of its own."""
+        with self._lock:
+            if not self._namespace and self._launch is not None and not self._closed:
+                self._namespace = self._launch.namespace
+            return self._namespace
+
     def check(self) -> None:
         """After the process has ended by itself. Raises SandboxError or OSError when the command was not started."""
         failure = self._launch.failure() if self._launch is not None else None
@@ -295,8 +306,10 @@ class _Walls:
 
     def close(self) -> None:
         """When everything has ended."""
-        if self._launch is not None:
-            self._launch.close()
+        with self._lock:
+            self._closed = True
+            if self._launch is not None:
+                self._launch.close()
         if self.leaf is not None:
             cgroup.remove((self.leaf,))
 
@@ -332,11 +345,20 @@ def _has_marker(pid: int, marker: bytes) -> bool:
         return False
 
 
+def _namespace(pid: int) -> int:
+    """The mount namespace of a process; 0 when that cannot be seen."""
+    try:
+        return os.stat(f"/proc/{pid}/ns/mnt").st_ino
+    except OSError:
+        return 0
+
+
 class _Family:
     """A command's shell and everything that came from it.
 
     A descendant is known by its session or group, by its parent, or, when it left both (setsid) and its parent is
-    gone, by the marker in its environment; and by the leaf of a control group where it has one.
+    gone, by the marker in its environment. One that was confined is known for sure, whatever it does: by the leaf of
+    a control group and by its mount namespace, where it has them.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], marker: str, walls: _Walls) -> None:
@@ -364,8 +386,9 @@ class _Family:
             elif started >= self._since:
                 others.append((pid, parent, member))
         inside = set(cgroup.members(self._leaf)) if self._leaf is not None else set()
+        namespace = self._walls.namespace
         for pid, _, member in others:
-            if pid in inside or _has_marker(pid, self._marker):
+            if pid in inside or (namespace and _namespace(pid) == namespace) or _has_marker(pid, self._marker):
                 found[pid] = member
         grown = True
         while grown:

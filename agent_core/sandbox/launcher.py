@@ -4,6 +4,8 @@ This file is a program of its own: it imports nothing of the package and little 
 command waits for it. It decides nothing. What to do stands in the plan (launch.py), a marshalled dictionary in the
 file whose descriptor is the first argument; the second is a pipe that learns how it went:
 
+    "=NUMBER\\n"     comes first where there is a mount view: its namespace, by which all that comes from the command,
+                    and nothing else, can be found
     "+"             the walls stand, the command is being started
     "+NUMBER"       but it could not be started: the errno
     "-LAYER\\nTEXT"  a wall could not be built, and nothing was started
@@ -328,7 +330,8 @@ def main() -> "NoReturn":
         _refuse(report, at[0], error.strerror or error)
     except Exception as error:  # whatever else goes wrong, nothing may run
         _refuse(report, at[0], f"{type(error).__name__}: {error}")
-    os.write(report, b"+")
+    namespace = os.stat("/proc/self/ns/mnt").st_ino if plan["view"] else 0
+    os.write(report, b"=%d\n+" % namespace if namespace else b"+")
     failure = _become(plan["argv"], environment)
     os.write(report, str(failure.errno).encode())
     sys.exit(_NOT_FOUND if failure.errno == 2 else _REFUSED)

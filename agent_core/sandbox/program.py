@@ -51,13 +51,19 @@ class Launch:
     """What the command's environment has to hold beside its own."""
     _report: int
     _closers: list[Callable[[], object]] = field(default_factory=list)
+    _heard: list[str] = field(default_factory=list)
+
+    @property
+    def namespace(self) -> int:
+        """The mount namespace of the command and of all that comes from it; 0: not known (yet), or not its own."""
+        first, _, rest = self._told().partition("\n")
+        return int(first[1:]) if rest and first.startswith("=") else 0
 
     def failure(self) -> SandboxError | OSError | None:
         """Why the command was not started, asked once its process has ended by itself; None: it was started."""
-        try:
-            told = os.read(self._report, 4096).decode("utf-8", "replace")
-        except BlockingIOError:  # ended without a word
-            told = ""
+        told = self._told()
+        if told.startswith("="):
+            told = told.partition("\n")[2]
         if told == "+":
             return None
         if told.startswith("+"):
@@ -65,6 +71,14 @@ class Launch:
             return OSError(number, os.strerror(number))
         layer, _, reason = told[1:].partition("\n")
         return refusal(layer or "launcher", reason or "it ended without a word")
+
+    def _told(self) -> str:
+        """All that the launcher has said so far. Not to be asked after `close`."""
+        try:
+            self._heard.append(os.read(self._report, 4096).decode("utf-8", "replace"))
+        except BlockingIOError:  # nothing new
+            pass
+        return "".join(self._heard)
 
     def close(self) -> None:
         """Close the descriptors and take placeholders away; once is enough."""
