@@ -38,6 +38,8 @@ class Scope:
     is_trusted: Callable[[str, Path], bool] = lambda command, folder: False
     """A command only reads, by its text; such parts need no grant."""
     redact: Callable[[str], str] = lambda text: text
+    record: Callable[[CommandGrant], None] = lambda grant: None
+    """Told of a grant for good before it is written. Raises StoreError; it is then not written."""
     tell: Callable[[ConfigError], None] = lambda error: None
     """The file cannot be used: said once, and again when the reason is another one."""
 
@@ -104,7 +106,7 @@ class Grants:
         """Remember an "always" answer for good; where it cannot be written down, that is told, and it holds till then.
 
         `pattern`: what the person saw, one of `patterns_for`; empty: the first of them. Any other one grants exactly
-        this command for the session only.
+        this command for the session only. Raises StoreError.
         """
         self.grant(action, box=box)
         if not isinstance(action, CommandAction) or self._scope.file is None:
@@ -112,6 +114,7 @@ class Grants:
         wanted = self._always(action, pattern, box or _box_of(action))
         if wanted is None:
             return
+        self._scope.record(wanted)
         try:
             self._scope.file.add(wanted)
         except ConfigError as problem:

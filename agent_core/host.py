@@ -294,7 +294,8 @@ class Host:
         """The hooks that count in a workspace now. What has changed since it was trusted counts no more."""
         standing = self.trusting.look(workspace)
         if workspace == self.places.workspace:
-            if standing.config != self.standing.config:
+            trusted = standing.config.trusted or self.standing.config.trusted
+            if trusted and standing.config != self.standing.config:
                 self.look_again()
             config = self.config
         else:
@@ -794,13 +795,15 @@ class Host:
         """Undo `take_back`. Raises ConfigError, StoreError."""
         from agent_core import permissions
 
-        self._note_permission(session_id, permissions.decided(what, True))
         permissions.give_back(what, self.grants, self._sessions[session_id].grants)
+        self._note_permission(session_id, permissions.decided(what, True))
 
     def _note_permission(self, session_id: str, decided: Decided) -> None:
-        """Have it on record: what is taken back holds whether or not that can be written, a gift does not."""
+        """Have it on record, and act on it where it changes which settings count."""
         workspace = str(self._sessions[session_id].workspace)
         self.store.audit.add(session_id, workspace, for_the_record(decided, self.redact))
+        if decided.kind == "trust":
+            self.look_again()
 
     def export(self, session_id: str, form: str = "markdown") -> str:
         """A session as text in one of exchange.FORMS. Raises StoreError."""

@@ -13,6 +13,7 @@ from agent_core.cancel import CancelScope
 from agent_core.events import Event
 from agent_core.goal import GoalKeeper
 from agent_core.grants import Grants, Scope
+from agent_core.grants_file import CommandGrant
 from agent_core.messages import ToolCall
 from agent_core.names import ApprovalPolicy, Mode
 from agent_core.ports import Asker, Decided, ReadAction, TodoItem, ToolContext
@@ -40,11 +41,12 @@ class Kit:
             Scope(
                 workspace,
                 session_id,
-                services.command_env.get("PATH", ""),
-                services.grants,
-                lambda command, folder: is_trusted(services, command, folder),
-                services.redact,
-                lambda error: emit(events.Notice(error.code, error.text, "warning", error.params)),
+                path=services.command_env.get("PATH", ""),
+                file=services.grants,
+                is_trusted=lambda command, folder: is_trusted(services, command, folder),
+                redact=services.redact,
+                record=self._granted,
+                tell=lambda error: emit(events.Notice(error.code, error.text, "warning", error.params)),
             )
         )
         self.files = SeenFiles()
@@ -52,6 +54,12 @@ class Kit:
         self._session_id = session_id
         self._emit = emit
         self._reviewer: Reviewer | None = None
+
+    def _granted(self, grant: CommandGrant) -> None:
+        box = grant.box.words
+        decided = Decided("grant", grant.pattern, "allow", "always", "person", grant.cwd or grant.workspace, box)
+        services = self._services
+        services.store.audit.add(self._session_id, grant.workspace, for_the_record(decided, services.redact))
 
     def toolbox(
         self,

@@ -13,6 +13,7 @@ from agent_core.errors import ConfigError
 from agent_core.grants import Grants, SessionGrants
 from agent_core.grants_file import CommandGrant, GrantsFile
 from agent_core.names import ApprovalPolicy, Mode
+from agent_core.ports import Decided
 from agent_core.services import Containment
 from agent_core.store.audit import Entry
 
@@ -101,6 +102,25 @@ def take_back(what: Allowed, file: GrantsFile, session: Grants) -> None:
 def give_back(what: Allowed, file: GrantsFile, session: Grants) -> None:
     """Undo `take_back`. Raises ConfigError."""
     _set(what, file, session, True)
+
+
+def decided(what: Allowed, allowed: bool) -> Decided:
+    """That a person took it back or gave it again, for the record."""
+    verdict: Literal["allow", "refuse"] = "allow" if allowed else "refuse"
+    rule = "given again" if allowed else "taken back"
+    match what:
+        case CommandGrant():
+            where, box = what.cwd or what.workspace, what.box.words
+            return Decided("grant", what.pattern, verdict, rule, "person", where, box)
+        case SessionGrants():
+            words = [command for command, _, _ in what.commands] or [*what.changed, *what.read] or ["every change"]
+            return Decided("grant", "\n".join(words), verdict, rule, "person")
+        case ConfirmedMode(workspace, mode):
+            return Decided("mode", mode, verdict, rule, "person", workspace)
+        case NoSandbox():
+            return Decided("mode", "no sandbox", verdict, rule, "person")
+        case Project(folder, _):
+            return Decided("trust", folder, verdict, rule, "person", folder)
 
 
 def _set(what: Allowed, file: GrantsFile, session: Grants, allowed: bool) -> None:

@@ -14,7 +14,10 @@ from textual.widgets import TextArea
 
 from agent_core import events, intents
 from agent_core.events import Envelope
+from agent_core.grants_file import CommandGrant
 from agent_core.names import Mode
+from agent_core.ports import Decided, Question
+from agent_core.sandbox.policy import Box
 from agent_core.services import Containment
 from nanoherm_tui import commands, symbols
 from nanoherm_tui.commands.looking import preview
@@ -187,6 +190,65 @@ async def _editing_command(stage: Stage) -> None:
     await _command_asks(stage)
     await stage.press("e")
     await stage.focused("approval-field")
+
+
+def _question(command: str, sandbox: str, rule: str, pattern: str = "") -> Act:
+    """A command asks that runs in this sandbox."""
+
+    async def act(stage: Stage) -> None:
+        question = Question(
+            "command", "Run a command", rule, command, str(stage.workspace), sandbox, pattern=pattern or command,
+            decisions=("once", "session", "always", "refuse"), grant="this exact command, in this folder",
+        )  # fmt: skip
+        stage.app.approval.ask(question, stage.clock.now + 291)
+        await stage.asked()
+
+    return act
+
+
+def _always(*keys: str) -> Act:
+    """What "always" would write is shown; then these keys are pressed."""
+
+    async def act(stage: Stage) -> None:
+        await _question("git push origin main", "workspace-write, network", "leaves the sandbox", "git push *")(stage)
+        await stage.press("w")
+        await stage.until(lambda: stage.app.approval.has_focus, "what is written")
+        await stage.press(*keys)
+        await stage.until(lambda: stage.app.approval._keys.armed, "the second w")
+        await stage.settle()
+
+    return act
+
+
+async def _permissions(stage: Stage) -> None:
+    """Something of everything that can be allowed, and some decisions."""
+    host, view = stage.host, stage.app.view
+    place, now = str(view.session.workspace), stage.clock.now
+    networked = Box("workspace-write", network=True)
+    host.grants.add(CommandGrant("git push", True, networked, place, program="/usr/bin/git", when=now - 90_000))
+    host.grants.add(CommandGrant("make report && make clean", False, Box("workspace-write"), place, place, when=now))
+    host.grants.confirm_mode(place, "auto")
+    view.session.grants.grant_command("python -m pytest -q", place, Box("workspace-write"))
+    view.session.grants.grant_edits()
+    rows = [
+        ("ls -la", "allow", "trusted", "rules"),
+        ("python -m pytest -q", "allow", "mode ask", "person"),
+        ("git push --force", "refuse", "dangerous: git", "person"),
+        ("curl https://example.org", "refuse", "leaves the sandbox", "timeout"),
+    ]
+    for age, (what, verdict, rule, by) in enumerate(reversed(rows)):
+        decided = Decided("command", what, verdict, rule, by, place, "workspace-write", when=now - 60 * (4 - age))
+        host.store.audit.add(view.id, place, decided)
+    commands.run(stage.app, "permissions")
+    await stage.until(lambda: len(stage.app.screen_stack) > 1, "the list")
+    await stage.settle()
+
+
+async def _permissions_taken(stage: Stage) -> None:
+    """A grant is taken back and can be given again."""
+    await _permissions(stage)
+    await stage.press(*["down"] * 4, "d")
+    await stage.settle()
 
 
 async def _draft_open(stage: Stage) -> None:
@@ -463,6 +525,10 @@ _ALL: Final[tuple[View, ...]] = (
     View("approval-refusing", _refusing),
     View("approval-editing", _editing_command),
     View("approval-draft", _draft_open),
+    View("approval-network", _question("git push origin main", "workspace-write, network", "leaves the sandbox")),
+    View("approval-free", _question("systemctl --user restart shop", "no sandbox", "leaves the sandbox")),
+    View("approval-always", _always()),
+    View("approval-exactly", _always("tab")),
     View("approval-question", _person_asked),
     View("approval-plan", _plan_asked),
     View("dock-result", _result, _dock),
@@ -503,6 +569,8 @@ _ALL: Final[tuple[View, ...]] = (
     View("confirm", _overlay("clear")),
     View("usage", _usage, stage={"providers": content.PRICES, "budget.tokens": 2_000_000}),
     View("disk", _overlay("disk")),
+    View("permissions", _permissions, stage={"approvals.deny": ["git push --force*", "*--no-verify*"]}),
+    View("permissions-taken", _permissions_taken),
     View("palette-effort", _overlay("effort")),
     View("welcome", _fresh, stage=_FRESH),
     View("welcome-demo", _fresh, stage={"stored": False, "model": "demo"}),

@@ -115,9 +115,9 @@ def _of_session(one: SessionGrants, home: str) -> Line:
     if one.edits:
         words = t("permissions.edits")
         return Line(words, detail=(words,), allowed=one)
-    for command, folder, box in one.commands:
-        where = _folder(folder, home)
-        return Line(visible(command), _box(box), (visible(command), where, _box(box)), allowed=one)
+    if one.commands:
+        [(command, folder, box)] = one.commands
+        return Line(visible(command), _box(box), (visible(command), _folder(folder, home), _box(box)), allowed=one)
     path = visible("".join((*one.changed, *one.read)))
     words = t("permissions.changes" if one.changed else "permissions.reads", path=path)
     return Line(words, detail=(words,), allowed=one)

@@ -48,10 +48,12 @@ def always_rows(question: Question, pattern: str, cells: int) -> list[QuestionRo
     room = max(4, cells - LABEL)
     exact = pattern == question.command
     holds = t("approval.holds_exact" if exact else "approval.holds_all")
-    where = t("approval.kept", sandbox=phrase("questions", question.sandbox))
+    here = t("approval.here_exact" if exact else "approval.here_all")
+    kept = t("approval.kept", here=here, sandbox=phrase("questions", question.sandbox))
     return [
         *_of_kind("strong", _labelled(t("approval.always_label"), visible(pattern), room, exact=True)),
-        *_of_kind("muted", _labelled("", f"{holds} {where}", room, exact=False)),
+        *_of_kind("muted", _labelled("", holds, room, exact=False)),
+        *_of_kind("muted", _labelled("", kept, room, exact=False)),
     ]
 
 

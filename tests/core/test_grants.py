@@ -28,6 +28,7 @@ class Place:
         self.bin = root / "bin"
         self.file = GrantsFile(root / "home" / "grants.json")
         self.told: list[str] = []
+        self.recorded: list[CommandGrant] = []
         self.workspace.mkdir()
         self.bin.mkdir()
         for name in ("git", "npm", "pytest", "ruff", "find", "cargo"):
@@ -45,9 +46,10 @@ class Place:
             context = TrustContext(folder, path, self.workspace.parent / "home", True)
             return is_trusted_command(command, context).ok
 
-        return Grants(
-            Scope(where, "s1", path, self.file, is_trusted, lambda text: text.replace("KEY", "***"), self._tell)
-        )
+        def redact(text: str) -> str:
+            return text.replace("KEY", "***")
+
+        return Grants(Scope(where, "s1", path, self.file, is_trusted, redact, self.recorded.append, self._tell))
 
     def _tell(self, error: ConfigError) -> None:
         self.told.append(error.text)
@@ -363,6 +365,7 @@ def test_a_session_s_grants_can_be_seen_and_taken_back(place: Place) -> None:
 
 def test_a_prefix_for_good_holds_in_the_next_session_and_not_in_another_workspace(place: Place, tmp_path: Path) -> None:
     place.grants().grant_always(place.command("git push origin x"), "git push *", NETWORK)
+    assert [grant.pattern for grant in place.recorded] == ["git push *"]
     assert place.grants().covers(place.command("git push origin y"), box=NETWORK)
     assert place.grants().covers(place.command("git push"), box=INSIDE)
     other = tmp_path / "other"

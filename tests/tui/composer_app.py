@@ -32,6 +32,7 @@ class ComposerApp(App):
         self.composer = Composer(history, keymap)
         self.panel = ApprovalPanel(keymap)
         self.posted = []
+        self.patterns = []
         self.kept = []
         self.ask_after = ask_after
 
@@ -68,6 +69,7 @@ class ComposerApp(App):
 
     def on_approval_panel_answered(self, message):
         self.posted.append((f"answer:{message.decision}", message.text))
+        self.patterns.append(message.pattern)
 
 
 def command_question(command="pytest -q", **fields):
