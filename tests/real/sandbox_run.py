@@ -9,7 +9,7 @@ import sys
 import tempfile
 import traceback
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from agent_core.sandbox import launcher, plan, probe, program
@@ -72,6 +72,7 @@ class Scene:
         stack.callback(other.wait)
         stack.callback(other.kill)
         self.other = other.pid
+        self.layers = probe.Layers(**self._as_user(lambda: asdict(probe.look())))
 
     def policy(self, **changes) -> SandboxPolicy:
         return replace(SandboxPolicy((self.ws,), self.tmp), **changes)
@@ -83,7 +84,12 @@ class Scene:
         return self.run(("/bin/sh", "-c", script), "", **options)
 
     def run(self, argv, script, *, without=(), env=None, cwd=None, edit=None, **changes) -> Outcome:
-        """In a child that becomes the scene's user. `without`: walls taken out; `edit`: of the launcher's text."""
+        """`without`: walls taken out; `edit`: of the launcher's text; `changes`: of the policy."""
+        told = self._as_user(lambda: self._run(argv, script, set(without), env or {}, cwd or self.ws, edit, changes))
+        return Outcome(**told)
+
+    def _as_user(self, work):
+        """What `work` returns in a child that has become the scene's user."""
         reader, writer = os.pipe()
         child = os.fork()
         if not child:  # no way back into pytest from here
@@ -93,7 +99,7 @@ class Scene:
                         os.setgroups([])
                         os.setgid(NOBODY)
                         os.setuid(NOBODY)
-                    told = self._run(argv, script, set(without), env or {}, cwd or self.ws, edit, changes)
+                    told = work()
                 except BaseException:
                     told = {"crash": traceback.format_exc()}
                 os.write(writer, json.dumps(told).encode())
@@ -103,10 +109,10 @@ class Scene:
             told = json.load(file)
         os.waitpid(child, 0)
         assert "crash" not in told, told["crash"]
-        return Outcome(**told)
+        return told
 
     def _run(self, argv, script, without, env, cwd, edit, changes):
-        here = probe.layers()
+        here = self.layers
         policy = self.policy(**changes)
         kernel = replace(here.kernel, view_by="") if "view" in without else here.kernel
         python = program._interpreter(())[0]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.sandbox import bpf, probe
+from agent_core.sandbox import bpf
 from tests.real.sandbox_run import scene, users, why_not
 
 
@@ -25,8 +25,8 @@ def here(request):
 
 @pytest.fixture
 def with_view(here):
-    if not probe.layers().mount_view:
-        pytest.skip(f"no mount view here: {probe.layers().view_error}")
+    if not here.layers.mount_view:
+        pytest.skip(f"no mount view here: {here.layers.view_error}")
     return here
 
 
@@ -205,7 +205,7 @@ def test_the_command_has_no_privileges_and_can_get_none(here):
     values = dict(line.split(":\t") for line in done.out.splitlines())
     wanted = {"CapInh": 0, "CapPrm": 0, "CapEff": 0, "CapAmb": 0, "NoNewPrivs": 1, "Seccomp": 2}
     assert {name: int(values[name], 16) for name in wanted} == wanted
-    if here.user == "root" or probe.layers().mount_view:
+    if here.user == "root" or here.layers.mount_view:
         assert int(values["CapBnd"], 16) == 0
 
 
@@ -277,7 +277,7 @@ def test_an_absent_place_stays_absent_and_words_say_so(with_view):
 def test_a_hidden_file_outside_is_kept_with_and_without_a_mount_view(here):
     script = "import os;open(os.environ['OUT']+'/canary.txt').read()"
     for without in (["view"], []):
-        if without or probe.layers().mount_view:
+        if without or here.layers.mount_view:
             assert here.python(script, hidden=(here.out / "canary.txt",), without=without).code != 0
     assert here.python(script, without=["view"]).code == 0
 
