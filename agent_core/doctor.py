@@ -75,6 +75,7 @@ class Patient:
     """Ask the configured model server whether it is there."""
     layers: Callable[[], Layers] = probe.look
     python: tuple[int, int, int] = sys.version_info[:3]
+    system: str = platform.system()
 
 
 Examination = Callable[[], Iterable[Check]]
@@ -150,7 +151,7 @@ _PYTHON: Final = (3, 11)
 
 def _python(case: _Case) -> Iterator[Check]:
     version = ".".join(map(str, case.patient.python))
-    text = f"{version}, SQLite {sqlite3.sqlite_version}, {platform.system()} {platform.release()}"
+    text = f"{version}, SQLite {sqlite3.sqlite_version}, {case.patient.system} {platform.release()}"
     if case.patient.python < _PYTHON:
         yield Check("python", "Python", "fail", text, "Install Python 3.11 or newer, then the program with it.")
     else:
@@ -383,6 +384,10 @@ def _search(case: _Case) -> Iterator[Check]:
 
 
 def _sandbox(case: _Case) -> Iterator[Check]:
+    if case.patient.system != "Linux":
+        text = f"{case.patient.system} has none that this program can use: every command asks."
+        yield Check("landlock", "Sandbox", "warn", text, "Use Linux, or a Linux machine in a window (WSL, a VM).")
+        return
     config, found = case.config, case.layers
     waived = case.grants.read().no_sandbox or config.get("sandbox.mode") == "danger-full-access"
     lacking: State = "warn" if waived else "fail"

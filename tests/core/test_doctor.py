@@ -395,6 +395,13 @@ def test_who_has_accepted_that_there_is_none_is_warned(ward, waived):
     assert states(ward.look("landlock")) == ["warn"]
 
 
+def test_a_system_without_such_walls_is_told_so(ward):
+    ((state, text, _),) = ward.look("landlock", system="Darwin")
+    assert state == "warn"
+    assert "every command asks" in text
+    assert ward.look("confined", system="Darwin") == []
+
+
 needs_kernel = pytest.mark.skipif(not probe.layers().can_confine, reason="this kernel cannot confine commands")
 
 
