@@ -18,7 +18,7 @@ from typing import Final, Protocol
 from agent_core import limits, prompt
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, BudgetReached, Interrupted, StoreError
-from agent_core.events import Event, UsageReported
+from agent_core.events import Event, Notice, UsageReported
 from agent_core.messages import Message
 from agent_core.meter import Meter
 from agent_core.ports import CommandAction, Decided, Delta, LlmClient, LlmReply, LlmRequest, Review
@@ -65,6 +65,8 @@ class Reviewer:
         self._lock = threading.Lock()
         self._denied = 0
         """Denials since the last approval."""
+        self._silent = False
+        """The last command got no usable answer; the person knows."""
 
     def heard(self, decided: Decided) -> None:
         """Take notice of a decision: an approval, by whomever, ends a row of denials."""
@@ -84,6 +86,7 @@ class Reviewer:
         with self._lock:
             cancel.check()
             review = self._judged(action, verdict, cancel)
+            self._tell_silence(review)
             self._denied += review.verdict == "deny"
             if self._denied < limits.REVIEW_DENIALS:
                 return review
@@ -95,8 +98,20 @@ class Reviewer:
             count=limits.REVIEW_DENIALS,
         )
 
+    def _tell_silence(self, review: Review) -> None:
+        """A person who is asked all the time would wonder what became of the reviewer."""
+        silent = review.verdict == "escalate" and bool(review.text)
+        if silent and not self._silent:
+            log.warning("a review came to nothing: %s", review.text)
+            text = f"The reviewer gave no usable answer ({review.text}), so you are asked."
+            self._emit(Notice("review_failed", text, "warning", {"reason": review.text}))
+        self._silent = silent
+
     def _judged(self, action: CommandAction, verdict: Verdict, cancel: CancelScope) -> Review:
-        """The model's answer. Whatever goes wrong escalates; only a stop by the person does not come to an answer."""
+        """The model's answer. Whatever goes wrong with it escalates.
+
+        Raises Interrupted when the person stops the turn, StoreError.
+        """
         with CancelScope(cancel) as scope:
             clock = threading.Timer(limits.REVIEW_TIMEOUT, scope.cancel)
             clock.daemon = True
@@ -105,17 +120,17 @@ class Reviewer:
                 return read(self._ask(action, verdict, scope))
             except Interrupted:
                 cancel.check()
-                return Review("escalate", f"the reviewer gave no answer within {limits.REVIEW_TIMEOUT:g} s")
+                return Review("escalate", f"none within {limits.REVIEW_TIMEOUT:g} s")
             except BudgetReached:
                 return Review("escalate", "the budget allows no review")
             except StoreError:
                 raise
             except AgentError as error:
                 log.warning("a review failed: %s: %s", error.code, error.text)
-                return Review("escalate", "the reviewer could not be asked")
+                return Review("escalate", "it could not be asked")
             except Exception:  # a person is there to answer in its place, whatever became of it
                 log.exception("a review crashed")
-                return Review("escalate", "the reviewer could not be asked")
+                return Review("escalate", "it could not be asked")
             finally:
                 clock.cancel()
 
@@ -170,13 +185,13 @@ def fenced(action: CommandAction, verdict: Verdict) -> str:
 def read(reply: LlmReply) -> Review:
     """What a reply says: one of the three words and nothing else, from a reply that is whole."""
     if reply.finish != "stop" or reply.tool_calls or reply.dropped_tool_calls:
-        return Review("escalate", "the reviewer's answer was not whole")
+        return Review("escalate", "it was not whole")
     word = reply.text.strip()
     if word == "APPROVE":
         return Review("approve")
     if word == "DENY":
         return Review("deny")
-    return Review("escalate", "" if word == "ESCALATE" else "the reviewer gave no clear answer")
+    return Review("escalate", "" if word == "ESCALATE" else "it was none of the three words")
 
 
 def beyond(action: CommandAction, verdict: Verdict) -> str:

@@ -138,7 +138,18 @@ def test_a_model_that_is_silent_is_not_waited_for(bench, monkeypatch):
         assert cancel.wait(20)
         raise Interrupted
 
-    assert "no answer within" in bench(silent).review().text
+    assert "none within" in bench(silent).review().text
+
+
+def test_a_person_who_is_asked_because_it_fails_is_told_once(bench):
+    broken = ProviderError("auth", "the key is wrong")
+    one = bench(broken, broken, said("ESCALATE"), said("Sure!"), said("hm"))
+    for _ in range(5):
+        assert one.review().verdict == "escalate"
+    told = [event.text for event in one.events if isinstance(event, events.Notice)]
+    assert [words.split("(")[1].split(")")[0] for words in told] == [
+        "it could not be asked", "it was none of the three words",
+    ]  # fmt: skip
 
 
 def test_a_stop_by_the_person_ends_the_review(bench):
