@@ -10,6 +10,7 @@ import pytest
 from agent_core import names
 from agent_core.config.paths import profile_home
 from agent_core.host import Host, Launch
+from agent_core.sandbox.probe import layers
 from nanoherm_tui import cli, subcommands
 from tests.e2e.test_headless import command, environment, run
 from tests.fakes.model_server import ModelServer, Reply
@@ -226,3 +227,20 @@ def test_the_goal_of_a_run_is_what_is_said(home, workspace):
 
 def test_a_command_is_named_in_the_usage(home, workspace):
     assert subprocess.run(command("-h"), capture_output=True, text=True, check=True).stdout.startswith("usage:")
+
+
+@pytest.mark.skipif(not layers().can_confine, reason=f"this kernel confines nothing: {layers().why}")
+def test_unattended_mode_auto_runs_what_the_sandbox_contains_and_refuses_the_rest(home, workspace):
+    calls = [
+        ("write_file", {"path": "a.txt", "content": "a\n"}),
+        ("run_command", {"command": "echo b > b.txt"}),
+        ("run_command", {"command": "echo c > ../c.txt"}),
+        ("run_command", {"command": "echo d > d.txt", "needs": "network"}),
+    ]
+    with ModelServer([Reply(calls=calls), Reply(text="done")]) as server:
+        done = run(home, workspace, "-p", "go", "--mode", "auto", server=server)
+    told = [m["content"] for m in server.requests[1]["messages"] if m["role"] == "tool"]
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in workspace.iterdir()) == ["a.txt", "b.txt"]
+    assert not (workspace.parent / "c.txt").exists()
+    assert "nobody is there" in told[3]
