@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from agent_core.cancel import CancelScope
-from agent_core.errors import AgentError, Interrupted, StoreError, TurnHalted
+from agent_core.errors import AgentError, Interrupted, SandboxError, StoreError, TurnHalted
 from agent_core.grants import Grants
 from agent_core.messages import ToolCall
 from agent_core.ports import ExecResult, Reply, Review
@@ -313,3 +313,17 @@ def test_a_command_runs_in_the_box_that_was_decided(tmp_path, mode, needs, box, 
     desk.run(command=SOME, **({"needs": needs} if needs else {}))
     assert desk.backend.ran == [(SOME, box)]
     assert ("person" in desk.order) == asked
+
+
+def test_a_command_whose_box_cannot_be_made_is_not_run_without_one(tmp_path):
+    class NoBox(Backend):
+        def execute(self, command, cwd, *, box, timeout, env, cancel, on_output=None):
+            super().execute(command, cwd, box=box, timeout=timeout, env=env, cancel=cancel)
+            raise SandboxError("no_sandbox", "Landlock is missing.")
+
+    desk = Desk(tmp_path, mode="auto", backend=NoBox())
+    result = desk.run(command=SOME)
+    assert (result.ok, result.outcome) == (False, "no sandbox")
+    assert "was not run: Landlock is missing." in result.text
+    assert desk.backend.ran == [(SOME, "workspace-write")]
+    assert desk.person.questions == []
