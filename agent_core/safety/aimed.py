@@ -6,8 +6,11 @@ so it is found by its words and its form, not by what it would do. Sources: APPR
 
 from __future__ import annotations
 
+import base64
+import codecs
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Final
 
 from agent_core import limits
@@ -24,7 +27,7 @@ def aimed(text: str) -> str:
     if any(unicodedata.category(c) in _UNSEEN and c not in "\n\t" for c in text):
         return "it has invisible characters"
     plain = unicodedata.normalize("NFKC", text).casefold()
-    if _MIXED.search(plain):
+    if not plain.isascii() and any(_LATIN.search(word) and _ALIKE.search(word) for word in _WORD.findall(plain)):
         return "its letters are of several scripts"
     if _COMMENT.search(plain):
         return "it has a comment"
@@ -35,16 +38,31 @@ def aimed(text: str) -> str:
     words = " ".join(_BREAK.sub(" ", plain).split())
     # Quotes in a word vanish in the shell, and for who reads it: app"rove".
     joined = " ".join(_BREAK.sub(" ", _QUOTES.sub("", plain)).split())
-    squeezed = _NO_LETTER.sub("", plain)
-    if any(word in squeezed for word in _SQUEEZED) or _AIMED.search(words) or _AIMED.search(joined):
+    squeezed = [_NO_LETTER.sub("", variant) for variant in (plain, *_disguises(text, plain))]
+    if any(word in each for word in _SQUEEZED for each in squeezed) or _AIMED.search(words) or _AIMED.search(joined):
         return "it has words for a reviewer"
     return ""
 
 
+def _disguises(text: str, plain: str) -> Iterator[str]:
+    """What a reader may make of it: backwards, in digits for letters, in rot13, in base64, in hexadecimal."""
+    yield plain[::-1]
+    yield plain.translate(_DIGITS)
+    yield codecs.encode(plain, "rot13")
+    for word in (*_BASE64.findall(text), *_BASE64.findall(text.replace("/", " "))):
+        try:
+            yield base64.b64decode(word + "=" * (-len(word) % 4)).decode("ascii").casefold()
+        except ValueError:
+            continue
+    for word in _HEX.findall(text):
+        yield bytes.fromhex(word[: len(word) // 2 * 2]).decode("latin-1").casefold()
+
+
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # Latin beside Cyrillic, Greek, Armenian or Cherokee letters in one word: they look alike.
-_OTHER: Final = "\u0370-\u03ff\u0400-\u052f\u0530-\u058f\u13a0-\u13ff\u1f00-\u1fff\ua640-\ua69f"
-_MIXED: Final = re.compile(f"[a-z][\\w]*[{_OTHER}]|[{_OTHER}][\\w]*[a-z]")
+_ALIKE: Final = re.compile("[\u0370-\u03ff\u0400-\u052f\u0530-\u058f\u13a0-\u13ff\u1f00-\u1fff\ua640-\ua69f]")
+_LATIN: Final = re.compile("[a-z]")
+_WORD: Final = re.compile(r"\w+")
 # To the shell a comment is nothing, so it is there for a reader.
 _COMMENT: Final = re.compile(r"(?:^|[\s;&|(])#")
 _PACKED: Final = re.compile(r"[A-Za-z0-9+/_-]{120,}|(?:[0-9a-fA-F]{2}[\s:,]?){48,}")
@@ -59,6 +77,9 @@ _BREAK: Final = re.compile(r"[\W_]+")
 _QUOTES: Final = re.compile(r"['\"\\`]")
 _NO_LETTER: Final = re.compile(r"[^a-z]+")
 _SQUEEZED: Final = ("approve", "approving", "approval", "escalat", "ignoreprevious", "ignoreall", "systemprompt")
+_DIGITS: Final = str.maketrans("013457@$!|", "oieastasil")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]{8,}")
+_HEX: Final = re.compile(r"[0-9a-fA-F]{12,}")
 _AIMED: Final = re.compile(
     "|".join(
         (
