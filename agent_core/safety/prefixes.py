@@ -56,8 +56,8 @@ def covers(prefix: str, command: Plain) -> bool:
     if not is_prefix(prefix) or list(words[: len(wanted)]) != wanted:
         return False
     name, rest = words[0], words[1:]
-    if name in _SUBCOMMANDS and rest and rest[0].startswith("-") and len(wanted) == 1:
-        return False  # options before the subcommand say where, and with which settings
+    if len(wanted) == 1 and name in _SUBCOMMANDS and not _says_what(name, list(rest)):
+        return False
     if has_option(rest, "", *_ELSEWHERE):
         return False
     return name != "git" or not _git_goes_astray(list(rest))
@@ -92,19 +92,21 @@ def proposed(text: str, *, leaving: bool = False) -> str:
     name, rest = words[0], words[1:]
     if leaving and name not in _NO_CODE:
         return ""
-    if name in _ALONE:
-        prefix = name
-    elif rest and rest[0] in _SUBCOMMANDS.get(name, frozenset()):
-        deeper = _DEEPER.get((name, rest[0]))
-        if deeper is None:
-            prefix = f"{name} {rest[0]}"
-        elif len(rest) > 1 and (not deeper or rest[1] in deeper):
-            prefix = f"{name} {rest[0]} {rest[1]}"
-        else:
-            return ""
-    else:
+    said = 0 if name in _ALONE else _says_what(name, list(rest))
+    if not said and name not in _ALONE:
         return ""
+    prefix = " ".join(words[: 1 + said])
     return prefix if covers(prefix, commands[0]) else ""
+
+
+def _says_what(name: str, rest: list[str]) -> int:
+    """How many words after a known program say what it does; 0: they do not, or come behind other options."""
+    if not rest or rest[0] not in _SUBCOMMANDS.get(name, frozenset()):
+        return 0
+    deeper = _DEEPER.get((name, rest[0]))
+    if deeper is None:
+        return 1
+    return 2 if len(rest) > 1 and (rest[1] in deeper if deeper else _WORD.fullmatch(rest[1])) else 0
 
 
 # -- the tables -----------------------------------------------------------------------------------------------------

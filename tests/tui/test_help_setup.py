@@ -58,7 +58,7 @@ def test_a_filter_keeps_what_has_it_and_drops_empty_sections():
 
 async def test_help_opens_filters_and_closes():
     app = OverlayApp()
-    async with app.run_test(size=(120, 46)) as pilot:
+    async with app.run_test(size=(120, 48)) as pilot:
         app.push_screen(HelpScreen(KEYMAP, "composer"))
         await pilot.pause()
         for words in ("Help", "Composer  (focused)", "Everywhere", "Ctrl+P"):
