@@ -33,6 +33,15 @@ print(next(row["id"] for row in json.load(sys.stdin) if row["title"] == "talk"))
 grep -q "你好" "$scratch/talk.html"
 "$bin/nanoherm-tui" sessions check
 
+echo "-- what was decided, and what is in order"
+"$bin/nanoherm-tui" audit --refused --json | "$bin/python" -c '
+import json, sys
+assert json.loads(sys.stdin.readline())["by"] == "unattended"'
+{ "$bin/nanoherm-tui" doctor --offline --json || true; } | "$bin/python" -c '
+import json, sys
+states = {check["id"]: check["state"] for check in json.load(sys.stdin)["checks"]}
+assert states["packages"] == states["store"] == states["home"] == "ok", states'
+
 echo "-- what the import of the core loads"
 "$bin/python" "$here/architecture/import_hygiene.py"
 
