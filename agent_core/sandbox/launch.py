@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from agent_core.errors import SandboxError
 from agent_core.sandbox.landlock import NEEDED_ABI
 from agent_core.sandbox.plan import plan
 from agent_core.sandbox.policy import SandboxPolicy
-from agent_core.sandbox.probe import Layers, layers
-from agent_core.sandbox.program import Launch, launch, refusal
+from agent_core.sandbox.probe import layers
+from agent_core.sandbox.program import Launch, interpreter, launch, refusal
 
 __all__ = ["Launch", "prepare"]
 
@@ -24,20 +25,12 @@ def prepare(argv: Sequence[str], cwd: Path, policy: SandboxPolicy) -> Launch:
     """
     here = layers()
     if not here.can_confine:
-        raise _cannot(here)
+        code = "sandbox_landlock" if here.landlock_abi < NEEDED_ABI else "sandbox_seccomp"
+        text = f"This kernel cannot confine commands ({here.why}). Nothing was run. You would have to allow it to run "
+        raise SandboxError(code, text + "without a sandbox.", reason=here.why)
+    by = interpreter((*policy.writable, policy.tmp), can_pin=here.mount_view)
     try:
-        made, held = plan(argv, cwd, policy, here.kernel)
+        made, held = plan(argv, cwd, replace(policy, read_only=(*policy.read_only, *by.pins)), here.kernel)
     except OSError as error:
         raise refusal("mounts", str(error)) from error
-    unsafe = (*policy.writable, policy.tmp)
-    return launch(made, policy.env, unsafe, [place.release for place in held])
-
-
-def _cannot(here: Layers) -> SandboxError:
-    if here.landlock_abi < NEEDED_ABI:
-        why = here.landlock_error or f"Landlock ABI {here.landlock_abi}, {NEEDED_ABI} is needed"
-        code = "sandbox_landlock"
-    else:
-        code, why = "sandbox_seccomp", f"no system call filter on {here.arch}"
-    text = f"This kernel cannot confine commands ({why}). Nothing was run. Running without a sandbox has to be allowed."
-    return SandboxError(code, text, reason=why)
+    return launch(made, policy.env, by, [place.release for place in held])

@@ -18,7 +18,7 @@ from agent_core.sandbox import bpf, cgroup
 from agent_core.sandbox.landlock import NEEDED_ABI
 from agent_core.sandbox.plan import Kernel, ViewBy, plan
 from agent_core.sandbox.policy import SandboxPolicy
-from agent_core.sandbox.program import launch
+from agent_core.sandbox.program import interpreter, launch
 
 _LANDLOCK_CREATE_RULESET: Final = 444
 _VERSION: Final = 1
@@ -169,7 +169,7 @@ def _try(kernel: Kernel) -> str:
     with tempfile.TemporaryDirectory(prefix="nanoherm-") as folder:
         policy = SandboxPolicy(writable=(), tmp=Path(os.path.realpath(folder)))
         made, held = plan(("/bin/sh", "-c", ":"), Path("/"), policy, kernel)
-        with launch(made, {}, policy.writable, [place.release for place in held]) as ready:
+        with launch(made, {}, interpreter((), can_pin=False), [place.release for place in held]) as ready:
             subprocess.run(
                 ready.argv,
                 pass_fds=ready.pass_fds,

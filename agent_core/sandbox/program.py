@@ -99,21 +99,58 @@ def refusal(layer: str, reason: str) -> SandboxError:
     return SandboxError(f"sandbox_{layer}", text, reason=reason)
 
 
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    path: str
+    own: bool
+    """The one that we run in ourselves, so that compiled code fits it."""
+    pins: tuple[Path, ...] = ()
+    """What has to be read-only for it to be trusted: no other lies outside the folders that commands may write."""
+
+
+def interpreter(writable: Sequence[Path], *, can_pin: bool) -> Interpreter:
+    """What may run the launcher when commands may write `writable`. Raises SandboxError when nothing may.
+
+    `can_pin`: a mount view can keep single places from commands.
+    """
+    own = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
+    library = os.path.realpath(os.path.dirname(os.__file__))
+    runs = os.access(own, os.X_OK)
+    if runs and _is_out_of_reach(own, writable) and _is_out_of_reach(library, writable):
+        return Interpreter(own, own=True)
+    for name in _SYSTEM_INTERPRETERS:
+        path = os.path.realpath(name)
+        if os.access(path, os.X_OK) and _is_out_of_reach(path, writable):
+            return Interpreter(path, own=False)
+    if runs and can_pin:
+        return Interpreter(own, own=True, pins=(Path(own), Path(library)))
+    raise refusal("launcher", f"every Python lies where commands may write, or cannot be run: {own}")
+
+
+def _is_out_of_reach(path: str, writable: Sequence[Path]) -> bool:
+    """Whether nothing of it can be written. Packages that were added to a library do not count: none is loaded."""
+    place = Path(path)
+    return not any(
+        folder == place
+        or folder in place.parents
+        or (place in folder.parents and folder.relative_to(place).parts[0] not in ("site-packages", "dist-packages"))
+        for folder in writable
+    )
+
+
 def launch(
     plan: Mapping[str, Any],
     env: Mapping[str, str],
-    unsafe: Sequence[Path],
+    by: Interpreter,
     closers: Iterable[Callable[[], object]] = (),
 ) -> Launch:
-    """Open what a launcher with this plan needs. `unsafe`: folders from which nothing may be run.
+    """Open what a launcher with this plan needs.
 
-    `closers` are called with close(), or at once when this raises: SandboxError without an interpreter, OSError
-    without descriptors.
+    `closers` are called with close(), or at once when this raises: OSError without descriptors.
     """
     pending: list[Callable[[], object]] = list(closers)
     try:
-        interpreter, own = _interpreter(unsafe)
-        code = _code(compiled=own)
+        code = _code(compiled=by.own)
         data = _memory(marshal.dumps(dict(plan), 4))
         pending.append(lambda: os.close(data))
         reader, writer = os.pipe()
@@ -123,27 +160,8 @@ def launch(
         for closer in pending:
             closer()
         raise
-    argv = (interpreter, "-I", "-S", f"/proc/self/fd/{code}", str(data), str(writer))
+    argv = (by.path, "-I", "-S", f"/proc/self/fd/{code}", str(data), str(writer))
     return Launch(argv, (code, data, writer), env, reader, pending)
-
-
-def _interpreter(unsafe: Sequence[Path]) -> tuple[str, bool]:
-    """The interpreter, and whether it is the one that we run in. Raises SandboxError when there is no safe one."""
-    own = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
-    library = os.path.realpath(os.path.dirname(os.__file__))
-    if _is_safe(own, unsafe) and _is_safe(library, unsafe):
-        return own, True
-    for name in _SYSTEM_INTERPRETERS:
-        path = os.path.realpath(name)
-        if _is_safe(path, unsafe):
-            return path, False
-    reason = f"every Python lies where commands may write, or cannot be run: {own}"
-    raise refusal("launcher", reason)
-
-
-def _is_safe(path: str, unsafe: Sequence[Path]) -> bool:
-    parents = Path(path).parents
-    return os.access(path, os.X_OK) and not any(folder in parents for folder in unsafe)
 
 
 _lock = threading.Lock()

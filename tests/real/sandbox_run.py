@@ -115,12 +115,12 @@ class Scene:
         here = self.layers
         policy = self.policy(**changes)
         kernel = replace(here.kernel, view_by="") if "view" in without else here.kernel
-        python = program._interpreter(())[0]
-        made, held = plan.plan(argv or (python, "-I", "-S", "-c", script), cwd, policy, kernel)
+        by = program.interpreter((), can_pin=False)
+        made, held = plan.plan(argv or (by.path, "-I", "-S", "-c", script), cwd, policy, kernel)
         if "seccomp" in without:
             made["filter"] = _ALLOW_ALL
         edits = [_WITHOUT[wall] for wall in without & _WITHOUT.keys()] + ([edit] if edit is not None else [])
-        with program.launch(made, {}, (), [place.release for place in held]) as ready:
+        with program.launch(made, {}, by, [place.release for place in held]) as ready:
             command, descriptors = list(ready.argv), list(ready.pass_fds)
             if edits:
                 source = _SOURCE

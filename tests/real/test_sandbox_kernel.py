@@ -6,6 +6,10 @@ out: so no row passes because of something else.
 
 import json
 import os
+import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -350,3 +354,61 @@ def test_a_launcher_whose_agent_has_gone_starts_nothing(here):
     # The plan names another parent than the one that is there.
     done = here.shell("echo ran", edit=("os.getppid() != parent", "True"))
     assert (done.code, done.out) == (126, "")
+
+
+_AGENT = """
+import subprocess, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from agent_core.sandbox.launch import prepare
+from agent_core.sandbox.policy import SandboxPolicy
+folder = Path(sys.argv[2])
+it = prepare(["/bin/sh", "-c", "echo $$; exec sleep 60"], folder, SandboxPolicy((folder,), folder))
+done = subprocess.Popen(it.argv, pass_fds=it.pass_fds, cwd=folder, start_new_session=True)
+done.wait()
+"""
+
+
+def test_the_command_ends_with_an_agent_that_is_killed(here, tmp_path):
+    agent = subprocess.Popen(
+        [sys.executable, "-c", _AGENT, Path(__file__).parents[2], os.path.realpath(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    command = int(agent.stdout.readline())
+    agent.kill()
+    agent.wait()
+    agent.stdout.close()
+    deadline = time.monotonic() + 20
+    while _lives(command) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _lives(command)
+
+
+def _lives(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_many_hidden_files_are_no_burden(with_view):
+    here = with_view
+    folder = here.ws / "many"
+    folder.mkdir()
+    hidden = tuple(folder / f"{number}.pem" for number in range(300))
+    for path in hidden:
+        path.write_text("key")
+    done = here.shell("cat many/*.pem; ls many | wc -l", hidden=(*hidden, folder / "gone.pem"))
+    assert (done.refused, done.out) == ("", "300\n")
+    shutil.rmtree(folder)
+
+
+def test_what_is_hidden_leads_nowhere_by_links_of_any_kind(with_view):
+    here = with_view
+    (here.ws / "token").write_text("key")
+    (here.ws / "alias").symlink_to("token")
+    script = "cat alias; ln token t2; cat t2; cp token t3; cat t3; cat /proc/self/cwd/token; echo x > token; rm token"
+    done = here.shell(script, hidden=(here.ws / "alias", here.ws / "token"))
+    assert done.out == ""
+    assert (here.ws / "token").read_text() == "key"
