@@ -851,7 +851,8 @@ class Host:
 
     def _load_config(self, standing: Standing | None = None) -> Config:
         project = (standing or self.trusting.look()).config
-        return config_load.load(self.places, self.launch.env, self.launch.overrides, project)
+        places = self.trusting.places_of(self.places.workspace)
+        return config_load.load(places, self.launch.env, self.launch.overrides, project)
 
     def _know_keys(self, dotenv: Mapping[str, str]) -> None:
         """Have every key that may be used hidden wherever it shows, those of earlier too."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +30,8 @@ class Trusting:
     """Puts an answer about a folder on record. Raises StoreError."""
 
     def places_of(self, workspace: Path) -> Places:
-        return self.places if workspace == self.places.workspace else find_places(workspace, self.env)
+        """Where things are, looked up anew: a folder of settings may have come with the last pull."""
+        return replace(find_places(workspace, self.env), data_home=self.places.data_home)
 
     def look(self, workspace: Path | None = None) -> Standing:
         """What a workspace brings, by default that of the start, and how it stands now."""

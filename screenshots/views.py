@@ -5,6 +5,7 @@ A view brings a fresh stage to its state, once, on a large screen; then it is lo
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -25,6 +26,7 @@ from nanoherm_tui.overlays.consent import ConsentScreen
 from nanoherm_tui.overlays.frame import Overlay
 from nanoherm_tui.overlays.search import SearchScreen
 from nanoherm_tui.overlays.setup import SetupScreen
+from nanoherm_tui.overlays.trust import TrustScreen
 from screenshots import content
 from screenshots.stage import Stage
 
@@ -489,6 +491,40 @@ async def _consent(stage: Stage) -> None:
     await stage.settle()
 
 
+async def _trust(stage: Stage) -> None:
+    """The folder brings something of everything that acts."""
+    ours = stage.workspace / ".nanohermes"
+    hook = {"matcher": "write_file,edit_file", "command": "./scripts/format --changed --quiet && ./scripts/check docs"}
+    files = {
+        "config.yaml": "model: {base_url: 'http://models.example.org/v1'}\nagent: {max_turns: 200}\n",
+        "hooks.json": json.dumps({"hooks": {"PostToolUse": [hook], "SessionStart": [{"command": "./scripts/hello"}]}}),
+        "mcp.json": json.dumps({"servers": {"db": {"command": "npx", "args": ["-y", "db-server", "--read-only"]}}}),
+        "commands/release.md": "Prepare a release.\n",
+    }
+    for name, text in files.items():
+        (ours / name).parent.mkdir(parents=True, exist_ok=True)
+        (ours / name).write_text(text)
+    commands.run(stage.app, "trust")
+
+    def asked() -> bool:
+        return isinstance(stage.app.screen, TrustScreen) and stage.app.screen.armed
+
+    await stage.until(asked, "the question")
+    await stage.pilot.pause(0.2)  # the keys are drawn as ones that count
+    await stage.settle()
+
+
+async def _trust_changed(stage: Stage) -> None:
+    """It was trusted and has changed."""
+    await _trust(stage)
+    await stage.press("t")
+    await stage.until(
+        lambda: stage.host.trusting.look(stage.app.view.session.workspace).state == "trusted", "the answer"
+    )
+    (stage.workspace / ".nanohermes/commands/release.md").write_text("Prepare a release, and push it.\n")
+    await _trust(stage)
+
+
 async def _no_sandbox(stage: Stage) -> None:
     await stage.until(lambda: stage.app.held is not None, "what confines commands")
     commands.run(stage.app, "no_sandbox")
@@ -571,6 +607,8 @@ _ALL: Final[tuple[View, ...]] = (
     View("disk", _overlay("disk")),
     View("permissions", _permissions, stage={"approvals.deny": ["git push --force*", "*--no-verify*"]}),
     View("permissions-taken", _permissions_taken),
+    View("trust", _trust),
+    View("trust-changed", _trust_changed),
     View("palette-effort", _overlay("effort")),
     View("welcome", _fresh, stage=_FRESH),
     View("welcome-demo", _fresh, stage={"stored": False, "model": "demo"}),

@@ -104,17 +104,19 @@ class TrustText(Painted):
         super().__init__(id="trust-text")
         self._standing = standing
         self._top = 0
+        self.room = 1
+        """Rows it has on the screen."""
 
     def count(self, cells: int) -> int:
         return len(lines(self._standing, cells))
 
     def scroll_rows(self, step: int) -> None:
-        self._top = max(0, min(self._top + step, self.count(self.size.width) - self.size.height))
+        self._top = max(0, min(self._top + step, self.count(self.size.width) - self.room))
         self.refresh()
 
     @property
     def has_more(self) -> bool:
-        return self.count(self.size.width) > self._top + self.size.height
+        return self.count(self.size.width) > self._top + self.room
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
         return self.count(width)
@@ -123,9 +125,9 @@ class TrustText(Painted):
         look = look_of(self)
         fill, muted = look.style("text", "surface"), look.style("muted", "surface")
         all_lines = lines(self._standing, width)
-        self._top = max(0, min(self._top, len(all_lines) - self.size.height))
+        self._top = max(0, min(self._top, len(all_lines) - self.room))
         out = []
-        for role, left, words in all_lines[self._top : self._top + max(1, self.size.height)]:
+        for role, left, words in all_lines[self._top : self._top + self.room]:
             style = look.style("text", "surface", bold=True) if role == "title" else look.style(role, "surface")
             parts: Sequence[Part] = [(left, muted), (words, style)] if left else [(words, style)]
             out.append(row(width, parts, fill))
@@ -168,6 +170,7 @@ class TrustScreen(Overlay[Said]):
         else:
             keys = [(show("escape"), t("trust.close"))]
         self._head, self._text = TrustHead(standing, home), TrustText(standing)
+        self._text.display = bool(standing.offer.rows)
         self._foot = TrustFoot(keys)
         self._arming = Arming()
         self._held: tuple[str, Timer] | None = None
@@ -198,15 +201,18 @@ class TrustScreen(Overlay[Said]):
         if not self._text.is_attached or not self._text.size.width:
             return
         frame = 0 if self.has_class("-short") else limits.TRUST_FRAME
-        room = self.size.height - frame - self._head.size.height - self._foot.size.height
-        self._text.styles.height = max(1, min(self._text.count(self._text.size.width), room))
-        self.call_after_refresh(self._show_more)
+        cells = self._text.size.width
+        room = self.size.height - frame - len(self._head.rows(cells)) - len(self._foot.rows(cells))
+        self._text.room = max(1, min(self._text.count(cells), room))
+        self._text.styles.height = self._text.room
+        self._text.refresh()
+        self._show_more()
 
     def _show_more(self) -> None:
         if self._foot.more != self._text.has_more:
             self._foot.more = self._text.has_more
             self._foot.refresh(layout=True)
-            self.call_after_refresh(self._fit)
+            self._fit()  # it may need another row now
 
     @property
     def armed(self) -> bool:
@@ -219,7 +225,7 @@ class TrustScreen(Overlay[Said]):
             self._foot.refresh()
 
     def on_key(self, event: events.Key) -> None:
-        page = max(1, self._text.size.height - 1)
+        page = max(1, self._text.room - 1)
         steps = {"up": -1, "down": 1, "pageup": -page, "pagedown": page, "home": -10_000, "end": 10_000}
         if event.key in steps:
             self._scroll(steps[event.key])
