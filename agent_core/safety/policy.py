@@ -165,11 +165,19 @@ def held_by(box: Box) -> frozenset[str]:
     return _HELD | _LOSSES if box.mode == "read-only" else _HELD
 
 
-_HELD: Final = frozenset(
-    {"unseen-code", "packages", "privilege", "system-change", "mode", "containers", "cloud", "remote"}
-)
+_HELD: Final = frozenset({"unseen-code", "packages", "privilege", "system-change", "containers", "cloud", "remote"})
 _LOSSES: Final = frozenset(
-    {"removal", "found-and-deleted", "overwriting", "git", "database", "unpacking", "protected-file", "together"}
+    {
+        "removal",
+        "found-and-deleted",
+        "overwriting",
+        "git",
+        "database",
+        "unpacking",
+        "protected-file",
+        "mode",
+        "together",
+    }
 )
 
 

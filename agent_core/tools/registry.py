@@ -242,6 +242,16 @@ class Toolbox:
         return replace(diff, hunks=hunks)
 
 
+@dataclass(frozen=True, slots=True)
+class _Approved:
+    """A call that may run, or may be asked about, and what exactly that is."""
+
+    prepared: Prepared
+    arguments: Args
+    box: Box
+    seal: str
+
+
 class _Attempt:
     """One call on its way; remembers how far it came, for the result's effect."""
 
@@ -341,41 +351,42 @@ class _Attempt:
         """
         prepared = tool.prepare(arguments, context)
         action, verdict = self._decide(prepared)
+        asked = _Approved(prepared, arguments, verdict.box, prepared.seal(verdict.box))
         try:
-            return self._consented(tool, arguments, context, prepared, action, verdict)
+            return self._consented(tool, context, asked, action, verdict)
         except Interrupted:
             self._record(action, verdict, "refuse", "interrupt")
             raise
 
     def _consented(
-        self, tool: Tool, arguments: Args, context: ToolContext, prepared: Prepared, action: Action,
-        verdict: policy.Verdict,
-    ) -> _Approved:  # fmt: skip
-        """What comes after rules that did not refuse."""
-        self._check_hooks(action, verdict, arguments)
-        approved = _Approved(prepared, arguments, verdict.box, prepared.seal(verdict.box))
+        self, tool: Tool, context: ToolContext, asked: _Approved, action: Action, verdict: policy.Verdict
+    ) -> _Approved:
+        """What comes after rules that did not refuse `asked`: gives it, or what the person made of it."""
+        self._check_hooks(action, verdict, asked.arguments)
+        path_asked = asked.prepared.path_verdict == "ask"
         if verdict.verdict == "allow":
             self._record(action, verdict, "allow", verdict.by)
-            return approved
+            return asked
         if isinstance(action, CommandAction) and self._reviewed(action, verdict):
             self._record(action, verdict, "allow", "reviewer")
-            return approved
-        reply, question = self._ask(action, prepared.path_verdict == "ask", verdict)
+            return asked
+        reply, question = self._ask(action, path_asked, verdict)
         if reply.decision == "refuse":
             raise self._refused(action, verdict, reply.by, _refusal(reply))
         if isinstance(action, CommandAction) and reply.text and reply.text != action.command:
-            return self._edited(tool, {**arguments, "command": reply.text}, context)
+            return self._edited(tool, {**asked.arguments, "command": reply.text}, context)
         self._record(action, verdict, "allow", "person")
         if reply.decision == "session":
-            self._box.grants.grant(action, prepared.path_verdict == "ask", verdict.box)
+            self._box.grants.grant(action, path_asked, verdict.box)
         elif reply.decision == "always":
             self._box.grants.grant_always(action, reply.pattern or question.pattern, verdict.box)
-        return approved
+        return asked
 
     def _edited(self, tool: Tool, arguments: Args, context: ToolContext) -> _Approved:
         """The person changed the command: what they wrote is approved, but what refuses still does."""
         prepared = tool.prepare(arguments, context)
         action, verdict = self._decide(prepared)
+        seal = prepared.seal(verdict.box)
         self._check_hooks(action, verdict, arguments)
         self._record(action, verdict, "allow", "person")
         inner = prepared.run
@@ -385,7 +396,7 @@ class _Attempt:
             text = f"The user changed the command before it ran. It ran as: {arguments['command']}\n{output.text}"
             return replace(output, text=text)
 
-        return _Approved(replace(prepared, run=run), arguments, verdict.box, prepared.seal(verdict.box))
+        return _Approved(replace(prepared, run=run), arguments, verdict.box, seal)
 
     def _decide(self, prepared: Prepared) -> tuple[Action, policy.Verdict]:
         """What the rules say, and the action as they see it. Raises ToolFailure when they refuse."""
@@ -397,8 +408,9 @@ class _Attempt:
             hard = hardline.check(action.command)
             deny = denied(action.command, self._box.deny())
             box = policy.box_of(action, situation, trusted)
-            loose = danger.detect(action.command, policy.held_by(box))
-            dangerous, held = loose or danger.detect(action.command), loose is None
+            dangerous = danger.detect(action.command)
+            loose = dangerous and danger.detect(action.command, policy.held_by(box))
+            dangerous, held = loose or dangerous, loose is None
         verdict = policy.decide(
             action,
             situation,
@@ -467,16 +479,6 @@ class _Attempt:
                 self._box.record(Decided("read", path, decided, verdict.rule, by, call_id=self._call.id))
             case NoAction():
                 self._box.record(Decided("tool", self.name, decided, verdict.rule, by, call_id=self._call.id))
-
-
-@dataclass(frozen=True, slots=True)
-class _Approved:
-    """A call that may run, and what exactly was allowed."""
-
-    prepared: Prepared
-    arguments: Args
-    box: Box
-    seal: str
 
 
 def question_for(

@@ -290,6 +290,14 @@ def test_a_folder_or_environment_that_was_swapped_while_the_person_thought_is_no
     assert desk.backend.ran == []
 
 
+def test_a_folder_that_was_swapped_while_a_hook_ran_is_not_used_either(tmp_path):
+    desk = Desk(tmp_path, mode="auto")
+    (desk.context.workspace / "sub").mkdir()
+    desk.veto = lambda call, name, arguments: _another_folder(desk) or ""
+    assert desk.run(command=SOME, cwd="sub").outcome == "changed meanwhile"
+    assert desk.backend.ran == []
+
+
 def test_the_question_shows_the_very_text_that_runs(tmp_path):
     odd = "echo 'a\u202eb\tc'  # \x1b[31m"
     desk = Desk(tmp_path, Reply("once"))
