@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -412,3 +413,58 @@ def test_what_is_hidden_leads_nowhere_by_links_of_any_kind(with_view):
     done = here.shell(script, hidden=(here.ws / "alias", here.ws / "token"))
     assert done.out == ""
     assert (here.ws / "token").read_text() == "key"
+
+
+def test_inside_its_own_walls_the_program_finds_what_it_can_still_build(here):
+    if here.user == "nobody":
+        pytest.skip("the program may lie where nobody cannot read it")
+    script = f"""
+import sys,subprocess,os
+from pathlib import Path
+sys.path.insert(0,{str(Path(__file__).parents[2])!r})
+from agent_core.sandbox.launch import prepare
+from agent_core.sandbox.probe import layers
+from agent_core.sandbox.policy import SandboxPolicy
+t=Path(os.environ['TMPDIR'])
+with prepare(['/bin/sh','-c','echo inner; echo x > '+os.environ['WS']+'/inner'],t,SandboxPolicy((),t)) as it:
+    d=subprocess.run(it.argv,pass_fds=it.pass_fds,capture_output=True,text=True)
+print(layers().can_confine, layers().view_by, layers().view_error, d.stdout)
+"""
+    done = here.python(script)
+    assert done.err == ""
+    assert done.out.startswith("True  ")
+    assert "unshare: Operation not permitted" in done.out
+    assert "inner" in done.out
+    assert not (here.ws / "inner").exists()
+
+
+def test_root_without_the_right_to_mount_takes_the_user_s_way(here):
+    if here.user != "root":
+        pytest.skip("for root")
+    found = replace(here.layers, view_by="user")
+    free, kept = "echo x > x && rm x", "chmod 600 $OUT/canary.txt"
+    try:
+        here.layers, before = found, here.layers
+        assert here.shell(free).code == 0
+        assert "Read-only file system" in here.shell(kept).err
+    finally:
+        here.layers = before
+
+
+def test_git_looks_past_a_name_that_is_kept_free(with_view):
+    git = shutil.which("git", path="/usr/bin:/bin")
+    if git is None:
+        pytest.skip("git is not installed where everybody finds it")
+    here = with_view
+    asked = "cd sub && git init -q .. && cd inner && git rev-parse --show-toplevel && git status --short"
+    (here.ws / "sub/outer/sub/inner").mkdir(parents=True)
+    if here.user == "nobody":
+        for path in (here.ws / "sub/outer", *(here.ws / "sub/outer").rglob("*")):
+            os.chown(path, 65534, 65534)
+    root = here.ws / "sub/outer"
+    done = here.shell(asked, cwd=root, writable=(root,), read_only=(root / "sub/inner/.git", root / "sub/inner/.envrc"))
+    assert (done.out, done.err) == (f"{root}\n", "")
+    refused = here.shell("git init -q sub/inner", cwd=root, writable=(root,), read_only=(root / "sub/inner/.git",))
+    assert refused.code != 0
+    assert "Read-only file system" in refused.err
+    shutil.rmtree(root)
