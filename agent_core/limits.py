@@ -164,6 +164,7 @@ TEMPERATURE_MAX: Final = 2.0  # no server takes more; a wire that takes less sen
 # -- texts that talk to the model --------------------------------------------------------------------------------
 SCAN_CHARS: Final = 256 * KB  # of a file looked at as it stands; of a longer one the part that the model is given
 FINDINGS: Final = 20  # told of one text; whoever is told of these looks at all of it
+FINDINGS_TOLD: Final = 3  # of them in one notice
 FINDING_CHARS: Final = 80  # of the words of one
 HIDDEN_COMMENT: Final = 4 * KB  # of one comment that is looked at
 
