@@ -25,6 +25,7 @@ from agent_core.plain_files import atomic_write, read_regular
 from agent_core.sandbox.policy import UNCONFINED, Box
 
 VERSION: Final = 1
+_LATEST: Final = 1e11  # seconds since the epoch; a later time is none
 
 Document = dict[str, Any]
 Edit = Callable[[Document], None]
@@ -114,7 +115,7 @@ class GrantsFile:
             _parse(document, self.path)  # what could not be read back is not written
             document = {"version": VERSION, **document}
             try:
-                atomic_write(self.path, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+                atomic_write(self.path, _bytes(document))
             except OSError as error:
                 raise _unwritten(self.path, os.strerror(error.errno or 0)) from error
         return self.read()
@@ -267,6 +268,13 @@ def _document(data: bytes, path: Path) -> Document:
     return found
 
 
+def _bytes(document: Document) -> bytes:
+    try:
+        return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+    except UnicodeEncodeError:  # a folder whose name is no Unicode
+        return (json.dumps(document, indent=2) + "\n").encode()
+
+
 def _parse(document: Document, path: Path) -> Written:
     """Raises ConfigError for what does not mean anything: half a rule could allow more than the whole."""
     version = document.get("version", VERSION)
@@ -343,7 +351,7 @@ def _command(entry: object, where: str) -> CommandGrant:
         words["workspace"],
         words["cwd"],
         words["program"],
-        float(when) if isinstance(when, int | float) else 0.0,
+        float(when) if isinstance(when, int | float) and 0 <= when < _LATEST else 0.0,
         words["session"],
     )
 

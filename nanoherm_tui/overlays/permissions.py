@@ -102,7 +102,7 @@ class Detail(Painted):
     line: Line | None = None
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(2, min(6, self.app.size.height // 5))
+        return max(2, min(6, self.app.size.height // 8))
 
     def paint(self, width: int) -> list[Strip]:
         look, room = look_of(self), self.get_content_height(self.size, self.size, width)

@@ -159,6 +159,19 @@ def test_an_empty_file_and_one_with_a_byte_order_mark_are_fine(file: GrantsFile)
     assert file.read().no_sandbox
 
 
+@pytest.mark.parametrize("when", ["1e999", "-1", "9" * 400, "NaN", '"today"', "null"])
+def test_a_time_that_is_none_breaks_nothing(file: GrantsFile, when: str) -> None:
+    put(file, f'{{"commands": [{{"prefix": "git push", "when": {when}}}]}}')
+    [grant] = file.read().commands
+    assert grant.when == 0.0
+
+
+def test_a_folder_whose_name_is_no_unicode_can_be_written(file: GrantsFile) -> None:
+    grant = CommandGrant("echo 你好", False, WRITE, os.fsdecode(b"/w/\xff"), cwd=os.fsdecode(b"/w/\xff"))
+    file.add(grant)
+    assert GrantsFile(file.path).read().commands == (grant,)
+
+
 def test_no_pipe_or_folder_makes_it_wait(file: GrantsFile) -> None:
     file.path.parent.mkdir()
     os.mkfifo(file.path, 0o600)
