@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_core import events
-from agent_core.config import schema
+from agent_core.config import schema, tighten
 from nanoherm_tui import i18n
 from nanoherm_tui.actions import ACTIONS, CONTEXTS
 from nanoherm_tui.keymap import show
@@ -55,15 +55,17 @@ def config_page() -> str:
         "# Settings\n",
         NOTE,
         "`~/.nanohermes/config.yaml`; `--set key=value` for one run. A project's own `.nanohermes/config.yaml` may set "
-        'the keys marked "project" and lower those marked "lower"; all others only the user.\n',
+        'the keys marked "project" and lower those marked "lower". Once it is trusted (docs/hooks.md) it may set all '
+        'but these: those marked "stricter" it may only make stricter, those marked "never" are the user\'s alone.\n',
         "| key | default | accepts | in a project | what it does |",
         "|---|---|---|---|---|",
     ]
-    project = {"harmless": "project", "bound": "lower", "user-only": "", "tighten": "stricter"}
+    project = {"harmless": "project", "bound": "lower", "user-only": ""}
     for key in schema.KEYS:
         default = "" if key.default in ("", None) else f"`{_plain(key.default)}`"
         allowed = key.allowed.replace("|", "\\|")
-        out.append(f"| {key.name} | {default} | {allowed} | {project[key.danger]} | {key.doc} |")
+        of_project = project.get(key.danger, "stricter" if key.name in tighten.RULED else "never")
+        out.append(f"| {key.name} | {default} | {allowed} | {of_project} | {key.doc} |")
     return "\n".join(out) + "\n"
 
 

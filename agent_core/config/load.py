@@ -314,7 +314,7 @@ class _Layers:
         if key.danger == "tighten":
             may, tight = tighten.tightened(key, value, get(key.name))
             if not may:
-                text = f"{key.name} is ignored: {tighten.REASON}. Put it into your own config.yaml if you want it."
+                text = f"{key.name} is ignored: {tighten.reason(key)}. Put it into your own config.yaml if you want it."
                 self.warn(file, line, key.name, "never_from_project", text)
                 return False, value
             if trusted:

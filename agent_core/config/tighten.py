@@ -21,7 +21,14 @@ _JOINED: Final = frozenset({"approvals.deny", "files.deny_read"})
 """Lists of what is refused: a project's entries come to the user's."""
 _LOWERED: Final = frozenset({"approvals.timeout", "sandbox.max_processes", "sandbox.max_memory_mb"})
 
-REASON: Final = "a project may only make it stricter"
+_NARROWED: Final = "files.write_safe_roots"
+RULED: Final = frozenset({*_TIGHTEST_FIRST, *_JOINED, *_LOWERED, _NARROWED})
+"""Keys that a project may make stricter; with no other that guards the user it has anything to do."""
+
+
+def reason(key: Key) -> str:
+    """Why a project's value does not count, in words."""
+    return "a project may only make it stricter" if key.name in RULED else "a project may not set it"
 
 
 def tightened(key: Key, value: Any, current: Any) -> tuple[bool, Any]:
@@ -36,7 +43,7 @@ def tightened(key: Key, value: Any, current: Any) -> tuple[bool, Any]:
         return True, [*current, *(entry for entry in value if entry not in current)]
     if key.name in _LOWERED:
         return lowers(key, value, current), value
-    if key.name == "files.write_safe_roots":
+    if key.name == _NARROWED:
         # None given: all that was allowed stays allowed; any list is tighter then.
         inside = all(any(_is_inside(root, outer) for outer in current) for root in value)
         return bool(value) and (not current or inside), value
