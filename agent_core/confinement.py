@@ -25,6 +25,7 @@ from agent_core.errors import SandboxError
 from agent_core.fixed_places import git_places, kept_places, secret_places
 from agent_core.safety.hidden import IsHidden
 from agent_core.sandbox import cgroup
+from agent_core.sandbox.mounts import outermost
 from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
 from agent_core.sandbox.probe import Layers, layers
 from agent_core.secret_files import SecretFiles
@@ -139,7 +140,7 @@ class Confinement:
         self._secrets.refresh()
         tmp, group = self._private(), self._joined()
         writable = self._writable if box.mode == "workspace-write" else ()
-        hidden = _outermost((*self._fixed(), *self._secrets.found))
+        hidden = outermost((*self._fixed(), *self._secrets.found))
         bounded = group is not None and group.bounds_memory
         return SandboxPolicy(
             writable=writable,
@@ -174,7 +175,7 @@ class Confinement:
             for entry in self._secrets.repositories:
                 if entry.parent != root and entry.is_relative_to(root) and os.path.lexists(entry):
                     found += git_places(entry, root)
-        return _outermost(found)
+        return outermost(found)
 
     # -- what the session has for itself ------------------------------------------------------------------------------
 
@@ -238,7 +239,7 @@ def writable_roots(roots: Iterable[Path], safe: Iterable[Path]) -> tuple[Path, .
         for limit in (safe or (root,))
         if root.is_relative_to(limit) or limit.is_relative_to(root)
     ]
-    return _outermost(root for root in cut if root != Path("/") and root.is_dir())
+    return outermost(root for root in cut if root != Path("/") and root.is_dir())
 
 
 def confined_env(tmp: Path, home: Path, environ: Mapping[str, str]) -> dict[str, str]:
@@ -251,15 +252,6 @@ def confined_env(tmp: Path, home: Path, environ: Mapping[str, str]) -> dict[str,
         if os.path.isdir(place):
             env[name] = place
     return env
-
-
-def _outermost(places: Iterable[Path]) -> tuple[Path, ...]:
-    """`places` without those that lie in another one."""
-    kept: list[Path] = []
-    for place in sorted(set(places)):  # a folder comes right before what lies in it
-        if not kept or not place.is_relative_to(kept[-1]):
-            kept.append(place)
-    return tuple(kept)
 
 
 def _real(path: Path) -> Path:

@@ -43,9 +43,11 @@ _GIT_SETTINGS: Final = ("config", "config.worktree")  # git stumbles over a fold
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
     """The paths that lie in none of the others, in order."""
     kept: list[Path] = []
-    for path in sorted(set(paths), key=lambda path: (len(path.parts), path)):
-        if not any(root in path.parents for root in kept):
+    last: tuple[str, ...] = ()
+    for parts, path in sorted({path.parts: path for path in paths}.items()):  # what lies in a folder comes right after
+        if not kept or parts[: len(last)] != last:
             kept.append(path)
+            last = parts
     return tuple(kept)
 
 
