@@ -132,7 +132,7 @@ def test_the_chosen_theme_survives_a_restart(tmp_path):
 def test_every_mode_and_theme_is_reached_by_keys(tmp_path):
     with Screen(env=home_env(tmp_path / "home"), cwd=tmp_path) as screen:
         screen.wait_for("Scripted demo")
-        for mode in (*MODES_WITHOUT_SANDBOX[1:], MODES_WITHOUT_SANDBOX[0]):
+        for mode in MODES_WITHOUT_SANDBOX[1:]:
             screen.send(KEYS["shift+tab"])
             screen.wait_for(f"  {mode}   ")
         for mode in reversed(MODES_WITHOUT_SANDBOX):
