@@ -31,6 +31,8 @@ from agent_core.services import Containment, Walls
 from tests.core.session_support import Table, call, say
 from tests.core.test_process import alive, gone
 from tests.corpus import sandbox
+from tests.fakes.model_server import ModelServer, Reply
+from tests.real import program
 
 WRITE = Box("workspace-write")
 ENV = child_env(os.environ)
@@ -292,3 +294,25 @@ def test_the_search_program_is_held_to_reading(seat, monkeypatch):
     assert "a needle" in result_of(table)
     assert boxes
     assert all("/proc/self/fd/" in argv[3] for argv in boxes)  # the launcher
+
+
+# -- the program --------------------------------------------------------------------------------------------------
+
+
+def test_the_program_lets_a_model_work_alone_inside_the_walls_and_leaves_nothing_behind(tmp_path, workspace):
+    home, beside = tmp_path / "home", tmp_path / "beside"
+    (home / ".nanohermes").mkdir(parents=True)
+    beside.mkdir()
+    (home / ".nanohermes/config.yaml").write_text(f"sandbox:\n  add_dirs: [{beside}]\n  max_processes: 64\n")
+    (workspace / ".env").write_text("A=plain\n")
+    script = f"echo $TMPDIR > tmp; echo a > {beside}/a; echo b > {tmp_path}/b; cat .env; ulimit -u"
+    with ModelServer([Reply(calls=[("run_command", {"command": script})]), Reply(text="done")]) as server:
+        done = program.run(home, workspace, server.base_url, "-p", "go", "--mode", "auto")
+    assert done.code == 0, done.said
+    said = next(text for role, text in program.kept(home) if role == "tool")
+    assert (beside / "a").exists()
+    assert not (tmp_path / "b").exists()
+    assert probe.layers().mount_view != ("A=plain" in said)
+    private = Path((workspace / "tmp").read_text().strip())
+    assert private.name.startswith("nanoherm-")
+    assert not private.exists()
