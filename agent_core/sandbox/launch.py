@@ -11,7 +11,7 @@ from agent_core.sandbox.landlock import NEEDED_ABI
 from agent_core.sandbox.plan import plan
 from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.sandbox.probe import layers
-from agent_core.sandbox.program import Launch, interpreter, launch, refusal
+from agent_core.sandbox.program import WAY_OUT, Launch, interpreter, launch, refusal
 
 __all__ = ["Launch", "prepare"]
 
@@ -26,8 +26,7 @@ def prepare(argv: Sequence[str], cwd: Path, policy: SandboxPolicy) -> Launch:
     here = layers()
     if not here.can_confine:
         code = "sandbox_landlock" if here.landlock_abi < NEEDED_ABI else "sandbox_seccomp"
-        text = f"This kernel cannot confine commands ({here.why}). Nothing was run. You would have to allow it to run "
-        raise SandboxError(code, text + "without a sandbox.", reason=here.why)
+        raise SandboxError(code, f"This kernel cannot confine commands ({here.why}). {WAY_OUT}", reason=here.why)
     by = interpreter((*policy.writable, policy.tmp), can_pin=here.mount_view)
     try:
         made, held = plan(argv, cwd, replace(policy, read_only=(*policy.read_only, *by.pins)), here.kernel)

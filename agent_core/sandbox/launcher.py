@@ -14,8 +14,10 @@ It never starts a command with fewer walls than the plan has.
 """
 
 import ctypes
+import errno
 import marshal
 import os
+import stat
 import sys
 
 TYPE_CHECKING = False
@@ -123,10 +125,10 @@ def _copy(fd: int, path: bytes = b"") -> int:
     return _kernel("open_tree", _OPEN_TREE, fd, path, flags)
 
 
-def _set(fd: int, path: bytes, attributes: int, *, below: bool = True) -> None:
-    change = _words(attributes, 0, 0, 0)
-    flags = _EMPTY_PATH | (_RECURSIVE if below else 0)
-    _kernel("mount_setattr", _MOUNT_SETATTR, fd, path, flags, change, len(change))
+def _make_read_only(fd: int, path: bytes = b"") -> None:
+    """A mount and all below it."""
+    change = _words(_RDONLY, 0, 0, 0)
+    _kernel("mount_setattr", _MOUNT_SETATTR, fd, path, _EMPTY_PATH | _RECURSIVE, change, len(change))
 
 
 def _attach(mount: int, target: int) -> None:
@@ -138,7 +140,7 @@ def _pin(path: bytes, *, read_only: bool) -> None:
     place = _place(path)
     mount = _copy(place)
     if read_only:
-        _set(mount, b"", _RDONLY)
+        _make_read_only(mount)
     _attach(mount, place)
     os.close(mount)
     os.close(place)
@@ -157,14 +159,13 @@ def _cover(hidden: "list[bytes]", scratch: bytes) -> None:
     os.close(somewhere)
     os.close(os.open(b"file", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0, dir_fd=covers))
     os.mkdir(b"folder", 0o555, dir_fd=covers)
-    _set(covers, b"", _RDONLY)
+    _make_read_only(covers)
     for path in hidden:
         try:
             place = _place(path)
         except (FileNotFoundError, NotADirectoryError, PermissionError):  # gone, or shut for the command as well
             continue
-        is_folder = os.fstat(place).st_mode & 0o170000 == 0o040000
-        mount = _copy(covers, b"folder" if is_folder else b"file")
+        mount = _copy(covers, b"folder" if stat.S_ISDIR(os.fstat(place).st_mode) else b"file")
         _attach(mount, place)
         os.close(mount)
         os.close(place)
@@ -181,7 +182,7 @@ def _see(view: "dict[str, Any]") -> None:
         roots.append((path, _copy(place)))
         os.close(place)
     if not view["all_writable"]:
-        _set(_HERE, b"/", _RDONLY)
+        _make_read_only(_HERE, b"/")
     for path, mount in roots:
         place = _place(path)
         _attach(mount, place)
@@ -195,9 +196,8 @@ def _see(view: "dict[str, Any]") -> None:
         options = f"mode=1777,size={view['shm']}".encode()
         mounted = _libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", ctypes.c_ulong(_NOSUID_NODEV), options)
         _checked(mounted, "shared memory")
-    if view[
-        "pts"
-    ]:  # other terminals are the user's own: what is written there, they show, and what is typed, they tell
+    if view["pts"]:
+        # The other terminals are the user's: they would show what is written there, and tell what is typed.
         options = b"newinstance,ptmxmode=0666,mode=620"
         mounted = _libc.mount(b"devpts", b"/dev/pts", b"devpts", ctypes.c_ulong(_NOSUID_NOEXEC), options)
         _checked(mounted, "terminals")
@@ -215,7 +215,7 @@ def _drop_capabilities() -> None:
         for capability in range(64):
             _prctl("bounding set", _CAPBSET_DROP, capability)
     except OSError as error:
-        if error.errno not in (1, 22):  # EPERM: as said; EINVAL: that was the last
+        if error.errno not in (errno.EPERM, errno.EINVAL):  # as said; or that was the last
             raise
     try:
         _prctl("secure bits", _SET_SECUREBITS, _SECUREBITS)
@@ -233,7 +233,7 @@ def _ruleset(landlock: "dict[str, Any]") -> int:
             place = os.open(path, _O_PATH | os.O_CLOEXEC)
         except OSError:  # not there, or behind a door that is shut for the command too: nothing to allow
             continue
-        if os.fstat(place).st_mode & 0o170000 != 0o040000:
+        if not stat.S_ISDIR(os.fstat(place).st_mode):
             rights &= landlock["of_files"]
         if rights:
             rule = rights.to_bytes(8, "little") + place.to_bytes(4, "little")
@@ -296,12 +296,13 @@ def _become(argv: "list[bytes]", environment: "dict[bytes, bytes]") -> OSError:
     if b"/" not in argv[0]:
         folders = environment.get(b"PATH", b"/usr/bin:/bin").split(b":")
         places = [os.path.join(folder or b".", argv[0]) for folder in folders]
-    failure = OSError(2, "not found")
+    failure = OSError(errno.ENOENT, "not found")
     for place in places:
         try:
             os.execve(place, argv, environment)
         except OSError as error:
-            if error.errno not in (2, 20) or failure.errno == 2:  # what is there but will not start says more
+            # What is there but will not start says more than what is not.
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR) or failure.errno == errno.ENOENT:
                 failure = error
     return failure
 
@@ -334,7 +335,7 @@ def main() -> "NoReturn":
     os.write(report, b"=%d\n+" % namespace if namespace else b"+")
     failure = _become(plan["argv"], environment)
     os.write(report, str(failure.errno).encode())
-    sys.exit(_NOT_FOUND if failure.errno == 2 else _REFUSED)
+    sys.exit(_NOT_FOUND if failure.errno == errno.ENOENT else _REFUSED)
 
 
 if __name__ == "__main__":

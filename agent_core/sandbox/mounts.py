@@ -216,7 +216,8 @@ def view(policy: SandboxPolicy, *, by_user: bool) -> tuple[dict[str, Any], list[
 
     `by_user`: by a user namespace, for who is not root. Raises OSError when a name cannot be kept free.
     """
-    writable = outermost([*policy.writable, policy.tmp])
+    # A folder that is gone, as that of a disk that was pulled out, is no reason to refuse everything.
+    writable = outermost(path for path in (*policy.writable, policy.tmp) if path.is_dir())
     protection = protect(policy.read_only, writable)
     held = []
     try:

@@ -27,7 +27,7 @@ _SYSTEM_INTERPRETERS: Final = ("/usr/bin/python3", "/usr/local/bin/python3")
 _SEALS: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _NOEXEC_SEAL: Final = 0x8  # MFD_NOEXEC_SEAL: some systems demand it, older kernels do not know it
 
-_WAY_OUT: Final = "Nothing was run. Running it without a sandbox has to be allowed by you."
+WAY_OUT: Final = "Nothing was run. To run it without a sandbox is for a person to allow."
 _WORDS: Final = {
     "launcher": "the launcher could not start",
     "limits": "limits could not be set",
@@ -95,7 +95,7 @@ class Launch:
 def refusal(layer: str, reason: str) -> SandboxError:
     """What to tell when a layer could not be put up; `code` names the layer."""
     words = _WORDS.get(layer, layer)
-    text = f"The sandbox could not be set up: {words} ({reason}). {_WAY_OUT}"
+    text = f"The sandbox could not be set up: {words} ({reason}). {WAY_OUT}"
     return SandboxError(f"sandbox_{layer}", text, reason=reason)
 
 

@@ -199,9 +199,14 @@ def test_hidden_places_are_covered_where_they_really_lie(ws):
     assert plan["hidden"] == [os.fsencode(ws / ".git/hooks")]
 
 
-def test_a_workspace_in_shared_memory_is_not_hidden_by_new_shared_memory():
-    plan, _ = mounts.view(SandboxPolicy((Path("/dev/shm/ws"),), Path("/tmp/t")), by_user=False)
-    assert plan["shm"] == 0
+def test_a_workspace_in_shared_memory_is_not_hidden_by_new_shared_memory(monkeypatch, ws):
+    monkeypatch.setattr(mounts, "_SHM", ws)
+    assert view(ws / "sub")[0]["shm"] == 0
+
+
+def test_a_writable_folder_that_is_gone_is_left_out(ws):
+    plan, _ = view(ws, writable=(ws, ws.parent / "pulled out"))
+    assert os.fsencode(ws.parent / "pulled out") not in plan["writable"]
 
 
 def test_names_are_let_go_when_one_cannot_be_kept_free(ws, monkeypatch):
