@@ -97,8 +97,8 @@ class Start:
     """Begin with the list of sessions."""
     mode: names.Mode | None = None
     """What the command line wants the first session to be in."""
-    told: str = ""
-    """What the command line has to tell."""
+    new_profile: str = ""
+    """The profile that is used for the first time."""
 
 
 class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]):
@@ -307,8 +307,9 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.conversations.show(session)
         for words in self._start_problems():
             self.conversations.tell("start_problem", words)
-        if self._start.told:
-            self.conversations.tell("start_told", self._start.told, warning=False)
+        if profile := self._start.new_profile:
+            words = t("app.new_profile", name=profile, home=str(self.host.places.data_home))
+            self.conversations.tell("new_profile", words, warning=False)
         if self._start.mode not in (None, session.mode):
             from nanoherm_tui.commands.settings import set_mode
 

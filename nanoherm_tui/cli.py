@@ -138,11 +138,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     profile, rest = _profile_before_a_command(sys.argv[1:] if argv is None else argv)
     if rest and rest[0] in subcommands.NAMES:  # "-- sessions" is a message
         try:
-            new = _use_profile(profile) if profile else ""
+            if new := _use_profile(profile):
+                _tell_of_profile(new)
         except ValueError as error:
             return _say(str(error), names.EXIT_USAGE)
-        if new:
-            _say(new, 0)
         return subcommands.run(rest[0], rest[1:])
     args = parser().parse_args(argv)
     cwd = Path(args.folder or ".")
@@ -157,7 +156,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             tuple(_folder(given) for given in args.add_dir),
             _file(args.hooks),
             args.yolo,
-            _use_profile(args.profile) if args.profile is not None else "",
+            _use_profile(args.profile),
         )
     except ValueError as error:
         return _say(str(error), names.EXIT_USAGE)
@@ -178,8 +177,8 @@ class Run:
     add_dirs: tuple[Path, ...]
     hooks: Path | None
     yolo: bool
-    told: str
-    """What a person should know of the start; empty: nothing."""
+    new_profile: str
+    """The profile that is used for the first time; empty: none."""
 
     def launch(self, args: argparse.Namespace, *, unattended: bool = False) -> Launch:
         from agent_core.host import Launch
@@ -212,7 +211,9 @@ def _headless(args: argparse.Namespace, run: Run) -> int:
     try:
         warnings, problems = host.warnings, host.hook_problems
         told = (*(w.text for w in warnings), *(p.text for p in problems), host.standing.line, *host.store.warnings)
-        for words in (run.told, *told):
+        if run.new_profile:
+            _tell_of_profile(run.new_profile)
+        for words in told:
             if words:
                 _say(words, 0)
         if problems or any(warning.code in UNUSABLE for warning in warnings):
@@ -262,7 +263,15 @@ def _screen(args: argparse.Namespace, run: Run) -> int:
             raise
 
     return run_app(
-        Start(places, config, open_host, args.prompt or "", choose=args.resume == "", mode=run.mode, told=run.told)
+        Start(
+            places,
+            config,
+            open_host,
+            args.prompt or "",
+            choose=args.resume == "",
+            mode=run.mode,
+            new_profile=run.new_profile,
+        )
     )
 
 
@@ -325,25 +334,31 @@ def _overrides(args: argparse.Namespace) -> dict[str, Any]:
     return out
 
 
-def _profile_before_a_command(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
+def _profile_before_a_command(argv: Sequence[str]) -> tuple[str | None, Sequence[str]]:
     """The profile that stands before a command of the command line, and what follows it."""
     if len(argv) > 1 and argv[0] == "--profile":
         return argv[1], argv[2:]
     if argv and argv[0].startswith("--profile="):
         return argv[0].partition("=")[2], argv[1:]
-    return "", argv
+    return None, argv
 
 
-def _use_profile(name: str) -> str:
+def _use_profile(name: str | None) -> str:
     """Make the profile's folder the home of this process and of what it starts. Raises ValueError.
 
-    Gives what to say when it is used for the first time, else "".
+    Gives its name when it is used for the first time, else "".
     """
+    if name is None:
+        return ""
     from agent_core.config.paths import profile_home
 
     home = profile_home(name, Path.cwd(), os.environ)
     os.environ["NANOHERMES_HOME"] = str(home)
-    return "" if home.is_dir() else f"The profile {name} is new. Its settings, keys and sessions are in {home}."
+    return "" if home.is_dir() else name
+
+
+def _tell_of_profile(name: str) -> None:
+    _say(f"the profile {name} is new. Its settings, keys and sessions are in {os.environ['NANOHERMES_HOME']}.", 0)
 
 
 def _folder(given: str) -> Path:

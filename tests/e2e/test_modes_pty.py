@@ -168,3 +168,12 @@ def test_keys_that_were_meant_for_the_draft_confirm_no_mode(home, workspace):
                 time.sleep(0.05)
         status = screen.still()[-1]
         assert status.startswith("  debug   ")
+
+
+def test_a_new_profile_says_so_once(home, workspace, server_env):
+    with ModelServer([Reply(text="x")]) as server:
+        for number in range(2):
+            with Screen(["--profile", "work"], env=server_env(server), cwd=workspace) as screen:
+                screen.wait_for("test-model")
+                screen.still()
+                assert ("The profile work is new." in screen.text) == (number == 0)

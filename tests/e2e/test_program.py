@@ -205,7 +205,7 @@ def test_ctrl_c_never_quits_during_a_turn_and_quits_when_idle_on_the_second_pres
         screen.send("a draft")
         time.sleep(0.2)
         screen.send(KEYS["ctrl+c"])
-        screen.wait_for("step 1", gone=True, seconds=3)
+        screen.wait_for("step 1", "stopping", gone=True, seconds=3)
         screen.wait_for("a draft")
         screen.send(KEYS["ctrl+c"])
         screen.wait_for("a draft", gone=True, seconds=3)
