@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_core.errors import ConfigError
 from agent_core.grants import Grants, Scope, SessionGrants
@@ -329,10 +331,14 @@ def test_a_session_s_grant_is_this_text_in_this_folder(place: Place) -> None:
 @pytest.mark.parametrize("lasting", [False, True])
 def test_a_grant_says_nothing_about_a_wider_box(place: Place, lasting: bool) -> None:
     boxes = [READ_ONLY, INSIDE, NETWORK, UNCONFINED]
-    for at, given in enumerate(boxes):
+    for at, was in enumerate(boxes):
         action = place.command(f"make step{at}")
         grants = place.grants()
-        (grants.grant_always(action, "", given) if lasting else grants.grant(action, box=given))
+        if lasting:
+            grants.grant_always(action, "", was)
+            grants = place.grants()
+        else:
+            grants.grant(action, box=was)
         assert [grants.covers(action, box=box) for box in boxes] == [n <= at for n in range(4)]
 
 
@@ -527,3 +533,35 @@ def test_a_file_of_the_project_has_no_say(place: Place) -> None:
     (folder / "grants.json").write_text('{"commands": [{"prefix": "git"}], "machine": {"no_sandbox": true}}')
     os.chmod(folder / "grants.json", 0o600)
     assert not place.grants().covers(place.command("git push"), box=READ_ONLY)
+
+
+# -- whatever the text --------------------------------------------------------------------------------------------
+
+_GOOD = st.sampled_from(["git status", "git diff HEAD", "git log -3", "git add 'a b'", "LANG=C git branch"])
+_BAD = st.sampled_from(
+    ["rm x", "sh", "curl x", "git -C x log", "git foo", "./git log", "X=1 git log", "git log > x", "$(git log)",
+     "sudo git log", "xargs git log", "git log &", "(git log)", "echo `git log`", "! rm x", "eval git log", "exec git log", "cd /"]
+)  # fmt: skip
+_JOINS = st.sampled_from([" && ", " || ", "; ", " | ", ";", "&&", " |& ", "\n", " & "])
+
+
+@given(before=st.lists(_GOOD, max_size=3), bad=_BAD, after=st.lists(_GOOD, max_size=3), join=_JOINS)
+def test_one_part_that_is_not_allowed_is_enough_wherever_it_stands(before, bad, after, join) -> None:
+    commands = plain_commands(join.join([*before, bad, *after]))
+    assert not commands or not all(covers("git", command) for command in commands)
+
+
+@given(st.lists(_GOOD, min_size=1, max_size=5), st.sampled_from([" && ", " || ", "; ", " | "]))
+def test_parts_that_are_all_allowed_are_covered_together(parts, join) -> None:
+    commands = plain_commands(join.join(parts))
+    assert len(commands) == len(parts)
+    assert all(covers("git", command) for command in commands)
+
+
+@given(st.text(alphabet=st.sampled_from(list("git log'\"\\$`;&|<>(){}*?!#~=-\n\t\x00\u200b时 ")), max_size=40))
+def test_no_text_breaks_the_judgement_and_what_is_taken_apart_can_be_put_together_again(text) -> None:
+    commands = plain_commands(text)
+    proposed(text)
+    for command in commands:
+        [again] = plain_commands(command.text)
+        assert again.words == command.words
