@@ -445,7 +445,10 @@ def _veto_by_code(hook: Hook, ran: Ran) -> str:
     """Any end but a good one forbids; what the hook printed is what the model is told."""
     if ran.code == 0:
         return ""
-    return ran.output.strip() or f"A hook of the user forbids this call ({ran.how})."
+    if ran.code > 0 and ran.output.strip():
+        return ran.output.strip()
+    text = f"A hook of the user forbids this call ({ran.how})."
+    return f"{text} {ran.output.strip()}".rstrip()
 
 
 def _veto_by_json(hook: Hook, ran: Ran, said: Mapping[str, Any] | None) -> str:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -116,7 +118,7 @@ class Standing:
         names = ", ".join(dict.fromkeys(row.name for row in self.offer.rows if row.what != "problem"))
         verb = "has changed since it was trusted" if self.state == "changed" else "is not trusted"
         folder = printable(str(self.offer.root))
-        return f"{folder} {verb}: {names} do nothing. See and accept: nanoherm-tui trust {folder}"
+        return f"{folder} {verb}: {names} do nothing. See and accept: nanoherm-tui trust {shlex.quote(folder)}"
 
 
 # -- what there is ------------------------------------------------------------------------------------------------
@@ -174,6 +176,7 @@ class _Search:
         """Folders whose own the found files are."""
         self.problems: list[tuple[Path, str]] = []
         self._room = limits.TRUST_BYTES
+        self._folders = limits.TRUST_FILES
         self._full = False
         self._inside = (places.project_root or places.workspace).resolve()
 
@@ -216,12 +219,21 @@ class _Search:
                 self.bases.append(base)
 
     def _below(self, folder: Path, kind: Kind, base: Path, *, depth: int, ending: str = "") -> None:
+        if folder.is_symlink():
+            self.problems.append((folder, "is a link; nothing in it is used"))
+            return
         try:
             with os.scandir(folder) as entries:
-                names = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
+                some = islice(entries, limits.TRUST_FILES + 1)
+                names = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in some)
         except OSError:  # there is none, or it is closed to us as it is to whoever would use it
             return
-        for name, is_folder in names[: limits.TRUST_FILES + 1]:
+        self._folders -= 1
+        if len(names) > limits.TRUST_FILES or self._folders < 0:
+            if self._folders >= -1:
+                self.problems.append((folder, "holds too many files, or is one folder too many; it is not used"))
+            return
+        for name, is_folder in names:
             if is_folder and depth > 1:
                 self._below(folder / name, kind, base, depth=depth - 1, ending=ending)
             elif not is_folder and name.endswith(ending):

@@ -319,6 +319,8 @@ def test_a_veto_keeps_a_tool_from_running_and_its_output_is_the_result(tmp_path)
     assert [text for text in texts if "secret" in text] == ["secret.txt is not yours"]
     assert not any("hidden" in text for text in texts)
     assert [n.params["tool"] for n in table.of(events.Notice) if n.code == "hook_vetoed"] == ["read_file"]
+    [decided] = [entry.decided for entry in table.store.audit.list() if entry.decided.by == "hook"]
+    assert (decided.verdict, decided.what) == ("refuse", "secret.txt")
 
 
 def test_a_warning_after_a_tool_is_added_to_its_result_and_undoes_nothing(tmp_path):

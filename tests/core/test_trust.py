@@ -139,12 +139,25 @@ def test_broken_files_are_named_and_do_not_act(clone):
 
 def test_files_beyond_the_bounds_are_told_and_not_used(clone):
     for n in range(limits.TRUST_FILES + 5):
-        clone.write(f".nanohermes/commands/c{n:04}.md", "x")
+        clone.write(f".nanohermes/skills/s{n % 2}/{n:04}.md", "x")
     standing = clone.look()
     assert len(standing.offer.files) == limits.TRUST_FILES
     assert any(row.what == "problem" for row in standing.offer.rows)
     clone.accept()
-    assert len(list(clone.look().accepted("command"))) == limits.TRUST_FILES
+    assert len(list(clone.look().accepted("skill"))) == limits.TRUST_FILES
+
+
+def test_a_folder_of_too_many_files_is_told_and_not_used(clone):
+    for n in range(limits.TRUST_FILES + 1):
+        clone.write(f".nanohermes/commands/c{n:04}.md", "x")
+    assert [(name, what) for name, what, _ in clone.rows()] == [(".nanohermes/commands", "problem")]
+
+
+def test_folders_without_end_cost_little(clone):
+    for n in range(limits.TRUST_FILES + 20):
+        (clone.root / f".nanohermes/skills/{n % 9}/{n}").mkdir(parents=True)
+    clone.write(".nanohermes/skills/zz/SKILL.md", "x")
+    assert [what for _, what, _ in clone.rows()] == ["problem"]
 
 
 def test_links_are_not_followed(clone, tmp_path):
@@ -157,12 +170,15 @@ def test_links_are_not_followed(clone, tmp_path):
 
 
 def test_a_folder_that_is_a_link_is_not_used(clone, tmp_path):
-    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/commands").mkdir(parents=True)
     (tmp_path / "elsewhere/hooks.json").write_text(json.dumps(HOOKS))
+    (tmp_path / "elsewhere/commands/x.md").write_text("x")
     (clone.root / ".nanohermes").symlink_to(tmp_path / "elsewhere")
     assert clone.look().state == "none"
-    clone.write("sub/x", "")
-    assert clone.look("sub").offer.files == ()
+    (clone.root / ".nanohermes").unlink()
+    (clone.root / ".nanohermes").mkdir()
+    (clone.root / ".nanohermes/commands").symlink_to(tmp_path / "elsewhere/commands")
+    assert clone.look().state == "none"
 
 
 def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(clone):

@@ -64,7 +64,7 @@ def test_without_a_screen_nothing_of_a_clone_runs_and_one_line_says_so(home, clo
 
 
 def test_without_a_provider_nothing_of_a_clone_runs_either(home, clone, mark):
-    done = run(home, clone, "--demo", "-p", "fix the bug")
+    done = run(home, clone, "--demo", "-p", "hello")
     assert done.returncode == 0
     assert not mark.exists()
 
