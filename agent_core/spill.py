@@ -20,7 +20,7 @@ from typing import IO, Final
 from agent_core import limits, names, plain_files
 from agent_core.errors import AgentError
 from agent_core.ports import ResultBounds
-from agent_core.safety.redact import Redactor
+from agent_core.safety.redact import Redactor, redact
 from agent_core.text.clamp import clamp, clamp_characters
 
 _BLOCK: Final = re.compile(
@@ -72,7 +72,8 @@ class Spill:
     def __init__(self, folder: Path, keys: Iterable[str] = (), room: int = limits.TOOL_RESULT) -> None:
         """`room`: bytes of the result that is to hold it."""
         self._folder = folder
-        self._redactor = Redactor(keys)
+        self._keys = tuple(keys)
+        self._redactor = Redactor(self._keys)
         self._room = room
         self._held: list[bytes] = []
         self._size = 0
@@ -94,6 +95,10 @@ class Spill:
             f'<persisted-output path="{self.path}" bytes="{self._total}"{kept}>\n'
             f"[{what} in this file: read_file and grep can look at it. Head and tail:]"
         )
+
+    def without_keys(self, text: str) -> str:
+        """`text`, by itself, as it would be kept."""
+        return redact(text, self._keys)
 
     def add(self, text: str) -> None:
         self._total += len(text) if text.isascii() else len(text.encode("utf-8", "replace"))

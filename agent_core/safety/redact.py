@@ -57,7 +57,7 @@ class Redactor:
 
     def _take(self, text: str) -> None:
         raw = self._raw + text
-        open_sequence = _OPEN_SEQUENCE.search(raw, max(0, len(raw) - limits.REDACT_WORD))
+        open_sequence = OPEN_SEQUENCE.search(raw, max(0, len(raw) - limits.REDACT_WORD))
         cut = open_sequence.start() if open_sequence else len(raw)
         self._text += strip_ansi(raw[:cut])
         self._raw = raw[cut:]
@@ -83,7 +83,7 @@ class Redactor:
         return given
 
 
-_OPEN_SEQUENCE: Final = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)|\x9b[0-?]*[ -/]*)\Z")
+OPEN_SEQUENCE: Final = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)|\x9b[0-?]*[ -/]*)\Z")
 
 
 def _replaced(text: str, spans: list[Span], begin: int, end: int) -> str:

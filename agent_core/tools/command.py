@@ -124,7 +124,7 @@ def execute(
     `progress` is called with the newest line of its output, now and then; `spill` is closed at the end. `is_plan`: no
     wider box can be asked for.
     """
-    newest_line = _progress(progress)
+    newest_line = _progress(progress, spill.without_keys)
 
     def on_output(text: str) -> None:
         spill.add(text)
@@ -159,16 +159,28 @@ def _kept_out(box: Box, result: ExecResult, is_plan: bool) -> str:
     )
 
 
-def _progress(show: Callable[[str], None]) -> Callable[[str], None]:
-    """A sink that shows the newest line of the output, now and then."""
+def _progress(show: Callable[[str], None], hide: Callable[[str], str]) -> Callable[[str], None]:
+    """A sink that shows the newest line of the output, now and then.
+
+    Output comes in any pieces, and a key in it is known by what stands before: so a window of whole lines goes through
+    `hide`, and a word that may still grow waits.
+    """
     next_time = time.monotonic() + limits.COMMAND_PROGRESS_EVERY
+    recent = ""
+    whole = True  # nothing was cut off at the window's beginning
 
     def on_output(text: str) -> None:
-        nonlocal next_time
+        nonlocal next_time, recent, whole
+        whole = whole and len(recent) + len(text) <= limits.PROGRESS_CHARS
+        recent = (recent + text)[-limits.PROGRESS_CHARS :]
         now = time.monotonic()
         if now < next_time:
             return
-        lines = [line for line in clean(text[-limits.PROGRESS_CHARS :]).split("\n") if line.strip()]
+        window = clean(recent).replace("\r", "\n")
+        if not whole:
+            window = window.partition("\n")[2]
+        finished = max(window.rfind("\n"), window.rfind(" ")) + 1
+        lines = [line for line in hide(window[:finished]).split("\n") if line.strip()]
         if lines:
             next_time = now + limits.COMMAND_PROGRESS_EVERY
             show(lines[-1].strip()[: limits.SUBJECT_CHARS])
