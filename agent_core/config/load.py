@@ -182,6 +182,8 @@ class _Layers:
         self.unused: list[str] = []
         self.held: list[Held] = []
         self._project = project or ProjectFiles()
+        self._hermes_accepts = False
+        """The file that is read says `hooks_auto_accept`."""
         self._told = 0
         """Warnings about the file that is being read, those left out included."""
 
@@ -213,6 +215,8 @@ class _Layers:
             self.warnings.append(ConfigWarning(str(file), e.params.get("line", 0), "", e.code, printable(e.text)))
             return
         if root is not None:
+            accepts = next((e.node for e in reading.entries(root) if e.key == "hooks_auto_accept"), None)
+            self._hermes_accepts = reading.plain(accepts) is True
             self._add_mapping(root, (), file, owner)
         if (more := self._told - limits.CONFIG_WARNINGS) > 0:
             text = printable(f"{file}: {more} more lines of this file do not count.")
@@ -292,9 +296,24 @@ class _Layers:
             may, value = self._for_project(key, value, entry.line, file)
             if not may:
                 return
+        if key.name == "hooks" and owner == "hermes" and not self._hermes_accepts:
+            value = self._approved_in_hermes(value, entry.line, file)
         if key.name == "providers":
             self._check_providers(entry.node, file)
         self.put(key.name, value, str(file))
+
+    def _approved_in_hermes(self, events: Mapping[str, Any], line: int, file: Path) -> dict[str, Any]:
+        """The hooks of Hermes' file that were approved there; the others are told."""
+        from agent_core.config.hermes_hooks import approved
+
+        kept, others = approved(events, file.parent)
+        for event in others:
+            text = (
+                f"a hook of hooks.{event} was never approved in Hermes, so it does not run here. "
+                "Put it into your own config.yaml if you want it."
+            )
+            self.warn(file, line, f"hooks.{event}", "hook_not_approved", text)
+        return kept
 
     def _check_providers(self, node: reading.Node, file: Path) -> None:
         """Name what a provider's entry says and nothing understands; it counts as if it were not there."""

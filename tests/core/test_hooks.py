@@ -12,6 +12,7 @@ import pytest
 
 from agent_core import events, intents, limits
 from agent_core.cancel import CancelScope
+from agent_core.config.load import load
 from agent_core.config.paths import find_places
 from agent_core.errors import ConfigError, Interrupted
 from agent_core.hooks import Hook, Hooks, HookSet, from_config, names, parse, users_hooks
@@ -160,6 +161,34 @@ def test_the_users_files_add_up_and_a_file_that_was_named_must_be_there(tmp_path
     found = users_hooks(places, {}, tmp_path / "more.json")
     assert [h.command for h in found.hooks] == ["three"]
     assert [p.params["line"] for p in found.problems] == [1]
+
+
+HERMES = "hooks:\n  pre_tool_call: [{command: known}, {command: new}]\n  post_tool_call: [{command: known}]\n"
+
+
+@pytest.mark.parametrize(
+    ("accepts", "allowlist", "run"),
+    [
+        ("", None, []),
+        ("", "{broken", []),
+        ("", {"approvals": [{"event": "pre_tool_call", "command": "known"}]}, ["known"]),
+        ("hooks_auto_accept: true\n", None, ["known", "new"]),
+        ("hooks_auto_accept: false\n", None, []),
+    ],
+)
+def test_hooks_of_hermes_own_config_run_when_they_were_approved_there(tmp_path, accepts, allowlist, run):
+    home = tmp_path / ".hermes"
+    home.mkdir()
+    (home / "config.yaml").write_text(HERMES + accepts)
+    if allowlist is not None:
+        text = allowlist if isinstance(allowlist, str) else json.dumps(allowlist)
+        (home / "shell-hooks-allowlist.json").write_text(text)
+    places = find_places(tmp_path, {"HOME": str(tmp_path)})
+    config = load(places, {})
+    found, _ = from_config(config.get("hooks"), "config.yaml")
+    assert [hook.command for hook in found if hook.event == "PreToolUse"] == run
+    told = [w.key for w in config.warnings if w.code == "hook_not_approved"]
+    assert told == ([] if "new" in run else ["hooks.pre_tool_call", "hooks.post_tool_call"])
 
 
 # -- how it is run ------------------------------------------------------------------------------------------------
