@@ -24,6 +24,7 @@ from agent_core.meter import Meter
 from agent_core.ports import CommandAction, Decided, Delta, LlmClient, LlmReply, LlmRequest, Review
 from agent_core.safety import protected
 from agent_core.safety.aimed import aimed
+from agent_core.safety.inject import scan
 from agent_core.safety.policy import Verdict
 from agent_core.sandbox.policy import UNCONFINED
 
@@ -79,6 +80,8 @@ class Reviewer:
         Raises Interrupted, and AgentError "reviewer_breaker" at the third denial in a row: the turn is to end.
         """
         why = beyond(action, verdict) or aimed(action.command) or aimed(action.cwd)
+        if not why and scan(action.command, "memory"):
+            why = "it has words for a model"
         if not why and self._redact(action.command) != action.command:
             why = "it holds a key"
         if why:
