@@ -468,3 +468,19 @@ def test_git_looks_past_a_name_that_is_kept_free(with_view):
     assert refused.code != 0
     assert "Read-only file system" in refused.err
     shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("abi", [3, 4, 5, 6, 7, 99])
+def test_what_an_older_kernel_knows_is_enough_and_a_newer_one_takes_it_too(here, abi):
+    found = here.layers.landlock_abi
+    if found < abi < 99:
+        pytest.skip(f"this kernel has Landlock ABI {found}")
+    before = here.layers
+    try:
+        here.layers = replace(before, landlock_abi=abi)
+        assert here.shell("echo x > x && rm x", without=["view"]).code == 0
+        assert here.shell("echo x > $OUT/canary.txt", without=["view"]).code != 0
+        assert here.python("import os;os.truncate(os.environ['OUT']+'/canary.txt',0)", without=["view"]).code != 0
+    finally:
+        here.layers = before
+    assert (here.out / "canary.txt").read_text() == "canary"
