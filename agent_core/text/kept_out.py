@@ -21,7 +21,7 @@ _NO_NETWORK: Final = re.compile(
     r"|unknown ?host|nodename nor servname|no address associated with|dns (error|lookup)|spurious network error"
     r"|could ?n[o']t connect to|failed to connect to|failed to open tcp connection|failed to establish a new connection"
     r"|\b(EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b|\b(connect|listen|bind|send|sendto|getaddrinfo) (EPERM|EACCES)\b"
-    r"|(socket|dial (tcp|udp)|connect|listen|bind)\w*\b[^\n]{0,160}\boperation not permitted|\[errno (-2|-3|101)\]",
+    r"|\b(socket|dial (tcp|udp)|connect|listen|bind)\w*\b[^\n]{0,160}\boperation not permitted|\[errno (-2|-3|101)\]",
     re.IGNORECASE,
 )
 _SOCKETS: Final = re.compile(r"\bsockets?\b|\burllib3?\b|\bhttp\.client\b", re.IGNORECASE)
