@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from agent_core import intents
 from agent_core.errors import ToolFailure
+from agent_core.services import Containment
 from agent_core.tools.builtin import builtin_tools
+from tests.core.session_support import Table, say
+from tests.core.session_support import call as calls
 from tests.core.tool_support import call, context, prepare
 
 READ = {"read_file": {}, "list_dir": {}, "grep": {"pattern": "x"}, "glob": {"pattern": "*"}}
@@ -118,3 +122,36 @@ def test_with_safe_roots_nothing_else_is_changed(place, tool):
     for path in ("a.txt", str(place / "beside/a.txt"), str(place / "out/a.txt")):
         assert outcome(narrow, tool, path, CHANGE[tool]) == "refused"
     assert outcome(narrow, "read_file", "a.txt", {}) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("mode", "sandbox"),
+    [("plan", "workspace-write"), ("auto", "read-only"), ("goal", "read-only"), ("ask", "read-only")],
+)
+def test_where_nothing_may_be_written_file_tools_write_nothing_either(tmp_path, mode, sandbox):
+    contained = {"containment": lambda: Containment(sandbox=sandbox, kernel=True), "unattended": True}
+    writing = calls(("write_file", {"path": "new.txt", "content": "x\n"}))
+    table = Table(tmp_path, writing, say("done"), **contained)
+    try:
+        table.session.send(intents.SetMode(mode, confirmed=True))
+        table.turn("go")
+        (result,) = [m.result for m in table.store.messages(table.session.id) if m.result is not None]
+        assert not result.ok
+        assert not (table.workspace / "new.txt").exists()
+    finally:
+        table.session.close()
+        table.session.join(5)
+        table.store.close()
+
+
+def test_in_auto_mode_they_write_in_the_workspace(tmp_path):
+    contained = {"containment": lambda: Containment(kernel=True), "unattended": True}
+    table = Table(tmp_path, calls(("write_file", {"path": "new.txt", "content": "x\n"})), say("done"), **contained)
+    try:
+        table.session.send(intents.SetMode("auto", confirmed=True))
+        table.turn("go")
+        assert (table.workspace / "new.txt").read_text() == "x\n"
+    finally:
+        table.session.close()
+        table.session.join(5)
+        table.store.close()
