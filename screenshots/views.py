@@ -542,6 +542,12 @@ async def _goal(stage: Stage) -> None:
     await stage.settle()
 
 
+async def _alone(stage: Stage) -> None:
+    stage.app.view.session.send(intents.SetMode("auto", confirmed=True))
+    await stage.until(lambda: stage.app.view.mode == "auto", "mode auto")
+    await stage.settle()
+
+
 _BARE: Final = Containment(why="landlock_create_ruleset: ENOSYS", missing=("landlock", "mount view"))
 _FRESH: Final = {"stored": False}
 
@@ -619,7 +625,7 @@ _ALL: Final[tuple[View, ...]] = (
     View("no-sandbox", _no_sandbox, stage={"held": _BARE}),
     View("no-sandbox-accepted", _no_sandbox, stage={"held": replace(_BARE, accepted=True)}),
     View("status-goal", _goal, stage={"held": Containment(kernel=True, network=True, missing=("mount view",))}),
-    View("status-yolo", _fresh, stage={"held": Containment("danger-full-access"), "yolo": True}),
+    View("status-yolo", _alone, stage={"held": Containment("danger-full-access"), "yolo": True}),
     View("welcome-no-sandbox", _fresh, stage={"stored": False, "held": _BARE}),
     View("welcome-demo-no-sandbox", _fresh, stage={"stored": False, "model": "demo", "held": _BARE}),
     View("ascii", _ascii),

@@ -177,3 +177,10 @@ def test_a_new_profile_says_so_once(home, workspace, server_env):
                 screen.wait_for("test-model")
                 screen.still()
                 assert ("The profile work is new." in screen.text) == (number == 0)
+
+
+def test_a_mode_that_is_asked_for_where_it_cannot_be_is_answered_in_words(home, workspace, server_env):
+    with ModelServer([Reply(text="x")]) as server:
+        command = [sys.executable, "-c", BARE, "--mode", "auto"]
+        with Screen(env=server_env(server), cwd=workspace, command=command) as screen:
+            screen.wait_for("Mode auto needs the kernel sandbox", "--yolo", "  ask   no sandbox")
