@@ -29,7 +29,8 @@ def test_the_launcher_loads_nothing_of_the_package_and_little_else():
         if isinstance(node, ast.Import):
             loaded |= {alias.name for alias in node.names}
         assert not isinstance(node, ast.ImportFrom)
-    assert loaded == {"ctypes", "errno", "marshal", "os", "stat", "sys"}
+    # All but ctypes are in every interpreter that has started.
+    assert loaded <= {"ctypes", "errno", "marshal", "os", "stat", "sys", "time"}
 
 
 def test_no_python_runs_between_fork_and_exec():
