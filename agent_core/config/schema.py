@@ -231,14 +231,16 @@ KEYS: Final[tuple[Key, ...]] = (
         "files.write_safe_roots",
         "texts",
         [],
-        "When given, tools and commands write only below these folders, wherever else they might.",
+        "When given, tools and commands write only below these folders, wherever else they might: a workspace that "
+        "lies in none of them can only be read.",
         danger="tighten",
     ),
     Key(
         "files.deny_read",
         "texts",
         [],
-        "Patterns of files, as in .gitignore, that are read only with consent.",
+        "Patterns of files, as in .gitignore, that are read only with consent, beside names of keys such as .env. More "
+        "of them: the file `ignore` in our home, and a workspace's `.nanohermesignore`.",
         danger="tighten",
     ),
     # Tools.

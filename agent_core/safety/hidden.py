@@ -10,6 +10,7 @@ Sources: decisions on deny-read, field case 64.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -35,7 +36,13 @@ class _Layer:
     roots: tuple[str, ...]
     """Folders without a slash at the end, so "" is the whole machine."""
     rules: ignore_rules.Rules
+    in_one: re.Pattern[str] | None
     rule: str
+
+    def names(self, relative: str, is_folder: bool) -> bool:
+        if self.in_one is not None:
+            return self.in_one.fullmatch(f"{relative}/" if is_folder else relative) is not None
+        return ignore_rules.names_below(self.rules, relative, is_folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ def rule_for(path: str, is_folder: bool, patterns: Patterns = NO_PATTERNS) -> st
         return SECRETS
     for layer in patterns.layers:
         for root in layer.roots:
-            if path.startswith(f"{root}/") and ignore_rules.names_below(layer.rules, path[len(root) + 1 :], is_folder):
+            if path.startswith(f"{root}/") and layer.names(path[len(root) + 1 :], is_folder):
                 return layer.rule
     return ""
 
@@ -73,14 +80,14 @@ def deny_read_patterns(configured: Iterable[str], roots: Iterable[Path], home: P
     user_home = os.path.realpath(home).rstrip("/")
     written = "\n".join(configured), _text(data_home / USER_FILE, follow=True)
     layers = [
-        _Layer(tuple(dict.fromkeys((*tops, ""))), rules, USER_PATTERN)
+        _Layer(tuple(dict.fromkeys((*tops, ""))), *parsed, USER_PATTERN)
         for text in written
-        if (rules := _parsed(_spelled_out(text, user_home)))
+        if (parsed := _parsed(_spelled_out(text, user_home)))[0]
     ]
     for top in tops:
         # A link could make another file the list; the project may only say something of its own.
-        if rules := _parsed(_text(Path(top or "/", WORKSPACE_FILE), follow=False)):
-            layers.append(_Layer((top,), rules, WORKSPACE_PATTERN))
+        if (parsed := _parsed(_text(Path(top or "/", WORKSPACE_FILE), follow=False)))[0]:
+            layers.append(_Layer((top,), *parsed, WORKSPACE_PATTERN))
     return Patterns(tuple(layers))
 
 
@@ -95,8 +102,9 @@ def nothing_more(path: str, is_folder: bool) -> str:
 
 
 @lru_cache(maxsize=64)
-def _parsed(text: str) -> ignore_rules.Rules:
-    return ignore_rules.parse(text, any_case=True) if text.strip() else ()
+def _parsed(text: str) -> tuple[ignore_rules.Rules, re.Pattern[str] | None]:
+    rules = ignore_rules.parse(text, any_case=True)
+    return rules, ignore_rules.in_one(rules)
 
 
 def _spelled_out(text: str, home: str) -> str:

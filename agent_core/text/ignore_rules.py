@@ -53,6 +53,17 @@ def names_below(rules: Rules, relative: str, is_folder: bool) -> bool:
     return any(verdict(rules, relative[:end], True) for end in ends) or bool(verdict(rules, relative, is_folder))
 
 
+def in_one(rules: Rules) -> re.Pattern[str] | None:
+    """One expression that says the same as `names_below`, for walks; None when a rule takes something back.
+
+    It matches the path of a file, and that of a folder with a slash behind it.
+    """
+    if not all(rule.ignores for rule in rules):
+        return None
+    parts = [f"(?:{rule.expression.pattern}){'/.*' if rule.folders_only else '(?:/.*)?'}" for rule in rules]
+    return re.compile("|".join(parts), rules[0].expression.flags if rules else 0)
+
+
 def _pattern(line: str) -> tuple[bool, bool, str] | None:
     """One line of an ignore file: does it ignore, only folders, and the expression; None for no pattern."""
     if line.startswith("#"):

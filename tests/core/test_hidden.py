@@ -6,6 +6,8 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_core import preview
 from agent_core.errors import AgentError, ToolFailure
@@ -13,6 +15,7 @@ from agent_core.file_index import Answer, FileIndex
 from agent_core.safety import hidden
 from agent_core.safety.hidden import SECRETS, USER_PATTERN, WORKSPACE_PATTERN, deny_read_patterns, hiding, is_hidden
 from agent_core.safety.paths import PathRules, classify
+from agent_core.text import ignore_rules
 from tests.core.tool_support import call, context, prepare
 
 
@@ -167,3 +170,25 @@ def test_the_lists_themselves_are_not_a_tools_to_change(ctx):
     assert classify("write", hidden.WORKSPACE_FILE, _rules(ctx)).verdict == "ask"
     with pytest.raises(ToolFailure):
         prepare(ctx, "write_file", path=str(ctx.data_home / hidden.USER_FILE), content="")
+
+
+NAME = st.sampled_from(["a", "b.secret", "private", "*", "*.secret", "**", "a*"])
+PATTERN = st.lists(NAME, min_size=1, max_size=3).flatmap(
+    lambda names: st.sampled_from(["", "/"]).flatmap(
+        lambda first: st.sampled_from(["", "/"]).map(lambda last: first + "/".join(names) + last)
+    )
+)
+PATHS = st.lists(st.sampled_from(["a", "b.secret", "private", "c"]), min_size=1, max_size=4).map("/".join)
+
+
+@given(st.lists(PATTERN, min_size=1, max_size=4), PATHS, st.booleans())
+def test_a_walk_hides_what_a_single_look_hides(lines, path, is_folder):
+    rules = ignore_rules.parse("\n".join(lines), any_case=True)
+    quick = ignore_rules.in_one(rules)
+    assert quick is not None
+    found = quick.fullmatch(f"{path}/" if is_folder else path) is not None
+    assert found is ignore_rules.names_below(rules, path, is_folder)
+
+
+def test_rules_that_take_something_back_are_looked_at_one_by_one():
+    assert ignore_rules.in_one(ignore_rules.parse("*.secret\n!keep.secret\n")) is None
