@@ -344,9 +344,10 @@ def _is_home_name(host: str) -> bool:
 # -- what it carries ----------------------------------------------------------------------------------------------
 
 _CREDENTIAL_NAME: Final = re.compile(
-    r"[?&;](?:[a-z0-9]+[_.\-])*(?:api_?key|access_?key|secret(?:_?key)?|token|access_?token|auth_?token|id_?token"
+    r"[?&;](?:[a-z0-9]+[_.\-])*(?:(?:api_?key|access_?key|secret(?:_?key)?|token|access_?token|auth_?token|id_?token"
     r"|refresh_?token|session_?token|bearer|passw(?:or)?d|passwd|pwd|passphrase|credentials?|client_?secret"
-    r"|private_?key|jwt|authorization|sig|signature)=(?![&;#]|\Z)",
+    r"|private_?key|jwt|authorization|sig|signature|(?:j|php)?sess(?:ion)?_?id)=(?![&;#]|\Z)"
+    r"|(?:auth|pass|pw|session)=[^&;#]{4}|key=(?=[a-z_\-]*[0-9])[\w\-]{16})",
     re.IGNORECASE,
 )
 _PAGE_TOKEN: Final = re.compile(r"[?&;](?:page|next|continuation|cursor|sync)[_.\-]token=", re.IGNORECASE)
