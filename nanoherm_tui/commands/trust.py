@@ -32,6 +32,8 @@ def look_at(app: NanohermApp, workspace: Path) -> None:
 
 def _ask(app: NanohermApp, workspace: Path, standing: Standing) -> None:
     """Show what asks; over another overlay it would be in the way, and /trust shows it."""
+    if not app.screen_stack:  # the program is ending
+        return
     if standing.asks and len(app.screen_stack) == 1:
         _open(app, workspace, standing)
         return
@@ -60,6 +62,8 @@ def _open(app: NanohermApp, workspace: Path, standing: Standing) -> None:
 
 
 def _answered(app: NanohermApp, workspace: Path, answer: Answer, now: Standing) -> None:
+    if not app.screen_stack:
+        return
     if answer == "trust" and now.asks:
         app.hint(t("trust.changed_meanwhile"), limits.TOLD_HINT)
         _open(app, workspace, now)
@@ -67,13 +71,16 @@ def _answered(app: NanohermApp, workspace: Path, answer: Answer, now: Standing) 
     words = {"trust": t("trust.now_trusted"), "never": t("trust.now_never"), "forget": t("trust.now_forgotten")}
     app.hint(words[answer], limits.TOLD_HINT)
     view = app.view
-    if view is None or view.session.stored or view.session.busy or view.session.workspace != workspace:
+    empty = view is not None and not (view.session.stored or view.session.busy)
+    if answer == "never" or not empty or view is None or view.session.workspace != workspace:
         app.send_first_prompts()
         return
     # Nothing was said in this session yet: another one takes its place, with the settings as they are now.
     draft = app.composer.text
 
     def begin(session: LiveSession) -> None:
+        if not app.composer.is_attached:  # the program is ending
+            return
         app.composer.text = ""
         app.conversations.show(session)
         if draft:

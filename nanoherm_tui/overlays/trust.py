@@ -198,7 +198,7 @@ class TrustScreen(Overlay[Said]):
 
     def _fit(self) -> None:
         """The rows take what the screen leaves between head and foot."""
-        if not self._text.is_attached or not self._text.size.width:
+        if not self.is_current or not self._text.size.width:  # it may have been closed meanwhile
             return
         frame = 0 if self.has_class("-short") else limits.TRUST_FRAME
         cells = self._text.size.width
