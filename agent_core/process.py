@@ -231,6 +231,7 @@ def running(
     try:
         process = spawn(walls.argv, cwd, {**env, **walls.env}, pass_fds=walls.pass_fds)
         try:
+            walls.started(process)
             with cancel.closing(process.kill):
                 yield process
                 if process.poll() is not None:
@@ -265,6 +266,7 @@ class _Walls:
         self.env: Mapping[str, str] = {}
         self.pass_fds: Sequence[int] = ()
         self.leaf: Path | None = None
+        self._groups: tuple[Path, ...] = ()
         self._launch: Launch | None = None
         self._namespace = 0
         self._lock = threading.Lock()
@@ -280,7 +282,7 @@ class _Walls:
                 raise SandboxError(
                     "sandbox_cgroup", f"The command's control group could not be made: {error}. Nothing was run."
                 ) from error
-            self.leaf = joined[0]
+            self._groups, self.leaf = joined, joined[0]
             policy = replace(policy, cgroups=joined)
         try:
             self._launch = prepare(argv, cwd, policy)
@@ -297,6 +299,18 @@ class _Walls:
             if not self._namespace and self._launch is not None and not self._closed:
                 self._namespace = self._launch.namespace
             return self._namespace
+
+    def started(self, process: subprocess.Popen[bytes]) -> None:
+        """Right after the launcher was started, which waits for it. Raises SandboxError; the process is ended then."""
+        try:
+            for group in self._groups:
+                cgroup.join(group, process.pid)
+        except OSError as error:
+            process.kill()
+            process.wait()
+            raise SandboxError(
+                "sandbox_cgroup", f"The command's control group could not be joined: {error}. Nothing was run."
+            ) from error
 
     def check(self) -> None:
         """After the process has ended by itself. Raises SandboxError or OSError when the command was not started."""
@@ -554,6 +568,7 @@ def run(
     walls = _Walls(argv, cwd, sandbox)
     try:
         process = spawn(walls.argv, cwd, {**env, **walls.env, MARKER: marker}, stdin=stdin, pass_fds=walls.pass_fds)
+        walls.started(process)
     except BaseException:
         walls.close()
         raise

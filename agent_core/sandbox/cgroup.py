@@ -136,6 +136,14 @@ def leaf(folders: tuple[Path, ...]) -> tuple[Path, ...]:
     return own, *folders[1:]
 
 
+def join(folder: Path, pid: int) -> None:
+    """Put a process into a group. Raises OSError, but not for one that has ended already."""
+    try:
+        (folder / _PROCS).write_text(str(pid))
+    except ProcessLookupError:
+        pass
+
+
 def members(folder: Path) -> list[int]:
     """The ids of the processes in a leaf."""
     return [int(word) for word in _read(folder / _PROCS).split() if word.isdigit() and word != "0"]

@@ -19,12 +19,14 @@ import marshal
 import os
 import stat
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost as much as all the rest
     from typing import Any, NoReturn
 
 _REFUSED = 126
+_GROUP_PATIENCE = 10.0
 _NOT_FOUND = 127
 
 _PDEATHSIG, _SET_SECCOMP, _CAPBSET_DROP, _SET_SECUREBITS, _NO_NEW_PRIVS, _CAP_AMBIENT = 1, 22, 24, 28, 38, 47
@@ -94,9 +96,18 @@ def _limit(resource: int, value: int) -> None:
     _checked(_libc.setrlimit(resource, _words(value, value)), "setrlimit")
 
 
-def _join(group: bytes) -> None:
-    with open(group + b"/cgroup.procs", "wb", buffering=0) as file:
-        file.write(b"0")
+def _be_in(group: bytes) -> None:
+    """Wait until the agent has put us into a control group: it does so meanwhile, since that may take 10 ms."""
+    os.stat(group)
+    name = b"/" + os.path.basename(group)
+    deadline = time.monotonic() + _GROUP_PATIENCE
+    while True:
+        with open("/proc/self/cgroup", "rb") as file:
+            if any(line.endswith(name) for line in file.read().splitlines()):
+                return
+        if time.monotonic() > deadline:
+            raise OSError(errno.ETIMEDOUT, f"not put into {os.fsdecode(group)}")
+        time.sleep(0.0005)
 
 
 # -- the mount view -----------------------------------------------------------------------------------------------
@@ -265,9 +276,6 @@ def _confine(plan: "dict[str, Any]", at: "list[str]") -> None:
     _follow(plan["parent"])
     for resource, value in plan["limits"]:
         _limit(resource, value)
-    at[0] = "cgroup"
-    for group in plan["cgroups"]:
-        _join(group)
     if plan["view"]:
         at[0] = "mounts"
         _see(plan["view"])
@@ -284,6 +292,9 @@ def _confine(plan: "dict[str, Any]", at: "list[str]") -> None:
     at[0] = "landlock"
     _kernel("landlock_restrict_self", _RESTRICT_SELF, ruleset, plan["landlock"]["flags"])
     os.close(ruleset)
+    at[0] = "cgroup"
+    for group in plan["cgroups"]:
+        _be_in(group)
     at[0] = "seccomp"
     _filter_calls(plan["filter"])
 
