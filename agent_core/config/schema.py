@@ -40,6 +40,8 @@ class Key:
     """0, null and "unlimited" mean that there is no bound; the value is 0 then."""
     blank: str = ""
     """A text that means the same as an empty one."""
+    off: str = ""
+    """The choice that `off` is another name of."""
 
     @property
     def allowed(self) -> str:
@@ -206,8 +208,9 @@ KEYS: Final[tuple[Key, ...]] = (
         "sandbox.mode",
         "text",
         "workspace-write",
-        "What commands may write: nothing, the workspace, or everything (no sandbox).",
+        "What commands may write: nothing, the workspace, or everything (no sandbox, also written off).",
         choices=SANDBOX_MODES,
+        off="danger-full-access",
         danger="tighten",
     ),
     Key("sandbox.network", "flag", False, "Commands may use the network without asking.", danger="tighten"),
@@ -512,7 +515,8 @@ def checked(key: Key, value: Any, raw: str | None = None) -> Any:
         # `off`, `2024-01-01` and `1.0` are YAML for other things; where a text is due they are what was written.
         text = value if isinstance(value, str) else raw
         if text is not None and key.choices:
-            text = next((choice for choice in key.choices if choice == text.strip().lower()), None)
+            written = key.off if key.off and text.strip().lower() == "off" else text.strip().lower()
+            text = next((choice for choice in key.choices if choice == written), None)
         if text is not None:
             return "" if text == key.blank else text
     elif kind == "flag":

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from agent_core import names
-from agent_core.config.paths import profile_home
+from agent_core.config.load import check_setting, load
+from agent_core.config.paths import find_places, profile_home
 from agent_core.host import Host, Launch
 from agent_core.sandbox.probe import layers
 from nanoherm_tui import cli, subcommands
@@ -50,6 +51,17 @@ def test_a_flag_sets_a_key_that_there_is(tmp_path, arguments):
     assert overrides(*arguments) == SETS[arguments]
     host = Host(Launch(tmp_path, {"HOME": str(tmp_path / "home")}, SETS[arguments], demo=True))
     host.close()
+
+
+@pytest.mark.parametrize("written", ["off", "OFF", "danger-full-access"])
+def test_off_is_another_name_of_full_access_in_the_config_too(tmp_path, written):
+    home = tmp_path / "home" / ".nanohermes"
+    home.mkdir(parents=True)
+    (home / "config.yaml").write_text(f"sandbox:\n  mode: {written}\n")
+    config = load(find_places(tmp_path, {"HOME": str(home.parent)}), {})
+    assert config.get("sandbox.mode") == "danger-full-access"
+    assert config.warnings == ()
+    assert check_setting("sandbox.mode", written) == "danger-full-access"
 
 
 def test_other_names_of_a_flag_are_the_same():
