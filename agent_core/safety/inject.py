@@ -32,7 +32,8 @@ class Finding:
 
 def scan(text: str, kind: Kind) -> tuple[Finding, ...]:
     """What in `text` reads like an attempt, in the order of its lines; at most limits.FINDINGS of them."""
-    found = [*_unseen(text), *_phrases(_folded(text), kind), *_comments(text)]
+    folded = _folded(text)
+    found = [*_unseen(text), *_phrases(folded, kind), *_comments(text, folded)]
     if kind == "memory" and (hidden := redact(text)) != text:
         found.append(Finding("a key", _first_difference(text, hidden), ""))
     once: dict[tuple[str, int], Finding] = {}
@@ -56,9 +57,14 @@ def _unseen(text: str) -> Iterator[Finding]:
     """Characters that hide text from a reader: tags, zero-width ones, those that turn the direction."""
     if text.isascii():
         return
-    for number, line in enumerate(_FLAG.sub("", text).split("\n"), 1):
-        if found := _UNSEEN.search(line if number > 1 else line.removeprefix("\ufeff")):
-            yield Finding("hidden characters", number, f"U+{ord(found[0][0]):04X}")
+    text = _FLAG.sub("", text)
+    line, told, at = 1, 0, 0
+    for found in _UNSEEN.finditer(text):
+        line += text.count("\n", at, found.start())
+        at = found.start()
+        if line > told:
+            told = line
+            yield Finding("hidden characters", line, f"U+{ord(found[0][0]):04X}")
 
 
 # -- phrases ------------------------------------------------------------------------------------------------------
@@ -127,7 +133,7 @@ def _begins(text: str, at: int) -> bool:
 # -- comments that a reader does not see --------------------------------------------------------------------------
 
 
-def _comments(text: str) -> Iterator[Finding]:
+def _comments(text: str, folded: str) -> Iterator[Finding]:
     """Text that is not shown where a file is rendered, and gives orders."""
     for opening, closing in HIDDEN:
         at = text.find(opening)
@@ -140,7 +146,6 @@ def _comments(text: str) -> Iterator[Finding]:
                 yield Finding("hidden comment", line, " ".join(found[0].split())[: limits.FINDING_CHARS])
                 break
             at = text.find(opening, start + len(body))
-    folded = _folded(text)
     if "style" in folded and (found := UNSEEN_STYLE.search(folded)):
         line = folded.count("\n", 0, found.start()) + 1
         yield Finding("hidden comment", line, " ".join(found[0].split())[: limits.FINDING_CHARS])
