@@ -67,7 +67,7 @@ def main(scratch: Path) -> None:
 
 def judge(row: Mapping[str, Any], top: Path, there: Services) -> dict[str, str]:
     """Run one row: {"wrong": words, or "" when it holds}, or {"skip": what this machine lacks}."""
-    lacking = missing(row.get("requires", ()), layers())
+    lacking = missing(row.get("requires", ()), row["input"]["mode"], layers())
     if lacking:
         return {"skip": lacking}
     try:
@@ -77,19 +77,21 @@ def judge(row: Mapping[str, Any], top: Path, there: Services) -> dict[str, str]:
         _remove(top)
 
 
-def missing(requires: Any, found: Layers) -> str:
+def missing(requires: Any, mode: str, found: Layers) -> str:
     """The layer that a row needs and this machine lacks; of several that close it, one is enough."""
     if not found.can_confine:
         return f"no kernel sandbox ({', '.join(found.missing)})"
     names = [name for entry in requires for name in str(entry).split("|")]
-    if not names or any(_has(name, found) for name in names):
+    if not names or any(_has(name, mode, found) for name in names):
         return ""
     return " or ".join(names)
 
 
-def _has(name: str, found: Layers) -> bool:
+def _has(name: str, mode: str, found: Layers) -> bool:
     if name.startswith("landlock-abi"):
         return found.landlock_abi >= int(name.removeprefix("landlock-abi"))
+    if name == "seccomp-meta":  # it cannot tell the workspace from the outside
+        return mode == "read-only"
     return not (name == "mountns" and "mount view" in found.missing)
 
 
