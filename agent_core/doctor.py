@@ -187,7 +187,7 @@ def _tools(case: _Case) -> Iterator[Check]:
         ("git", "git", "the agent cannot commit or look at what has changed"),
         ("rg", "ripgrep", "searching files is slower"),
     ):
-        found = _program(name, case)
+        found = program(name, case.patient)
         if found is None:
             yield Check(name, name, "warn", f"Not found: {without}.", f"Install {package}.")
             continue
@@ -202,12 +202,12 @@ def _tools(case: _Case) -> Iterator[Check]:
             yield Check(name, name, "warn", f"{printable(found)} --version fails.", f"Install {package} anew.")
 
 
-def _program(name: str, case: _Case) -> str | None:
+def program(name: str, patient: Patient) -> str | None:
     """The file a program's name means, but none of the project's: nothing of it is run."""
-    project = (case.places.project_root or case.places.workspace).resolve()
+    project = (patient.places.project_root or patient.places.workspace).resolve()
     folders = [
         folder
-        for folder in case.env.get("PATH", "").split(os.pathsep)
+        for folder in patient.env.get("PATH", "").split(os.pathsep)
         if os.path.isabs(folder) and not Path(folder).resolve().is_relative_to(project)
     ]
     found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None

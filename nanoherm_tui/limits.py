@@ -96,3 +96,12 @@ CRASH_WORDS: Final = 300  # of an error, on the terminal; the report has it all
 CLIPBOARD_SECONDS: Final = 2.0  # for all ways together; a tool that waits longer waits for a desktop that is gone
 OSC52_BYTES: Final = 74_000  # of text; terminals take sequences up to 100,000 bytes, and base64 makes four of three
 SCREEN_STRING: Final = 240  # characters handed through GNU screen at once; older ones keep 256
+
+# -- what the terminal says of itself ----------------------------------------------------------------------------
+TERMINAL_FIRST: Final = 0.5  # seconds for a first answer; a line around the world takes 0.3
+TERMINAL_ANSWERS: Final = 0.9  # seconds for all of them
+TERMINAL_ANSWER_BYTES: Final = 16 * KB  # twenty answers are 500 bytes; more are keys held down, or a file pasted
+TERMINAL_PROGRAM: Final = 1.0  # seconds for tmux to tell its options
+TERMINAL_COLUMNS: Final = 40  # the smallest window that everything can be done in
+TERMINAL_ROWS: Final = 10
+ESCAPE_WAIT: Final = 100  # milliseconds tmux may wait behind Esc; more is felt, and keys behind it are read as Alt

@@ -7,6 +7,7 @@ terminal does not speak UTF-8, on the Linux console, whose font lacks them, and 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 # name: (glyph, ASCII)
 _TABLE: dict[str, tuple[str, str]] = {
@@ -72,9 +73,18 @@ def terminal_is_ascii() -> bool:
     """
     if os.environ.get("TERM") == "linux":
         return True
-    locale = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := os.environ.get(name))), "")
-    encoding = locale.partition("@")[0].partition(".")[2]
-    return encoding.lower().replace("-", "") != "utf8"
+    return not locale_is_utf8(os.environ)
+
+
+def locale_variable(env: Mapping[str, str]) -> str:
+    """The variable that decides what the terminal speaks; empty when none is set."""
+    return next((name for name in ("LC_ALL", "LC_CTYPE", "LANG") if env.get(name)), "")
+
+
+def locale_is_utf8(env: Mapping[str, str]) -> bool:
+    """Whether the variables of `env` say that the terminal speaks UTF-8."""
+    encoding = env.get(locale_variable(env), "").partition("@")[0].partition(".")[2]
+    return encoding.lower().replace("-", "") == "utf8"
 
 
 def sym(name: str, frame: int = 0) -> str:

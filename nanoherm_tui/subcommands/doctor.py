@@ -18,7 +18,7 @@ from nanoherm_tui.text import fit, visible, wrap
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from agent_core.doctor import Check, Examination
+    from agent_core.doctor import Check, Examination, Patient
 
 _STATE: Final = 4  # cells of the longest word for a state
 _TITLE: Final = 18  # of the longest title
@@ -26,8 +26,13 @@ _WIDE: Final = 120  # columns, where nobody says how many there are
 _NARROW: Final = 24  # cells the words have in the narrowest terminal
 _COLOURS: Final = {"ok": "32", "warn": "33", "fail": "1;31", "skip": "2"}
 
-FURTHER: Final[tuple[tuple[str, Examination], ...]] = ()
-"""Checks of the face's own, by title, after those of the core."""
+
+def further(patient: Patient) -> tuple[tuple[str, Examination], ...]:
+    """Checks of the face's own, by title, after those of the core."""
+    from agent_core.doctor import program
+    from nanoherm_tui import terminal_check
+
+    return (("Terminal", lambda: terminal_check.look(lambda name: program(name, patient), patient.env)),)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -52,7 +57,7 @@ def _run(args: argparse.Namespace) -> int:
 
     patient = Patient(find_places(Path.cwd(), os.environ), os.environ, online=not args.offline)
     found: list[Check] = []
-    for check in examine(patient, FURTHER):
+    for check in examine(patient, further(patient)):
         found.append(check)
         if not args.json:
             for line in _lines(check):
