@@ -19,8 +19,11 @@ import pyte
 
 ROOT = Path(__file__).parents[2]
 
-# Sequences the emulator does not know and would print: kitty keys, private modes with '>' or '=' or '<'.
-UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;:]*[a-zA-Z]|\x1b\[\?[0-9;]*\$[a-z]")
+# Sequences the emulator does not know and would print or fall over: kitty keys, private modes with '>' or '=' or '<',
+# questions for modes, keys and styles.
+UNKNOWN = re.compile(
+    rb"\x1b\[[<>=][0-9;:]*[a-zA-Z]|\x1b\[\?[0-9;]*\$[a-z]|\x1b\[\?[0-9]*[mu]|\x1b\[[0-9;:]*:[0-9;:]*m|\x1bP\$q[^\x1b]*\x1b\\\\"
+)
 
 
 _CAN_HOLD_FRAMES = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
