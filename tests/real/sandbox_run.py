@@ -24,6 +24,34 @@ _WITHOUT = {
 }
 
 
+_EACH = """
+import os, traceback
+def told(script):
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reader)
+        said = ""
+        try:
+            exec(script, {"__name__": "__main__"})
+        except BaseException:
+            said = traceback.format_exc()
+        os.write(writer, said.encode()[-4000:])
+        os._exit(1 if said else 0)
+    os.close(writer)
+    _, status = os.waitpid(child, 0)
+    os.set_blocking(reader, False)  # a child of the child may still hold it
+    try:
+        said = os.read(reader, 4000).decode()
+    except BlockingIOError:
+        said = ""
+    os.close(reader)
+    return os.waitstatus_to_exitcode(status), said
+import json
+print(json.dumps([told(script) for script in SCRIPTS]))
+"""
+
+
 @dataclass
 class Outcome:
     code: int
@@ -79,6 +107,12 @@ class Scene:
 
     def python(self, script, **options) -> Outcome:
         return self.run(None, script, **options)
+
+    def each(self, scripts, **options) -> list[tuple[int, str]]:
+        """Scripts in one box, each in a process of its own: their exit codes and what they failed with."""
+        done = self.python(f"SCRIPTS = {list(scripts)!r}\n{_EACH}", **options)
+        assert (done.code, done.err, done.refused) == (0, "", ""), done
+        return [tuple(told) for told in json.loads(done.out)]
 
     def shell(self, script, **options) -> Outcome:
         return self.run(("/bin/sh", "-c", script), "", **options)
