@@ -270,6 +270,7 @@ class _Walls:
         self._launch: Launch | None = None
         self._namespace = 0
         self._lock = threading.Lock()
+        self._kept: int | None = None
         self._closed = False
         if policy is None:
             return
@@ -300,6 +301,12 @@ class _Walls:
                 self._namespace = self._launch.namespace
             return self._namespace
 
+    def keep_namespace(self, pid: int) -> None:
+        """While a descriptor of it is open, no other mount namespace gets its number. `pid` is a process in it."""
+        with self._lock, suppress(OSError):
+            if self._kept is None and not self._closed:
+                self._kept = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+
     def started(self, process: subprocess.Popen[bytes]) -> None:
         """Right after the launcher was started, which waits for it. Raises SandboxError; the process is ended then."""
         try:
@@ -321,6 +328,8 @@ class _Walls:
     def close(self) -> None:
         """When everything has ended."""
         with self._lock:
+            if self._kept is not None and not self._closed:
+                os.close(self._kept)
             self._closed = True
             if self._launch is not None:
                 self._launch.close()
@@ -351,12 +360,13 @@ def _stat(pid: int) -> tuple[str, int, int, int, int] | None:
     return fields[0].decode("ascii", "replace"), int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19])
 
 
-def _has_marker(pid: int, marker: bytes) -> bool:
+def _environ(pid: int) -> bytes:
+    """What a process was started with; empty when that cannot be seen."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return marker in file.read()
+            return file.read()
     except OSError:
-        return False
+        return b""
 
 
 def _namespace(pid: int) -> int:
@@ -402,7 +412,8 @@ class _Family:
         inside = set(cgroup.members(self._leaf)) if self._leaf is not None else set()
         namespace = self._walls.namespace
         for pid, _, member in others:
-            if pid in inside or (namespace and _namespace(pid) == namespace) or _has_marker(pid, self._marker):
+            environ = _environ(pid)
+            if pid in inside or self._marker in environ or (namespace and self._is_in(namespace, pid, environ)):
                 found[pid] = member
         grown = True
         while grown:
@@ -413,6 +424,16 @@ class _Family:
                     grown = True
         self._known.update(found.values())
         return tuple(found[pid] for pid in sorted(found))
+
+    def _is_in(self, namespace: int, pid: int, environ: bytes) -> bool:
+        """Whether a process is in the command's mount namespace, by its number, which the kernel may use again.
+
+        So whoever bears the mark of another command is not, and the first one found keeps the number ours.
+        """
+        if _namespace(pid) != namespace or f"{MARKER}=".encode() in environ:
+            return False
+        self._walls.keep_namespace(pid)
+        return True
 
     def signal(self, number: int) -> bool:
         """Signal the group and every member outside it; True while anything is alive."""

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -150,6 +151,28 @@ def test_what_leaves_the_group_is_ended_with_the_command(workspace, monkeypatch,
     assert len(result.left_running) == 1
     assert gone("sleep 30427", 5)
     walls.close()
+
+
+@mount_view
+def test_another_command_that_gets_the_number_of_a_namespace_is_left_alone(walls, workspace):
+    ended = process.spawn(("/bin/true",), workspace, ENV)
+    stale = process._Walls((), workspace, None)
+    family = process._Family(ended, "stale", stale)
+    ended.wait()
+    results: list[ExecResult] = []
+    other = threading.Thread(target=lambda: results.append(run(walls, "echo $$ > pid; read x < go", workspace)))
+    os.mkfifo(workspace / "go")
+    other.start()
+    end = time.monotonic() + 10
+    while not (pid := (workspace / "pid").exists() and (workspace / "pid").read_text().strip()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    stale._namespace = Path("/proc", pid, "ns/mnt").stat().st_ino
+    assert family.members() == ()
+    family.signal(signal.SIGKILL)
+    (workspace / "go").write_text("on\n")
+    other.join(10)
+    assert [result.exit_code for result in results] == [0]
 
 
 def test_a_groups_leaf_goes_with_its_command_and_the_group_with_the_session(walls, workspace):
