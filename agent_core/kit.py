@@ -68,7 +68,7 @@ class Kit:
         asker: Asker,
         emit: Callable[[Event], None],
         mode: Callable[[], tuple[Mode, ApprovalPolicy]],
-        leave_mode: Callable[[], str],
+        leave_mode: Callable[[Mode], Mode],
     ) -> Toolbox:
         """The tools for one turn. `mode` is asked at each call, so that a switched one acts on the next step."""
         # They, and the rules before them, come with the first turn: no start waits for them.

@@ -12,7 +12,7 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.intents import Decision
 from agent_core.messages import EffectState, FileDiff, Message, ToolCall, Usage, new_id
-from agent_core.names import Needs
+from agent_core.names import Mode, Needs
 from agent_core.sandbox.policy import Box, SandboxPolicy
 
 Args = Mapping[str, Any]
@@ -394,8 +394,9 @@ class ToolContext:
     """When given, nothing outside them is written."""
     hidden: Callable[[], IsHidden] | None = None
     """The deny-read list as it stands; None: only what is known for secret by its name."""
-    leave_mode: Callable[[], str] = lambda: "ask"
-    """Go back to the mode before this one, from the next step on; gives its name (exit_plan, goal_done)."""
+    leave_mode: Callable[[Mode], Mode] = lambda left: "ask"
+    """Go back to the mode before this one, from the next step on, unless the person has chosen another meanwhile;
+    gives the name of the one that holds then (exit_plan, goal_done)."""
     goal_reached: Callable[[str], None] = lambda evidence: None
     """Declare the goal reached (goal_done). Raises StoreError."""
     call_id: str = ""

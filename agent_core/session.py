@@ -300,8 +300,7 @@ class LiveSession:
         self._goal_wanted = ""
         self._turns.kit.goal.set("")
         self._inbox.put(intent)
-        if self.mode == "goal":
-            self._modes.back()
+        self._modes.back("goal")
 
     def _pursue(self, goal: str) -> None:
         """Mode goal holds: begin a turn with the goal, or tell the running one."""

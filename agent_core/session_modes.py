@@ -124,14 +124,17 @@ class SessionModes:
 
         return box_of(CommandAction("", ""), situation_of(self._services, mode, self.policy), trusted=False).words
 
-    def back(self) -> Mode:
-        """Leave plan or goal for the mode before it; gives its name. Another one was chosen meanwhile, and stays."""
-        if self.mode not in _LED_BACK:
+    def back(self, left: Mode) -> Mode:
+        """Leave plan or goal for the mode before it; gives the mode that holds then.
+
+        `left`: the one to leave. Another one that was chosen meanwhile stays.
+        """
+        modes = self.modes
+        with self._outbox.lock:
+            if self.mode == left and left in _LED_BACK:
+                before = self._before.get(left, "ask")
+                self._switch(before if before in modes else "ask", is_back=True)
             return self.mode
-        before = self._before.get(self.mode, "ask")
-        mode = before if before in self.modes else "ask"
-        self._switch(mode, is_back=True)
-        return mode
 
     def _switch(self, mode: Mode, is_back: bool = False) -> None:
         with self._outbox.lock:

@@ -54,7 +54,7 @@ class SessionTurns:
         texts: PendingTexts,
         asker: Asker,
         ways: Callable[[], tuple[Mode, ApprovalPolicy]],
-        leave_mode: Callable[[], Mode],
+        leave_mode: Callable[[Mode], Mode],
     ) -> None:
         self.model = SessionModel(services, record, settings, outbox)
         self.history = SessionHistory(services, record, outbox, commands, texts, self._tell_read)

@@ -66,7 +66,7 @@ def _prepare_exit(args: Args, ctx: ToolContext) -> Prepared:
         reply = ctx.asker.ask(question, ctx.cancel)
         words = f" The user adds: {reply.text}" if reply.text else ""
         if reply.decision != "refuse":
-            mode = ctx.leave_mode()
+            mode = ctx.leave_mode("plan")
             return ToolOutput(
                 f"The plan is approved and plan mode is over; this is mode {mode} now. Carry it out.{words}", "approved"
             )
@@ -95,7 +95,7 @@ def _prepare_done(args: Args, ctx: ToolContext) -> Prepared:
 
     def run() -> ToolOutput:
         ctx.goal_reached(evidence)
-        mode = ctx.leave_mode()
+        mode = ctx.leave_mode("goal")
         left = [item.text for item in ctx.todos.read() if item.status in ("pending", "in_progress")]
         open_steps = f" Still open on the list: {'; '.join(left)}. Say so." if left else ""
         return ToolOutput(

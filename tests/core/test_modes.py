@@ -236,22 +236,31 @@ def test_a_way_back_is_never_a_circle(boxed, switches, back):
     t = boxed(say("x"))
     for mode in switches:
         t.session.send(intents.SetMode(mode, confirmed=True))
-    leave = t.session._modes.back
-    assert leave() == back
-    assert leave() == ("auto" if back == "goal" else back)
-    assert leave() == ("auto" if back == "goal" else back)
+    modes = t.session._modes
+    assert modes.back(modes.mode) == back
+    assert modes.back(modes.mode) == ("auto" if back == "goal" else back)
+    assert modes.back(modes.mode) == ("auto" if back == "goal" else back)
 
 
-def test_who_has_chosen_another_mode_while_the_plan_was_read_keeps_it(boxed):
-    t = boxed(call(("exit_plan", {"plan": "1. do it"})), say("ok"), mode="auto")
+@pytest.mark.parametrize("chosen", ["debug", "goal"])
+def test_who_has_chosen_another_mode_while_the_plan_was_read_keeps_it(boxed, chosen):
+    t = boxed(call(("exit_plan", {"plan": "1. do it"})), *[say("ok")] * 4, mode="auto")
     t.session.send(intents.SetMode("plan"))
     t.session.send(intents.Submit("plan it"))
     question = t.wait(events.QuestionAsked).question
-    t.session.send(intents.SetMode("debug"))
+    t.session.send(intents.SetMode(chosen, confirmed=True))
     t.session.send(intents.Answer(question.id, "once"))
     t.wait(events.TurnFinished)
-    assert t.session.mode == "debug"
-    assert "mode debug now" in t.model.requests[1].messages[-1].text
+    assert t.session.mode == chosen
+    assert f"mode {chosen} now" in t.model.requests[1].messages[-1].text
+
+
+def test_a_goal_that_is_declared_reached_does_not_lead_out_of_a_plan_begun_meanwhile(boxed):
+    t = boxed(mode="goal")
+    t.session.send(intents.SetMode("plan"))
+    t.wait(events.ModeChanged)
+    assert t.session._modes.back("goal") == "plan"
+    assert t.session.mode == "plan"
 
 
 def test_a_session_that_began_in_plan_mode_leads_to_mode_ask(boxed):

@@ -81,14 +81,14 @@ def test_an_answer_is_the_result(tmp_path, reply, words, ok):
     ],
 )
 def test_a_plan_is_carried_out_only_when_approved(tmp_path, reply, left, words):
-    leaving: list[bool] = []
+    leaving: list[str] = []
     person = Person(reply)
-    ctx = context(tmp_path, asker=person, leave_mode=lambda: leaving.append(True) or "auto")
+    ctx = context(tmp_path, asker=person, leave_mode=lambda left: leaving.append(left) or "auto")
     prepared = prepare(ctx, "exit_plan", plan="# Plan\n1. do it")
     assert isinstance(prepared.action, NoAction)
     assert person.questions == []
     assert words in prepared.run(UNCONFINED).text
-    assert leaving == ([True] if left else [])
+    assert leaving == (["plan"] if left else [])
     assert (person.questions[0].kind, person.questions[0].text) == ("plan", "# Plan\n1. do it")
 
 
