@@ -291,7 +291,7 @@ def _in_ascii(text: str) -> str:
     folded = folded.translate({ord(dot): "." for dot in "\u3002\uff0e\uff61"})
     if folded.isascii():
         return folded
-    import idna  # comes with httpx; its tables are loaded for such names only
+    import idna  # its tables are loaded for such names only
 
     try:
         return idna.encode(folded, uts46=True).decode("ascii")
