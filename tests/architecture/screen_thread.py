@@ -20,6 +20,7 @@ from typing import Any
 
 from agent_core.config.load import load
 from agent_core.config.paths import find_places
+from agent_core.demo import transport
 from agent_core.host import Host, Launch
 from nanoherm_tui.actions import ACTIONS
 from nanoherm_tui.app import NanohermApp, Start
@@ -117,7 +118,7 @@ async def session(folder: Path) -> int:
             if action.context in ANSWERS or action.id in LEFT_OUT:
                 continue
             app.action_command(action.id)
-            await pilot.pause(0.05)
+            await pilot.pause(0.01)
             for _ in range(50):
                 if len(app.screen_stack) == 1:
                     break
@@ -135,6 +136,7 @@ async def session(folder: Path) -> int:
 
 
 def main() -> int:
+    transport.PIECE_SECONDS, transport.THINK_SECONDS = 0.003, 0.05  # nobody reads along
     with tempfile.TemporaryDirectory(prefix="nanoherm-watch-") as name:
         sys.addaudithook(_watch)
         done = asyncio.run(session(Path(name)))
