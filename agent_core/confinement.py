@@ -280,7 +280,7 @@ def _hold(folder: Path, held: int) -> int:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove the folders of programs that were killed: ours, a day old, and locked by nobody."""
+    """Remove the folders of programs that were killed: ours, not quite new, and locked by nobody."""
     with suppress(OSError):
         for entry in list(os.scandir(parent)):
             if not entry.name.startswith(_TMP) or not entry.is_dir(follow_symlinks=False):
