@@ -27,6 +27,8 @@ SANDBOX_MODES: Final[tuple[SandboxMode, ...]] = ("read-only", "workspace-write",
 Needs = Literal["", "write", "network", "everything"]
 NEEDS: Final[tuple[Needs, ...]] = ("write", "network", "everything")
 """What a command may say it needs beyond the sandbox it would run in; a person is asked about that."""
+NOT_REVIEWED: Final = "not reviewed"
+"""What a person reads, before the reason, where the reviewer has left them to decide."""
 
 READ_FILE: Final = "read_file"
 WRITE_FILE: Final = "write_file"

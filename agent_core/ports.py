@@ -174,7 +174,7 @@ class Review:
 
     verdict: Literal["approve", "deny", "escalate"]
     text: str = ""
-    """Why, in its words: one line, cleaned."""
+    """Why, where that is known: one line, cleaned."""
 
 
 # -- commands -----------------------------------------------------------------------------------------------------
@@ -401,6 +401,8 @@ class ToolContext:
     """Declare the goal reached (goal_done). Raises StoreError."""
     call_id: str = ""
     mode: str = "ask"
+    can_ask: bool = True
+    """A person may be asked for more than a command's box gives."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class Reviewer:
         if not why and self._redact(action.command) != action.command:
             why = "it holds a key"
         if why:
-            return Review("escalate", f"not reviewed: {why}")
+            return Review("escalate", why)
         with self._lock:
             cancel.check()
             review = self._judged(action, verdict, cancel)
@@ -123,17 +123,17 @@ class Reviewer:
                 return read(self._ask(action, verdict, scope))
             except Interrupted:
                 cancel.check()
-                return Review("escalate", f"none within {limits.REVIEW_TIMEOUT:g} s")
+                return Review("escalate", f"no answer within {limits.REVIEW_TIMEOUT:g} s")
             except BudgetReached:
                 return Review("escalate", "the budget allows no review")
             except StoreError:
                 raise
             except AgentError as error:
                 log.warning("a review failed: %s: %s", error.code, error.text)
-                return Review("escalate", "it could not be asked")
+                return Review("escalate", "the reviewer could not be asked")
             except Exception:  # a person is there to answer in its place, whatever became of it
                 log.exception("a review crashed")
-                return Review("escalate", "it could not be asked")
+                return Review("escalate", "the reviewer could not be asked")
             finally:
                 clock.cancel()
 
@@ -188,13 +188,13 @@ def fenced(action: CommandAction, verdict: Verdict) -> str:
 def read(reply: LlmReply) -> Review:
     """What a reply says: one of the three words and nothing else, from a reply that is whole."""
     if reply.finish != "stop" or reply.tool_calls or reply.dropped_tool_calls:
-        return Review("escalate", "it was not whole")
+        return Review("escalate", "the answer was not whole")
     word = reply.text.strip()
     if word == "APPROVE":
         return Review("approve")
     if word == "DENY":
         return Review("deny")
-    return Review("escalate", "" if word == "ESCALATE" else "it was none of the three words")
+    return Review("escalate", "" if word == "ESCALATE" else "the answer was none of the three words")
 
 
 def beyond(action: CommandAction, verdict: Verdict) -> str:

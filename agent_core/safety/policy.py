@@ -41,6 +41,11 @@ class Situation:
         return self.sandbox == "danger-full-access"
 
     @property
+    def can_ask(self) -> bool:
+        """A person is there and wants to be asked."""
+        return not self.unattended and self.policy != "never"
+
+    @property
     def is_bare(self) -> bool:
         """There is none: the machine has none, or the person wants none where work is done. Looking is always boxed."""
         return not self.kernel or (self.is_free and self.mode not in MODES_READ_ONLY)
@@ -116,7 +121,7 @@ def decide(
     if granted:
         return Verdict("allow", "granted", "", box, "grant")
     telling = danger if answer == "ask" or not held else None
-    rule = _rule_to_ask(kind, answer, situation, telling, path_rule if path_verdict == "ask" else "")
+    rule = _rule_to_ask(kind, answer, situation, trusted, telling, path_rule if path_verdict == "ask" else "")
     if not rule:
         return Verdict("allow", _why_allowed(kind, situation), "", box)
     if situation.policy == "never":
@@ -203,17 +208,20 @@ def _class_of(action: ReadAction | EditAction | CommandAction, situation: Situat
     return "bare" if situation.gap else "contained"
 
 
-def _rule_to_ask(kind: _Class, answer: _Answer, situation: Situation, danger: Hit | None, path_rule: str) -> str:
+def _rule_to_ask(
+    kind: _Class, answer: _Answer, situation: Situation, trusted: bool, danger: Hit | None, path_rule: str
+) -> str:
     """The most telling rule that wants a person; empty when none does."""
     if path_rule:
         return path_rule
     if danger is not None:
         return f"dangerous: {danger.rule}"
     if answer == "ask":
-        # In mode ask the mode itself is the reason; elsewhere the command would run if it were contained.
+        # In mode ask the mode itself is the reason, except for what only reads; such a command, and elsewhere any other,
+        # would run if it were contained.
         if kind == "leaving":
             return "leaves the sandbox"
-        if kind == "bare" and situation.mode != "ask":
+        if kind == "bare" and (trusted or situation.mode != "ask"):
             return situation.gap or "no sandbox"
         return f"mode {situation.mode}"
     if situation.policy == "always" and kind != "read":

@@ -52,7 +52,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
             spill=Spill(ctx.data_home / FOLDER, ctx.keys(), ctx.bounds.most),
             progress=ctx.progress,
             bounds=ctx.bounds,
-            is_plan=ctx.mode == "plan",
+            way_out=_way_out(ctx),
         )
 
     def seal(box: Box) -> str:
@@ -117,12 +117,12 @@ def execute(
     spill: Spill,
     progress: Callable[[str], None],
     bounds: ResultBounds = NANO,
-    is_plan: bool = False,
+    way_out: str = "",
 ) -> ToolOutput:
     """Run `command` in `folder` for at most `timeout` seconds. Raises ToolFailure when it cannot be started.
 
-    `progress` is called with the newest line of its output, now and then; `spill` is closed at the end. `is_plan`: no
-    wider box can be asked for.
+    `progress` is called with the newest line of its output, now and then; `spill` is closed at the end. `way_out`:
+    what to do when the sandbox may have stopped it, `{needs}` standing for what it would have needed.
     """
     newest_line = _progress(progress, spill.without_keys)
 
@@ -140,23 +140,25 @@ def execute(
         raise ToolFailure(f"The command was not run: {error.text}", code=error.code, outcome="no sandbox") from error
     finally:
         spill.close()
-    return shown(command, result, timeout, spill, bounds, _kept_out(box, result, is_plan))
+    return shown(command, result, timeout, spill, bounds, _kept_out(box, result, way_out))
 
 
-def _kept_out(box: Box, result: ExecResult, is_plan: bool) -> str:
+def _way_out(ctx: ToolContext) -> str:
+    if ctx.mode == "plan":
+        return "Put what needs more into the plan."
+    if ctx.can_ask:
+        return 'If it must have more, call again with needs="{needs}".'
+    return "Nobody can be asked for more: do what can be done without it, and say what was left out."
+
+
+def _kept_out(box: Box, result: ExecResult, way_out: str) -> str:
     """What the model is told where the sandbox may have stopped a command; it is never run anew by itself (A8)."""
     code = -1 if result.exit_code is None else result.exit_code
     needs = kept_out.missing(box, code, f"{clean(result.stdout)}\n{clean(result.stderr)}")
     if not needs or result.interrupted:
         return ""
-    if is_plan:
-        return (
-            "[Plan mode kept it to reading and off the network, which may be why. Put what needs more into the plan.]"
-        )
     walls = box.words if box.network else f"{box.words}, no network"
-    return (
-        f'[It ran in the sandbox ({walls}), which may be why. If it must have more, call again with needs="{needs}".]'
-    )
+    return f"[It ran in the sandbox ({walls}), which may be why. {way_out.format(needs=needs)}".rstrip() + "]"
 
 
 def _progress(show: Callable[[str], None], hide: Callable[[str], str]) -> Callable[[str], None]:

@@ -21,7 +21,7 @@ from agent_core.errors import AgentError, Interrupted, StoreError, ToolFailure, 
 from agent_core.grants import Grants
 from agent_core.intents import Decision
 from agent_core.messages import EffectState, FileDiff, ToolCall, ToolResult
-from agent_core.names import TOOL_ALIASES
+from agent_core.names import NOT_REVIEWED, TOOL_ALIASES
 from agent_core.ports import (
     Action,
     Args,
@@ -55,6 +55,9 @@ log = logging.getLogger(__name__)
 
 REVIEWER_BREAKER = "reviewer_breaker"
 """Code of the error that a reviewer raises when it has refused too often in a row (A5)."""
+
+Reviewing = Callable[[CommandAction, policy.Verdict, CancelScope], Review]
+"""Raises Interrupted, and AgentError REVIEWER_BREAKER."""
 
 OnStart = Callable[[ToolCall, Effect], None]
 """Called when a call has been allowed and is about to act; raises StoreError when that cannot be noted."""
@@ -117,7 +120,7 @@ class Toolbox:
     """Asked when the rules would let a call pass, before a person is: why a hook forbids it; empty: it may run."""
     remark: Callable[[ToolCall, str, Args, ToolOutput], str] = lambda call, name, arguments, output: ""
     """What a hook says of a result, for the model; empty: nothing."""
-    review: Callable[[CommandAction, policy.Verdict, CancelScope], Review] | None = None
+    review: Reviewing | None = None
     """Asked about a command before a person is (approvals.mode smart)."""
     record: Callable[[Decided], None] = lambda decided: None
     """Has a decision written down: one about a call with the call's start (`on_start`), or with its result when it
@@ -291,7 +294,8 @@ class _Attempt:
         tool = self._tool
         if tool is None:
             raise ToolFailure(self._unknown(), code="unknown_tool", outcome="unknown tool")
-        mode = self._box.situation().mode
+        situation = self._box.situation()
+        mode = situation.mode
         if tool.modes and mode not in tool.modes:
             raise self._refused(
                 NoAction(), policy.Verdict("refuse", f"mode {mode}", ""), "rules",
@@ -316,6 +320,7 @@ class _Attempt:
             asker=_TimedAsker(self._box.context.asker, self._watch),
             call_id=self._call.id,
             mode=mode,
+            can_ask=situation.can_ask,
             progress=lambda text: self._box.progress(self._call, self._box.redact(clean(text))),
         )
         approved = self._allowed(tool, arguments, context)
@@ -334,7 +339,8 @@ class _Attempt:
         self._begun = time.monotonic()
         self._acting = effect.kind in ("write", "command")
         output = approved.prepared.run(approved.box)
-        said = self._box.remark(self._call, self.name, approved.arguments, output)
+        with self._watch.stopped():  # what a hook takes is not the call's time
+            said = self._box.remark(self._call, self.name, approved.arguments, output)
         return replace(output, text=f"{output.text}\n{said}") if said else output
 
     def _unknown(self) -> str:
@@ -367,9 +373,14 @@ class _Attempt:
         if verdict.verdict == "allow":
             self._record(action, verdict, "allow", verdict.by)
             return asked
-        if isinstance(action, CommandAction) and self._reviewed(action, verdict):
-            self._record(action, verdict, "allow", "reviewer")
-            return asked
+        if isinstance(action, CommandAction) and self._box.review is not None:
+            review = self._reviewed(self._box.review, action, verdict)
+            if review.verdict == "approve":
+                self._record(action, verdict, "allow", "reviewer")
+                return asked
+            if review.text:
+                why = f"{NOT_REVIEWED}: {review.text}"
+                verdict = replace(verdict, text=f"{verdict.text}\n{why}" if verdict.text else why)
         reply, question = self._ask(action, path_asked, verdict)
         if reply.decision == "refuse":
             raise self._refused(action, verdict, reply.by, _refusal(reply))
@@ -434,13 +445,11 @@ class _Attempt:
         if why:
             raise self._refused(action, replace(verdict, rule="hook"), "hook", why, "refused by a hook")
 
-    def _reviewed(self, action: CommandAction, verdict: policy.Verdict) -> bool:
-        """Whether the reviewer lets a command pass; else a person is to be asked. Raises ToolFailure on its no."""
-        if self._box.review is None:
-            return False
+    def _reviewed(self, ask: Reviewing, action: CommandAction, verdict: policy.Verdict) -> Review:
+        """That the reviewer lets a command pass, or that a person is to be asked. Raises ToolFailure on its no."""
         try:
             with self._watch.stopped():
-                review = self._box.review(action, verdict, self._cancel)
+                review = ask(action, verdict, self._cancel)
         except AgentError as error:
             if error.code != REVIEWER_BREAKER:
                 raise
@@ -450,7 +459,7 @@ class _Attempt:
             words = f" It says: {review.text}" if review.text else ""
             text = f"The reviewer refused this command. It was not run.{words} Do not try the same thing another way."
             raise self._refused(action, verdict, "reviewer", text)
-        return review.verdict == "approve"
+        return review
 
     def _ask(self, action: Action, path_asked: bool, verdict: policy.Verdict) -> tuple[Reply, Question]:
         pattern = self._box.grants.pattern_for(action, verdict.box) if isinstance(action, CommandAction) else ""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from agent_core.names import NOT_REVIEWED
 from agent_core.sandbox.policy import UNCONFINED
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.panes.title import shorten_home
@@ -125,6 +126,8 @@ def _reason(line: str) -> str:
     """Why a command asks, "removes recursively: rm -r x", in the interface's language; any other text as it is."""
     why, colon, part = line.partition(": ")
     said = phrase("questions", why)
+    if why == NOT_REVIEWED:
+        part = phrase("questions", part)
     if said == why:
         return line
     return t("approval.rule_named", kind=said, name=part) if colon else said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -13,7 +14,7 @@ from agent_core.messages import ToolCall
 from agent_core.ports import ExecResult, Reply, Review
 from agent_core.safety.policy import Situation
 from agent_core.safety.shell_trust import TrustContext
-from agent_core.tools.registry import Toolbox
+from agent_core.tools.registry import Stopwatch, Toolbox
 
 from .tool_support import TOOLS, Person, context
 
@@ -213,6 +214,46 @@ def test_a_hooks_words_are_the_result_and_its_remark_follows_the_output(tmp_path
     assert "not on Fridays" in Desk(tmp_path, why="not on Fridays").run(command=LOOK).text
     text = Desk(tmp_path, remark="[hook] format it").run(command=LOOK).text
     assert text.endswith("done\n[hook] format it")
+
+
+def test_the_person_reads_why_the_reviewer_left_it_to_them(tmp_path):
+    desk = Desk(tmp_path, Reply("refuse"), Reply("refuse"), says=Review("escalate", "it has a comment"))
+    desk.run(command=SOME)
+    desk.run(command="rm -r src")
+    plain, dangerous = (question.text.split("\n") for question in desk.person.questions)
+    assert plain == ["not reviewed: it has a comment"]
+    assert dangerous == ["removes recursively: rm -r src", "not reviewed: it has a comment"]
+
+
+def test_what_hooks_take_is_not_the_time_of_the_call(tmp_path):
+    desk, watch, took = Desk(tmp_path), Stopwatch(), []
+
+    def slow(*what):
+        before = watch.seconds
+        time.sleep(0.02)
+        took.append(watch.seconds - before)
+        return ""
+
+    box = replace(desk.toolbox, veto=slow, remark=slow)
+    assert box.run(ToolCall("c1", "run_command", {"command": LOOK}), CancelScope(), lambda *_: None, watch).ok
+    assert took == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"mode": "auto"}, 'If it must have more, call again with needs="network".'),
+        ({"mode": "auto", "unattended": True}, "Nobody can be asked for more"),
+        ({"mode": "auto", "policy": "never"}, "Nobody can be asked for more"),
+        ({"mode": "debug", "unattended": True}, "Nobody can be asked for more"),
+    ],
+)
+def test_more_than_the_box_gives_is_offered_only_where_somebody_can_be_asked(tmp_path, parts, words):
+    desk = Desk(tmp_path, **parts)
+    desk.backend.execute = lambda *_, **__: ExecResult(6, "", "curl: (6) Could not resolve host: example.com", 0.1)
+    text = desk.run(command=SOME).text
+    assert words in text
+    assert ("needs=" in text) == ("needs=" in words)
 
 
 def test_a_reviewer_that_breaks_off_ends_the_turn_and_the_refusal_is_on_record(tmp_path):

@@ -108,7 +108,7 @@ def test_in_plan_mode_it_is_the_kernel_that_keeps_a_trusted_command_to_reading(t
         results = t.results()
     assert state(repository) == before
     assert all("exit code 0" not in text.split("\n")[0] for text in results)
-    assert all("[Plan mode kept it to reading" in text for text in results)
+    assert all("(read-only, no network)" in text and "Put what needs more into the plan" in text for text in results)
 
 
 def test_debug_mode_runs_commands_that_write_nothing(tmp_path, workspace):

@@ -10,13 +10,14 @@ from rich.cells import cell_len
 
 import agent_core
 import nanoherm_tui
-from agent_core import confinement
-from agent_core.errors import ProviderError, ProviderErrorKind
+from agent_core import confinement, errors, reviewer
+from agent_core.errors import AgentError, ProviderError, ProviderErrorKind
 from agent_core.llm.providers import PRESETS, Endpoint
 from agent_core.llm.route import switch
 from agent_core.names import MODES
 from agent_core.ports import Question
-from agent_core.safety import danger, paths
+from agent_core.safety import aimed, danger, paths
+from agent_core.sandbox import program
 from nanoherm_tui import i18n, symbols
 from nanoherm_tui.i18n import from_locale, phrase_key, placeholders, set_language, t, tell, texts
 from nanoherm_tui.overlays.question import question_rows
@@ -169,6 +170,10 @@ def test_an_error_of_the_core_is_translated_by_code_and_falls_back_to_its_englis
     assert tell("full", {"free": 3}, "Disk full.") == "Disk full."
 
 
+ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, AgentError)}
+ERRORS -= {"ProviderError", "ToolFailure"}  # one has a kind in place of a code, the other is for the model
+
+
 def tellings():
     """What the core raises or tells, as written in its sources: code, and the parameters' names if they are written."""
     for path in sorted(Path(agent_core.__file__).parent.rglob("*.py")):
@@ -176,7 +181,7 @@ def tellings():
             if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
                 continue
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-            if name in ("AgentError", "ConfigError", "StoreError"):
+            if name in ERRORS:
                 yield node.args[0].value, [keyword.arg for keyword in node.keywords]
             elif name in ("ErrorRaised", "Notice"):
                 given = [*node.args[2:], *(k.value for k in node.keywords if k.arg == "params")]
@@ -187,7 +192,8 @@ def tellings():
 
 def codes_of_the_core():
     """Every code that the core raises or tells, but those that are for the model."""
-    return {*get_args(ProviderErrorKind), "interrupted", *(code for code, _ in tellings())}
+    layers = {f"sandbox_{layer}" for layer in program._WORDS}
+    return {*get_args(ProviderErrorKind), "interrupted", *layers, *(code for code, _ in tellings())}
 
 
 def test_a_translation_asks_only_for_parameters_that_its_error_has():
@@ -220,7 +226,7 @@ def test_why_another_model_answers_is_told_in_the_language_of_the_rest():
 
 
 def test_no_translation_is_for_a_code_that_nothing_raises():
-    written = set(get_args(ProviderErrorKind))
+    written = {*get_args(ProviderErrorKind), *codes_of_the_core()}
     for path in (*SOURCES, *Path(agent_core.__file__).parent.rglob("*.py")):
         written |= strings_of(ast.parse(path.read_text(encoding="utf-8")))[0]
     codes = {key.split(".", 1)[1] for key in texts("zh") if key.startswith(("errors.", "notices."))}
@@ -299,6 +305,29 @@ def test_every_danger_is_said_in_chinese():
     words = dangers()
     assert {"removes recursively", "changes a system file"} <= words
     assert {w for w in words if f"questions.{phrase_key(w)}" not in texts("zh")} == set()
+
+
+def reasons_not_to_review():
+    """Every reason for which a command goes past the reviewer, or comes back from it undecided."""
+    found = set()
+    for room in (reviewer, aimed):
+        for node in ast.walk(ast.parse(Path(room.__file__).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Return) and getattr(node.value, "value", ""):
+                found.add(node.value.value)
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "why":
+                found |= {part.value for part in ast.walk(node.value) if isinstance(part, ast.Constant)}
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Review" and len(node.args) > 1:
+                found |= {part.value for part in ast.walk(node.args[1]) if isinstance(part, ast.Constant)}
+    return {words for words in found if isinstance(words, str) and " " in words} - {"no answer within ", " s"}
+
+
+def test_why_a_person_is_asked_in_place_of_the_reviewer_is_said_in_chinese():
+    reasons = reasons_not_to_review() | {"no answer within 30 s"}
+    assert {"it names a protected file", "it has a comment", "it holds a key", "the answer was not whole"} <= reasons
+    assert {words for words in reasons if f"questions.{phrase_key(words)}" not in texts("zh")} == set()
+    set_language("zh")
+    question = Question("command", "Run", command="make", text="not reviewed: it has a comment", decisions=("once",))
+    assert any("未经审查：带有注释" in row.words for row in question_rows(question, 80))
 
 
 def test_every_rule_that_asks_is_said_in_chinese():
