@@ -48,6 +48,11 @@ class GroupedList(Painted, Generic[H, R]):
         """The one the cursor is on."""
         return self._rows[self.at][1] if self._rows else None
 
+    @property
+    def has_more(self) -> bool:
+        """There are lines under those that are in view."""
+        return len(self._lines) > self._first() + self.size.height
+
     def move(self, step: int) -> None:
         if self._rows:
             last = len(self._rows) - 1
@@ -70,17 +75,20 @@ class GroupedList(Painted, Generic[H, R]):
         if index < len(self._lines) and not isinstance(line := self._lines[index], Heading):
             self.clicked(line)
 
+    def _first(self) -> int:
+        """The line at the top, scrolled no more than the cursor wants; above the first row of a part its heading."""
+        height, here = self.size.height, self._rows[self.at][0] if self._rows else 0
+        above = here - 1 if here and isinstance(self._lines[here - 1], Heading) else here
+        top = max(0, min(self._top, len(self._lines) - height, above))
+        return top if here < top + height else here - height + 1
+
     def paint(self, width: int) -> list[Strip]:
         look, height = look_of(self), self.size.height
         if not self._rows:
             muted = look.style("muted", "surface")
             return [row(width, [("  ", muted), (self._empty, muted)], look.style("text", "surface"))]
+        self._top = self._first()
         here = self._rows[self.at][0]
-        # A heading comes into view with the first row below it.
-        above = here - 1 if here and isinstance(self._lines[here - 1], Heading) else here
-        self._top = max(0, min(self._top, len(self._lines) - height, above))
-        if here >= self._top + height:
-            self._top = here - height + 1
         return [
             self.draw_heading(line.of, width) if isinstance(line, Heading) else self.draw_row(line, n == here, width)
             for n, line in enumerate(self._lines[self._top : self._top + height], self._top)

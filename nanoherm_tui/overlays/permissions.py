@@ -15,6 +15,7 @@ from textual.strip import Strip
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
+from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.overlays.grouped import GroupedList, Heading
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
@@ -71,6 +72,9 @@ class PermissionsList(GroupedList[str, Line]):
         super().move(step)
         self._moved()
 
+    def on_resize(self) -> None:
+        self._moved()  # there may be more below now, or no more
+
     def clicked(self, line: Line) -> None:
         self.at = next(n for n, (_, other) in enumerate(self._rows) if other is line)
         self.refresh()
@@ -117,11 +121,14 @@ class Detail(Painted):
 class _Foot(Painted):
     can_take = False
     can_give = False
+    more = False
+    """The list goes on below what is in view."""
 
     def paint(self, width: int) -> list[Strip]:
         keys = [("d", t("permissions.take_back"))] if self.can_take else []
         keys += [("u", t("permissions.give_back"))] if self.can_give else []
         keys.append(("Esc", t("permissions.close")))
+        keys += [(key("pagedown"), t("permissions.more"))] if self.more else []
         look = look_of(self)
         return flow(width, hints(look, keys), look.style("text", "surface"), indent=2)
 
@@ -177,10 +184,11 @@ class PermissionsScreen(Overlay[None]):
         line = self._list.row
         self._detail.line = line
         self._detail.refresh()
-        can = (line is not None and line.allowed is not None, bool(self._taken))
-        if can != (self._foot.can_take, self._foot.can_give):
-            self._foot.can_take, self._foot.can_give = can
-            self._foot.refresh(layout=True)
+        foot = self._foot
+        now = (line is not None and line.allowed is not None, bool(self._taken), self._list.has_more)
+        if now != (foot.can_take, foot.can_give, foot.more):
+            foot.can_take, foot.can_give, foot.more = now
+            foot.refresh(layout=True)
 
     def action_move(self, step: int) -> None:
         self._list.move(step)

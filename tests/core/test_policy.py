@@ -282,6 +282,8 @@ def test_a_danger_that_is_held_is_told_where_it_is_asked_anyway(mode, policy, ve
         ("edit", "ask", "untrusted", "workspace", "mode ask"),
         ("command", "ask", "untrusted", "workspace", "mode ask"),
         ("command", "auto", "untrusted", "none", "no sandbox"),
+        ("command", "ask", "untrusted", "none", "mode ask"),
+        ("trusted", "ask", "untrusted", "none", "no sandbox"),
         ("command", "auto", "untrusted", "gap", "files of secrets cannot be hidden"),
         ("network", "auto", "untrusted", "workspace", "leaves the sandbox"),
         ("network", "ask", "untrusted", "workspace", "leaves the sandbox"),

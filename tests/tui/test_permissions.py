@@ -98,6 +98,24 @@ async def test_it_fits_every_screen_and_moves_by_keys(size, language):
         assert len(app.screen_stack) == 1
 
 
+@pytest.mark.parametrize("size", [(80, 24), (40, 10)])
+async def test_a_list_that_goes_on_below_says_so(size):
+    app = OverlayApp()
+    async with app.run_test(size=size) as pilot:
+        await open_list(app, pilot)
+        assert "PgDn more below" in shown(app)
+        await pilot.press("end")
+        await pilot.pause()
+        assert "a.py" in shown(app)
+        assert "more below" not in shown(app)
+        await pilot.resize_terminal(100, 50)
+        await pilot.press("home")
+        assert "more below" not in shown(app)
+        await pilot.resize_terminal(*size)
+        await pilot.pause()
+        assert "more below" in shown(app)
+
+
 async def test_only_what_can_be_taken_back_is_and_undo_gives_it_again():
     app, taken, given = OverlayApp(), [], []
     async with app.run_test(size=(80, 24)) as pilot:
