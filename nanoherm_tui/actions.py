@@ -114,6 +114,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("temperature", slash="temperature", argument="[0-2]", run="answering.choose_temperature"),
     Action("effort", slash="effort", argument="[level]", run="answering.choose_effort"),
     Action("disk", slash="disk", run="sessions.show_disk"),
+    Action("doctor", slash="doctor", run="doctor.show"),
     Action("usage", slash="usage", aliases=("cost",), run="answering.show_usage"),
     Action("theme", slash="theme", argument="[theme]", run="settings.choose_theme"),
     Action("language", slash="language", argument="[en|zh|auto]", run="settings.choose_language"),

@@ -19,7 +19,7 @@ from agent_core.doctor import Check
 from nanoherm_tui import limits, terminal_probe
 from nanoherm_tui.clipboard import native_tools
 from nanoherm_tui.symbols import locale_is_utf8, locale_variable
-from nanoherm_tui.terminal_probe import FOCUS, HELD_FRAMES, MOUSE, PASTE, SAMPLES, Answers
+from nanoherm_tui.terminal_probe import FOCUS, HELD_FRAMES, MOUSE, PASTE, SAMPLES, Answers, Ask
 from nanoherm_tui.text import visible, width
 
 if TYPE_CHECKING:
@@ -88,19 +88,19 @@ class Terminal:
         return told or self.env.get("TERM_PROGRAM", "")
 
 
-def look(find: Callable[[str], str | None], env: Mapping[str, str] = os.environ) -> Iterator[Check]:
+def look(find: Callable[[str], str | None], env: Mapping[str, str], ask: Ask | None = None) -> Iterator[Check]:
     """The checks of the terminal this runs in; one that says why when it runs in none.
 
-    `find` gives the file a program's name means; nothing else is run.
+    `find` gives the file a program's name means; nothing else is run. `ask`: who asks the terminal, if not this.
     """
     why = terminal_probe.cannot_ask()
     if why:
         yield Check("terminal", "Terminal", "skip", f"{why} Run it in one, without a pipe, to have it looked at.")
     else:
-        yield from checks(gather(find, env))
+        yield from checks(gather(find, env, ask or terminal_probe.ask))
 
 
-def gather(find: Callable[[str], str | None], env: Mapping[str, str]) -> Terminal:
+def gather(find: Callable[[str], str | None], env: Mapping[str, str], ask: Ask) -> Terminal:
     """Ask the terminal, the system and tmux. Takes at most a second for each."""
     from nanoherm_tui.terminal_colours import depth
 
@@ -114,7 +114,7 @@ def gather(find: Callable[[str], str | None], env: Mapping[str, str]) -> Termina
         rows=size.lines,
         described=_is_described(term),
         colours=depth(),
-        answers=None if term in _NO_TERMINAL else terminal_probe.ask(term, in_screen=in_screen),
+        answers=None if term in _NO_TERMINAL else ask(term, in_screen=in_screen),
         tmux=_ask_tmux(find, env) if env.get("TMUX") else None,
         copies_by=tuple(tool for tool in tools if find(tool)),
         wanted=tools,

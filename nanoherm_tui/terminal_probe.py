@@ -17,7 +17,7 @@ import tty
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from nanoherm_tui import limits
 
@@ -59,6 +59,12 @@ class Answers:
     """It speaks xterm's modifyOtherKeys."""
     true_colour: bool | None = None
     """Whether it keeps a colour of 24 bits as it is."""
+
+
+class Ask(Protocol):
+    """`ask`, or one who has asked already."""
+
+    def __call__(self, term: str, *, in_screen: bool) -> Answers | None: ...
 
 
 def questions(term: str, *, in_screen: bool) -> str:

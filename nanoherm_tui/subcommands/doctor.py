@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from agent_core.doctor import Check, Examination, Patient
+    from nanoherm_tui.terminal_probe import Ask
 
 _STATE: Final = 4  # cells of the longest word for a state
 _TITLE: Final = 18  # of the longest title
@@ -27,12 +28,12 @@ _NARROW: Final = 24  # cells the words have in the narrowest terminal
 _COLOURS: Final = {"ok": "32", "warn": "33", "fail": "1;31", "skip": "2"}
 
 
-def further(patient: Patient) -> tuple[tuple[str, Examination], ...]:
-    """Checks of the face's own, by title, after those of the core."""
+def further(patient: Patient, ask: Ask | None = None) -> tuple[tuple[str, Examination], ...]:
+    """Checks of the face's own, by title, after those of the core. `ask`: who asks the terminal, if not they."""
     from agent_core.doctor import program
     from nanoherm_tui import terminal_check
 
-    return (("Terminal", lambda: terminal_check.look(lambda name: program(name, patient), patient.env)),)
+    return (("Terminal", lambda: terminal_check.look(lambda name: program(name, patient), patient.env, ask)),)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -66,7 +67,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.json:
         tell({"checks": [asdict(check) for check in found], "ok": code == names.EXIT_OK})
     else:
-        print(f"\n{_summary(found)}")
+        print(f"\n{summary(found)}")
     return code
 
 
@@ -86,7 +87,8 @@ def _lines(check: Check) -> Iterator[str]:
         yield f"{' ' * indent}{line}".rstrip()
 
 
-def _summary(found: Sequence[Check]) -> str:
+def summary(found: Sequence[Check]) -> str:
+    """How much is wrong, in a few words."""
     counts = (("problem", "fail"), ("warning", "warn"))
     numbers = [(word, sum(check.state == state for check in found)) for word, state in counts]
     parts = [f"{number} {word if number == 1 else word + 's'}" for word, number in numbers if number]

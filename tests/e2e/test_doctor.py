@@ -14,9 +14,10 @@ import pytest
 
 from nanoherm_tui import limits
 from nanoherm_tui.text import width
-from tests.e2e.screen import SLACK, Screen, home_env
+from tests.e2e.screen import KEYS, SLACK, Screen, home_env
 from tests.e2e.test_sessions_command import run
 from tests.e2e.tmux import HAS_TMUX, Tmux
+from tests.fakes.model_server import ModelServer, Reply
 
 DOCTOR = [sys.executable, "-m", "nanoherm_tui", "doctor", "--offline"]
 PYTHON = shlex.quote(sys.executable)
@@ -200,3 +201,27 @@ def test_each_bad_option_of_tmux_is_named_with_the_line_for_its_config(home, wor
         for line in ("set -s escape-time 10", "set -s extended-keys on", "set -s set-clipboard on"):
             assert line in screen.text
         assert "~/.tmux.conf" in screen.text
+
+
+# -- in the program ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["answering", "silent", "tmux"])
+def test_the_program_shows_the_same_in_its_dock_and_goes_on(home, workspace, kind):
+    if kind == "tmux" and not HAS_TMUX:
+        pytest.skip("tmux is not installed")
+    how = {"answering": (Terminal, {"answers": FULL}), "silent": (Terminal, {}), "tmux": (Tmux, {})}
+    start, more = how[kind]
+    with ModelServer([Reply("hi")]) as server:
+        env = home_env(home, NANOHERMES_BASE_URL=server.base_url, NANOHERMES_MODEL="test-model")
+        with start([], env=env, cwd=workspace, columns=160, rows=70, **more) as screen:
+            screen.wait_for("is ready")
+            screen.submit("/doctor")
+            screen.wait_for("Terminal: copying", "Sandbox: ", "✓ doctor")
+            named = {"answering": "Modern(1.0)", "silent": "answers no question", "tmux": "tmux 3."}[kind]
+            assert named in screen.text
+            screen.type("still typing")
+            screen.wait_for("› still typing")
+            screen.send(KEYS["ctrl+c"])
+            screen.submit("/exit")
+            assert screen.wait_exit() == 0

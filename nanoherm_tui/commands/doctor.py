@@ -1,0 +1,63 @@
+"""What `nanoherm-tui doctor` tells, in the dock."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from textual.app import SuspendNotSupported
+
+from nanoherm_tui import limits, terminal_probe
+from nanoherm_tui.commands.panes import redraw
+from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.output import Result
+from nanoherm_tui.text import visible
+
+if TYPE_CHECKING:
+    from agent_core.doctor import Check
+    from nanoherm_tui.app import NanohermApp
+    from nanoherm_tui.terminal_probe import Answers
+
+
+def show(app: NanohermApp, argument: str) -> None:
+    """Look at everything and show it. Most of it is looked at beside: a server is waited for, a command is tried."""
+    app.composer.call_later(_show, app)  # behind keys that are on their way: asking the terminal takes them
+
+
+def _show(app: NanohermApp) -> None:
+    answers = _ask_terminal(app)
+    app.hint(t("app.examining"), limits.TOLD_HINT)
+
+    def look() -> Result:
+        from agent_core.doctor import Patient, examine, has_problem
+        from nanoherm_tui.subcommands.doctor import further, summary
+
+        patient = Patient(app.host.places, os.environ)
+        found = list(examine(patient, further(patient, lambda term, *, in_screen: answers)))
+        text = "\n".join([summary(found), "", *map(_words, found)])
+        return Result("doctor", "nanoherm-tui doctor", text, not has_problem(found))
+
+    def tell(result: Result) -> None:
+        app.dock.show_result(result)
+        app.show_pane("dock")
+        if app.panes.dock == "over":  # the draft is behind it: keys go where they are seen
+            app.dock.focus()
+
+    app.desk.do_beside(look, tell)
+
+
+def _ask_terminal(app: NanohermApp) -> Answers | None:
+    """What the terminal answers while the program has left it for that, as for an editor; a moment, if any."""
+    term, in_screen = os.environ.get("TERM", ""), bool(os.environ.get("STY")) and not os.environ.get("TMUX")
+    try:
+        with app.suspend():
+            answers = None if terminal_probe.cannot_ask() else terminal_probe.ask(term, in_screen=in_screen)
+    except SuspendNotSupported:
+        return None
+    redraw(app, "")
+    return answers
+
+
+def _words(check: Check) -> str:
+    fix = "".join(f"\n      {'>' if at == 0 else ' '} {line}" for at, line in enumerate(check.fix.splitlines()))
+    return f"{check.state:<4}  {check.title}  {visible(check.text)}{visible(fix)}"
