@@ -789,21 +789,27 @@ class Host:
         from agent_core import permissions
 
         permissions.take_back(what, self.grants, self._sessions[session_id].grants)
+        if isinstance(what, permissions.ConfirmedMode):
+            with self._lock:
+                here = [live for live in self._sessions.values() if str(live.workspace) == what.workspace]
+            for live in here:
+                live.forget_confirmed(what.mode)
         self._note_permission(session_id, permissions.decided(what, False))
+        if isinstance(what, permissions.Project):
+            self.look_again()
 
     def give_back(self, session_id: str, what: Allowed) -> None:
         """Undo `take_back`. Raises ConfigError, StoreError."""
         from agent_core import permissions
 
+        self._note_permission(session_id, permissions.decided(what, True))  # first: nothing is allowed without a record
         permissions.give_back(what, self.grants, self._sessions[session_id].grants)
-        self._note_permission(session_id, permissions.decided(what, True))
+        if isinstance(what, permissions.Project):
+            self.look_again()
 
     def _note_permission(self, session_id: str, decided: Decided) -> None:
-        """Have it on record, and act on it where it changes which settings count."""
         workspace = str(self._sessions[session_id].workspace)
         self.store.audit.add(session_id, workspace, for_the_record(decided, self.redact))
-        if decided.kind == "trust":
-            self.look_again()
 
     def export(self, session_id: str, form: str = "markdown") -> str:
         """A session as text in one of exchange.FORMS. Raises StoreError."""

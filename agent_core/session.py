@@ -111,6 +111,10 @@ class LiveSession:
         mode, policy = self._modes.ways
         return mode, policy, self._modes.box_words(mode)
 
+    def forget_confirmed(self, mode: Mode) -> None:
+        """What was confirmed here was taken back: entering the mode asks again."""
+        self._modes.forget(mode)
+
     @property
     def stored(self) -> bool:
         """It has a message, and so is on disk."""

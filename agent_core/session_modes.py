@@ -117,6 +117,11 @@ class SessionModes:
         if known:
             then()
 
+    def forget(self, mode: Mode) -> None:
+        """Entering `mode` is confirmed anew the next time."""
+        with self._outbox.lock:
+            self._confirmed.discard(mode)
+
     def box_words(self, mode: Mode) -> str:
         """What a command that nobody trusts would run in there, as a person is told."""
         from agent_core.ports import CommandAction

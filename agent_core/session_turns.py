@@ -75,6 +75,8 @@ class SessionTurns:
         self._asker = asker
         self._ways = ways
         self._leave_mode = leave_mode
+        self._mode_kept: Mode | None = None
+        """The mode that the store has, as far as this turn knows."""
         self._views: list[SetView] = []
         """What the person wants requests to make of messages, until it is stored."""
 
@@ -107,6 +109,7 @@ class SessionTurns:
         """The turn itself. Raises AgentError for what goes wrong before it begins, and when the lease was lost."""
         from agent_core.agent import run_turn
 
+        self._mode_kept = self._ways()[0]  # the worker has stored every earlier one
         self._record.make(message.text)
         with self.history.lease(worker, scope) as lease:
             if rewind:
@@ -173,6 +176,9 @@ class SessionTurns:
             self._commands.place(worker.conversation)
             self.store_views(worker)
             try:
+                if (mode := self._ways()[0]) != self._mode_kept:  # a killed program must not come back in the other one
+                    self._services.store.set_mode(self._record.id, mode)
+                    self._mode_kept = mode
                 self.model.change(worker, in_turn=True)
             except AgentError as error:  # the turn goes on with the one it has
                 worker.tell_failure(error)

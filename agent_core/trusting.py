@@ -40,13 +40,13 @@ class Trusting:
     def answer(self, standing: Standing, answer: Answer) -> None:
         """Keep what a person has answered to what was shown. Raises ConfigError when it cannot be kept, StoreError."""
         offer = standing.offer
-        if answer == "trust":
-            trust.accept(standing, self.grants)
-        elif answer == "never":
-            trust.refuse(standing, self.grants)
-        else:
-            trust.forget(standing, self.grants)
         what = f"{offer.root}: {', '.join(offer.digests)} ({offer.digest[:12]})"
         rule = {"trust": "trusted", "never": "never trusted", "forget": "trust taken back"}[answer]
         verdict: Literal["allow", "refuse"] = "allow" if answer == "trust" else "refuse"
-        self.record(offer.root, Decided("trust", what, verdict, rule, "person"))
+        decided = Decided("trust", what, verdict, rule, "person")
+        if answer == "trust":
+            self.record(offer.root, decided)  # first: nothing acts that is not on record
+            trust.accept(standing, self.grants)
+        else:
+            (trust.refuse if answer == "never" else trust.forget)(standing, self.grants)
+            self.record(offer.root, decided)

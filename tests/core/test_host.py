@@ -9,7 +9,7 @@ import pytest
 from agent_core import events
 from agent_core.errors import AgentError, StoreError
 from agent_core.host import Host, Launch
-from agent_core.intents import Shell, Submit
+from agent_core.intents import SetMode, Shell, Submit
 from agent_core.messages import user
 from agent_core.spill import find_note
 from tests.fakes.model_server import ModelServer, Reply
@@ -189,6 +189,25 @@ def test_closing_ends_a_hanging_turn_within_a_second(start):
         begun = time.monotonic()
         host.close()
         assert time.monotonic() - begun < 1.0
+
+
+def test_a_mode_that_is_no_longer_confirmed_asks_again_in_sessions_that_are_open(start):
+    host = start(overrides={"sandbox.mode": "danger-full-access"})
+    host.look_for_models()
+    session = host.new()
+    session.send(SetMode("auto", confirmed=True))
+    end = time.monotonic() + 10
+    while not (found := host.permissions(session.id).modes) and time.monotonic() < end:
+        time.sleep(0.01)
+    (confirmed,) = found
+    session.send(SetMode("ask"))
+    host.take_back(session.id, confirmed)
+    session.send(SetMode("auto"))
+    assert wait_for(session, events.ModeToConfirm).mode == "auto"
+    assert session.mode == "ask"
+    host.give_back(session.id, confirmed)
+    said = [(entry.decided.what, entry.decided.rule) for entry in host.decisions()]
+    assert said[:3] == [("auto", "given again"), ("auto", "taken back"), ("auto", "confirmed")]
 
 
 def test_an_emptied_session_gets_nothing_of_what_was_under_way(start):

@@ -182,6 +182,22 @@ def test_a_switch_acts_on_the_next_step_of_a_running_turn(boxed):
     assert "Mode plan" in t.model.requests[2].messages[0].text
 
 
+def test_a_mode_chosen_while_a_turn_runs_is_on_disk_from_the_next_step_on(boxed):
+    stored = []  # what a killed program would come back in
+
+    def switch(request, sink, cancel):
+        t.session.send(intents.SetMode("plan"))
+        return call(("glob", {"pattern": "*"}))
+
+    def look(request, sink, cancel):
+        stored.append(t.store.get(t.session.id).mode)
+        return say("ok")
+
+    t = boxed(switch, look, mode="auto")
+    t.turn("go")
+    assert stored == ["plan"]
+
+
 def test_what_a_person_is_being_asked_stays_when_the_mode_is_switched(boxed):
     t = boxed(run("make one"), say("done"))
     t.session.send(intents.Submit("go"))

@@ -12,7 +12,7 @@ import pytest
 from agent_core import limits, trust
 from agent_core.config.load import load
 from agent_core.config.paths import find_places
-from agent_core.errors import ConfigError
+from agent_core.errors import ConfigError, StoreError
 from agent_core.grants_file import GrantsFile
 from agent_core.host import Host, Launch
 
@@ -402,6 +402,27 @@ def test_at_the_desk_an_answer_acts_at_once_is_on_record_and_ends_with_a_change(
         host.answer_trust(host.trusting.look(), "never")
         decided = [(entry.decided.kind, entry.decided.rule) for entry in host.store.audit.list()]
         assert decided == [("trust", "never trusted"), ("trust", "trusted")]
+    finally:
+        host.close()
+
+
+def test_trust_that_cannot_be_put_on_record_is_not_given_and_is_taken_back_all_the_same(clone):
+    def full(session_id, workspace, decided):
+        raise StoreError("store_full", "No room.")
+
+    clone.write(".nanohermes/hooks.json", HOOKS)
+    host = Host(Launch(clone.root, clone.env, {}, demo=True))
+    try:
+        add, host.store.audit.add = host.store.audit.add, full
+        with pytest.raises(StoreError):
+            host.answer_trust(host.trusting.look(), "trust")
+        assert host.trusting.look().state == "new"
+        host.store.audit.add = add
+        host.answer_trust(host.trusting.look(), "trust")
+        host.store.audit.add = full
+        with pytest.raises(StoreError):
+            host.answer_trust(host.trusting.look(), "never")
+        assert host.hooks(clone.root).hooks == ()
     finally:
         host.close()
 
