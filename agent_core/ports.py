@@ -115,11 +115,13 @@ class Question:
     """The name of the rule that stopped it: "mode ask", "dangerous: recursive removal"."""
     command: str = ""
     cwd: str = ""
+    path: str = ""
+    """The file that would be read."""
     sandbox: str = ""
     """What the command would run in, in words (Box.words); empty: it is none."""
     diffs: tuple[FileDiff, ...] = ()
     text: str = ""
-    """The plan, or what ask_user asks."""
+    """The plan, what ask_user asks, or why a command asks."""
     choices: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ("once", "session", "refuse")
     grant: str = ""

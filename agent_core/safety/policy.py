@@ -217,8 +217,8 @@ def _rule_to_ask(
     if danger is not None:
         return f"dangerous: {danger.rule}"
     if answer == "ask":
-        # In mode ask the mode itself is the reason, except for what only reads; such a command, and elsewhere any other,
-        # would run if it were contained.
+        # In mode ask the mode itself is the reason, but not for what only reads: that, and elsewhere any command, would
+        # run if it were contained.
         if kind == "leaving":
             return "leaves the sandbox"
         if kind == "bare" and (trusted or situation.mode != "ask"):

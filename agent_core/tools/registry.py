@@ -518,8 +518,8 @@ def question_for(
         return Question("edit", _edit_title(action), rule, diffs=action.diffs, decisions=decisions, grant=grant,
                         call_id=call_id)  # fmt: skip
     if isinstance(action, ReadAction):
-        return Question("read", f"Read {action.path}", rule, decisions=decisions, grant="reading this file",
-                        call_id=call_id)  # fmt: skip
+        return Question("read", f"Read {action.path}", rule, path=action.path, decisions=decisions,
+                        grant="reading this file", call_id=call_id)  # fmt: skip
     return Question("command", "Go on", rule, decisions=("once", "refuse"), call_id=call_id)
 
 

@@ -83,6 +83,8 @@ def question_rows(question: Question, cells: int) -> list[QuestionRow]:
         rows += _labelled(t("approval.cwd"), where, room, exact=True)
     if question.sandbox:
         rows += _sandbox_rows(question, room)
+    if question.path:
+        rows += _labelled(t("approval.file"), visible(question.path).replace("\n", "\\n"), room, exact=True)
     for diff in question.diffs:
         label = {"create": t("approval.create"), "edit": t("approval.change"), "delete": t("approval.delete")}
         figures = 4 + len(str(diff.added)) + len(str(diff.removed))
@@ -99,11 +101,11 @@ def question_rows(question: Question, cells: int) -> list[QuestionRow]:
                 removed=diff.removed,
             )
         )
-    if question.text:
-        lines = clean(question.text).split("\n")
-        if question.kind == "command":  # the core's words; those of a plan or a question are the model's
-            lines = [_reason(line) for line in lines]
-        rows += [QuestionRow(piece) for line in lines for piece in wrap(line, cells)]
+    if question.kind == "command" and question.text:  # the core's words; those of a plan or a question are the model's
+        why = "\n".join(_reason(line) for line in clean(question.text).split("\n"))
+        rows += _labelled(t("approval.reason"), why, room, exact=False)
+    elif question.text:
+        rows += [QuestionRow(piece) for line in clean(question.text).split("\n") for piece in wrap(line, cells)]
     for index, choice in enumerate(question.choices):
         pieces = wrap(one_line(choice), max(4, cells - 5))
         rows += [QuestionRow(p, str(index + 1) if n == 0 else "", "choice", index) for n, p in enumerate(pieces)]
@@ -143,6 +145,8 @@ def title(question: Question) -> str:
         return t("approval.ask_user")
     if question.kind == "plan":
         return t("approval.plan")
+    if question.kind == "read" and question.path:
+        return t("approval.read_file")
     if question.kind == "edit" and question.diffs:
         if len(question.diffs) > 1:
             return t("approval.edit_many", n=len(question.diffs))

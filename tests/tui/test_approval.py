@@ -11,7 +11,8 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from agent_core.messages import FileDiff
-from agent_core.ports import Question
+from agent_core.ports import Question, ReadAction
+from agent_core.safety.policy import Verdict
 from agent_core.tools import registry
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import phrase_key, set_language, texts
@@ -566,6 +567,28 @@ def test_why_a_command_asks_is_told_in_the_interfaces_language():
         ("some words: of another kind", "some words: of another kind"),
     ]:
         assert words in [r.words for r in question_rows(command_question(text=text), 70)]
+
+
+@pytest.mark.parametrize("cells", [74, 34])
+async def test_why_a_command_asks_is_shown_in_whole(cells):
+    app = ComposerApp()
+    async with app.run_test(size=(cells + 6, 60)) as pilot:
+        app.ask(command_question(text="removes recursively: rm -rf " + " ".join(f"folder-{n}" for n in range(20))))
+        await pilot.pause()
+        shown = text_of(app)
+        assert [n for n in range(20) if f"folder-{n}" not in shown] == []
+        assert "reason    removes" in shown
+
+
+def test_the_file_that_would_be_read_is_shown_in_whole():
+    path = "/srv/" + "/".join(f"folder-{n}" for n in range(20)) + "/.env"
+    question = registry.question_for(ReadAction(path), True, Verdict("ask", "protected: secrets", ""), "c1")
+    assert title_of(question) == "Read this file?"
+    found = question_rows(question, 70)
+    assert "".join(r.words.strip() for r in found).startswith(path)
+    assert max(cell_len(r.words) for r in found) <= 70 - LABEL
+    set_language("zh")
+    assert title_of(question) == "读取这个文件？"
 
 
 def test_every_grant_of_the_core_has_its_words():
