@@ -24,7 +24,6 @@ from agent_core.errors import SandboxError
 
 _MODULE: Final = "agent_core.sandbox.launcher"
 _SYSTEM_INTERPRETERS: Final = ("/usr/bin/python3", "/usr/local/bin/python3")
-_SEALS: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _NOEXEC_SEAL: Final = 0x8  # MFD_NOEXEC_SEAL: some systems demand it, older kernels do not know it
 
 WAY_OUT: Final = "Nothing was run. To run it without a sandbox is for a person to allow."
@@ -187,6 +186,8 @@ def _code(*, compiled: bool) -> int:
 
 def _memory(content: bytes) -> int:
     """A descriptor of sealed memory that holds `content`; nobody can change it any more."""
+    # Named here, since other systems have none of them and import this all the same.
+    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
     flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
     try:
         descriptor = os.memfd_create("nanoherm", flags | _NOEXEC_SEAL)
@@ -195,7 +196,7 @@ def _memory(content: bytes) -> int:
     try:
         with open(descriptor, "wb", buffering=0, closefd=False) as file:
             file.write(content)
-        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
     except BaseException:
         with suppress(OSError):
             os.close(descriptor)

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -60,6 +62,31 @@ def test_a_kernel_without_landlock_says_which_call_failed_with_what(kernel, name
     assert not found.mount_view  # not even tried: nothing could run in it
     with pytest.raises(SandboxError, match=name):
         launch.prepare(["true"], tmp_path, SandboxPolicy((), tmp_path))
+
+
+def test_another_system_is_asked_nothing_and_said_plainly(monkeypatch, tmp_path):
+    real = os.uname()
+    monkeypatch.setattr(probe.sys, "platform", "darwin")
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Darwin", *real[1:4], "arm64")))
+    monkeypatch.setattr(probe, "_known", {})
+    monkeypatch.setattr(probe, "_create_ruleset", lambda flag: pytest.fail("the number is another call there"))
+    monkeypatch.setattr(probe, "_has_seccomp", lambda machine: pytest.fail("so is this one"))
+    assert probe.layers().why == "only Linux has Landlock, and this is Darwin"
+    assert not probe.layers().can_confine
+    with pytest.raises(SandboxError, match="this is Darwin"):
+        launch.prepare(["true"], tmp_path, SandboxPolicy((), tmp_path))
+
+
+def test_the_rooms_can_be_imported_where_memory_cannot_be_sealed():
+    lacking = """
+import fcntl, os
+for room in (fcntl, os):
+    for name in dir(room):
+        if "SEAL" in name or name.startswith(("MFD", "memfd", "pidfd")):
+            delattr(room, name)
+"""
+    rooms = "import agent_core.sandbox.launch, agent_core.sandbox.probe, agent_core.confinement, agent_core.process\n"
+    subprocess.run([sys.executable, "-c", lacking + rooms], check=True)
 
 
 def test_a_kernel_without_filters_does_not_confine(kernel, tmp_path):
