@@ -16,7 +16,7 @@ from agent_core import limits, plain_files
 from agent_core.safety import protected
 from agent_core.safety.protected import Parts, fold
 
-_ALSO_ABSENT: Final = (".nanohermes", ".hermes", ".mcp.json", ".vscode", ".envrc")
+ALSO_ABSENT: Final = (".nanohermes", ".hermes", ".mcp.json", ".vscode", ".envrc")
 """Kept from being made, too: whoever finds them later believes them."""
 # fmt: off
 _STARTUP: Final = (
@@ -26,20 +26,20 @@ _STARTUP: Final = (
 )
 # fmt: on
 """The same in a home that is worked in."""
-_IN_GIT: Final = ("hooks", "config", "info/attributes")
+IN_GIT: Final = ("hooks", "config", "info/attributes")
 _HOOKS_PATH: Final = re.compile(r"^\s*hookspath\s*=\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
 _NOT_TEXT: Final = re.compile(r'^"|"$')
 
 
 def kept_places(root: Path, home: Path, data_home: Path) -> tuple[Path, ...]:
     """What stays as it is below a folder that commands may write (absolute, resolved), present or not (S11)."""
-    found: list[Path] = [root / name for name in _ALSO_ABSENT]
+    found: list[Path] = [root / name for name in ALSO_ABSENT]
     found += git_places(root / ".git", root)
     # Its own repository is seen to above: most of it has to be written.
     found += [
         root / name
         for name in _names(root)
-        if name not in _ALSO_ABSENT and fold(name) != ".git" and protected.control_place((fold(name),))
+        if name not in ALSO_ABSENT and fold(name) != ".git" and protected.control_place((fold(name),))
     ]
     if home.is_relative_to(root):
         found += [home / name for name in _STARTUP]
@@ -64,7 +64,7 @@ def git_places(entry: Path, root: Path) -> list[Path]:
     if pointer := _text(folder / "commondir").strip():
         common = Path(os.path.realpath(folder / pointer))
         found += [folder / "commondir", *_configs(folder)]
-    found += [common / name for name in _IN_GIT]
+    found += [common / name for name in IN_GIT]
     config = _text(common / "config")
     found += [place for name in _HOOKS_PATH.findall(config) if (place := _hooks(name, entry.parent, root)) is not None]
     trees = [common, *(common / "worktrees" / name for name in _names(common / "worktrees"))]
@@ -73,7 +73,7 @@ def git_places(entry: Path, root: Path) -> list[Path]:
         if "worktreeconfig" in config.lower():  # else git never reads it
             found.append(tree / "config.worktree")
     for module in _modules(common / "modules"):
-        found += [module / name for name in _IN_GIT]
+        found += [module / name for name in IN_GIT]
     return [place for place in dict.fromkeys(found) if place == entry or place.is_relative_to(root)]
 
 

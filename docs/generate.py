@@ -1,4 +1,4 @@
-"""Writes events.md, config.md and keys.md from the tables in the code: `python -m docs.generate`, or `make docs`.
+"""Writes events.md, config.md, keys.md and tables of safety.md from those in the code: `make docs`.
 
 A test fails when they are not up to date.
 """
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import inspect
 import math
+import textwrap
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from agent_core import events
+from agent_core import events, fixed_places
 from agent_core.config import schema, tighten
+from agent_core.names import MODES_READ_ONLY
+from agent_core.safety import policy, protected, shell_trust
 from nanoherm_tui import i18n
 from nanoherm_tui.actions import ACTIONS, CONTEXTS
 from nanoherm_tui.keymap import show
@@ -106,7 +109,64 @@ def _words(action: Any) -> str:
     return f"{title}: {i18n.t(action.help)}" if action.help else title
 
 
-PAGES = {"events.md": events_page, "config.md": config_page, "keys.md": keys_page}
+def safety_page() -> str:
+    """The page as it is, with what stands between `<!-- generated: NAME -->` and `<!-- end -->` made anew."""
+    page = (HERE / "safety.md").read_text("utf-8")
+    for name, made in {"modes": _modes_table, "trusted": _trusted_names, "kept": _kept_names}.items():
+        begin = f"<!-- generated: {name} -->\n"
+        before, _, rest = page.partition(begin)
+        _, end, after = rest.partition("<!-- end -->\n")
+        if not end:
+            raise ValueError(f"safety.md has no place for {name}")
+        page = f"{before}{begin}{made()}{end}{after}"
+    return page
+
+
+_COLUMNS = {
+    "edit": "edits in the workspace",
+    "trusted": "trusted command",
+    "contained": "other commands",
+    "leaving": "what leaves the sandbox",
+    "bare": "commands where there is no sandbox",
+}
+
+
+def _modes_table() -> str:
+    rows = [f"| mode | {' | '.join(_COLUMNS.values())} |", "|---" * (len(_COLUMNS) + 1) + "|"]
+    for mode, row in policy.TABLE.items():
+        cells = [_answer_words(kind, row[kind], mode) for kind in _COLUMNS]
+        rows.append(f"| *{mode}* | {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _answer_words(kind: str, answer: str, mode: str) -> str:
+    if answer == "do" and kind == "contained":
+        return "runs in a read-only sandbox" if mode in MODES_READ_ONLY else "runs in the sandbox"
+    words = {"do": "runs" if kind == "trusted" else "done", "ask": "asks", "refuse": "refused"}[answer]
+    return "asks, shows the change" if (kind, answer) == ("edit", "ask") else words
+
+
+def _trusted_names() -> str:
+    programs = " ".join(sorted(shell_trust.PROGRAMS, key=str.lower))
+    git = " ".join([*sorted(shell_trust.GIT_READS), *(f"({name})" for name in sorted(shell_trust.GIT_FORMS))])
+    return _wrapped(f"- `{programs}`") + _wrapped(
+        f"- of `git`: `{git}`; those in brackets only where they list or look"
+    )
+
+
+def _kept_names() -> str:
+    always = [".git/" + name for name in fixed_places.IN_GIT] + list(fixed_places.ALSO_ABSENT)
+    there = sorted((protected.CONTROL_DIRS | protected.CONTROL_FILES) - {".git", "git~1", *fixed_places.ALSO_ABSENT})
+    return _wrapped(f"- present or not: `{' '.join(always)}`") + _wrapped(
+        f"- at the top of the workspace, when they are there: `{' '.join(there)} *.code-workspace`"
+    )
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+PAGES = {"events.md": events_page, "config.md": config_page, "keys.md": keys_page, "safety.md": safety_page}
 
 
 def main() -> None:

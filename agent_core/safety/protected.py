@@ -253,14 +253,14 @@ def secret_file(name: str) -> bool:
 
 # git~1 is what .git is also called on file systems with short names; the others hold programs to run, settings that
 # name programs, or keys.
-_CONTROL_DIRS: Final = _names(
+CONTROL_DIRS: Final = _names(
     ".git git~1 .husky .githooks .nanohermes .hermes .vscode .devcontainer .idea .zed .cursor .claude .ssh .aws .gnupg"
 )
-_CONTROL_FILES: Final = _names(".mcp.json .exrc .nvim.lua .nanohermesignore")
+CONTROL_FILES: Final = _names(".mcp.json .exrc .nvim.lua .nanohermesignore")
 
 
 def control_place(parts: Parts) -> bool:
     """Whether a path inside a workspace (its folded components) steers git, an editor or this program."""
-    return bool(_CONTROL_DIRS.intersection(parts)) or (
-        bool(parts) and (parts[-1] in _CONTROL_FILES or parts[-1].endswith(".code-workspace"))
+    return bool(CONTROL_DIRS.intersection(parts)) or (
+        bool(parts) and (parts[-1] in CONTROL_FILES or parts[-1].endswith(".code-workspace"))
     )

@@ -96,7 +96,7 @@ def _words(text: str, ctx: TrustContext) -> tuple[str, list[Arg]]:
     if not match:
         raise Untrusted("command-word")
     name = match[2]
-    if name not in _PROGRAMS:
+    if name not in PROGRAMS:
         raise Untrusted("unknown-program")
     if match[1] or name not in _BUILTINS:
         _found_in_system(program or "", ctx.path_env)
@@ -365,10 +365,10 @@ def _git(args: list[Arg], ctx: TrustContext) -> None:
     sub, rest = rest[0].text, rest[1:]
     if any(arg.tilde for arg in rest) or any("%G" in arg.text for arg in rest):
         raise Untrusted("option")
-    if sub in _GIT_FORMS:
-        if not _GIT_FORMS[sub](rest):
+    if sub in GIT_FORMS:
+        if not GIT_FORMS[sub](rest):
             raise Untrusted("git-form")
-    elif sub not in _GIT_READS:
+    elif sub not in GIT_READS:
         raise Untrusted("git-command")
     # -O names an order file or, for grep, a pager. A letter takes the rest of a cluster as its value only where it does
     # so for that command: -L is a flag of grep.
@@ -431,10 +431,10 @@ def _git_config(args: list[Arg]) -> bool:
     )
 
 
-_GIT_READS: Final = names(
+GIT_READS: Final = names(
     "status log diff show blame rev-parse rev-list ls-files ls-tree cat-file grep describe shortlog"
 )
-_GIT_FORMS: Final[dict[str, Callable[[list[Arg]], bool]]] = {
+GIT_FORMS: Final[dict[str, Callable[[list[Arg]], bool]]] = {
     "branch": lambda args: _git_list(args, "arvlqi"),
     "tag": lambda args: _git_list(args, "lin"),
     "remote": _git_remote,
@@ -452,7 +452,7 @@ _GIT_FORMS: Final[dict[str, Callable[[list[Arg]], bool]]] = {
 # -- the table --------------------------------------------------------------------------------------------------------
 
 _Judge = Callable[[list[Arg], TrustContext], None]
-_PROGRAMS: Final[dict[str, _Judge]] = {
+PROGRAMS: Final[dict[str, _Judge]] = {
     **dict.fromkeys(
         names("ls stat pwd whoami id uname df which basename dirname realpath readlink tr echo true false test"),
         _nothing,
@@ -483,8 +483,8 @@ _OPTION_RISK: Final = names("rg find sort tree uniq date sed jq diff tail file g
 def _judge(name: str, args: list[Arg], ctx: TrustContext) -> None:
     if name in _OPTION_RISK:
         _no_leading_glob(args, _RG_FLAGS if name == "rg" else "")
-    _PROGRAMS[name](args, ctx)
-    if name != "git" and _PROGRAMS[name] is not _nothing:
+    PROGRAMS[name](args, ctx)
+    if name != "git" and PROGRAMS[name] is not _nothing:
         # Values joined to an option (--exclude-from=X) are files at times; none of them may be a secret.
         for arg in args:
             option, equals, value = arg.text.partition("=")

@@ -5,10 +5,22 @@ import pytest
 from docs.generate import HERE, PAGES
 from tests.architecture.test_imports import ROOT
 
+TOPS = ("agent_core", "nanoherm_tui", "tests")
+
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_generated_page_is_up_to_date(name):
     assert (HERE / name).read_text("utf-8") == PAGES[name](), "run make docs"
+
+
+@pytest.mark.parametrize("page", ["docs/safety.md", "SECURITY.md", "docs/hooks.md"])
+def test_each_test_and_room_that_a_page_of_promises_names_is_there(page):
+    text = (ROOT / page).read_text("utf-8")
+    named = set(re.findall(r"`((?:[\w*]+/)*[\w*]+\.py|\w+\.jsonl)`", text))
+    assert named
+    for name in named:
+        there = any(ROOT.glob(name)) or any(each for top in TOPS for each in (ROOT / top).rglob(name))
+        assert there, f"{page} names {name}, which is gone"
 
 
 def test_every_dependency_is_named_in_the_readme_with_a_reason():
