@@ -64,6 +64,23 @@ _INSTALLED: Final = {
 }
 """What lies among the caches and is none: programs and models that are found there, and only read."""
 
+_FEW_TRIES: Final = {
+    "npm_config_fetch_retries": "0",
+    "PIP_RETRIES": "1",
+    "UV_HTTP_RETRIES": "0",
+    "CARGO_NET_RETRY": "0",
+}
+"""Without a network they would try it again for up to a minute before they say so; pip only says why it tries again."""
+_GIT_BY_SIZE_AND_TIME: Final = {
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "core.checkStat",
+    "GIT_CONFIG_VALUE_0": "minimal",
+    "GIT_CONFIG_KEY_1": "core.trustctime",
+    "GIT_CONFIG_VALUE_1": "false",
+}
+"""What covers a hidden file is another one of its size and age. If git told them apart, a tracked file that is hidden
+would count as changed, and no `commit -a`, stash or rebase could be made."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -148,7 +165,7 @@ class Confinement:
             read_only=self._kept(writable),
             hidden=hidden,
             network=box.network,
-            env=confined_env(tmp, self._home, self._environ),
+            env=confined_env(tmp, self._home, self._environ, network=box.network, covers=bool(self._secrets.found)),
             cgroups=group.folders if group is not None else (),
             max_processes=self._options.max_processes,
             max_memory=0 if bounded else self._options.max_memory,
@@ -242,10 +259,17 @@ def writable_roots(roots: Iterable[Path], safe: Iterable[Path]) -> tuple[Path, .
     return outermost(root for root in cut if root != Path("/") and root.is_dir())
 
 
-def confined_env(tmp: Path, home: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """What a confined command gets beside its environment: its own place for temporary files and caches (S12)."""
+def confined_env(tmp: Path, home: Path, environ: Mapping[str, str], *, network: bool, covers: bool) -> dict[str, str]:
+    """What a confined command gets beside its environment: its own place for temporary files and caches (S12).
+
+    `network`: it has one; `covers`: files are hidden in what it works on.
+    """
     env = {name: str(tmp) for name in ("TMPDIR", "TMP", "TEMP")}
     env |= {name: str(tmp / folder) for name, folder in _CACHES.items()}
+    if not network:
+        env |= _FEW_TRIES
+    if covers:
+        env |= _GIT_BY_SIZE_AND_TIME
     caches = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
     for name, folder in _INSTALLED.items():
         place = environ.get(name) or str(caches / folder)

@@ -157,8 +157,20 @@ def _pin(path: bytes, *, read_only: bool) -> None:
     os.close(place)
 
 
+def _blank(name: bytes, like: os.stat_result, folder: int) -> bytes:
+    """Make a file that nobody may read, as large and old as another one: to git one that it tracks is unchanged."""
+    file = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0, dir_fd=folder)
+    try:
+        os.ftruncate(file, like.st_size)
+    except OSError:  # larger than a file may be
+        pass
+    os.utime(file, ns=(like.st_atime_ns, like.st_mtime_ns))
+    os.close(file)
+    return name
+
+
 def _cover(hidden: "list[bytes]", scratch: bytes) -> None:
-    """Lay an unreadable empty file over hidden files, and an empty folder over hidden folders."""
+    """Lay an unreadable file without content over hidden files, and an empty folder over hidden folders."""
     system = _kernel("fsopen", _FSOPEN, b"tmpfs", _FS_CLOEXEC)
     _kernel("fsconfig", _FSCONFIG, system, _CONFIG_STRING, b"size", b"64k", 0)
     _kernel("fsconfig", _FSCONFIG, system, _CONFIG_CREATE, None, None, 0)
@@ -168,15 +180,16 @@ def _cover(hidden: "list[bytes]", scratch: bytes) -> None:
     somewhere = _place(scratch)
     _attach(covers, somewhere)
     os.close(somewhere)
-    os.close(os.open(b"file", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0, dir_fd=covers))
     os.mkdir(b"folder", 0o555, dir_fd=covers)
-    _make_read_only(covers)
-    for path in hidden:
+    for number, path in enumerate(hidden):
         try:
             place = _place(path)
         except (FileNotFoundError, NotADirectoryError, PermissionError):  # gone, or shut for the command as well
             continue
-        mount = _copy(covers, b"folder" if stat.S_ISDIR(os.fstat(place).st_mode) else b"file")
+        status = os.fstat(place)
+        cover = b"folder" if stat.S_ISDIR(status.st_mode) else _blank(b"%d" % number, status, covers)
+        mount = _copy(covers, cover)
+        _make_read_only(mount)
         _attach(mount, place)
         os.close(mount)
         os.close(place)

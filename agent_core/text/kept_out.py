@@ -7,6 +7,7 @@ than to cry wolf: a file that is not executable, or a key that a server refuses,
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from agent_core import limits
@@ -44,25 +45,47 @@ _CHANGING: Final = re.compile(
 )
 _SHELL_WRITE: Final = re.compile(r"^(\S*/)?\w*sh: (line \d+: |\d+: )?[^:\n]+: permission denied$", re.IGNORECASE)
 # A server that refuses a login, and a cache that a test runner does without.
-_OF_ITSELF: Final = re.compile(r"\((publickey|password|keyboard)|authentic|\b40[13]\b|warning", re.IGNORECASE)
+_LOGIN: Final = re.compile(r"\((publickey|password|keyboard)|authentic|\b40[13]\b", re.IGNORECASE)
+_WARNING: Final = re.compile(r"warning", re.IGNORECASE)
+# Said also by git commands that succeed: a branch is pushed, but what it follows cannot be noted.
+_GIT_SETTINGS: Final = re.compile(r"^(error|fatal): could not (write|lock) config file .*: (Device or resource busy|Read-only)", re.IGNORECASE)  # noqa: E501
+_TMP: Final = re.compile(r"(?<![\w./-])/(var/)?tmp\b(?!/nanoherm-box-)")
+# The exit code is that of what showed the output, not of the program.
+_HIDES_FAILURE: Final = re.compile(r"2>&1\s*\|(?!\|)|\|&|\|\|\s*(true|:)\s*$")
 # fmt: on
 _NOT_EXECUTABLE: Final = 126
 
 
-def missing(box: Box, exit_code: int, output: str) -> Needs:
-    """What a command that ended so in `box` probably needs beyond it; empty: it failed of itself, or did not fail.
+@dataclass(frozen=True, slots=True)
+class Lack:
+    needs: Needs
+    instead: str = ""
+    """What to know or do in its place; a sentence."""
+
+
+def missing(box: Box, command: str, exit_code: int, output: str) -> Lack | None:
+    """What `command`, which ended so in `box`, probably needs beyond it; None: it failed of itself, or did not fail.
 
     "write" of a command that may only read; "everything" of one whose write went where its box does not reach.
     """
-    if box == UNCONFINED or exit_code == 0:
-        return ""
+    if box == UNCONFINED:
+        return None
     output = output[-limits.KEPT_OUT_CHARS :]
-    lines = [line for line in output.splitlines() if not _OF_ITSELF.search(line)]
+    lines = [line for line in output.splitlines() if not _LOGIN.search(line)]
+    write: Needs = "write" if box.mode == "read-only" else "everything"
+    if any(map(_GIT_SETTINGS.search, lines)):
+        instead = (
+            "" if box.mode == "read-only" else "What names programs in .git, as its config and hooks, stays as it is."
+        )
+        return Lack(write, instead)
+    if exit_code == 0 and not _HIDES_FAILURE.search(command):
+        return None
     if not box.network and any(_is_no_network(line, output) for line in lines):
-        return "network"
-    if any(_is_kept_write(line, exit_code) for line in lines):
-        return "write" if box.mode == "read-only" else "everything"
-    return ""
+        return Lack("network")
+    kept = [line for line in lines if not _WARNING.search(line) and _is_kept_write(line, exit_code)]
+    if not kept:
+        return None
+    return Lack(write, "Temporary files go to $TMPDIR, which can be written." if any(map(_TMP.search, kept)) else "")
 
 
 def _is_no_network(line: str, output: str) -> bool:

@@ -140,7 +140,7 @@ def execute(
         raise ToolFailure(f"The command was not run: {error.text}", code=error.code, outcome="no sandbox") from error
     finally:
         spill.close()
-    return shown(command, result, timeout, spill, bounds, _kept_out(box, result, way_out))
+    return shown(command, result, timeout, spill, bounds, _kept_out(box, command, result, way_out))
 
 
 def _way_out(ctx: ToolContext) -> str:
@@ -151,14 +151,15 @@ def _way_out(ctx: ToolContext) -> str:
     return "Nobody can be asked for more: do what can be done without it, and say what was left out."
 
 
-def _kept_out(box: Box, result: ExecResult, way_out: str) -> str:
+def _kept_out(box: Box, command: str, result: ExecResult, way_out: str) -> str:
     """What the model is told where the sandbox may have stopped a command; it is never run anew by itself (A8)."""
     code = -1 if result.exit_code is None else result.exit_code
-    needs = kept_out.missing(box, code, f"{clean(result.stdout)}\n{clean(result.stderr)}")
-    if not needs or result.interrupted:
+    lack = kept_out.missing(box, command, code, f"{clean(result.stdout)}\n{clean(result.stderr)}")
+    if lack is None or result.interrupted:
         return ""
     walls = box.words if box.network else f"{box.words}, no network"
-    return f"[It ran in the sandbox ({walls}), which may be why. {way_out.format(needs=needs)}".rstrip() + "]"
+    words = (f"It ran in the sandbox ({walls}), which may be why.", lack.instead, way_out.format(needs=lack.needs))
+    return f"[{' '.join(filter(None, words))}]"
 
 
 def _progress(show: Callable[[str], None], hide: Callable[[str], str]) -> Callable[[str], None]:

@@ -143,6 +143,12 @@ def test_temporary_files_and_caches_go_to_the_private_folder_but_what_is_install
     assert "HF_HOME" not in policy.env
 
 
+def test_programs_that_would_try_a_missing_network_for_a_minute_try_it_once(walls):
+    confined = walls()
+    assert confined.policy(WRITE).env["npm_config_fetch_retries"] == "0"
+    assert "npm_config_fetch_retries" not in confined.policy(Box("workspace-write", network=True)).env
+
+
 def test_what_killed_programs_left_is_removed_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "TMP_KEPT", -1.0)
     for name in ("nanoherm-box-old", "nanoherm-demo-kept", "somebody"):

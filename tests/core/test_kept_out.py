@@ -5,10 +5,20 @@ from __future__ import annotations
 import pytest
 
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
-from agent_core.text.kept_out import missing
+from agent_core.text import kept_out
 
 WORKSPACE = Box("workspace-write")
 ONLINE = Box("workspace-write", network=True)
+
+
+def missing(box, exit_code, output, command="make"):
+    lack = kept_out.missing(box, command, exit_code, output)
+    return "" if lack is None else lack.needs
+
+
+def instead(output, box=WORKSPACE):
+    return kept_out.missing(box, "make", 1, output).instead
+
 
 WRITES = [
     "sh: 1: cannot create f: Permission denied",
@@ -48,6 +58,8 @@ NETWORK = [
     '  File "/usr/lib/python3.11/socket.py", line 232\nPermissionError: [Errno 1] Operation not permitted',
     "java.net.UnknownHostException: example.com",
     "Connecting to 127.0.0.1:80... failed: Operation not permitted.",
+    "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError('<x>: Failed to establish a new "
+    "connection: [Errno -2] Name or service not known')': /simple/x/\nERROR: No matching distribution found for x",
 ]
 OF_ITSELF = [
     "AssertionError: assert 1 == 2",
@@ -81,9 +93,38 @@ def test_what_fails_of_itself_is_not_put_down_to_the_sandbox(words):
     assert missing(READ_ONLY, 1, words) == missing(WORKSPACE, 1, words) == ""
 
 
-@pytest.mark.parametrize("words", [*WRITES, *NETWORK])
+GIT_SETTINGS = "error: could not write config file .git/config: Device or resource busy"
+
+
+@pytest.mark.parametrize("words", [words for words in [*WRITES, *NETWORK] if "config file" not in words])
 def test_without_a_sandbox_or_a_failure_nothing_is_said(words):
     assert missing(UNCONFINED, 1, words) == missing(READ_ONLY, 0, words) == ""
+
+
+@pytest.mark.parametrize("command", ["npm i x 2>&1 | tail -5", "npm i x |& cat", "npm i x || true"])
+def test_a_failure_whose_exit_code_a_pipe_has_hidden_is_seen(command):
+    assert missing(WORKSPACE, 0, NETWORK[0], command) == "network"
+    assert missing(WORKSPACE, 0, WRITES[0], command) == "everything"
+
+
+@pytest.mark.parametrize("command", ["cat log | tail -5", "grep -r ENOTFOUND src", "make 2>&1 || cat log", "make 2>&1"])
+def test_words_of_a_failure_that_was_none_are_no_failure(command):
+    assert missing(WORKSPACE, 0, NETWORK[0], command) == ""
+
+
+def test_what_git_could_not_note_is_said_although_it_succeeded():
+    assert missing(WORKSPACE, 0, f"branch 'a' set up to track 'origin/a'.\n{GIT_SETTINGS}") == "everything"
+    assert ".git" in instead(GIT_SETTINGS)
+
+
+@pytest.mark.parametrize("path", ["/tmp/foo", "/var/tmp/foo", "'/tmp/foo'"])
+def test_who_writes_to_the_folder_of_all_is_told_of_its_own(path):
+    assert "$TMPDIR" in instead(f"sh: 1: cannot create {path}: Read-only file system")
+
+
+@pytest.mark.parametrize("path", ["/etc/tmp", "../tmp", "/home/me/tmp/x", "/tmpfs", "/tmp/nanoherm-box-abc/x"])
+def test_who_writes_elsewhere_is_not(path):
+    assert not instead(f"sh: 1: cannot create {path}: Read-only file system")
 
 
 def test_a_file_that_is_not_executable_is_no_matter_of_the_sandbox():

@@ -72,6 +72,24 @@ def repository(workspace):
     return workspace
 
 
+def test_a_tracked_file_that_is_hidden_counts_as_unchanged_to_git(tmp_path, repository):
+    if not layers().mount_view:
+        pytest.skip("nothing is hidden without a mount view")
+    secret = repository / ".env"
+    secret.write_text("KEY=of-the-shop\n")
+    os.utime(secret, (time.time() - 60, time.time() - 60))  # git trusts no time as new as its index
+    subprocess.run(["git", "-C", repository, "add", "-f", ".env"], check=True, timeout=30)
+    script = "git commit -qm 1 && echo two >> a.txt && git commit -qam 2 && git status --porcelain && cat .env"
+    with Table(tmp_path, repository, script, mode="auto") as table:
+        (said,) = table.results()
+    assert ".env: Permission denied" in said
+    assert " M .env" not in said
+    done = subprocess.run(
+        ["git", "-C", repository, "show", "--format=", "--name-only"], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["a.txt"], said
+
+
 def state(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
