@@ -30,8 +30,8 @@ _GROUP_PATIENCE = 10.0
 _NOT_FOUND = 127
 
 _PDEATHSIG, _SET_SECCOMP, _CAPBSET_DROP, _SET_SECUREBITS, _NO_NEW_PRIVS, _CAP_AMBIENT = 1, 22, 24, 28, 38, 47
-_AMBIENT_CLEAR_ALL, _FILTER = 4, 2
-# User 0 gets no capabilities by being user 0, a change of user gives none, none become ambient; all of it for good.
+_AMBIENT_RAISE, _AMBIENT_CLEAR_ALL, _FILTER = 2, 4, 2
+# User 0 gets no capabilities by being user 0, a change of user gives none, no more become ambient; for good.
 _SECUREBITS = 0b11101111
 _CAPABILITY_VERSION_3 = 0x20080522
 _SIGKILL, _SIGPIPE, _SIGXFSZ = 9, 13, 25
@@ -232,21 +232,36 @@ def _see(view: "dict[str, Any]") -> None:
 # -- privileges ---------------------------------------------------------------------------------------------------
 
 
-def _drop_capabilities() -> None:
-    """All sets empty, and no way to fill them. Whoever may not bound them has none to bound."""
+def _drop_capabilities(kept: int) -> None:
+    """All sets empty but for a mask of `kept` ones, and no way to fill them.
+
+    Whoever may not bound them has none to bound.
+    """
     _prctl("ambient capabilities", _CAP_AMBIENT, _AMBIENT_CLEAR_ALL)
     try:
         for capability in range(64):
-            _prctl("bounding set", _CAPBSET_DROP, capability)
+            if not kept >> capability & 1:
+                _prctl("bounding set", _CAPBSET_DROP, capability)
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.EINVAL):  # as said; or that was the last
             raise
+    header = _CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4)
+    if kept:
+        # Only ambient ones live on when a program is started; they have to be inheritable first.
+        held = ctypes.create_string_buffer(24)
+        _checked(_libc.capget(header, held), "capget")
+        effective, permitted = held.raw[:4], int.from_bytes(held.raw[4:8], "little")
+        kept &= permitted
+        low, high = permitted.to_bytes(4, "little"), held.raw[12:20] + bytes(4)
+        _checked(_libc.capset(header, effective + low + kept.to_bytes(4, "little") + high), "capset")
+        for capability in range(32):
+            if kept >> capability & 1:
+                _prctl("ambient capability", _CAP_AMBIENT, _AMBIENT_RAISE, capability)
     try:
         _prctl("secure bits", _SET_SECUREBITS, _SECUREBITS)
     except PermissionError:
         pass
-    header = _CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4)
-    _checked(_libc.capset(header, bytes(24)), "capset")
+    _checked(_libc.capset(header, kept.to_bytes(4, "little") * 3 + bytes(12)), "capset")
 
 
 def _ruleset(landlock: "dict[str, Any]") -> int:
@@ -299,7 +314,7 @@ def _confine(plan: "dict[str, Any]", at: "list[str]") -> None:
     at[0] = "landlock"
     ruleset = _ruleset(plan["landlock"])
     at[0] = "privileges"
-    _drop_capabilities()
+    _drop_capabilities(plan["kept"])
     _prctl("no new privileges", _NO_NEW_PRIVS, 1)
     _follow(plan["parent"])  # a change of credentials may have undone it
     at[0] = "landlock"

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from agent_core.sandbox import bpf, landlock, mounts
 from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.sandbox.rlimits import limits_of, processes_of
+
+_CAP_CHOWN: Final = 0
+_CAP_DAC_OVERRIDE: Final = 1
+_CAP_FOWNER: Final = 3
 
 ViewBy = Literal["", "root", "user"]
 """How a mount view can be had: not, as root, by a user namespace."""
@@ -54,9 +58,29 @@ def plan(
             "of_files": landlock.OF_FILES,
             "flags": rights.restrict_flags,
         },
+        "kept": _kept_capabilities(policy, cwd, kernel.view_by == "root"),
         "filter": program,
     }
     return made, held
+
+
+def _kept_capabilities(policy: SandboxPolicy, cwd: Path, root_view: bool) -> int:
+    """What root keeps where it works in somebody else's folder, as in a container on files of the host; a mask.
+
+    Without it root is nobody special there and could not write at all. Where one may write is Landlock's affair
+    still; owner and mode of what is outside are only the view's, so without one there is no right to change those.
+    """
+    if os.geteuid() != 0 or all(_owner(folder) == 0 for folder in (*policy.writable, cwd)):
+        return 0
+    kept = 1 << _CAP_DAC_OVERRIDE
+    return kept | 1 << _CAP_CHOWN | 1 << _CAP_FOWNER if root_view and policy.writable else kept
+
+
+def _owner(folder: Path) -> int:
+    try:
+        return folder.stat().st_uid
+    except OSError:  # gone
+        return 0
 
 
 def _known_fields(abi: int) -> int:

@@ -20,7 +20,7 @@ _ALLOW_ALL = b"\x06\x00\x00\x00\x00\x00\xff\x7f"
 _SOURCE = Path(launcher.__file__).read_text()
 _WITHOUT = {
     "landlock": ('    _kernel("landlock_restrict_self", _RESTRICT_SELF, ruleset, plan["landlock"]["flags"])\n', ""),
-    "capabilities": ("    _drop_capabilities()\n", ""),
+    "capabilities": ('    _drop_capabilities(plan["kept"])\n', ""),
 }
 
 

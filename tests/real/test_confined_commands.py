@@ -89,6 +89,74 @@ def test_nothing_is_left_in_the_workspace_of_what_had_to_be_kept_free(walls, wor
     assert list(workspace.iterdir()) == []
 
 
+# -- root in somebody else's folder -------------------------------------------------------------------------------
+
+SOMEBODY = 12345
+
+
+@pytest.fixture
+def foreign(workspace):
+    if os.geteuid() != 0:
+        pytest.skip("only root works in folders of others")
+    (workspace / "theirs").write_text("a")
+    (workspace / "theirs").chmod(0o600)
+    for path in (workspace / "theirs", workspace):
+        os.chown(path, SOMEBODY, SOMEBODY)
+    return workspace
+
+
+@mount_view
+def test_root_works_in_a_folder_that_is_another_users(walls, foreign):
+    # In a user namespace root is root over its own files alone; there it stays like anybody else.
+    result = run(walls, "echo b >> theirs && chmod 640 theirs && chown 7:7 theirs && echo c > new", foreign)
+    assert (result.exit_code == 0) == (probe.layers().view_by == "root"), result.stderr
+    if result.exit_code == 0:
+        status = (foreign / "theirs").stat()
+        assert (status.st_uid, status.st_mode & 0o777) == (7, 0o640)
+
+
+@mount_view
+def test_what_root_keeps_there_opens_nothing_outside(walls, foreign):
+    outside = foreign.parent / "outside"
+    outside.write_text("a")
+    os.chown(outside, SOMEBODY, SOMEBODY)
+    before = _kept_of(outside)
+    for command in (
+        f"echo b >> {outside}", f"chmod 666 {outside}", f"chown 0 {outside}", f"touch {outside}", f"rm {outside}",
+        "cat /proc/$PPID/environ", "cat /proc/1/environ", "kill -0 $PPID", "unshare -m true", "mknod d c 1 3",
+        "mkdir .envrc; echo x > .envrc/x", "umount .envrc", f"ln {outside} here",
+    ):  # fmt: skip
+        assert run(walls, command, foreign).exit_code != 0, command
+    assert (outside.read_text(), _kept_of(outside)) == ("a", before)
+
+
+def _kept_of(path):
+    status = path.stat()
+    return status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, status.st_nlink
+
+
+@mount_view
+def test_what_is_hidden_stays_so_for_root_in_another_users_folder(foreign):
+    (foreign / ".env").write_text("KEY=1")
+    os.chown(foreign / ".env", SOMEBODY, SOMEBODY)
+    (foreign / "home/.ssh").mkdir(parents=True)
+    (foreign / "home/.ssh/id_rsa").write_text("key")
+    home = foreign / "home"
+    walls = Confinement(foreign, home, home / ".nanohermes", lambda: nothing_more, Options())
+    try:
+        for name in (".env", "home/.ssh/id_rsa"):
+            for box in (WRITE, Box("read-only")):
+                assert "KEY" not in run(walls, f"cat {name}", foreign, box).stdout
+                assert run(walls, f"grep -q . {name}", foreign, box).exit_code != 0
+    finally:
+        walls.close()
+
+
+@mount_view
+def test_root_in_a_folder_of_its_own_has_no_capabilities(walls, workspace):
+    assert "CapEff:\t0000000000000000" in run(walls, "grep Cap /proc/self/status", workspace).stdout
+
+
 # -- refusals -----------------------------------------------------------------------------------------------------
 
 
