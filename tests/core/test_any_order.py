@@ -1,23 +1,27 @@
 """A person does anything at any time, models change over every wire, the program is killed: servers that take only what
-their vendors allow never see a wrong request, and no text is lost."""
+their vendors allow never see a wrong request, no text is lost, and no command begins that is not on record as allowed
+in the box it runs in."""
 
 from __future__ import annotations
 
 import random
 import sqlite3
 import time
+from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
-from agent_core import events, intents
+from agent_core import events, intents, names
 from agent_core.compaction import Options
+from agent_core.grants_file import GrantsFile
 from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.llm.wires import WIRES
 from agent_core.messages import ImagePart
-from agent_core.services import Connection
+from agent_core.ports import ExecResult
+from agent_core.services import Connection, Containment
 from agent_core.store.sessions import Store
 from tests.core.session_support import Table
 from tests.fakes.wire_server import Answer, Call, Failure, WireServer
@@ -34,9 +38,14 @@ CALLS = [
     Call("list_dir", {"path": "."}),
     Call("read_file", {"path": "a.py"}),
     Call("run_command", {"command": "echo x"}),
+    Call("run_command", {"command": "make one"}),
+    Call("run_command", {"command": "make two", "needs": "network"}),
+    Call("goal_done", {"evidence": "It was looked at."}),
+    Call("exit_plan", {"plan": "1. do it"}),
     Call("write_file", {"path": "b.py", "content": "x"}),
     Call("no_such_tool", {"a": 1}),
 ]
+OWN = "echo own"
 ASKED_ANEW = ("bound to a different conversation", "Duplicate")
 """Which servers mind old thoughts, and ids that another server gave too, is not known before: the client then asks once
 more without them."""
@@ -68,6 +77,28 @@ class AnyAnswer:
         )
 
 
+class Backend:
+    """Runs nothing; notes what was begun that the store does not know as allowed in that box, before it began."""
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
+        self.unknown: list[tuple[str, str]] = []
+        self.begun: Counter[tuple[str, str]] = Counter()
+
+    def execute(self, command, cwd, *, box, timeout, env, cancel, on_output=None):
+        what = (command, box.words)
+        if command != OWN:  # what the person runs is their own decision
+            self.begun[what] += 1
+            if self.begun[what] > self.allowed()[what]:
+                self.unknown.append(what)
+        return ExecResult(0, "done", "", 0.01)
+
+    def allowed(self) -> Counter[tuple[str, str]]:
+        with closing(sqlite3.connect(self._walk.t.store.database.path)) as c:
+            rows = c.execute("SELECT what, sandbox FROM decisions WHERE kind = 'command' AND verdict = 'allow'")
+            return Counter(rows.fetchall())
+
+
 class Walk:
     def __init__(self, tmp_path, seed: int, server: WireServer) -> None:
         self.dice = random.Random(seed)
@@ -75,7 +106,9 @@ class Walk:
         self.folder = tmp_path
         self.sent: list[str] = []
         self.back: list[str] = []
-        self.t = Table(tmp_path, compaction=Options(profile=self.dice.choice(("nano", "tokens"))), policy="never")
+        self.t = Table(tmp_path, compaction=Options(profile=self.dice.choice(("nano", "tokens"))), grants=GrantsFile(tmp_path / "grants.json"),
+                       containment=lambda: Containment(kernel=True), mode_confirmed=lambda workspace, mode: True)  # fmt: skip
+        self.backend = Backend(self)
         (self.t.workspace / "a.py").write_text("x = 1\n" * 50)
         # What is taken out for good when something new is said was there all the same.
         self.t.store.database.write(lambda c: c.execute("CREATE TABLE ever (body)"))
@@ -84,7 +117,7 @@ class Walk:
                 "CREATE TRIGGER ever AFTER INSERT ON messages BEGIN INSERT INTO ever VALUES (new.body); END"
             )
         )
-        self.t.services = replace(self.t.services, connect=self.connect)
+        self.t.services = replace(self.t.services, connect=self.connect, backend=lambda confine: self.backend)
         self.use(self.t.store)
         self.t.session = self.t.open(self.t.session.id, stored=False)
 
@@ -115,6 +148,14 @@ class Walk:
                     lambda: intents.SetView((some,), dice.choice(("dropped", "pinned", ""))),
                 )
             )()
+        if dice.random() < 0.2:
+            return dice.choice(
+                (
+                    lambda: intents.SetMode(dice.choice(names.MODES), confirmed=dice.random() < 0.5),
+                    lambda: intents.SetGoal(dice.choice(("", "reach it"))),
+                    lambda: intents.SetPolicy(dice.choice(names.APPROVAL_POLICIES)),
+                )
+            )()
         if dice.random() < 0.35:
             kind = dice.choice((intents.Submit, intents.Steer, intents.Queue, intents.Redirect))
             return kind(self.new_text())
@@ -129,9 +170,22 @@ class Walk:
                 intents.TakeBack,
                 lambda: intents.SetModel(dice.choice(list(WIRES))),
                 lambda: intents.SetOptions(reasoning_effort=dice.choice(("", "high"))),
-                lambda: intents.Shell("echo own", private=dice.random() < 0.3),
+                lambda: intents.Shell(OWN, private=dice.random() < 0.3),
             )
         )()
+
+    def answer(self) -> None:
+        """Whatever waits for a person gets some answer."""
+        for waiting in list(self.t.session._questions._waiting.values()):
+            question, decision = waiting.question, self.dice.choice(waiting.question.decisions)
+            self.t.session.send(intents.Answer(question.id, decision, pattern=question.pattern))
+
+    def take_back(self) -> None:
+        """Grants, of the session or for good."""
+        grants, file = self.t.session.grants, self.t.services.grants
+        grants.revoke(grants.session())
+        for grant in file.read().commands:
+            file.remove(grant)
 
     def reopen(self) -> None:
         old = self.t.session
@@ -160,6 +214,7 @@ class Walk:
         self.t.drain()  # of that nobody is left to tell
         self.t.seen.clear()
         self.use(Store.open(copy))
+        self.backend.begun = self.backend.allowed()
         self.t.session = self.t.open(old.id, stored=True)
         self.t.session.start()
         self.t.wait(events.HistoryChanged)
@@ -188,6 +243,7 @@ class Walk:
     def settle(self) -> None:
         end = time.monotonic() + 30
         while self.t.session.busy and time.monotonic() < end:
+            self.answer()
             time.sleep(0.01)
         assert not self.t.session.busy
 
@@ -203,9 +259,15 @@ def test_whatever_is_done_requests_stay_valid_and_no_text_is_lost(tmp_path, seed
                 walk.kill()
             elif what < 0.06:
                 walk.reopen()
+            elif what < 0.08:
+                walk.take_back()
+            elif what < 0.3:
+                walk.answer()
             else:
                 walk.t.session.send(walk.intent())
             time.sleep(walk.dice.choice((0, 0, 0.02, 0.1)))
+        walk.t.session.send(intents.SetGoal(""))
+        walk.t.session.send(intents.SetMode("ask"))
         walk.settle()
         walk.no_text_is_lost()
         server._answers = (Answer("The end."),)
@@ -216,4 +278,9 @@ def test_whatever_is_done_requests_stay_valid_and_no_text_is_lost(tmp_path, seed
         walk.t.session.join(10)
         walk.t.store.close()
         assert [rule for rule in server.violations if not any(words in rule for words in ASKED_ANEW)] == []
-        assert len(server.requests) > 10
+        assert len(server.requests) > 5
+        assert walk.backend.unknown == []
+        with closing(sqlite3.connect(walk.t.store.database.path)) as c:
+            # The other two servers give ids that one of them gave before.
+            twice = "SELECT call_id FROM decisions WHERE call_id LIKE 'toolu%' GROUP BY call_id HAVING COUNT(*) > 1"
+            assert c.execute(twice).fetchall() == []
