@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,7 +104,7 @@ def gather(find: Callable[[str], str | None], env: Mapping[str, str], ask: Ask) 
     from nanoherm_tui.terminal_colours import depth
 
     term = env.get("TERM", "")
-    size = shutil.get_terminal_size((0, 0)) if not os.isatty(1) else os.get_terminal_size(1)
+    size = os.get_terminal_size(1)
     tools = tuple(tool.argv[0] for tool in native_tools(env))
     in_screen = not env.get("TMUX") and bool(env.get("STY"))
     return Terminal(

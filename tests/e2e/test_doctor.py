@@ -12,7 +12,6 @@ import time
 
 import pytest
 
-from nanoherm_tui import limits
 from nanoherm_tui.text import width
 from tests.e2e.screen import KEYS, SLACK, Screen, home_env
 from tests.e2e.test_sessions_command import run
@@ -124,7 +123,6 @@ def test_answers_that_come_late_are_no_command_to_the_shell(workspace):
     shell = f"{BETWEEN}; read -r line; echo GOT $line"
     with Terminal(command=["sh", "-c", shell], cwd=workspace) as screen:
         screen.until(lambda: b"\x1b[c" in screen.raw)
-        time.sleep(limits.TERMINAL_FIRST / 2)
         screen.send("rm\r")
         screen.wait_for("EXIT")
         screen.send("mine\r")
