@@ -106,8 +106,13 @@ class Walk:
         self.folder = tmp_path
         self.sent: list[str] = []
         self.back: list[str] = []
-        self.t = Table(tmp_path, compaction=Options(profile=self.dice.choice(("nano", "tokens"))), grants=GrantsFile(tmp_path / "grants.json"),
-                       containment=lambda: Containment(kernel=True), mode_confirmed=lambda workspace, mode: True)  # fmt: skip
+        self.t = Table(
+            tmp_path,
+            compaction=Options(profile=self.dice.choice(("nano", "tokens"))),
+            grants=GrantsFile(tmp_path / "grants.json"),
+            containment=lambda: Containment(kernel=True),
+            mode_confirmed=lambda workspace, mode: True,
+        )
         self.backend = Backend(self)
         (self.t.workspace / "a.py").write_text("x = 1\n" * 50)
         # What is taken out for good when something new is said was there all the same.
