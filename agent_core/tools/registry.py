@@ -385,7 +385,7 @@ class _Attempt:
         if reply.decision == "refuse":
             raise self._refused(action, verdict, reply.by, _refusal(reply))
         if isinstance(action, CommandAction) and reply.text and reply.text != action.command:
-            return self._edited(tool, {**asked.arguments, "command": reply.text}, context)
+            return self._edited(tool, {**asked.arguments, "command": reply.text}, context, action, verdict)
         self._record(action, verdict, "allow", "person")
         if reply.decision == "session":
             self._box.grants.grant(action, path_asked, verdict.box)
@@ -393,9 +393,15 @@ class _Attempt:
             self._box.grants.grant_always(action, reply.pattern or question.pattern, verdict.box)
         return asked
 
-    def _edited(self, tool: Tool, arguments: Args, context: ToolContext) -> _Approved:
+    def _edited(
+        self, tool: Tool, arguments: Args, context: ToolContext, asked: CommandAction, verdict: policy.Verdict
+    ) -> _Approved:
         """The person changed the command: what they wrote is approved, but what refuses still does."""
-        prepared = tool.prepare(arguments, context)
+        try:
+            prepared = tool.prepare(arguments, context)
+        except ToolFailure:  # no shell can be given it, or its folder is gone
+            self._record(replace(asked, command=arguments["command"]), verdict, "refuse", "rules")
+            raise
         action, verdict = self._decide(prepared)
         seal = prepared.seal(verdict.box)
         self._check_hooks(action, verdict, arguments)

@@ -273,6 +273,7 @@ def test_a_reviewer_that_breaks_off_ends_the_turn_and_the_refusal_is_on_record(t
         ("make test -k", True, ("allow", "mode ask", "person")),
         (FLOOR, False, ("refuse", "hard floor: formatting", "rules")),
         ("make clean", False, ("refuse", "approvals.deny", "rules")),
+        ("make \0", False, ("refuse", "mode ask", "rules")),
     ],
 )
 def test_a_command_that_the_person_changed_is_judged_anew(tmp_path, edited, ran, said):
