@@ -35,6 +35,8 @@ def kept_places(root: Path, home: Path, data_home: Path) -> tuple[Path, ...]:
     """What stays as it is below a folder that commands may write (absolute, resolved), present or not (S11)."""
     found: list[Path] = [root / name for name in ALSO_ABSENT]
     found += git_places(root / ".git", root)
+    if (root / "HEAD").is_file() and (root / "objects").is_dir():  # a repository without a work tree, or that of others
+        found += git_places(root, root)
     # Its own repository is seen to above: most of it has to be written.
     found += [
         root / name

@@ -49,7 +49,9 @@ _LOGIN: Final = re.compile(r"\((publickey|password|keyboard)|authentic|\b40[13]\
 _WARNING: Final = re.compile(r"warning", re.IGNORECASE)
 # Said also by git commands that succeed: a branch is pushed, but what it follows cannot be noted.
 _GIT_SETTINGS: Final = re.compile(r"^(error|fatal): could not (write|lock) config file .*: (Device or resource busy|Read-only)", re.IGNORECASE)  # noqa: E501
-_TMP: Final = re.compile(r"(?<![\w./-])/(var/)?tmp\b(?!/nanoherm-box-)")
+_TMP: Final = re.compile(r"""(?<![\w./-])/(var/)?tmp(/[^/\s'"`’:,)]*)?(?![^\s'"`’:,)])""")
+# Of a workspace's own repository this can all be written.
+_GIT_OUTSIDE: Final = re.compile(r"\.git/[^'\"]*(\.lock|_HEAD|_MSG|/objects[^'\"]*)['\"]?: Read-only", re.IGNORECASE)
 # The exit code is that of what showed the output, not of the program.
 _HIDES_FAILURE: Final = re.compile(r"2>&1\s*\|(?!\|)|\|&|\|\|\s*(true|:)\s*$")
 # fmt: on
@@ -85,7 +87,12 @@ def missing(box: Box, command: str, exit_code: int, output: str) -> Lack | None:
     kept = [line for line in lines if not _WARNING.search(line) and _is_kept_write(line, exit_code)]
     if not kept:
         return None
-    return Lack(write, "Temporary files go to $TMPDIR, which can be written." if any(map(_TMP.search, kept)) else "")
+    instead = ""
+    if write == "everything" and any(map(_GIT_OUTSIDE.search, kept)):
+        instead = "The repository lies outside the workspace; the user may add its folder with --add-dir."
+    elif any(map(_TMP.search, kept)):
+        instead = "Temporary files go to $TMPDIR, which can be written."
+    return Lack(write, instead)
 
 
 def _is_no_network(line: str, output: str) -> bool:

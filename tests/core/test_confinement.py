@@ -214,6 +214,14 @@ def test_a_git_file_is_kept_with_what_it_leads_to(tmp_path):
     assert {".git", "real/config", "real/hooks"} <= kept
 
 
+def test_a_repository_that_is_taken_in_by_itself_is_kept_too(tmp_path):
+    make(tmp_path / "shop/.git/HEAD", tmp_path / "shop/.git/worktrees/it/config.worktree")
+    (tmp_path / "shop/.git/objects").mkdir()
+    root = tmp_path / "shop/.git"
+    kept = names(kept_places(root, tmp_path / "home", tmp_path / "home/own"), root)
+    assert {"config", "hooks", "info/attributes", "worktrees/it/config.worktree"} <= kept
+
+
 # -- what is hidden -----------------------------------------------------------------------------------------------
 
 

@@ -122,9 +122,17 @@ def test_who_writes_to_the_folder_of_all_is_told_of_its_own(path):
     assert "$TMPDIR" in instead(f"sh: 1: cannot create {path}: Read-only file system")
 
 
-@pytest.mark.parametrize("path", ["/etc/tmp", "../tmp", "/home/me/tmp/x", "/tmpfs", "/tmp/nanoherm-box-abc/x"])
+@pytest.mark.parametrize(
+    "path", ["/etc/tmp", "../tmp", "/home/me/tmp/x", "/tmpfs", "/tmp/nanoherm-box-abc/x", "/tmp/shop/x"]
+)
 def test_who_writes_elsewhere_is_not(path):
     assert not instead(f"sh: 1: cannot create {path}: Read-only file system")
+
+
+def test_where_the_repository_lies_outside_the_way_to_take_it_in_is_said():
+    lock = "fatal: Unable to create '/tmp/shop/.git/worktrees/it/index.lock': Read-only file system"
+    assert "--add-dir" in instead(lock)
+    assert not instead(lock, READ_ONLY)
 
 
 def test_a_file_that_is_not_executable_is_no_matter_of_the_sandbox():
