@@ -164,9 +164,9 @@ trap '' HUP INT TERM
 read -r farewell && exit 0
 for try in 1 2 3; do
     found=
-    for file in $(grep -lsF "$1" /proc/[0-9]*/environ); do
+    for file in $(grep -lsF "$1" /proc/[0-9]*/environ /proc/[0-9]*/mountinfo; grep -lsF "$2" /proc/[0-9]*/cgroup); do
         pid=${file#/proc/}
-        kill -KILL "${pid%/environ}" 2>/dev/null && found=1
+        kill -KILL "${pid%/*}" 2>/dev/null && found=1
     done
     [ "$found" ] || exit 0
     sleep 0.2
@@ -178,7 +178,8 @@ class _Guard:
     """A small shell that outlives the program by a moment and ends what its commands leave when it was killed.
 
     A killed program can end nothing itself, and the kernel's death signal reaches direct children alone. The shell
-    waits for the end of a pipe; the words of farewell tell it that there is nothing to do.
+    waits for the end of a pipe; the words of farewell tell it that there is nothing to do. What has put off the mark in
+    its environment is known by that of its mounts, or by its control group.
     """
 
     def __init__(self) -> None:
@@ -192,7 +193,7 @@ class _Guard:
         with self._lock:
             if not _HAS_PROC or (self._process is not None and self._process.poll() is None):
                 return
-            argv = ["/bin/sh", "-c", _GUARD, "guard", f"{MARKER}={self.id}"]
+            argv = ["/bin/sh", "-c", _GUARD, "guard", self.id, f"/{cgroup.name_of(os.getpid())}"]
             try:
                 process = spawn(argv, Path("/"), {"PATH": os.defpath}, stdin=subprocess.PIPE)
             except OSError as error:

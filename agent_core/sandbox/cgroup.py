@@ -99,9 +99,14 @@ def _may_hold(folder: Path) -> bool:
     return True
 
 
+def name_of(pid: int) -> str:
+    """What the names of the groups that a program makes begin with."""
+    return f"{_PREFIX}{pid}-"
+
+
 def make(place: Ground, processes: int, memory: int) -> Group | None:
     """A session's group that allows so many `processes` and bytes of `memory` (0: any); None when it fails."""
-    name = f"{_PREFIX}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    name = name_of(os.getpid()) + uuid.uuid4().hex[:8]
     folders = [place.pids / name]
     if memory and place.memory is not None and place.memory != place.pids:
         folders.append(place.memory / name)

@@ -25,6 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost as much as all the rest
     from typing import Any, NoReturn
 
+_MARKER = b"NANOHERM_COMMAND"
 _REFUSED = 126
 _GROUP_PATIENCE = 10.0
 _NOT_FOUND = 127
@@ -197,8 +198,11 @@ def _cover(hidden: "list[bytes]", scratch: bytes) -> None:
     _checked(_libc.umount2(scratch, _DETACH), "umount")
 
 
-def _see(view: "dict[str, Any]") -> None:
-    """Everything read-only, the writable folders as they were, protected places pinned, hidden ones covered."""
+def _see(view: "dict[str, Any]", mark: bytes) -> None:
+    """Everything read-only, the writable folders as they were, protected places pinned, hidden ones covered.
+
+    What is mounted anew has `mark` for its source: unlike one in the environment, no process can be rid of that.
+    """
     _new_view(view["by_user"])
     roots = []
     for path in view["writable"]:
@@ -218,12 +222,12 @@ def _see(view: "dict[str, Any]") -> None:
         _pin(path, read_only=True)
     if view["shm"]:
         options = f"mode=1777,size={view['shm']}".encode()
-        mounted = _libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", ctypes.c_ulong(_NOSUID_NODEV), options)
+        mounted = _libc.mount(mark, b"/dev/shm", b"tmpfs", ctypes.c_ulong(_NOSUID_NODEV), options)
         _checked(mounted, "shared memory")
     if view["pts"]:
         # The other terminals are the user's: they would show what is written there, and tell what is typed.
         options = b"newinstance,ptmxmode=0666,mode=620"
-        mounted = _libc.mount(b"devpts", b"/dev/pts", b"devpts", ctypes.c_ulong(_NOSUID_NOEXEC), options)
+        mounted = _libc.mount(mark, b"/dev/pts", b"devpts", ctypes.c_ulong(_NOSUID_NOEXEC), options)
         _checked(mounted, "terminals")
     if view["hidden"]:
         _cover(view["hidden"], view["scratch"])
@@ -298,7 +302,7 @@ def _environment() -> "dict[bytes, bytes]":
     return {name: value for name, _, value in pairs if name}
 
 
-def _confine(plan: "dict[str, Any]", at: "list[str]") -> None:
+def _confine(plan: "dict[str, Any]", mark: bytes, at: "list[str]") -> None:
     """Build every wall of the plan, in the order of S4. `at` is told which one it is at."""
     at[0] = "limits"
     _follow(plan["parent"])
@@ -306,7 +310,7 @@ def _confine(plan: "dict[str, Any]", at: "list[str]") -> None:
         _limit(resource, value)
     if plan["view"]:
         at[0] = "mounts"
-        _see(plan["view"])
+        _see(plan["view"], mark)
         # The folder we were started in lies in the old view.
         os.chdir(plan["cwd"])
     at[0] = "limits"
@@ -360,7 +364,7 @@ def main() -> "NoReturn":
     os.set_inheritable(report, False)
     try:
         environment = _environment()
-        _confine(plan, at)
+        _confine(plan, environment.get(_MARKER, b"none"), at)
         at[0] = "descriptors"
         # The report too, but only when the command is started.
         for first, last in ((3, report - 1), (report + 1, 0xFFFFFFFF)):

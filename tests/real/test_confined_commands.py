@@ -268,7 +268,8 @@ def test_no_confined_command_outlives_a_program_that_is_killed(workspace):
         home = Path({str(workspace.parent / "home")!r})
         walls = Confinement(Path({str(workspace)!r}), home, home / ".nanohermes", lambda: nothing_more)
         LocalBackend(walls.policy).execute(
-            "setsid sleep 30437 & echo up > up; sleep 30437", Path({str(workspace)!r}), box=Box("workspace-write"),
+            "setsid sleep 30437 & env -i setsid sh -c 'sleep 30437; :' & echo up > up; sleep 30437",
+            Path({str(workspace)!r}), box=Box("workspace-write"),
             timeout=60, env=dict(os.environ), cancel=CancelScope(),
         )
     """
