@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 MOUNT_VIEW: Final = "mount view"
 NOT_ALL_KNOWN: Final = "files of secrets are still being looked for"
 TOO_MANY: Final = "too many files to know all those of secrets"
-NOT_HIDDEN: Final = "files of secrets cannot be hidden here"
+NOT_HIDDEN: Final = "files of secrets cannot be hidden without a mount view"
 """Gaps: why commands are asked about although the kernel confines them (Situation.gap)."""
 
 _TMP: Final = "nanoherm-box-"

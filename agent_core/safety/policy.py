@@ -222,7 +222,7 @@ def _rule_to_ask(
         if kind == "leaving":
             return "leaves the sandbox"
         if kind == "bare" and (trusted or situation.mode != "ask"):
-            return situation.gap or "no sandbox"
+            return "no sandbox" if situation.is_bare else situation.gap
         return f"mode {situation.mode}"
     if situation.policy == "always" and kind != "read":
         return "policy always"

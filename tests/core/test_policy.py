@@ -297,6 +297,12 @@ def test_a_question_names_the_rule_that_asks(name, mode, policy, sandbox, rule):
     assert verdict(name, mode, policy, sandbox).rule == rule
 
 
+def test_where_there_is_no_sandbox_a_gap_in_it_is_no_reason():
+    situation = Situation("auto", "untrusted", unattended=False, gap="files of secrets cannot be hidden")
+    found = decide(CommandAction("make", "/ws"), situation, trusted=False, hard=None, danger=None, granted=False)
+    assert (found.verdict, found.rule) == ("ask", "no sandbox")
+
+
 def test_a_question_about_a_dangerous_command_says_what_it_would_do():
     assert verdict("danger", "ask").text == "removes recursively: rm -r build"
 
