@@ -55,6 +55,8 @@ EVENTS = [
     events.PendingChanged(("a",), ("b", "c")),
     events.TextReturned("a"),
     events.ModeChanged("plan"),
+    events.ModeToConfirm("auto", "workspace-write"),
+    events.GoalChanged("all tests pass", "reached", "6 passed"),
     events.ModelChanged("m", "p", "M"),
     events.OptionsChanged("pirate", 0.5, "high"),
     events.TitleChanged("t"),

@@ -24,9 +24,10 @@ def environment(home, base_url, **more):
 
 
 APPROVED = """
+from dataclasses import replace
 from agent_core import host, ports, questions
 _launch = host.Launch
-host.Launch = lambda *given, **more: _launch(*given, **{**more, "unattended": False})
+host.Launch = lambda *given, **more: replace(_launch(*given, **more), unattended=False)
 questions.Questions.ask = lambda self, question, cancel: ports.Reply("once")
 """
 """A prologue: somebody is there and says yes to everything."""
