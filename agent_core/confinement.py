@@ -148,7 +148,7 @@ class Confinement:
             raise SandboxError(
                 "no_sandbox",
                 f"This kernel cannot confine commands ({found.why}). Nothing was run. A person can accept for this "
-                "machine that commands run without a sandbox (/permissions), or start with --yolo.",
+                "machine that commands run without a sandbox (/no-sandbox), or start with --yolo.",
                 reason=found.why,
             )
         if box.mode == "danger-full-access":

@@ -392,7 +392,8 @@ def _sandbox(case: _Case) -> Iterator[Check]:
     waived = case.grants.read().no_sandbox or config.get("sandbox.mode") == "danger-full-access"
     lacking: State = "warn" if waived else "fail"
     if found.landlock_abi >= NEEDED_ABI:
-        yield Check("landlock", "Sandbox: Landlock", "ok", f"ABI {found.landlock_abi}.")
+        gap = " Before ABI 6 it keeps no signals from processes outside." if "signals" in found.missing else ""
+        yield Check("landlock", "Sandbox: Landlock", "ok", f"ABI {found.landlock_abi}.{gap}")
     else:
         what = f"ABI {found.landlock_abi} is too old" if found.landlock_abi else found.landlock_error
         yield Check("landlock", "Sandbox: Landlock", lacking, f"Missing: {what}.", _landlock_fix(found.landlock_error))
@@ -401,7 +402,9 @@ def _sandbox(case: _Case) -> Iterator[Check]:
     else:
         fix = "It needs Linux on x86_64 or aarch64 with seccomp; a container may switch it off."
         yield Check("seccomp", "Sandbox: calls", lacking, f"seccomp filters are missing ({found.arch}).", fix)
-    if found.mount_view:
+    if not found.can_confine:
+        yield Check("mounts", "Sandbox: view", "skip", "Not tried: it adds to the layers above.")
+    elif found.mount_view:
         yield Check("mounts", "Sandbox: view", "ok", f"Read-only view of the file system, by {_VIEWS[found.view_by]}.")
     else:
         text = (
@@ -429,7 +432,7 @@ def _landlock_fix(error: str) -> str:
         return "Switch it on at boot: add landlock to the kernel's lsm= list."
     if "EPERM" in error or "EACCES" in error:
         return "Something forbids the call: let the container's seccomp profile allow landlock_create_ruleset."
-    return "Use Linux 6.2 or newer with Landlock. Until then every command asks, or accept that in /permissions."
+    return "Use Linux 6.2 or newer with Landlock. Until then every command asks; /no-sandbox says more."
 
 
 _TRIAL: Final = "echo x > inside && { ! echo x > ../outside; } 2>/dev/null"
