@@ -224,7 +224,9 @@ def test_a_disk_that_fills_up_in_a_turn_ends_it_before_anything_acts(home, works
 
         def reply(body, number):
             fill(home / ".nanohermes")
-            return Reply(text="I do it. " * 4_000, calls=[("run_command", EFFECT)])
+            return Reply(
+                text="I do it. " * 40_000, calls=[("run_command", EFFECT)], piece=2000
+            )  # more than the journal has room for
 
         with ModelServer(reply) as server:
             done = run(home, workspace, server.base_url, "-p", "go", prologue=APPROVED)
