@@ -324,8 +324,8 @@ def _reader(args: list[Arg], ctx: TrustContext) -> None:
 
 
 def _sizes(args: list[Arg], ctx: TrustContext) -> None:
-    """Programs that print sizes, but can be told to print names from a file."""
-    _refuse(args, "", "files0-from")
+    """Programs that print sizes, but can be told to print names from a file, or to skip those of another."""
+    _refuse(args, "X", "files0-from", "dBt")
 
 
 # -- git ---------------------------------------------------------------------------------------------------------
@@ -378,8 +378,9 @@ def _git(args: list[Arg], ctx: TrustContext) -> None:
         _refuse(rest, "f", "file")
         rest = _after_pattern(rest, "eABCm", "", "e")
     files = _plain(rest)
-    # REV:PATH and :PATH read a file of another time.
-    files += [Arg(part, arg.glob, False, False) for arg in files for part in arg.text.split(":")[1:]]
+    # REV:PATH and :PATH read a file of another time, -L1,5:PATH lines of one, --exclude-from=PATH patterns in one.
+    named = [*files, *(arg for arg in rest if arg.text.startswith(("-L", "--exclude")))]
+    files += [Arg(part, arg.glob, False, False) for arg in named for part in re.split("[:=]", arg.text)[1:]]
     readable(files, ctx)
 
 
