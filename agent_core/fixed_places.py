@@ -72,6 +72,8 @@ def git_places(entry: Path, root: Path) -> list[Path]:
     trees = [common, *(common / "worktrees" / name for name in _names(common / "worktrees"))]
     for tree in trees:
         found += _configs(tree)
+        if (tree / "commondir").exists():  # where the configuration of a worktree lies
+            found.append(tree / "commondir")
         if "worktreeconfig" in config.lower():  # else git never reads it
             found.append(tree / "config.worktree")
     for module in _modules(common / "modules"):
