@@ -28,6 +28,7 @@ _STARTUP: Final = (
 """The same in a home that is worked in."""
 IN_GIT: Final = ("hooks", "config", "info/attributes")
 _HOOKS_PATH: Final = re.compile(r"^\s*hookspath\s*=\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
+_INCLUDED: Final = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
 _NOT_TEXT: Final = re.compile(r'^"|"$')
 
 
@@ -69,6 +70,8 @@ def git_places(entry: Path, root: Path) -> list[Path]:
     found += [common / name for name in IN_GIT]
     config = _text(common / "config")
     found += [place for name in _HOOKS_PATH.findall(config) if (place := _hooks(name, entry.parent, root)) is not None]
+    included = (common / _NOT_TEXT.sub("", name) for name in _INCLUDED.findall(config))
+    found += [Path(os.path.realpath(place)) for place in included if place.is_file()]
     trees = [common, *(common / "worktrees" / name for name in _names(common / "worktrees"))]
     for tree in trees:
         found += _configs(tree)
