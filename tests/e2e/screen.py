@@ -115,7 +115,8 @@ class Screen(Watched):
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
             os.chdir(cwd or ROOT)
-            full = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor",
+            ours = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+            full = {**ours, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor",
                     "LANG": "C.UTF-8", **(env or {})}  # fmt: skip
             os.execvpe(command[0], command, full)
         self._hung_up = False
