@@ -18,6 +18,7 @@ from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.i18n import t
 from nanoherm_tui.session_view import Part, SessionView
 from nanoherm_tui.summary import session_items
+from nanoherm_tui.welcome import why_none
 
 if TYPE_CHECKING:
     import asyncio
@@ -297,7 +298,7 @@ class Conversations:
             return
         if view is not None and view.loaded and view.model.entries:
             self._no_sandbox_told = True
-            self.tell("no_sandbox", t("app.no_sandbox", why=held.why or t("app.no_sandbox_why")))
+            self.tell("no_sandbox", t("app.no_sandbox", why=why_none(held)))
 
     def tell(self, code: str, english: str, *, warning: bool = True, **params: Any) -> None:
         """Put a notice of the program's own into the transcript in view."""

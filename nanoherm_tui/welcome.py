@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from nanoherm_tui.keymap import Keymap
 
 
+def why_none(held: Containment) -> str:
+    """Why nothing confines commands here."""
+    return t("app.no_sandbox_call", why=held.why) if held.why else t("app.no_sandbox_why")
+
+
 def greeting(model: ModelState | None, keymap: Keymap, held: Containment | None = None) -> Greeting:
     """The greeting for the present model (None: not known yet), in the interface's language.
 
@@ -20,7 +25,7 @@ def greeting(model: ModelState | None, keymap: Keymap, held: Containment | None 
     """
     note = ""
     if held is not None and held.has_none and not held.accepted:
-        note = t("app.no_sandbox", why=held.why or t("app.no_sandbox_why"))
+        note = t("app.no_sandbox", why=why_none(held))
     if model is None or not model.settled:
         return Greeting("", t("welcome.looking"))
     keys = tuple(

@@ -10,6 +10,7 @@ from nanoherm_tui.commands.settings import next_mode, set_mode
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.consent import Agreed, Consent, ConsentScreen
 from nanoherm_tui.panes.title import shorten_home
+from nanoherm_tui.welcome import why_none
 
 if TYPE_CHECKING:
     from agent_core.events import ModeToConfirm
@@ -106,7 +107,7 @@ def no_sandbox(app: NanohermApp, argument: str) -> None:
         )
     else:
         facts = (
-            (t("consent.missing"), held.why or t("app.no_sandbox_why"), True),
+            (t("consent.missing"), why_none(held), True),
             (t("consent.then"), t("consent.then_text"), False),
             (t("consent.asks"), t("consent.none_asks"), False),
             (t("consent.back"), t("consent.back_text"), False),

@@ -14,6 +14,7 @@ from nanoherm_tui.overlays.permissions import Line, PermissionsScreen, Section
 from nanoherm_tui.overlays.question import rule_words
 from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.text import age, clean, visible
+from nanoherm_tui.welcome import why_none
 
 if TYPE_CHECKING:
     from agent_core.grants import SessionGrants
@@ -76,13 +77,19 @@ def _now(seen: Permissions) -> list[Line]:
             detail=(t(f"permissions.policy_{seen.policy}"), t("permissions.policy_where")),
         ),
     ]
-    free = seen.sandbox == UNCONFINED.words
-    why = t("permissions.lacks", what=held.why) if free and held.why else ""
-    words = t("permissions.sandbox", sandbox=phrase("questions", seen.sandbox))
-    lines.append(Line(words, detail=tuple(filter(None, (words, why))), warning=free))
-    if held.missing:
+    if held.has_none:
+        words = t("status.no_sandbox")
+        lines.append(Line(words, detail=(words, why_none(held)), warning=True))
+    elif seen.sandbox == UNCONFINED.words:
+        words = t("permissions.sandbox", sandbox=held.sandbox)
+        lines.append(Line(words, detail=(words, t("approval.free")), warning=True))
+    else:
+        words = t("permissions.sandbox", sandbox=phrase("questions", seen.sandbox))
+        lines.append(Line(words, detail=(words,)))
+    if held.missing and held.kernel:
         missing = t("permissions.lacks", what=", ".join(held.missing))
-        lines.append(Line(missing, detail=(missing, t("permissions.lacks_text")), warning=True))
+        means = [t("status.no_mounts")] if "mount view" in held.missing else []
+        lines.append(Line(missing, detail=(missing, *means, t("permissions.lacks_text")), warning=True))
     if seen.problem is not None:
         problem = tell(seen.problem.code, seen.problem.params, seen.problem.text)
         lines.append(Line(problem, detail=(problem,), warning=True))

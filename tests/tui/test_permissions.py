@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -96,6 +97,27 @@ async def test_it_fits_every_screen_and_moves_by_keys(size, language):
             assert "a.py" in shown(app)
         await pilot.press("escape")
         assert len(app.screen_stack) == 1
+
+
+@pytest.mark.parametrize(
+    ("held", "box", "line", "told", "warns"),
+    [
+        (Containment(kernel=True), "workspace-write", "sandbox workspace-write", "", False),
+        (Containment("danger-full-access", kernel=True), UNCONFINED.words, "sandbox danger-full-access",
+         "nothing holds it back", True),
+        (Containment(why="ENOSYS", missing=("landlock", "mount view")), UNCONFINED.words, "no sandbox",
+         "cannot confine commands (ENOSYS)", True),
+        (Containment(kernel=True, missing=("mount view",)), "workspace-write", "This machine lacks: mount view.",
+         ".git and metadata not protected", True),
+    ],
+)  # fmt: skip
+def test_how_far_commands_are_confined_is_told_as_it_is(held, box, line, told, warns):
+    [now] = [s for s in sections(replace(SEEN, containment=held, sandbox=box), "/home/me") if s.title == "Now"]
+    [found] = [one for one in now.lines if one.words == line]
+    assert told in " ".join(found.detail)
+    assert found.warning == warns
+    said = " ".join(piece for one in now.lines for piece in one.detail)
+    assert ("confines commands all the same" in said) == (held.kernel and bool(held.missing))
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 10)])
