@@ -201,7 +201,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
-        self.desk = Desk(loop, self._desk_failed, self.end_with)
+        self.desk = Desk(loop, self._desk_failed, self.end_with, lambda: not self.is_running)
         self.files = FilePicker(loop)
         self._at_the_end.callback(self.files.close)
         self.composer.mention.files = self.files

@@ -23,9 +23,17 @@ Crashed = Callable[[Exception], None]
 class Desk:
     """One thread that does what would block the screen: store, files, network. Work is done in order."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, failed: Callable[[AgentError], None], crashed: Crashed) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        failed: Callable[[AgentError], None],
+        crashed: Crashed,
+        ended: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`ended`: the screen is being taken down; what was done stays done, and nobody is told any more."""
         self._loop = loop
         self._crashed = crashed
+        self._ended = ended
         self._context = contextvars.copy_context()
         self._failed = failed
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -61,6 +69,8 @@ class Desk:
 
     def _back(self, call: Callable[[T], None], value: T) -> None:
         def on_the_loop() -> None:
+            if self._ended():
+                return
             try:
                 call(value)
             except Exception as error:  # as in Bridge._flush

@@ -32,8 +32,6 @@ def look_at(app: NanohermApp, workspace: Path) -> None:
 
 def _ask(app: NanohermApp, workspace: Path, standing: Standing) -> None:
     """Show what asks; over another overlay it would be in the way, and /trust shows it."""
-    if not app.screen_stack:  # the program is ending
-        return
     if standing.asks and len(app.screen_stack) == 1:
         _open(app, workspace, standing)
         return
@@ -62,8 +60,6 @@ def _open(app: NanohermApp, workspace: Path, standing: Standing) -> None:
 
 
 def _answered(app: NanohermApp, workspace: Path, answer: Answer, now: Standing) -> None:
-    if not app.screen_stack:
-        return
     if answer == "trust" and now.asks:
         app.hint(t("trust.changed_meanwhile"), limits.TOLD_HINT)
         _open(app, workspace, now)
@@ -79,8 +75,6 @@ def _answered(app: NanohermApp, workspace: Path, answer: Answer, now: Standing) 
     draft = app.composer.text
 
     def begin(session: LiveSession) -> None:
-        if not app.composer.is_attached:  # the program is ending
-            return
         app.composer.text = ""
         app.conversations.show(session)
         if draft:

@@ -304,7 +304,12 @@ async def test_what_comes_while_the_screen_is_taken_down_is_no_crash(tmp_path):
         await stage.type("one")
         await stage.until(lambda: stage.state == "idle" and "Hello." in stage.transcript())
         app = stage.app
+        done, told, slow = [], [], threading.Event()
+        app.desk.do(lambda: (slow.wait(10), done.append("saved")), told.append)
+        asyncio.get_running_loop().call_later(0.05, slow.set)
     app.conversations.deliver([events.Envelope(app.view.id, 99, 0.0, events.TitleChanged("late"))])
+    await asyncio.sleep(0.2)
+    assert (done, told) == (["saved"], [])
 
 
 # -- pure rooms ---------------------------------------------------------------------------------------------------
