@@ -195,6 +195,8 @@ class Conversations:
             if view is None:
                 continue
             happened = [envelope.event for envelope in group]
+            if view is self.view and not view.loaded:
+                self._hold(happened)
             changed = view.take(happened)
             if view is self.view:
                 self._in_view(happened)
@@ -210,6 +212,14 @@ class Conversations:
                     view.unread = False
                     self.mark_seen()
                 self.reload()
+
+    def _hold(self, happened: Sequence[events.Event]) -> None:
+        """What is told before the history comes would go with what stood there until then: it is told again."""
+        for event in happened:
+            if isinstance(event, events.HistoryChanged):
+                return
+            if isinstance(event, events.Notice | events.ErrorRaised):
+                self._held.append(event)
 
     def _in_view(self, happened: Sequence[events.Event]) -> None:
         app = self._app

@@ -90,3 +90,16 @@ async def test_the_setup_begins_with_the_provider_that_failed_and_leaves_out_wha
         if opens:
             wanted = stage.host.model.endpoint.base_url if address == "here" else address
             assert (screen.values.provider, screen.values.base_url) == (provider, wanted)
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["in two batches", "in one"])
+async def test_what_a_session_says_before_its_history_has_come_still_stands_after_it(tmp_path, apart):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        view, conversations = stage.app.view, stage.app.conversations
+        view.loaded = False
+        said = [events.ErrorRaised("mode_needs_sandbox", "Not here.", {"mode": "auto", "modes": "ask"}),
+                events.HistoryChanged(())]  # fmt: skip
+        batch = [events.Envelope(view.id, number, 0.0, event) for number, event in enumerate(said, 900)]
+        for part in [batch[:1], batch[1:]] if apart else [batch]:
+            conversations.deliver(part)
+        await stage.until(lambda: stage.transcript().count("Not here.") == 1)
