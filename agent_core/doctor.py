@@ -17,11 +17,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import metadata
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from agent_core import limits, process, trust
 from agent_core.cancel import CancelScope
@@ -71,6 +71,8 @@ class Patient:
 
     places: Places
     env: Mapping[str, str]
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    """What was set for this run, by dotted key (Launch.overrides)."""
     online: bool = True
     """Ask the configured model server whether it is there."""
     layers: Callable[[], Layers] = probe.look
@@ -123,7 +125,7 @@ class _Case:
 
     @cached_property
     def config(self) -> Config:
-        return load(self.places, self.env, project=self.standing.config)
+        return load(self.places, self.env, self.patient.overrides, project=self.standing.config)
 
     @cached_property
     def layers(self) -> Layers:

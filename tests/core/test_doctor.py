@@ -346,6 +346,12 @@ def test_a_key_in_the_file_for_it_is_named_by_its_variable(ward):
     assert ward.look("key") == [("ok", "OPENAI_API_KEY, from a .env file.", "")]
 
 
+def test_a_running_program_is_looked_at_with_what_was_set_for_its_run(ward):
+    assert states(ward.look("provider")) != ["ok"]
+    given = {"model.base_url": "http://127.0.0.1:9/v1", "model.default": "m"}
+    assert states(ward.look("provider", overrides=given)) == ["ok"]
+
+
 def test_the_server_is_asked_unless_it_is_not_to_be(ward):
     with ModelServer([Reply("hi")]) as server:
         for model, state in (("test-model", "ok"), ("no-such-model", "warn")):
