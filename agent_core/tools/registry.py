@@ -446,8 +446,14 @@ class _Attempt:
 
     def _check_hooks(self, action: Action, verdict: policy.Verdict, arguments: Args) -> None:
         """Raises ToolFailure when a hook forbids what the rules would let pass, or ask about."""
-        with self._watch.stopped():
-            why = self._box.veto(self._call, self.name, arguments)
+        try:
+            with self._watch.stopped():
+                why = self._box.veto(self._call, self.name, arguments)
+        except (Interrupted, StoreError):
+            raise
+        except Exception:  # what cannot say that it may run does not let it run
+            log.exception("the hooks before %s failed", self.name)
+            why = "Refused: the hooks that stand before this call failed. It was not run. Do not try it another way."
         if why:
             raise self._refused(action, replace(verdict, rule="hook"), "hook", why, "refused by a hook")
 
@@ -456,11 +462,14 @@ class _Attempt:
         try:
             with self._watch.stopped():
                 review = ask(action, verdict, self._cancel)
-        except AgentError as error:
-            if error.code != REVIEWER_BREAKER:
-                raise
-            self._record(action, verdict, "refuse", "reviewer")
-            raise TurnHalted(error.code, error.text, **error.params) from error
+        except (Interrupted, StoreError):
+            raise
+        except Exception as error:
+            if isinstance(error, AgentError) and error.code == REVIEWER_BREAKER:
+                self._record(action, verdict, "refuse", "reviewer")
+                raise TurnHalted(error.code, error.text, **error.params) from error
+            log.exception("the reviewer failed")  # one that cannot judge leaves it to a person (A4)
+            return Review("escalate")
         if review.verdict == "deny":
             words = f" It says: {review.text}" if review.text else ""
             text = f"The reviewer refused this command. It was not run.{words} Do not try the same thing another way."

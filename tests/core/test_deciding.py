@@ -256,6 +256,26 @@ def test_more_than_the_box_gives_is_offered_only_where_somebody_can_be_asked(tmp
     assert ("needs=" in text) == ("needs=" in words)
 
 
+@pytest.mark.parametrize("error", [ValueError("a fault"), AgentError("odd", "A fault.")])
+def test_a_hook_that_fails_lets_nothing_run_and_the_refusal_is_on_record(tmp_path, error):
+    desk = Desk(tmp_path, mode="auto")
+
+    def broken(call, name, arguments):
+        raise error
+
+    desk.veto = broken
+    assert "hooks" in desk.run(command=SOME).text
+    assert (desk.backend.ran, desk.said) == ([], [("refuse", "hook", "hook")])
+
+
+@pytest.mark.parametrize("error", [ValueError("a fault"), AgentError("odd", "A fault.")])
+def test_a_reviewer_that_fails_leaves_the_command_to_the_person(tmp_path, error):
+    desk = Desk(tmp_path, Reply("refuse"), says=error)
+    assert not desk.run(command=SOME).ok
+    assert desk.order == ["hook", "reviewer", "person"]
+    assert desk.said == [("refuse", "mode ask", "person")]
+
+
 def test_a_reviewer_that_breaks_off_ends_the_turn_and_the_refusal_is_on_record(tmp_path):
     desk = Desk(tmp_path, says=AgentError("reviewer_breaker", "Refused three times in a row."))
     with pytest.raises(TurnHalted, match="three times"):
