@@ -205,7 +205,7 @@ async def test_slash_commands_change_the_session(tmp_path):
 
 
 async def test_enter_steers_and_tab_queues_while_a_turn_runs(tmp_path):
-    replies = [Reply(calls=[("list_dir", {"path": "."})], hang=0.6), Reply(text="Steered."), Reply(text="Queued.")]
+    replies = [Reply(calls=[("list_dir", {"path": "."})], hang=2.5), Reply(text="Steered."), Reply(text="Queued.")]
     async with Stage(tmp_path, replies) as stage:
         await stage.type("go")
         await stage.until(lambda: stage.state == "running")
