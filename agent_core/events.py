@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from agent_core import messages
+from agent_core.background import Task
 from agent_core.intents import Decision
 from agent_core.messages import FileDiff, Message, ToolResult, Usage, View
 from agent_core.names import Mode
@@ -312,6 +313,24 @@ class HeldElsewhere:
 
 
 @dataclass(frozen=True, slots=True)
+class TasksChanged:
+    """The session's commands in the background as they are now, the newest last."""
+
+    tasks: tuple[Task, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRolledBack:
+    """Files were brought back to what they were before a turn, or, with `redo`, to what a rollback had taken away."""
+
+    turn_id: str
+    paths: tuple[str, ...]
+    left: tuple[str, ...] = ()
+    """Those that were left as they are, each with the reason: "src/a.py: changed since"."""
+    redo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TurnFinished:
     """The turn has ended and the session is ready for the next prompt."""
 
@@ -357,6 +376,8 @@ Event = (
     | StateChanged
     | HistoryChanged
     | HeldElsewhere
+    | TasksChanged
+    | FilesRolledBack
     | TurnFinished
 )
 
@@ -410,6 +431,8 @@ def from_json(data: dict[str, Any]) -> Envelope:
             value = tuple(messages.from_json(m) for m in value)
         elif f.name == "items":
             value = tuple(TodoItem(**i) for i in value)
+        elif f.name == "tasks":
+            value = tuple(Task(**task) for task in value)
         elif f.name == "question":
             value = Question(
                 **{
@@ -432,7 +455,7 @@ def _plain(value: Any) -> Any:
         return messages.to_json(value)
     if isinstance(value, Usage):
         return messages.usage_to_json(value)
-    if isinstance(value, (Question, TodoItem)):
+    if isinstance(value, (Question, Task, TodoItem)):
         return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, (tuple, list)):
         return [_plain(v) for v in value]

@@ -83,6 +83,8 @@ class Answer:
     text: str = ""
     pattern: str = ""
     """With "always": what is to be granted, as the person left it; empty: what the question offered."""
+    refused: tuple[str, ...] = ()
+    """Hunks of an allowed change that are left out, as "file.hunk" by their places in Question.diffs: "0.2"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,38 @@ class SetOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Rollback:
+    """Bring files back to what they were before a turn: those of its plan (Host.checkpoints.plan) that are named.
+
+    The conversation stays as it is; the model is told. Never under a running turn.
+    """
+
+    turn_id: str
+    paths: tuple[str, ...] = ()
+    """As in PlannedFile.path; empty: all that the plan would act on."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackRedo:
+    """Take the last rollback back, exactly, where nothing has changed since."""
+
+
+@dataclass(frozen=True, slots=True)
+class KillTask:
+    """End a command in the background, at once."""
+
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeepTask:
+    """Let a command in the background outlive the program, or no longer."""
+
+    task_id: str
+    keep: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Rename:
     title: str
 
@@ -222,6 +256,10 @@ Intent = (
     | Compact
     | SetView
     | SetOptions
+    | Rollback
+    | RollbackRedo
+    | KillTask
+    | KeepTask
     | Rename
     | Close
 )

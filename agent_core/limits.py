@@ -68,6 +68,7 @@ OPEN_TRIES: Final = 128  # of one openat2 that asks to be tried again
 NEAR_NAMES: Final = 3  # file names suggested for one that is missing
 NEAR_NAMES_SCAN: Final = 2_000  # names of a folder looked at for that
 DIFF_LINES: Final = 2_000  # lines of a FileDiff kept as data; the rest is counted
+REFUSED_HUNKS: Final = 4 * KB  # of refused hunks quoted to the model
 DIFF_COMPARE: Final = 1_000_000  # product of two line counts up to which a gap is compared line by line
 MATCH_MOST: Final = 10_000  # places that one edit may change
 MATCH_PLACES: Final = 5  # places of a file shown when an edit's old text is missing or ambiguous

@@ -33,10 +33,20 @@ NOT_REVIEWED: Final = "not reviewed"
 READ_FILE: Final = "read_file"
 WRITE_FILE: Final = "write_file"
 EDIT_FILE: Final = "edit_file"
+APPLY_PATCH: Final = "apply_patch"
 LIST_DIR: Final = "list_dir"
 GREP: Final = "grep"
 GLOB: Final = "glob"
 RUN_COMMAND: Final = "run_command"
+TASK_START: Final = "task_start"
+TASK_LIST: Final = "task_list"
+TASK_OUTPUT: Final = "task_output"
+TASK_KILL: Final = "task_kill"
+WEB_FETCH: Final = "web_fetch"
+WEB_SEARCH: Final = "web_search"
+GIT_STATUS: Final = "git_status"
+GIT_DIFF: Final = "git_diff"
+GIT_COMMIT: Final = "git_commit"
 TODO_WRITE: Final = "todo_write"
 TODO_READ: Final = "todo_read"
 ASK_USER: Final = "ask_user"
@@ -58,9 +68,13 @@ SUMMARY_END: Final = "</conversation-summary>"
 # arguments it comes with: see tools/registry.py.
 TOOL_ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "terminal": (RUN_COMMAND,),
-    "patch": (EDIT_FILE,),
+    "process": (TASK_OUTPUT, TASK_LIST, TASK_KILL, TASK_START),
+    "process_manage": (TASK_OUTPUT, TASK_LIST, TASK_KILL, TASK_START),
+    "patch": (EDIT_FILE, APPLY_PATCH),
     "search_files": (GREP, GLOB),
     "todo": (TODO_WRITE, TODO_READ),
+    "todo_list": (TODO_WRITE, TODO_READ),
+    "web_extract": (WEB_FETCH,),
     "clarify": (ASK_USER,),
 }
 

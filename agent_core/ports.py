@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from agent_core import limits
+from agent_core.background import Task, TaskOutput
 from agent_core.cancel import CancelScope
 from agent_core.intents import Decision
-from agent_core.messages import EffectState, FileDiff, Message, ToolCall, Usage, new_id
+from agent_core.messages import EffectState, FileDiff, ImagePart, Message, ToolCall, Usage, new_id
 from agent_core.names import Mode, Needs
 from agent_core.sandbox.policy import Box, SandboxPolicy
 
@@ -141,6 +142,8 @@ class Reply:
     by: Literal["person", "timeout", "unattended", "interrupt"] = "person"
     pattern: str = ""
     """With "always": what is granted (Answer.pattern)."""
+    refused: tuple[str, ...] = ()
+    """Hunks that are left out (Answer.refused)."""
 
 
 class Asker(Protocol):
@@ -254,7 +257,18 @@ class NoAction:
     """Nothing that a rule could stop: the todo list, a question to the person."""
 
 
-Action = ReadAction | EditAction | CommandAction | NoAction
+@dataclass(frozen=True, slots=True)
+class WebAction:
+    """Something is asked of a server on the web, by the program itself."""
+
+    url: str
+    """The page, or what is searched for."""
+    host: str
+    """Whom it goes to: what a grant is for."""
+    is_search: bool = False
+
+
+Action = ReadAction | EditAction | CommandAction | WebAction | NoAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +281,8 @@ class ToolOutput:
     effect: EffectState = "none"
     preview: tuple[str, ...] = ()
     diffs: tuple[FileDiff, ...] = ()
+    images: tuple[ImagePart, ...] = ()
+    """For a model that sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +300,11 @@ class Prepared:
     path_rule: str = ""
     seal: Callable[[Box], str] = lambda box: ""
     """A digest of all that `run` would do now, for what cannot see by itself that it is no longer what was approved."""
+    without: Callable[[frozenset[str]], Prepared] | None = None
+    """The same change without these hunks ("file.hunk", as in Answer.refused); None: it cannot be divided.
+
+    Its action has the diffs of what is left. Raises ToolFailure when nothing is.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +328,55 @@ class TodoList(Protocol):
 
     def read(self) -> tuple[TodoItem, ...]: ...
     def write(self, items: tuple[TodoItem, ...]) -> None: ...
+
+
+class ChangeLog(Protocol):
+    """Keeps what a turn changes in files, so that it can be taken back. Safe to use from several threads."""
+
+    def file(self, path: Path, before: bytes | None, after: bytes | None, mode: int | None = None) -> None:
+        """A tool is about to turn one content of a file into another; None: there is no file. To be called before it.
+
+        `path`: resolved. `mode`: the permissions of what is there. Raises StoreError when it cannot be kept durably;
+        then nothing may be changed.
+        """
+        ...
+
+    def command(self, box: Box) -> Callable[[], None]:
+        """A command that may write is about to run; what it gives is to be called when the command has ended.
+
+        What changes in the workspace between the two is the turn's. May wait a moment for files to be looked at.
+        """
+        ...
+
+
+class NoChangeLog:
+    """Keeps nothing."""
+
+    def file(self, path: Path, before: bytes | None, after: bytes | None, mode: int | None = None) -> None:
+        return None
+
+    def command(self, box: Box) -> Callable[[], None]:
+        return lambda: None
+
+
+class TaskRunner(Protocol):
+    """The commands of one session that run in the background. Safe to use from several threads."""
+
+    def start(
+        self, command: str, cwd: Path, *, box: Box, env: Mapping[str, str], ended: Callable[[], None] = ...
+    ) -> Task:
+        """Begin one. `ended` is called when it has. Raises OSError, SandboxError, ToolFailure (too many)."""
+        ...
+
+    def list(self) -> tuple[Task, ...]: ...
+
+    def output(self, task_id: str, start: int, limit: int) -> TaskOutput:
+        """At most `limit` bytes of output from `start` on. Raises ToolFailure when there is no such task."""
+        ...
+
+    def kill(self, task_id: str) -> Task:
+        """End it, TERM and then KILL; returns when it is gone. Raises ToolFailure when there is no such task."""
+        ...
 
 
 class FileMemory(Protocol):
@@ -401,6 +471,15 @@ class ToolContext:
     gives the name of the one that holds then (exit_plan, goal_done)."""
     goal_reached: Callable[[str], None] = lambda evidence: None
     """Declare the goal reached (goal_done). Raises StoreError."""
+    changes: ChangeLog = field(default_factory=NoChangeLog)
+    """Where each change of a file is kept before it is made."""
+    after_edit: Callable[[Iterable[Path]], str] = lambda paths: ""
+    """Run the project's own checks on files that a tool has just written (resolved paths); gives what they say, for the
+    model. They may have rewritten the files."""
+    tasks: TaskRunner | None = None
+    """None: nothing can run in the background."""
+    sees_images: bool = False
+    """The model can be shown images."""
     call_id: str = ""
     mode: str = "ask"
     can_ask: bool = True

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from agent_core.names import EXIT_PLAN, MODES_READ_ONLY, ApprovalPolicy, Mode, SandboxMode
-from agent_core.ports import Action, CommandAction, DecidedBy, EditAction, NoAction, ReadAction
+from agent_core.ports import Action, CommandAction, DecidedBy, EditAction, NoAction, ReadAction, WebAction
 from agent_core.safety.hardline import WAY_OUT, Hit
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
 
@@ -64,19 +64,29 @@ class Verdict:
     """Who has decided, where it is no question."""
 
 
-_Class = Literal["read", "edit", "trusted", "contained", "leaving", "bare"]
+_Class = Literal["read", "edit", "trusted", "contained", "leaving", "bare", "web"]
 """A trusted command is read-only by its text. Of the others some are contained by the sandbox, some are said to need
-more than it gives, and some have none to run in. An edit that the sandbox does not allow is leaving it too."""
+more than it gives, and some have none to run in. An edit that the sandbox does not allow is leaving it too. What the
+program itself asks of the web changes nothing here, so that a person may allow it in plan mode too."""
 _Answer = Literal["do", "ask", "refuse"]
 
 TABLE: Final[dict[Mode, dict[_Class, _Answer]]] = {
-    "ask": {"read": "do", "edit": "ask", "trusted": "do", "contained": "ask", "leaving": "ask", "bare": "ask"},
-    "plan": {
-        "read": "do", "edit": "refuse", "trusted": "do", "contained": "refuse", "leaving": "refuse", "bare": "refuse"
+    "ask": {
+        "read": "do", "edit": "ask", "trusted": "do", "contained": "ask", "leaving": "ask", "bare": "ask", "web": "ask"
     },
-    "debug": {"read": "do", "edit": "ask", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask"},
-    "auto": {"read": "do", "edit": "do", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask"},
-    "goal": {"read": "do", "edit": "do", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask"},
+    "plan": {
+        "read": "do", "edit": "refuse", "trusted": "do", "contained": "refuse", "leaving": "refuse", "bare": "refuse",
+        "web": "ask",
+    },
+    "debug": {
+        "read": "do", "edit": "ask", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask", "web": "ask"
+    },
+    "auto": {
+        "read": "do", "edit": "do", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask", "web": "ask"
+    },
+    "goal": {
+        "read": "do", "edit": "do", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask", "web": "ask"
+    },
 }  # fmt: skip
 
 DENY_RULE: Final = "approvals.deny"
@@ -193,10 +203,14 @@ def _box(action: CommandAction, situation: Situation) -> Box:
     return Box("workspace-write" if action.needs == "write" else usual, situation.network or action.needs == "network")
 
 
-def _class_of(action: ReadAction | EditAction | CommandAction, situation: Situation, trusted: bool) -> _Class:
+def _class_of(
+    action: ReadAction | EditAction | CommandAction | WebAction, situation: Situation, trusted: bool
+) -> _Class:
     """Of an action that is settled."""
     if isinstance(action, ReadAction):
         return "read"
+    if isinstance(action, WebAction):
+        return "web"
     if isinstance(action, EditAction):
         return "leaving" if situation.sandbox == "read-only" else "edit"
     if situation.is_bare:

@@ -20,7 +20,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, Interrupted, StoreError, ToolFailure, TurnHalted
 from agent_core.grants import Grants
 from agent_core.intents import Decision
-from agent_core.messages import EffectState, FileDiff, ToolCall, ToolResult
+from agent_core.messages import EffectState, FileDiff, Hunk, ToolCall, ToolResult
 from agent_core.names import NOT_REVIEWED, TOOL_ALIASES
 from agent_core.ports import (
     Action,
@@ -48,6 +48,7 @@ from agent_core.safety.shell_trust import TrustContext, is_trusted_command
 from agent_core.sandbox.policy import READ_ONLY, Box
 from agent_core.spill import FOLDER, Results
 from agent_core.text.ansi import clean
+from agent_core.text.clamp import clamp
 from agent_core.text.coerce import coerce
 from agent_core.tools import misnamed
 
@@ -386,12 +387,30 @@ class _Attempt:
             raise self._refused(action, verdict, reply.by, _refusal(reply))
         if isinstance(action, CommandAction) and reply.text and reply.text != action.command:
             return self._edited(tool, {**asked.arguments, "command": reply.text}, context, action, verdict)
+        if isinstance(action, EditAction) and reply.refused:
+            asked = self._partly(asked, action, verdict, reply)
         self._record(action, verdict, "allow", "person")
         if reply.decision == "session":
             self._box.grants.grant(action, path_asked, verdict.box)
         elif reply.decision == "always":
             self._box.grants.grant_always(action, reply.pattern or question.pattern, verdict.box)
         return asked
+
+    def _partly(self, asked: _Approved, action: EditAction, verdict: policy.Verdict, reply: Reply) -> _Approved:
+        """The person left hunks out: the rest is approved, and the model is told exactly what is not in it."""
+        refused = frozenset(reply.refused) & hunks_of(action.diffs).keys()
+        if not refused:
+            return asked
+        if len(refused) == len(hunks_of(action.diffs)) or asked.prepared.without is None:
+            raise self._refused(action, verdict, reply.by, _refusal(reply))
+        prepared, told = asked.prepared.without(refused), _left_out(action.diffs, refused)
+        inner = prepared.run
+
+        def run(box: Box) -> ToolOutput:
+            output = inner(box)
+            return replace(output, text=f"{output.text}\n{told}")
+
+        return replace(asked, prepared=replace(prepared, run=run))
 
     def _edited(
         self, tool: Tool, arguments: Args, context: ToolContext, asked: CommandAction, verdict: policy.Verdict
@@ -543,6 +562,27 @@ def _edit_title(action: EditAction) -> str:
     if len(action.diffs) == 1:
         return f"{verb[action.diffs[0].change]} {action.diffs[0].path}"
     return f"Change {len(action.diffs)} files"
+
+
+def hunks_of(diffs: Sequence[FileDiff]) -> dict[str, tuple[FileDiff, Hunk]]:
+    """The hunks of `diffs` by the names they are refused by ("file.hunk", Answer.refused)."""
+    return {
+        f"{number}.{index}": (diff, hunk) for number, diff in enumerate(diffs) for index, hunk in enumerate(diff.hunks)
+    }
+
+
+def _left_out(diffs: Sequence[FileDiff], refused: frozenset[str]) -> str:
+    """What the model is told of hunks that the person has refused: where they are, and the lines they would change."""
+    hunks = hunks_of(diffs)
+    head = f"The user refused {len(refused)} of {len(hunks)} hunks; they were not applied, and the rest was:"
+    lines = [head]
+    for key, (diff, hunk) in hunks.items():
+        if key in refused:
+            lines.append(f"not applied, {diff.path} at line {hunk.old_start}:")
+            signs = {"add": "+", "remove": "-"}
+            lines += [f"{signs[line.kind]}{line.text}" for line in hunk.lines if line.kind != "same"]
+    end = "Do not make the refused changes another way; ask if you do not see why."
+    return f"{clamp(chr(10).join(lines), limits.REFUSED_HUNKS)}\n{end}"
 
 
 def _refusal(reply: Reply) -> str:

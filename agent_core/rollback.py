@@ -1,0 +1,68 @@
+"""What turns changed in files, and taking that back, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ChangeBy = Literal["tool", "command"]
+FileState = Literal["undoable", "changed_since", "not_kept", "undone"]
+"""Whether a change can be taken back: it can; somebody changed the file since; its old content was not kept (too large,
+too much, not looked at in time); it is taken back already."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """What one turn did to one file."""
+
+    path: str
+    """As a person writes it: relative to the workspace."""
+    change: Literal["create", "edit", "delete"]
+    by: ChangeBy
+    state: FileState = "undoable"
+    why: str = ""
+    """Of a state that is not "undoable": the reason in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One turn that changed files."""
+
+    turn_id: str
+    """The id of the user message that began the turn."""
+    text: str
+    """What was asked for, its first line."""
+    when: float
+    """Seconds since the epoch."""
+    files: tuple[ChangedFile, ...]
+
+    @property
+    def undone(self) -> bool:
+        """All that could be taken back is."""
+        return any(file.state == "undone" for file in self.files) and not any(
+            file.state == "undoable" for file in self.files
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """What a rollback would do to one file."""
+
+    path: str
+    does: Literal["restore", "remove", "recreate", "leave"]
+    """Put an older content in its place, remove what was created, make it again, or leave it as it is."""
+    why: str = ""
+    """Of "leave": the reason in words."""
+    by: ChangeBy = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackPlan:
+    """What it would do to bring the files back to what they were before a turn. Nothing has been touched yet."""
+
+    turn_id: str
+    files: tuple[PlannedFile, ...]
+
+    @property
+    def acts(self) -> tuple[PlannedFile, ...]:
+        return tuple(file for file in self.files if file.does != "leave")
