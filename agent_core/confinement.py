@@ -23,6 +23,7 @@ from typing import Final
 from agent_core import limits
 from agent_core.errors import SandboxError
 from agent_core.fixed_places import git_places, kept_places, secret_places
+from agent_core.linked_worktree import Link, link_of
 from agent_core.safety.hidden import IsHidden
 from agent_core.sandbox import cgroup
 from agent_core.sandbox.mounts import outermost
@@ -110,7 +111,8 @@ class Confinement:
     ) -> None:
         self._home, self._data_home = _real(home), _real(data_home)
         self._roots = tuple(dict.fromkeys(_real(root) for root in (workspace, *options.add_dirs)))
-        self._writable = writable_roots(self._roots, [_real(root) for root in options.safe_roots])
+        self._safe = tuple(_real(root) for root in options.safe_roots)
+        self._writable = writable_roots(self._roots, self._safe)
         self._options = options
         self._environ = environ
         self._probe = probe
@@ -157,12 +159,14 @@ class Confinement:
         self._secrets.refresh()
         tmp, group = self._private(), self._joined()
         writable = self._writable if box.mode == "workspace-write" else ()
+        links = self._links() if writable and MOUNT_VIEW not in found.missing else ()
+        linked = writable_roots((place for link in links for place in link.writable), self._safe)
         hidden = outermost((*self._fixed(), *self._secrets.found))
         bounded = group is not None and group.bounds_memory
         return SandboxPolicy(
-            writable=writable,
+            writable=outermost((*writable, *linked)),
             tmp=tmp,
-            read_only=self._kept(writable),
+            read_only=outermost((*self._kept(writable), *(place for link in links for place in link.read_only))),
             hidden=hidden,
             network=box.network,
             env=confined_env(tmp, self._home, self._environ, network=box.network, covers=bool(self._secrets.found)),
@@ -184,6 +188,16 @@ class Confinement:
                 self._places = secret_places(self._home, self._data_home)
                 self._places_until = now + limits.SECRETS_PLACES_KEPT
             return self._places
+
+    def _links(self) -> tuple[Link, ...]:
+        """The linked worktrees that are worked in and whose repository lies elsewhere.
+
+        Only a mount view keeps in there what has to stay as it is, so without one nothing of it is written.
+        """
+        found = (link_of(root) for root in self._roots if root in self._writable)
+        return tuple(
+            link for link in found if link and not any(link.common.is_relative_to(root) for root in self._writable)
+        )
 
     def _kept(self, writable: Iterable[Path]) -> tuple[Path, ...]:
         found: list[Path] = []
