@@ -38,8 +38,8 @@ class Link:
 def link_of(root: Path) -> Link | None:
     """The link of the worktree `root` (resolved); None for what is none, and for one that is not true.
 
-    True is: `root/.git` names COMMON/worktrees/NAME, the `gitdir` there names `root/.git`, its `commondir` names COMMON,
-    that is a repository, all have the same owner, and nothing of it is a symbolic link.
+    True is: `root/.git` names COMMON/worktrees/NAME, the `gitdir` there names `root/.git`, its `commondir` names
+    COMMON, that is a repository, all have the same owner, and nothing of it is a symbolic link.
     """
     entry = root / ".git"
     try:
