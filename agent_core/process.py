@@ -221,16 +221,21 @@ _guard = _Guard()
 
 @contextmanager
 def running(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], cancel: CancelScope, sandbox: SandboxPolicy | None = None
+    argv: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    cancel: CancelScope,
+    sandbox: SandboxPolicy | None = None,
+    stdin: int = subprocess.DEVNULL,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A helper program (ripgrep, git) whose output the caller reads; killed on cancel and on leaving the block.
 
-    `sandbox`: what it is held to; None: nothing. Raises OSError and SandboxError when it cannot be started, the latter
-    also on leaving, when it had not been.
+    `sandbox`: what it is held to; None: nothing. `stdin`: empty, or a descriptor of a file. Raises OSError and
+    SandboxError when it cannot be started, the latter also on leaving, when it had not been.
     """
     walls = _Walls(argv, cwd, sandbox)
     try:
-        process = spawn(walls.argv, cwd, {**env, **walls.env}, pass_fds=walls.pass_fds)
+        process = spawn(walls.argv, cwd, {**env, **walls.env}, stdin=stdin, pass_fds=walls.pass_fds)
         try:
             walls.started(process)
             with cancel.closing(process.kill):
