@@ -35,6 +35,15 @@ GREP_LINE_CHARS: Final = 500  # one minified line must not fill the result
 GREP_FILE: Final = 4 * MB  # files above are skipped and counted
 GREP_CONTEXT: Final = 20  # lines around a match at most
 GREP_SECONDS: Final = 60.0  # a search that takes longer was not meant
+GIT_READ: Final = 1 * MB  # read of what one git command says; more is more than anybody is shown
+GIT_CHUNK: Final = 64 * KB  # of it at once
+GIT_SECONDS: Final = 60.0  # a git command that reads and takes longer was not meant
+GIT_COMPLAINT: Final = 1_000  # characters of what git says went wrong
+GIT_REVISION: Final = 300  # characters of a revision; a branch's name is a path of at most 255
+GIT_FILTERS: Final = 50  # content filters that are switched off by name; each takes 200 bytes of the command line
+GIT_NAMES: Final = 200  # files named in one part of a status
+GIT_COMMITS: Final = 200  # commits listed at once
+GIT_CHOSEN: Final = 300  # files chosen for one commit; a person is to read the command
 PATTERN_CHARS: Final = 1_000  # of a search pattern
 PATTERN_REPEAT: Final = 1_000  # the n of {n}; more makes an automaton of many megabytes
 SCAN_FIRST_BATCH: Final = 512  # files given to one search child at first; later ones get four times as many each
@@ -89,6 +98,21 @@ MATCH_LINE_CHARS: Final = 200  # of one such line
 MATCH_CANDIDATES: Final = 50  # occurrences of one line that are considered for "nearest"
 MATCH_NEAREST_LINES: Final = 20_000  # lines compared word by word
 MATCH_COMPARE: Final = 1_000_000  # product of two lengths up to which texts are compared character by character
+
+# -- checkpoints -------------------------------------------------------------------------------------------------
+CHECKPOINT_FILE_MOST: Final = 256 * MB  # of one file, whatever is set: it is held in memory while it is put back
+CHECKPOINT_ENTRIES: Final = 1_000_000  # files looked at in a workspace; of what is beyond, commands' changes are not seen
+CHECKPOINT_DELAY: Final = 0.3  # seconds after a turn's begin before files are looked at: its request is on its way then
+CHECKPOINT_WAIT: Final = 1.5  # seconds that all commands of a session together wait for that
+CHECKPOINT_GLANCE: Final = 0.25  # the same for one command where a look takes no longer than that
+CHECKPOINT_LIST: Final = 20.0  # seconds that a list waits for what commands have changed to be looked at
+CHECKPOINT_LOCKED: Final = 5.0  # seconds one program waits for another that writes to the file of changes
+CHECKPOINT_SLICE: Final = 0.5  # seconds of looking in one transaction
+CHECKPOINT_CLOCK: Final = 12_000_000  # nanoseconds that a file's time may lie before the clock's: a tick of 100 Hz
+CHECKPOINT_RACY: Final = 20_000_000  # nanoseconds in which a second change may have the first one's time
+CHECKPOINT_ORPHAN: Final = 60.0  # seconds that a command of a killed program may have gone on: what it leaves is ended
+CHECKPOINT_IDLE: Final = 300.0  # seconds after which the program that looks at files ends
+CHECKPOINT_LISTED: Final = 100  # turns listed at once
 
 # -- commands ----------------------------------------------------------------------------------------------------
 COMMAND_STREAM: Final = 256 * KB  # captured head and tail of each stream, cut while reading (LIM-02)

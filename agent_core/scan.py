@@ -45,13 +45,18 @@ class Search:
     """Lines wanted of one file."""
 
 
-def find_ripgrep(env: Mapping[str, str], workspace: Path) -> str | None:
-    """The rg that PATH finds, unless it lies in the workspace, where a tool may have put it."""
+def find_program(name: str, env: Mapping[str, str], workspace: Path) -> str | None:
+    """The program that PATH finds, unless it lies in the workspace, where a tool may have put it."""
     for folder in env.get("PATH", "").split(os.pathsep):
-        found = shutil.which("rg", path=folder) if os.path.isabs(folder) else None
+        found = shutil.which(name, path=folder) if os.path.isabs(folder) else None
         if found and not Path(os.path.realpath(found)).is_relative_to(workspace):
             return found
     return None
+
+
+def find_ripgrep(env: Mapping[str, str], workspace: Path) -> str | None:
+    """The rg that PATH finds (find_program)."""
+    return find_program("rg", env, workspace)
 
 
 def matches(search: Search, files: Iterable[str]) -> Iterator[tuple[str, list[int]]]:
