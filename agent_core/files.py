@@ -35,8 +35,22 @@ _replacing = threading.Lock()
 class FileContent:
     data: bytes
     digest: str
-    mode: int
-    """st_mode: type and permissions."""
+    status: os.stat_result
+
+    @property
+    def mode(self) -> int:
+        """Type and permissions."""
+        return self.status.st_mode
+
+    @property
+    def changed(self) -> int:
+        """When content or status changed last, in ns since the epoch; no program can set it."""
+        return self.status.st_ctime_ns
+
+    @property
+    def is_link(self) -> bool:
+        """The content is a symbolic link's target."""
+        return stat.S_ISLNK(self.mode)
 
 
 def digest(data: bytes) -> str:
@@ -52,7 +66,7 @@ def read(verdict: PathVerdict, rules: PathRules, limit: int = limits.READ_FILE) 
     """
     _check_allowed(verdict)
     try:
-        with _folder_of(verdict, rules) as (folder, name):
+        with folder_of(verdict, rules) as (folder, name):
             return _read_at(folder, name, verdict.shown, limit)
     except FileNotFoundError:
         raise _missing(verdict, rules) from None
@@ -64,20 +78,23 @@ def read_link(verdict: PathVerdict, rules: PathRules) -> FileContent:
     """What a delete must expect of a symbolic link: its target's text. Raises ToolFailure like `read`."""
     _check_allowed(verdict)
     try:
-        with _folder_of(verdict, rules) as (folder, name):
+        with folder_of(verdict, rules) as (folder, name):
             data = os.fsencode(os.readlink(name, dir_fd=folder))
-            return FileContent(data, digest(data), os.lstat(name, dir_fd=folder).st_mode)
+            return FileContent(data, digest(data), os.lstat(name, dir_fd=folder))
     except FileNotFoundError:
         raise _missing(verdict, rules) from None
     except OSError as error:
         raise _failed("read", verdict.shown, error) from error
 
 
-def write(verdict: PathVerdict, rules: PathRules, data: bytes, expect: str | None) -> None:
+def write(
+    verdict: PathVerdict, rules: PathRules, data: bytes, expect: str | None, like: FileContent | None = None
+) -> None:
     """Put `data` in the place of a file in one step; a crash leaves the old content or the new, never half.
 
     `expect` is the digest of what must be there now; None: nothing may be there, missing folders are made. A file
-    keeps its permissions and owner; other hard links of the old file keep the old content. Raises ToolFailure with
+    keeps its permissions and owner, a new one takes those of `like`; other hard links of the old file keep the old
+    content. Raises ToolFailure with
     code "stale_file" when something else is there, "too_large", "read_only", "directory", "special", "denied" or
     "unwritable"; then nothing has changed.
     """
@@ -89,10 +106,40 @@ def write(verdict: PathVerdict, rules: PathRules, data: bytes, expect: str | Non
             code="too_large",
         )
     try:
-        with _folder_of(verdict, rules, create=expect is None) as (folder, name):
-            _replace(folder, name, data, expect, verdict.shown)
+        with folder_of(verdict, rules, create=expect is None) as (folder, name):
+            _replace(folder, name, data, expect, verdict.shown, like)
     except FileNotFoundError:
         raise _stale(verdict.shown, "it is not there any more") from None
+    except OSError as error:
+        raise _failed("written", verdict.shown, error) from error
+
+
+def check(verdict: PathVerdict, rules: PathRules, expect: str | None) -> None:
+    """Raise what `write` or `delete` would now raise because something else is there; change nothing.
+
+    `expect` as in `write`.
+    """
+    _check_allowed(verdict)
+    try:
+        with folder_of(verdict, rules) as (folder, name):
+            if expect is None and _status(folder, name) is not None:
+                raise _stale(verdict.shown, "there is a file already")
+            if expect is not None:
+                _check_content(folder, name, expect, verdict.shown)
+    except FileNotFoundError:
+        if expect is not None:
+            raise _stale(verdict.shown, "it is not there any more") from None
+    except OSError as error:
+        raise _failed("read", verdict.shown, error) from error
+
+
+def make_link(verdict: PathVerdict, rules: PathRules, target: bytes) -> None:
+    """Make a symbolic link where nothing is: how a removed one is put back. Raises ToolFailure like `write`."""
+    _check_allowed(verdict)
+    try:
+        with folder_of(verdict, rules) as (folder, name):
+            os.symlink(target, name, dir_fd=folder)
+            os.fsync(folder)
     except OSError as error:
         raise _failed("written", verdict.shown, error) from error
 
@@ -104,14 +151,8 @@ def delete(verdict: PathVerdict, rules: PathRules, expect: str) -> None:
     """
     _check_allowed(verdict)
     try:
-        with _folder_of(verdict, rules) as (folder, name), _replacing:
-            status = os.lstat(name, dir_fd=folder)
-            if stat.S_ISLNK(status.st_mode):
-                found = digest(os.fsencode(os.readlink(name, dir_fd=folder)))
-            else:
-                found = _read_at(folder, name, verdict.shown, limits.READ_FILE).digest
-            if found != expect:
-                raise _stale(verdict.shown, "it has changed")
+        with folder_of(verdict, rules) as (folder, name), _replacing:
+            _check_content(folder, name, expect, verdict.shown)
             os.unlink(name, dir_fd=folder)
             os.fsync(folder)
     except FileNotFoundError:
@@ -130,7 +171,7 @@ def _check_allowed(verdict: PathVerdict) -> None:
 
 
 @contextmanager
-def _folder_of(verdict: PathVerdict, rules: PathRules, *, create: bool = False) -> Iterator[tuple[int, str]]:
+def folder_of(verdict: PathVerdict, rules: PathRules, *, create: bool = False) -> Iterator[tuple[int, str]]:
     """A descriptor of the folder a judged path lies in, and the last name. Links on the way fail with ELOOP."""
     path = str(verdict.path)
     root = writable_root(verdict.path, rules)
@@ -183,28 +224,40 @@ def _read_at(folder: int, name: str, shown: str, limit: int) -> FileContent:
             chunk = os.read(descriptor, min(limit + 1 - len(data), limits.MB))
             if not chunk:
                 content = bytes(data)
-                return FileContent(content, digest(content), status.st_mode)
+                return FileContent(content, digest(content), status)
             data += chunk
     finally:
         os.close(descriptor)
     size = max(status.st_size, len(data))
     raise ToolFailure(
         f"{shown} is {size:,} bytes; files of at most {limit:,} bytes are read. "
-        "Search it with grep, or cut out a part with a command.",
+        "Take a part of it with a command: head, tail, sed -n '100,200p', or rg for a search.",
         code="too_large",
         size=size,
         limit=limit,
     )
 
 
-def _replace(folder: int, name: str, data: bytes, expect: str | None, shown: str) -> None:
+def _check_content(folder: int, name: str, expect: str, shown: str) -> None:
+    """Raises FileNotFoundError, or ToolFailure when a file, or a link's target, is not `expect`."""
+    if stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
+        found = digest(os.fsencode(os.readlink(name, dir_fd=folder)))
+    else:
+        found = _read_at(folder, name, shown, limits.READ_FILE).digest
+    if found != expect:
+        raise _stale(shown, "it has changed")
+
+
+def _replace(folder: int, name: str, data: bytes, expect: str | None, shown: str, like: FileContent | None) -> None:
     old = _status(folder, name)
     if old is not None and not stat.S_ISREG(old.st_mode):
         kind, code = ("a folder", "directory") if stat.S_ISDIR(old.st_mode) else ("not a regular file", "special")
         raise ToolFailure(f"{shown} is {kind} and is not written.", code=code)
     if old is not None and not old.st_mode & _WRITE_BITS:
         raise ToolFailure(f"{shown} is marked read-only; ask the person before changing that.", code="read_only")
-    with sibling(folder, data, None if old is None else old.st_mode & _PERMISSIONS, old) as temporary, _replacing:
+    model = like.status if old is None and like is not None else old
+    permissions = None if model is None else model.st_mode & _PERMISSIONS
+    with sibling(folder, data, permissions, model) as temporary, _replacing:
         if expect is None:
             _put_new(folder, temporary, name, shown)
         elif _read_at(folder, name, shown, limits.READ_FILE).digest != expect:

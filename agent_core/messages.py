@@ -118,6 +118,9 @@ class FileDiff:
     """Lines the file has then; 0 in records of older versions too."""
     versions: tuple[str, str] = ("", "")
     """Names of the file's text before and after (`text.diff.version`); empty where there is no file, or no record."""
+    old_path: str = ""
+    """Where the file was before, when the change moves it. A move that leaves the content as it is has two diffs, the
+    file made and the file removed; the one made has this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +269,7 @@ def diff_to_json(d: FileDiff) -> dict[str, Any]:
         "omitted_lines": d.omitted_lines,
         "lines_after": d.lines_after,
         **({"versions": list(d.versions)} if any(d.versions) else {}),
+        **({"old_path": d.old_path} if d.old_path else {}),
         "hunks": [
             {
                 "old_start": h.old_start,
@@ -292,6 +296,7 @@ def diff_from_json(j: Mapping[str, Any]) -> FileDiff:
         omitted_lines=j.get("omitted_lines", 0),
         lines_after=j.get("lines_after", 0),
         versions=(j["versions"][0], j["versions"][1]) if "versions" in j else ("", ""),
+        old_path=j.get("old_path", ""),
         hunks=tuple(
             Hunk(h["old_start"], h["new_start"], tuple(DiffLine(*line) for line in h["lines"]), h.get("heading", ""))
             for h in j.get("hunks", ())

@@ -66,7 +66,7 @@ def atomic_write(path: Path, data: bytes, mode: int = 0o600) -> None:
 def sibling(folder: int, data: bytes, mode: int | None, old: os.stat_result | None = None) -> Iterator[str]:
     """A new file in `folder` with `data`, on disk, under a name nobody can guess; removed at the end if still there.
 
-    `mode` None: what the umask leaves of 0666.
+    `mode` None: what the umask leaves of 0666. `old`: the file whose owner it gets, where that is allowed.
     """
     import secrets  # brings hashlib, and reading settings needs neither
 

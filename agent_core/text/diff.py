@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -49,6 +49,25 @@ def build(path: str, old: str | None, new: str | None) -> FileDiff:
         lines_after=len(b),
         versions=("" if old is None else version(old), "" if new is None else version(new)),
     )
+
+
+def without(old: str, new: str, refused: Collection[int], shown: int) -> str:
+    """`new` as it is when some hunks of `build` between these contents are left out.
+
+    `shown`: how many hunks that diff has. What it only counts (`omitted_lines`) goes the way of its last hunk: nobody
+    can have looked at it, so whoever refuses what they see last has not agreed to what comes after.
+    """
+    a, b = _lines(old), _lines(new)
+    out: list[str] = []
+    at = 0
+    for number, hunk in enumerate(_hunks(a, b, _same_blocks(a, b))):
+        before = [line for line in hunk.lines if line.old_line is not None]
+        after = [line for line in hunk.lines if line.new_line is not None]
+        start, new_start = hunk.old_start - bool(before), hunk.new_start - bool(after)
+        out += a[at:start]
+        at = start + len(before)
+        out += a[start:at] if min(number, shown - 1) in refused else b[new_start : new_start + len(after)]
+    return "".join((*out, *a[at:]))
 
 
 def version(text: str) -> str:

@@ -128,8 +128,12 @@ class TextFile:
     """A text file as it is now."""
 
     verdict: PathVerdict
-    digest: str
+    content: files.FileContent
     decoded: encoding.Decoded
+
+    @property
+    def digest(self) -> str:
+        return self.content.digest
 
     @property
     def lines(self) -> list[str]:
@@ -141,12 +145,16 @@ class TextFile:
 
 def read_text(verdict: PathVerdict, path_rules: PathRules) -> TextFile:
     """The content of a text file. Raises ToolFailure as files.read does, or with code "binary"."""
-    content = files.read(verdict, path_rules, limits.READ_FILE)
+    return as_text(verdict, files.read(verdict, path_rules, limits.READ_FILE))
+
+
+def as_text(verdict: PathVerdict, content: files.FileContent) -> TextFile:
+    """A file's content as text. Raises ToolFailure with code "binary"."""
     try:
         decoded = encoding.decode(content.data)
     except ToolFailure as failure:
         raise ToolFailure(f"{verdict.shown}: {failure.text}", code=failure.code, outcome=failure.outcome) from None
-    return TextFile(verdict, content.digest, decoded)
+    return TextFile(verdict, content, decoded)
 
 
 class _SeenTexts:
@@ -195,7 +203,8 @@ def check_seen(file: TextFile, ctx: ToolContext) -> None:
         )
     start = f"{shown} has changed since you read it (by the user, a command or another program). Nothing was written. "
     # A protected file is shown only to whom a person lets read it; this is no reading.
-    changes = _changes(seen, file) if file.verdict.verdict == "allow" else None
+    before = _seen_texts.get(seen) if file.verdict.verdict == "allow" else None
+    changes = None if before is None else changed_lines(shown, before, file.decoded.text)
     if changes is None:
         text = start + "Read it again and make your change to what is there now."
     else:
@@ -204,12 +213,9 @@ def check_seen(file: TextFile, ctx: ToolContext) -> None:
     raise ToolFailure(text, code="stale_file", outcome="changed meanwhile")
 
 
-def _changes(seen: str, file: TextFile) -> str | None:
-    """What changed in a file since it had the digest `seen`, as lines of a diff; None when unknown or too long."""
-    before = _seen_texts.get(seen)
-    if before is None:
-        return None
-    change = diff.build(file.verdict.shown, before, file.decoded.text)
+def changed_lines(shown: str, before: str, after: str) -> str | None:
+    """The difference between two texts of a file as lines of a diff; None when that is too long to be shown."""
+    change = diff.build(shown, before, after)
     lines = []
     for hunk in change.hunks:
         lines.append(f"@@ line {hunk.new_start} @@")

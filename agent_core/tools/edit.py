@@ -13,8 +13,7 @@ from agent_core.ports import Args, Prepared, Tool, ToolContext
 from agent_core.safety.redact import MARK
 from agent_core.text import match
 
-from . import base
-from .write import replacement
+from . import base, change
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,10 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         elif len(found.spans) > 1:
             notes.append(f"\n{which}{len(found.spans)} places.")
         text = changed
-    return replacement(file, text, ctx, "".join(notes))
+    made = change.edit(file, text)
+    if made is None:
+        raise ToolFailure(f"The edits leave {verdict.shown} as it is. Nothing was changed.", outcome="no change")
+    return change.prepared([made], ctx, "".join(notes))
 
 
 def _edits(args: Args) -> list[_Edit]:
