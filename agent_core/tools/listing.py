@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
@@ -23,15 +24,19 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
 
     def run() -> ToolOutput:
         ignore = ignore_for(str(verdict.path)) if ctx.respect_gitignore else Ignore()
-        return _list(verdict.path, verdict.shown, ignore)
+        return _list(verdict.path, verdict.shown, ignore, ctx.cancel.check)
 
     return base.prepared(ReadAction(verdict.shown), run, **base.path_verdict(verdict))
 
 
-def _list(folder: Path, shown: str, ignore: Ignore) -> ToolOutput:
+def _list(folder: Path, shown: str, ignore: Ignore, check: Callable[[], None]) -> ToolOutput:
+    found: list[os.DirEntry[str]] = []
     try:
         with os.scandir(folder) as scan:
-            found = list(islice(scan, limits.WALK_FILES))
+            while more := list(islice(scan, min(limits.LIST_STEP, limits.WALK_FILES - len(found)))):
+                found += more
+                check()
+            is_whole = len(found) < limits.WALK_FILES or next(scan, None) is None
     except FileNotFoundError:
         raise ToolFailure(f"{shown} does not exist.", code="missing", outcome="not found") from None
     except NotADirectoryError:
@@ -44,9 +49,9 @@ def _list(folder: Path, shown: str, ignore: Ignore) -> ToolOutput:
         for is_file, _, entry in entries[: limits.LIST_ENTRIES]
     ]
     fits = base.bounded(lines, limits.TOOL_RESULT - limits.NOTE_BYTES)
+    outcome = base.count(len(found), "entry", "entries") if is_whole else f"{len(found):,}+ entries"
     if fits < len(found):
-        lines[fits:] = [f"[{fits:,} of {base.count(len(found), 'entry', 'entries')}; use glob to narrow it down]"]
-    outcome = base.count(len(found), "entry", "entries")
+        lines[fits:] = [f"[{fits:,} of {outcome}; use glob to narrow it down]"]
     return ToolOutput("\n".join(lines) if lines else "(the folder is empty)", outcome)
 
 
@@ -64,12 +69,19 @@ def _line(entry: os.DirEntry[str]) -> str:
         if stat.S_ISDIR(status.st_mode):
             return f"{name}/"
         if stat.S_ISLNK(status.st_mode):
-            return f"{name} -> {printable(os.readlink(entry.path))}"
+            return f"{name} -> {printable(os.readlink(entry.path))}{_where_it_leads(entry)}"
         if not stat.S_ISREG(status.st_mode):
             return f"{name} (device, pipe or socket)"
         return f"{name}  {size(status.st_size)}"
     except OSError:
         return f"{name} (gone)"
+
+
+def _where_it_leads(link: os.DirEntry[str]) -> str:
+    try:
+        return "/" if stat.S_ISDIR(link.stat().st_mode) else ""
+    except OSError:  # to nothing, in a circle, or where we may not look
+        return " (leads nowhere)"
 
 
 def size(number: int) -> str:
