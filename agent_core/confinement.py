@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -93,6 +93,16 @@ class Options:
     max_processes: int = limits.SANDBOX_PROCESSES
     max_memory: int = 0
     """Bytes; 0: any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Walls for one command that may outlive the session."""
+
+    policy: SandboxPolicy
+    """With a folder for temporary files and a control group of its own."""
+    held: int
+    """A descriptor: while it, or a copy of it, is open, nobody takes the folder for one that was left behind."""
 
 
 class Confinement:
@@ -216,17 +226,10 @@ class Confinement:
             if self._closed:
                 raise SandboxError("session_closed", "The session is closed; nothing was run.")
             if self._tmp is None or not self._tmp.is_dir():
-                try:
-                    self._tmp = _real(Path(tempfile.mkdtemp(prefix=_TMP, dir=_short_tmp())))
-                    self._held = _hold(self._tmp, self._held)
-                    for folder in ("cache", "cache/npm"):
-                        (self._tmp / folder).mkdir(mode=0o700)
-                except OSError as error:
-                    raise SandboxError(
-                        "no_private_tmp",
-                        f"No private folder for temporary files could be made: {error}. Nothing was run. Free some "
-                        "space, or let TMPDIR name a folder that can be written.",
-                    ) from error
+                if self._held >= 0:
+                    os.close(self._held)
+                    self._held = -1
+                self._tmp, self._held = _make_tmp()
                 threading.Thread(target=_sweep, args=(self._tmp.parent,), name="sweep", daemon=True).start()
             return self._tmp
 
@@ -238,6 +241,25 @@ class Confinement:
                 if place is not None:
                     self._group = cgroup.make(place, self._options.max_processes, self._options.max_memory)
             return self._group
+
+    def apart(self, policy: SandboxPolicy) -> Apart:
+        """`policy`, one of ours, for a command that may outlive the session. Raises SandboxError.
+
+        What is made for it is to be removed by who runs it: the folder for temporary files, and the control groups.
+        """
+        tmp, held = _make_tmp()
+        old, place = str(policy.tmp), cgroup.ground()
+        options = self._options
+        most = options.max_processes, options.max_memory
+        made = cgroup.make(place, *most, apart=True) if place is not None else None
+        bounded = made is not None and made.bounds_memory
+        env = {
+            name: f"{tmp}{value[len(old) :]}" if value == old or value.startswith(f"{old}/") else value
+            for name, value in policy.env.items()
+        }
+        groups = made.folders if made is not None else ()
+        memory = 0 if bounded else options.max_memory
+        return Apart(replace(policy, tmp=tmp, env=env, cgroups=groups, max_memory=memory), held)
 
     def close(self) -> None:
         """Remove the private folder and the group; what still runs in the group ends. May be called again."""
@@ -307,10 +329,24 @@ def _short_tmp() -> str:
     return usual
 
 
-def _hold(folder: Path, held: int) -> int:
+def _make_tmp() -> tuple[Path, int]:
+    """A new private folder, and the descriptor that holds it. Raises SandboxError."""
+    try:
+        tmp = _real(Path(tempfile.mkdtemp(prefix=_TMP, dir=_short_tmp())))
+        held = _hold(tmp)
+        for folder in ("cache", "cache/npm"):
+            (tmp / folder).mkdir(mode=0o700)
+    except OSError as error:
+        raise SandboxError(
+            "no_private_tmp",
+            f"No private folder for temporary files could be made: {error}. Nothing was run. Free some space, or let "
+            "TMPDIR name a folder that can be written.",
+        ) from error
+    return tmp, held
+
+
+def _hold(folder: Path) -> int:
     """Lock a folder while we live, so that a later program knows that it is used."""
-    if held >= 0:
-        os.close(held)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     with suppress(OSError):  # a file system without locks
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

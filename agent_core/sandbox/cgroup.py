@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 _PREFIX: Final = "nanoherm-"
+_APART: Final = "nanohermtask-"
+"""Of groups that may outlive the program which made them."""
 _PROCS: Final = "cgroup.procs"
 
 
@@ -104,9 +106,12 @@ def name_of(pid: int) -> str:
     return f"{_PREFIX}{pid}-"
 
 
-def make(place: Ground, processes: int, memory: int) -> Group | None:
-    """A session's group that allows so many `processes` and bytes of `memory` (0: any); None when it fails."""
-    name = name_of(os.getpid()) + uuid.uuid4().hex[:8]
+def make(place: Ground, processes: int, memory: int, *, apart: bool = False) -> Group | None:
+    """A session's group that allows so many `processes` and bytes of `memory` (0: any); None when it fails.
+
+    `apart`: of one command that may outlive the program; nobody takes it for one that the program has left behind.
+    """
+    name = (f"{_APART}{os.getpid()}-" if apart else name_of(os.getpid())) + uuid.uuid4().hex[:8]
     folders = [place.pids / name]
     if memory and place.memory is not None and place.memory != place.pids:
         folders.append(place.memory / name)
@@ -185,8 +190,10 @@ def sweep(place: Ground) -> None:
     for parent in {place.pids, place.memory or place.pids}:
         with suppress(OSError):
             for entry in list(os.scandir(parent)):
-                owner = entry.name.removeprefix(_PREFIX).partition("-")[0]
-                if entry.name.startswith(_PREFIX) and owner.isdigit() and not os.path.exists(f"/proc/{owner}"):
+                kind, _, rest = entry.name.partition("-")
+                owner = rest.partition("-")[0]
+                ours = f"{kind}-" in (_PREFIX, _APART) and owner.isdigit()
+                if ours and not os.path.exists(f"/proc/{owner}"):
                     for below in [*Path(entry.path).glob("c*/"), Path(entry.path)]:
                         with suppress(OSError):
                             below.rmdir()

@@ -32,4 +32,4 @@ def prepare(argv: Sequence[str], cwd: Path, policy: SandboxPolicy) -> Launch:
         made, held = plan(argv, cwd, replace(policy, read_only=(*policy.read_only, *by.pins)), here.kernel)
     except OSError as error:
         raise refusal("mounts", str(error)) from error
-    return launch(made, policy.env, by, [place.release for place in held])
+    return launch(made, policy.env, by, held)

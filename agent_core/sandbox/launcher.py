@@ -2,7 +2,8 @@
 
 This file is a program of its own: it imports nothing of the package and little of the standard library, since every
 command waits for it. It decides nothing. What to do stands in the plan (launch.py), a marshalled dictionary in the
-file whose descriptor is the first argument; the second is a pipe that learns how it went:
+file whose descriptor is the first argument; the third, where there is one, is the process it ends with in place of
+the plan's; the second is a pipe that learns how it went:
 
     "=NUMBER\\n"     comes first where there is a mount view: its namespace, by which all that comes from the command,
                     and nothing else, can be found
@@ -360,6 +361,7 @@ def main() -> "NoReturn":
     with open(int(sys.argv[1]), "rb") as file:
         file.seek(0)
         plan = marshal.load(file)
+    plan["parent"] = int(sys.argv[3]) if len(sys.argv) > 3 else plan["parent"]
     report, at = int(sys.argv[2]), ["launcher"]
     os.set_inheritable(report, False)
     try:

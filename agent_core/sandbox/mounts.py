@@ -107,8 +107,8 @@ class Placeholder:
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:
-        self._path = path
-        self._descriptor = descriptor
+        self.path = path
+        self.descriptor = descriptor
 
     @classmethod
     def hold(cls, path: Path) -> Placeholder | None:
@@ -152,14 +152,14 @@ class Placeholder:
     def release(self) -> None:
         """Let go, and remove it when nobody else holds it and it is still empty and ours."""
         with suppress(OSError):
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            status = os.fstat(self._descriptor)
-            if _is_marked(status) and _is_at(self._descriptor, self._path):
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            status = os.fstat(self.descriptor)
+            if _is_marked(status) and _is_at(self.descriptor, self.path):
                 if stat.S_ISDIR(status.st_mode):
-                    self._path.rmdir()
+                    self.path.rmdir()
                 elif not status.st_size:
-                    self._path.unlink()
-        os.close(self._descriptor)
+                    self.path.unlink()
+        os.close(self.descriptor)
 
 
 def _make(path: Path) -> bool:

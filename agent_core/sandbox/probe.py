@@ -173,7 +173,7 @@ def _try(kernel: Kernel) -> str:
     with tempfile.TemporaryDirectory(prefix="nanoherm-") as folder:
         policy = SandboxPolicy(writable=(), tmp=Path(os.path.realpath(folder)))
         made, held = plan(("/bin/sh", "-c", ":"), Path("/"), policy, kernel)
-        with launch(made, {}, interpreter((), can_pin=False), [place.release for place in held]) as ready:
+        with launch(made, {}, interpreter((), can_pin=False), held) as ready:
             subprocess.run(
                 ready.argv,
                 pass_fds=ready.pass_fds,

@@ -10,9 +10,11 @@ import fcntl
 import importlib.util
 import marshal
 import os
+import select
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.abc import InspectLoader
@@ -21,6 +23,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from agent_core.errors import SandboxError
+from agent_core.sandbox.mounts import Placeholder
 
 _MODULE: Final = "agent_core.sandbox.launcher"
 _SYSTEM_INTERPRETERS: Final = ("/usr/bin/python3", "/usr/local/bin/python3")
@@ -39,7 +42,7 @@ _WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Launch:
     """One command, ready to be spawned. To be closed when the command and all that came from it has ended."""
 
@@ -48,8 +51,11 @@ class Launch:
     """Descriptors that the started program must inherit under the same numbers."""
     env: Mapping[str, str]
     """What the command's environment has to hold beside its own."""
+    places: list[Placeholder]
+    """Names that are kept free while it runs."""
     _report: int
-    _closers: list[Callable[[], object]] = field(default_factory=list)
+    _passed: list[int]
+    """Our copies of what only the command's process needs."""
     _heard: list[str] = field(default_factory=list)
 
     @property
@@ -71,18 +77,41 @@ class Launch:
         layer, _, reason = told[1:].partition("\n")
         return refusal(layer or "launcher", reason or "it ended without a word")
 
+    def hand_over(self) -> None:
+        """Its process was started by another one of ours, which holds everything and releases the names."""
+        self._close_passed()
+        while self.places:
+            os.close(self.places.pop().descriptor)
+
+    def wait(self, seconds: float) -> None:
+        """After `hand_over`: until the command was started, or was not, but no longer than this."""
+        deadline = time.monotonic() + seconds
+        poll = select.poll()
+        poll.register(self._report, select.POLLIN)
+        while (left := deadline - time.monotonic()) > 0 and poll.poll(left * 1000):
+            told = len(self._heard)
+            self._told()
+            if len(self._heard) > told and not self._heard[-1]:  # the other end is closed
+                return
+
     def _told(self) -> str:
         """All that the launcher has said so far. Not to be asked after `close`."""
-        try:
+        with suppress(BlockingIOError):  # nothing new
             self._heard.append(os.read(self._report, 4096).decode("utf-8", "replace"))
-        except BlockingIOError:  # nothing new
-            pass
         return "".join(self._heard)
 
     def close(self) -> None:
         """Close the descriptors and take placeholders away; once is enough."""
-        while self._closers:
-            self._closers.pop()()
+        self._close_passed()
+        while self.places:
+            self.places.pop().release()
+        if self._report >= 0:
+            os.close(self._report)
+            self._report = -1
+
+    def _close_passed(self) -> None:
+        while self._passed:
+            os.close(self._passed.pop())
 
     def __enter__(self) -> Launch:
         return self
@@ -138,53 +167,61 @@ def _is_out_of_reach(path: str, writable: Sequence[Path]) -> bool:
 
 
 def launch(
-    plan: Mapping[str, Any],
-    env: Mapping[str, str],
-    by: Interpreter,
-    closers: Iterable[Callable[[], object]] = (),
+    plan: Mapping[str, Any], env: Mapping[str, str], by: Interpreter, places: Iterable[Placeholder] = ()
 ) -> Launch:
     """Open what a launcher with this plan needs.
 
-    `closers` are called with close(), or at once when this raises: OSError without descriptors.
+    `places` are released with close(), or at once when this raises: OSError without descriptors.
     """
-    pending: list[Callable[[], object]] = list(closers)
+    held, passed = list(places), list[int]()
     try:
-        code = _code(compiled=by.own)
-        data = _memory(marshal.dumps(dict(plan), 4))
-        pending.append(lambda: os.close(data))
+        code = _code(_MODULE, compiled=by.own)
+        passed.append(data := memory(marshal.dumps(dict(plan), 4)))
         reader, writer = os.pipe()
-        pending += [lambda: os.close(reader), lambda: os.close(writer)]
+        passed.append(writer)
         os.set_blocking(reader, False)
     except BaseException:
-        for closer in pending:
-            closer()
+        for place in held:
+            place.release()
+        for descriptor in passed:
+            os.close(descriptor)
         raise
     argv = (by.path, "-I", "-S", f"/proc/self/fd/{code}", str(data), str(writer))
-    return Launch(argv, (code, data, writer), env, reader, pending)
+    return Launch(argv, (code, data, writer), env, held, reader, passed)
+
+
+def helper(module: str, writable: Sequence[Path], *, can_pin: bool) -> tuple[tuple[str, ...], int]:
+    """How to run another such program of ours: its command line, and a descriptor it must inherit.
+
+    `writable` and `can_pin` as for `interpreter`. Raises SandboxError and OSError.
+    """
+    by = interpreter(writable, can_pin=can_pin)
+    code = _code(module, compiled=by.own)
+    return (by.path, "-I", "-S", f"/proc/self/fd/{code}"), code
 
 
 _lock = threading.Lock()
-_codes: list[int] = []
+_codes: dict[str, tuple[int, int]] = {}
 
 
-def _code(*, compiled: bool) -> int:
-    """A descriptor of the launcher's code, which stays open: compiled for ourselves, as source for another Python.
+def _code(module: str, *, compiled: bool) -> int:
+    """A descriptor of a module's code, which stays open: compiled for ourselves, as source for another Python.
 
     Both are made at once, before any command could reach the file they come from, and while we may still read it.
     """
     with _lock:
-        if not _codes:
-            spec = importlib.util.find_spec(_MODULE)
+        if module not in _codes:
+            spec = importlib.util.find_spec(module)
             loader = spec.loader if spec is not None else None
             assert isinstance(loader, InspectLoader)
             # The header of a .pyc that is never looked up: no time, no size.
             header = importlib.util.MAGIC_NUMBER + bytes(12)
-            _codes.append(_memory((loader.get_source(_MODULE) or "").encode()))
-            _codes.append(_memory(header + marshal.dumps(loader.get_code(_MODULE))))
-        return _codes[compiled]
+            source = memory((loader.get_source(module) or "").encode())
+            _codes[module] = source, memory(header + marshal.dumps(loader.get_code(module)))
+        return _codes[module][compiled]
 
 
-def _memory(content: bytes) -> int:
+def memory(content: bytes) -> int:
     """A descriptor of sealed memory that holds `content`; nobody can change it any more."""
     # Named here, since other systems have none of them and import this all the same.
     seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE

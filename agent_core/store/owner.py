@@ -14,7 +14,7 @@ Life = Literal["lives", "gone", "unknown"]
 
 def new_owner() -> str:
     """A name for one opened store of this program: pid, something unique, when the program began, where it runs."""
-    return f"{os.getpid()}:{new_id()}:{_began(os.getpid())}:{_place()}"
+    return f"{os.getpid()}:{new_id()}:{_began(os.getpid())}:{place()}"
 
 
 def pid_of(owner: str) -> int:
@@ -28,11 +28,11 @@ def life_of(owner: str) -> Life:
     pid = pid_of(owner)
     if not pid:
         return "gone"
-    _, _, began, place = (*owner.split(":"), "", "", "")[:4]
-    here = _place()
-    if place and here and place != here:
+    _, _, began, where = (*owner.split(":"), "", "", "")[:4]
+    here = place()
+    if where and here and where != here:
         # The numbers of another start of the machine are void; those of another container mean nothing here.
-        return "gone" if place.partition("/")[0] != here.partition("/")[0] else "unknown"
+        return "gone" if where.partition("/")[0] != here.partition("/")[0] else "unknown"
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -43,7 +43,7 @@ def life_of(owner: str) -> Life:
 
 
 @lru_cache(maxsize=1)
-def _place() -> str:
+def place() -> str:
     """This start of the machine and this container (its process numbers); "" where no /proc tells it."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:

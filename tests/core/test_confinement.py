@@ -155,7 +155,7 @@ def test_what_killed_programs_left_is_removed_and_nothing_else(tmp_path, monkeyp
         (tmp_path / name / "cache").mkdir(parents=True)
     (tmp_path / "nanoherm-box-used").mkdir()
     (tmp_path / "nanoherm-box-link").symlink_to(tmp_path / "somebody")
-    held = confinement._hold(tmp_path / "nanoherm-box-used", -1)
+    held = confinement._hold(tmp_path / "nanoherm-box-used")
     confinement._sweep(tmp_path)
     os.close(held)
     assert sorted(path.name for path in tmp_path.iterdir()) == [

@@ -113,7 +113,7 @@ def test_the_last_of_several_holders_removes_it(ws):
 def test_a_placeholder_that_a_crash_left_is_taken_over_and_removed(ws):
     first = Placeholder.hold(ws / "x")
     assert first is not None
-    os.close(first._descriptor)  # as the end of a process does
+    os.close(first.descriptor)  # as the end of a process does
     assert of(ws, "x")[2] == ["x"]
     second = Placeholder.hold(ws / "x")
     assert second is not None

@@ -243,7 +243,7 @@ def test_what_a_killed_program_held_is_taken_at_once(store, tmp_path):
     child.stdout.close()
 
 
-HERE = owners._place()
+HERE = owners.place()
 BOOT, _, SPACE = HERE.partition("/")
 US = f"{os.getpid()}:x:{owners._began(os.getpid())}"
 

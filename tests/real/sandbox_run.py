@@ -154,14 +154,14 @@ class Scene:
         if "seccomp" in without:
             made["filter"] = _ALLOW_ALL
         edits = [_WITHOUT[wall] for wall in without & _WITHOUT.keys()] + ([edit] if edit is not None else [])
-        with program.launch(made, {}, by, [place.release for place in held]) as ready:
+        with program.launch(made, {}, by, held) as ready:
             command, descriptors = list(ready.argv), list(ready.pass_fds)
             if edits:
                 source = _SOURCE
                 for old, new in edits:
                     assert old in source
                     source = source.replace(old, new)
-                code = program._memory(source.encode())
+                code = program.memory(source.encode())
                 command[3] = f"/proc/self/fd/{code}"
                 descriptors.append(code)
             scene = {"WS": self.ws, "OUT": self.out, "TMPDIR": self.tmp, "OPID": self.other, "PORT": self.port}
@@ -190,7 +190,7 @@ class Scene:
 @contextmanager
 def scene(user):
     with ExitStack() as stack:
-        program._code(compiled=True)  # nobody may be unable to read where it comes from
+        program._code(program._MODULE, compiled=True)  # nobody may be unable to read where it comes from
         yield Scene(user, stack)
 
 
