@@ -147,6 +147,22 @@ SANDBOX_PLACEHOLDER_NEW: Final = 0.5  # what is older and bears no mark is no pl
 SANDBOX_PROBE: Final = 10.0  # for trying once whether the kernel lets us build a mount view
 COMMAND_PROGRESS_EVERY: Final = 0.5  # between two progress events of one call
 
+# -- commands in the background ----------------------------------------------------------------------------------
+TASKS: Final = 64  # of a session; of the ended ones the oldest go (TOOL-22)
+TASK_KEPT: Final = 1_800.0  # seconds an ended one can still be read (TOOL-22)
+TASK_OUTPUT: Final = 200_000  # characters of its newest output that are kept (TOOL-22)
+TASK_FILE: Final = 1_000_000  # bytes its file comes to before it is cut down to those: room for them in any language
+TASK_GRACE: Final = 2.0  # from TERM to KILL
+TASK_GRACE_ALONE: Final = 1.0  # the same when the program is gone: three seconds later nothing of it may be left
+TASK_START: Final = 20.0  # for a task to begin: the walls of a command may have to wait for a busy machine
+TASK_LOOK: Final = 0.5  # between two looks at what tasks have written, and so between two events about it
+TASK_CLOSE: Final = 5.0  # for one that is ended to be gone; KILL comes after 2
+TASK_CONTEXT: Final = 8 * KB  # of the output before a piece that is looked at for keys: a private key fits into it
+TASK_QUIET: Final = 1.0  # seconds after which a last word is taken for whole: a prompt has no line end
+TASK_NEWEST: Final = 4 * KB  # of the end of an output looked at for its newest line
+TASK_PIECE: Final = 256 * KB  # of an output given at once
+TASK_WAIT: Final = 60  # seconds that a model may wait for more output in one call
+
 SHELL_DEPTH: Final = 40  # nested substitutions, groups and quoted scripts that are read; deeper is refused
 SHELL_JUDGED: Final = 128 * KB  # the kernel takes no longer argument, so no longer text can reach a shell this way
 SHELL_STEPS: Final = 8_000  # commands walked in one text, calls and loop rounds included; more is refused
@@ -218,6 +234,18 @@ WEB_REDIRECTS: Final = 5  # W1
 WEB_RATIO: Final = 200  # bytes unpacked from one received: pages stay below 50, what is made to burst has 1,000
 WEB_RATIO_FREE: Final = 256 * KB  # unpacked before that is asked; small pages may be a lot of the same
 WEB_HEADERS: Final = 32 * KB  # of a response, names and values together
+WEB_CHARSET: Final = 4 * KB  # of a page's beginning looked at for the charset that it names; browsers look at 1 KB
+PAGE_MEMORY: Final = 512 * MB  # of the program that makes text of a page; the worst page of 2 MB takes 310
+PAGE_SECONDS: Final = 20.0  # of that; the worst takes two
+PAGE_TEXT: Final = 4 * MB  # bytes of a page's text: links are written out, and make it longer than the page
+PAGES_KEPT: Final = 8 * MB  # characters of pages that a session holds, so that going on fetches nothing
+WEB_ERROR_BODY: Final = 1_000  # characters of the page that comes with a failure
+SEARCH_QUERY: Final = 400  # characters of a query; engines take no more
+SEARCH_HITS: Final = 20  # of one search
+SEARCH_BODY: Final = 1 * MB  # of an engine's answer
+SEARCH_PAGE: Final = 256 * KB  # characters of a page of results that are taken apart; those have 40
+SEARCH_SNIPPET: Final = 400  # characters
+SEARCH_TITLE: Final = 200  # characters
 
 # -- the loop ----------------------------------------------------------------------------------------------------
 MAX_STEPS: Final = 50  # model round trips in one turn (LOOP-09)
