@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_core.ports import Tool
 
-from . import ask, command, edit, glob, grep, listing, plan, read, search, write
+from . import ask, command, edit, git_commit, git_diff, git_status, glob, grep, listing, plan, read, search, write
 
 
 def builtin_tools() -> tuple[Tool, ...]:
@@ -19,6 +19,9 @@ def builtin_tools() -> tuple[Tool, ...]:
         command.TOOL,
         plan.TODO_WRITE_TOOL,
         plan.TODO_READ_TOOL,
+        git_status.TOOL,
+        git_diff.TOOL,
+        git_commit.TOOL,
         ask.TOOL,
         plan.EXIT_PLAN_TOOL,
         plan.GOAL_DONE_TOOL,
