@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 ChangeBy = Literal["tool", "command"]
 FileState = Literal["undoable", "changed_since", "not_kept", "undone"]
@@ -66,3 +67,21 @@ class RollbackPlan:
     @property
     def acts(self) -> tuple[PlannedFile, ...]:
         return tuple(file for file in self.files if file.does != "leave")
+
+
+REASONS: Final[Mapping[str, str]] = {
+    "changed_since": "changed since",
+    "between": "changed by somebody else between these turns",
+    "too_large": "not kept: larger than one file may be",
+    "too_much": "not kept: there was too much to keep",
+    "too_wide": "not looked at: the folder is a home folder or the whole machine",
+    "too_many": "not looked at: the folder has too many files",
+    "secret": "not kept: it may hold keys",
+    "special": "not a regular file",
+    "unreadable": "not kept: it could not be read",
+    "too_early": "not kept: it had not been looked at when the command ran",
+    "made_room": "not kept any more: newer ones took its room",
+    "refused": "not allowed there",
+    "failed": "could not be written",
+}
+"""Why a file is left as it is, by a name that a face may translate: the words of PlannedFile.why and ChangedFile.why."""

@@ -7,21 +7,20 @@ finds only what is in a conversation now. Source: SESS-18, MISC-21.
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import sqlite3
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from agent_core import limits, process
+from agent_core import limits
 from agent_core.errors import StoreError
+from agent_core.line_child import LineChild
 from agent_core.messages import from_json
 from agent_core.store import index_child
 from agent_core.store.db import Database, explain
@@ -32,7 +31,6 @@ from agent_core.store.sessions import SessionRow, Store
 log = logging.getLogger(__name__)
 
 _CHILD: Final = index_child.__file__
-_GONE: Final = {"error": "the indexing program has ended"}
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -95,7 +93,8 @@ class Search:
         self._db: Database = store.database
         self._index = index
         self._redact, self._keys = redact, keys
-        self._child = _Child(self._db.path, index, cache_folder)
+        argv = (sys.executable, "-I", "-W", "ignore", _CHILD, *map(str, (self._db.path, index, cache_folder)))
+        self._child = LineChild(argv, "indexing")
         self._lock = threading.Lock()
         self._reader: sqlite3.Connection | None = None
 
@@ -274,105 +273,3 @@ def _passages(c: sqlite3.Connection, session: str, uid: str) -> tuple[list[Passa
 
 def _clean(passage: Passage, redact: Callable[[str], str]) -> Passage:
     return Passage(passage.speaker, redact(passage.text), passage.call_id)
-
-
-@dataclass(slots=True)
-class _Asked:
-    """A request that is under way."""
-
-    left: int = 0
-    answer: dict[str, Any] = field(default_factory=dict)
-    done: threading.Event = field(default_factory=threading.Event)
-
-    def wait(self, seconds: float) -> dict[str, Any]:
-        """The answer; empty when it has not come by then."""
-        self.done.wait(seconds)
-        return self.answer
-
-
-class _Child:
-    """The program that indexes and cuts: started when it is asked, and anew when it has ended."""
-
-    def __init__(self, state: Path, index: Path, cache_folder: Path) -> None:
-        self._argv = (sys.executable, "-I", "-W", "ignore", _CHILD, str(state), str(index), str(cache_folder))
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._asked: dict[int, _Asked] = {}
-        self._numbers = itertools.count(1)
-
-    def ask(self, **request: Any) -> _Asked:
-        """Send a request. Its answer is an error when the program cannot be started or ends meanwhile."""
-        asked, number = _Asked(), next(self._numbers)
-        with self._lock:
-            line = json.dumps({"id": number, **request}).encode() + b"\n"
-            for _ in range(2):  # one that has just ended of itself is started anew
-                try:
-                    if self._process is None:
-                        self._start()
-                    assert self._process is not None
-                    assert self._process.stdin is not None
-                    self._asked[number] = asked
-                    self._process.stdin.write(line)
-                    self._process.stdin.flush()
-                    return asked
-                except OSError as error:
-                    log.warning("the indexing program cannot be asked: %s", error)
-                    self._process = None
-                    self._asked.pop(number, None)
-        asked.answer = dict(_GONE)
-        asked.done.set()
-        return asked
-
-    def _start(self) -> None:
-        self._process = process.spawn(self._argv, Path("/"), {}, stdin=subprocess.PIPE)
-        threading.Thread(target=self._listen, args=(self._process,), name="search", daemon=True).start()
-        threading.Thread(target=_drain, args=(self._process,), name="search-errors", daemon=True).start()
-
-    def _listen(self, child: subprocess.Popen[bytes]) -> None:
-        assert child.stdout is not None
-        with open(child.stdout.fileno(), "rb", closefd=False) as lines:
-            for line in lines:
-                try:
-                    self._take(json.loads(line))
-                except ValueError:
-                    log.warning("the indexing program wrote %r", line[:200])
-        child.wait()
-        with self._lock:
-            if self._process is not child:
-                return
-            self._process = None
-            for asked in self._asked.values():
-                asked.answer = dict(_GONE)
-                asked.done.set()
-            self._asked.clear()
-
-    def _take(self, answer: dict[str, Any]) -> None:
-        with self._lock:
-            asked = self._asked.get(answer["id"])
-            if asked is None:
-                return
-            if "left" in answer:
-                asked.left = answer["left"]
-                return
-            del self._asked[answer["id"]]
-        asked.answer = answer
-        asked.done.set()
-
-    def close(self) -> None:
-        with self._lock:
-            child, self._process = self._process, None
-            waiting, self._asked = list(self._asked.values()), {}
-        if child is not None:
-            child.kill()
-            child.wait()
-        for asked in waiting:
-            asked.answer = dict(_GONE)
-            asked.done.set()
-
-
-def _drain(child: subprocess.Popen[bytes]) -> None:
-    """What it writes of its own failure belongs in the log, and must not fill the pipe."""
-    assert child.stderr is not None
-    with open(child.stderr.fileno(), "rb", closefd=False) as lines:
-        for line in lines:
-            log.warning("indexing: %s", line.decode("utf-8", "replace").rstrip()[:500])

@@ -1,0 +1,111 @@
+"""What is at a path, and putting an older state in its place: by descriptor, in one step, never through a link.
+
+Beside files.py, which serves tools: here links, permissions and contents of any size that was kept come back too, and
+folders that a turn had made go when they are empty.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+
+from agent_core import limits
+from agent_core.checkpoint_records import FOLDER, NOTHING, UNKNOWN, State, file_state, link_state
+from agent_core.files import folder_of
+from agent_core.plain_files import sibling
+from agent_core.safety.paths import PathRules, PathVerdict, open_beneath
+
+
+def look(verdict: PathVerdict, rules: PathRules, limit: int) -> tuple[State, bytes]:
+    """The state of a judged path now, with the content of a file of at most `limit` bytes or of a link.
+
+    `UNKNOWN` for what is larger, special, or cannot be read.
+    """
+    try:
+        with folder_of(verdict, rules) as (folder, name):
+            return _look_at(folder, name, limit)
+    except (FileNotFoundError, NotADirectoryError):
+        return NOTHING, b""
+    except OSError:
+        return UNKNOWN, b""
+
+
+def _look_at(folder: int, name: str, limit: int) -> tuple[State, bytes]:
+    status = os.lstat(name, dir_fd=folder)
+    if stat.S_ISLNK(status.st_mode):
+        target = os.fsencode(os.readlink(name, dir_fd=folder))
+        return link_state(target), target
+    if stat.S_ISDIR(status.st_mode):
+        return FOLDER, b""
+    if not stat.S_ISREG(status.st_mode):
+        return UNKNOWN, b""
+    # O_NONBLOCK: what was a file may be a pipe by now, and opening that would wait for its other end.
+    descriptor = open_beneath(folder, name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+            return UNKNOWN, b""
+        data = file.read(limit + 1)
+        return (UNKNOWN, b"") if len(data) > limit else (file_state(data, status.st_mode), data)
+
+
+def put(verdict: PathVerdict, rules: PathRules, wanted: State, data: bytes, expected: State) -> bool:
+    """Put `wanted` (its content: `data`) in the place of what must be `expected`; False when something else is there.
+
+    Folders on the way are made. The file keeps its owner. Raises OSError.
+    """
+    with folder_of(verdict, rules, create=wanted != NOTHING) as (folder, name):
+        if not _is(folder, name, expected):
+            return False
+        if wanted == NOTHING:
+            os.unlink(name, dir_fd=folder)
+        elif wanted.what.startswith("l:"):
+            _put_link(folder, name, data)
+        else:
+            old = os.lstat(name, dir_fd=folder) if expected.what.startswith("f:") else None
+            mode = stat.S_IMODE(old.st_mode) if old is not None else None
+            with sibling(folder, data, wanted.mode if wanted.mode >= 0 else mode, old) as temporary:
+                if not _is(folder, name, expected):
+                    return False
+                os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+    return True
+
+
+def _is(folder: int, name: str, expected: State) -> bool:
+    try:
+        return _look_at(folder, name, limits.CHECKPOINT_FILE_MOST)[0].same(expected)
+    except FileNotFoundError:
+        return expected == NOTHING
+
+
+def _put_link(folder: int, name: str, target: bytes) -> None:
+    temporary = f".{os.urandom(12).hex()}.tmp"
+    os.symlink(os.fsdecode(target), temporary, dir_fd=folder)
+    try:
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+
+
+def remove_folder(verdict: PathVerdict, rules: PathRules) -> bool:
+    """Remove a folder if it is empty."""
+    try:
+        with folder_of(verdict, rules) as (folder, name):
+            os.rmdir(name, dir_fd=folder)
+    except OSError:
+        return False
+    return True
+
+
+def make_folder(verdict: PathVerdict, rules: PathRules) -> bool:
+    """Make a folder where there is nothing."""
+    try:
+        with folder_of(verdict, rules, create=True) as (folder, name):
+            os.mkdir(name, dir_fd=folder)
+    except OSError:
+        return False
+    return True
