@@ -136,9 +136,10 @@ _SCHEMA: Final = (
 
 
 def open_database(path: Path, schema: Iterable[str], version: int) -> sqlite3.Connection:
-    """A private file that may be made anew: a damaged one, or one of another version, is. Raises sqlite3.Error, OSError.
+    """A private file that may be made anew: a damaged one, or one of another version, is.
 
-    What is committed outlives the program; what must outlive the machine wants `synchronous = FULL`.
+    What is committed outlives the program; what must outlive the machine wants `synchronous = FULL`. Raises
+    sqlite3.Error, OSError.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for attempt in (1, 2):

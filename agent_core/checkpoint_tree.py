@@ -2,15 +2,14 @@
 
 A file's time of change (ctime) is the kernel's: nobody can set it. So what differs from how it was last seen is a
 command's change when that time lies in one in which a command of a turn ran; all else is the person's and is only
-noted. What is deleted is a command's when its folder has changed since one began. The file may be deleted at any time: it is a cache. Standard
-library only; this runs in checkpoint_child.py.
+noted. What is deleted is a command's when its folder has changed since one began. The file may be deleted at any time:
+it is a cache. This runs in checkpoint_child.py.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 import stat
 import time
 from collections.abc import Iterator
@@ -44,8 +43,8 @@ _SCHEMA: Final = (
     "CREATE INDEX folders_above ON folders (above)",
     # `why`: of what "?" is not known, a key of rollback.REASONS. `seen`: nanoseconds since the epoch.
     "CREATE TABLE files (folder BLOB NOT NULL, name BLOB NOT NULL, what TEXT NOT NULL, why TEXT NOT NULL, "
-    "mode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, ino INTEGER NOT NULL, "
-    "seen INTEGER NOT NULL, PRIMARY KEY (folder, name)) WITHOUT ROWID",
+    "mode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, "
+    "ino INTEGER NOT NULL, seen INTEGER NOT NULL, PRIMARY KEY (folder, name)) WITHOUT ROWID",
     "CREATE TABLE blobs (digest TEXT PRIMARY KEY, data BLOB NOT NULL)",
     "CREATE TABLE kept (bytes INTEGER NOT NULL)",
     "INSERT INTO kept VALUES (0)",

@@ -84,4 +84,4 @@ REASONS: Final[Mapping[str, str]] = {
     "refused": "not allowed there",
     "failed": "could not be written",
 }
-"""Why a file is left as it is, by a name that a face may translate: the words of PlannedFile.why and ChangedFile.why."""
+"""Why a file is left as it is: the words of PlannedFile.why and ChangedFile.why by names that a face may translate."""
