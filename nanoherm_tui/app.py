@@ -150,6 +150,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self._frame = 0
         self.last_ctrl_c: tuple[float, Step] = (float("-inf"), "nothing")
         """When Ctrl+C was pressed last, and what it did."""
+        self.last_leave = float("-inf")
+        """When it was said what would end with the program."""
         self.last_escape: tuple[float, Step] = (float("-inf"), "nothing")
         self._watching: Watching | None = None
         self.sessions_pane = SessionsPane()
@@ -430,7 +432,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def keep_ticking(self) -> None:
         """The running marks step only while something runs; an idle program paints nothing."""
-        busy = self.conversations.busy
+        busy = self.conversations.busy or (self.panes.dock != "hidden" and self.dock.ticks)
         if busy and self._ticker is None:
             self._ticker = self.set_interval(limits.TICK_SECONDS, self._tick)
         elif not busy and self._ticker is not None:
@@ -442,6 +444,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.transcript.tick()
         self.sessions_pane.tick(self._frame)
         self.status.tick(self._frame)
+        self.dock.tick(self._frame)
         self.show_status()
         self.keep_ticking()
 
@@ -568,6 +571,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         main.display = panes.transcript
         self.title_row.display = panes.title
         self.screen.set_class(width >= limits.WIDE, "-wide")
+        if self.ready and self.furnished:
+            self.keep_ticking()
         if not panes.transcript:
             self.pane("dock" if panes.dock == "over" else "sessions").focus()
         elif self.focused is None or not self.focused.display:
@@ -660,7 +665,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     def on_approval_panel_answered(self, message: ApprovalPanel.Answered) -> None:
         from agent_core import intents
 
-        answer = intents.Answer(message.question_id, message.decision, message.text, message.pattern)
+        answer = intents.Answer(message.question_id, message.decision, message.text, message.pattern, message.refused)
         self.conversations.send(answer)
 
     def on_approval_panel_question_shown(self, message: ApprovalPanel.QuestionShown) -> None:
@@ -732,6 +737,24 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         from nanoherm_tui.commands.context import set_view
 
         set_view(self, message.message_id, message.view)
+
+    def on_tasks_tab_brought(self) -> None:
+        self.keep_ticking()
+
+    def on_tasks_tab_output_requested(self, message: Dock.OutputRequested) -> None:
+        from nanoherm_tui.commands.tasks import read_output
+
+        read_output(self, message.task_id, message.start, message.end)
+
+    def on_tasks_tab_kill_requested(self, message: Dock.KillRequested) -> None:
+        from nanoherm_tui.commands.tasks import kill
+
+        kill(self, message.task_id)
+
+    def on_tasks_tab_keep_requested(self, message: Dock.KeepRequested) -> None:
+        from nanoherm_tui.commands.tasks import keep
+
+        keep(self, message.task_id, message.keep)
 
     def on_dock_spill_copy_requested(self, message: Dock.SpillCopyRequested) -> None:
         from nanoherm_tui.commands.looking import copy_output

@@ -235,6 +235,7 @@ class Toolbox:
             tuple(self.redact(clean(line)) for line in output.preview),
             tuple(self._without_keys(diff) for diff in output.diffs),
             attempt.seconds,
+            output.images,
         )
 
     def _without_keys(self, diff: FileDiff) -> FileDiff:
@@ -389,6 +390,7 @@ class _Attempt:
             return self._edited(tool, {**asked.arguments, "command": reply.text}, context, action, verdict)
         if isinstance(action, EditAction) and reply.refused:
             asked = self._partly(asked, action, verdict, reply)
+            action = asked.prepared.action
         self._record(action, verdict, "allow", "person")
         if reply.decision == "session":
             self._box.grants.grant(action, path_asked, verdict.box)
@@ -398,17 +400,24 @@ class _Attempt:
 
     def _partly(self, asked: _Approved, action: EditAction, verdict: policy.Verdict, reply: Reply) -> _Approved:
         """The person left hunks out: the rest is approved, and the model is told exactly what is not in it."""
-        refused = frozenset(reply.refused) & hunks_of(action.diffs).keys()
+        hunks = hunks_of(action.diffs)
+        refused = frozenset(reply.refused) & hunks.keys()
         if not refused:
             return asked
-        if len(refused) == len(hunks_of(action.diffs)) or asked.prepared.without is None:
+        if len(refused) == len(hunks) or asked.prepared.without is None:
             raise self._refused(action, verdict, reply.by, _refusal(reply))
         prepared, told = asked.prepared.without(refused), _left_out(action.diffs, refused)
+        places = "\n".join(
+            f"{diff.path}, line {hunk.old_start}" for key, (diff, hunk) in hunks.items() if key in refused
+        )
+        self._box.record(Decided("edit", places, "refuse", verdict.rule, reply.by, call_id=self._call.id))
+        count = f"{len(refused)} hunk{'s' if len(refused) > 1 else ''} refused"
         inner = prepared.run
 
         def run(box: Box) -> ToolOutput:
             output = inner(box)
-            return replace(output, text=f"{output.text}\n{told}")
+            outcome = f"{output.outcome}, {count}" if output.outcome else count
+            return replace(output, text=f"{output.text}\n{told}", outcome=outcome)
 
         return replace(asked, prepared=replace(prepared, run=run))
 

@@ -27,10 +27,12 @@ from nanoherm_tui.overlays.approval_parts import ApprovalHead, ApprovalKeys, App
 from nanoherm_tui.overlays.question import time_left, title
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.draft import DraftArea, DraftBar
+from nanoherm_tui.panes.hunks import hunk_keys
 from nanoherm_tui.panes.keys import PaneKeys
 
 if TYPE_CHECKING:
     from agent_core.intents import Decision
+    from agent_core.messages import FileDiff
     from agent_core.ports import Question
     from nanoherm_tui.panes.composer import Composer
 
@@ -116,13 +118,22 @@ class ApprovalPanel(Widget, can_focus=True):
         `text`: the words of a refusal, the reply to ask_user, or the edited command.
         """
 
-        def __init__(self, question_id: str, decision: Decision, text: str = "", pattern: str = "") -> None:
+        def __init__(
+            self,
+            question_id: str,
+            decision: Decision,
+            text: str = "",
+            pattern: str = "",
+            refused: tuple[str, ...] = (),
+        ) -> None:
             super().__init__()
             self.question_id = question_id
             self.decision: Decision = decision
             self.text = text
             self.pattern = pattern
             """What is granted for good."""
+            self.refused = refused
+            """Hunks of an allowed change that are left out, as in `intents.Answer`."""
 
     class QuestionShown(Message):
         """Another question is in view (its diff belongs in the dock), or none any more."""
@@ -143,6 +154,8 @@ class ApprovalPanel(Widget, can_focus=True):
         self._docks: list[Dock] = []
         self._panes: list[PaneKeys] = []
         self._waiting: list[_Waiting] = []
+        self._left_out: dict[str, frozenset[str]] = {}
+        """Hunks that the person has refused, by the question; they are kept while another session is looked at."""
         self._held: tuple[Decision | Literal["edit"], str, float] | None = None
         self._held_timer: Timer | None = None
         self._clock: Timer | None = None
@@ -189,6 +202,8 @@ class ApprovalPanel(Widget, can_focus=True):
         self._panes = list(self.screen.query(PaneKeys))
         for pane in self._panes:
             pane.key_filter = self.take_pane_key
+        for dock in self._docks:
+            dock.toggle_hunk = self.toggle_hunk
 
     def ask(self, question: Question, deadline: float) -> None:
         """Add a question; `deadline` is in seconds since the epoch."""
@@ -202,6 +217,7 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def close(self, question_id: str) -> None:
         """The question is answered, timed out or void. Unknown ids are no error: it may have left already."""
+        self._left_out.pop(question_id, None)
         index = next((i for i, w in enumerate(self._waiting) if w.question.id == question_id), None)
         if index is None:
             return
@@ -230,9 +246,42 @@ class ApprovalPanel(Widget, can_focus=True):
         """A letter would answer now, or the field has the keyboard."""
         return bool(self._waiting) and (self._field.has_focus or self.arming.armed(draft_empty=self._draft_empty))
 
+    # -- hunks -------------------------------------------------------------------------------------------------------
+
+    @property
+    def refused(self) -> frozenset[str]:
+        """The hunks of the question in view that the person has refused."""
+        return self._left_out.get(self.current.id, frozenset()) if self.current is not None else frozenset()
+
+    @property
+    def _hunks(self) -> int:
+        return len(hunk_keys(self.current.diffs)) if self.current is not None else 0
+
+    @property
+    def _taken(self) -> int:
+        return self._hunks - len(self.refused)
+
+    @property
+    def _refuses_all(self) -> bool:
+        return bool(self.refused) and len(self.refused) == self._hunks
+
+    def toggle_hunk(self, diffs: tuple[FileDiff, ...], key: str, *, by_mouse: bool = False) -> None:
+        """Refuse a hunk of `diffs`, or take it again. By a key only when a letter would answer too.
+
+        Nothing happens when `diffs` are no longer what is asked about.
+        """
+        question = self.current
+        if question is None or self._use or question.diffs != diffs or key not in hunk_keys(diffs):
+            return
+        if not (by_mouse or self.armed):
+            return
+        self._left_out[question.id] = self.refused ^ {key}
+        self._text.show(question, refused=self.refused)
+        self._tick()
+
     def refresh_look(self) -> None:
         """Theme or language have changed."""
-        self._text.show(self.current, self._pattern)
+        self._text.show(self.current, self._pattern, self.refused)
         self._field.refresh_look()
         self._show_keys()
         for widget in (self._bar, self._head, self._keys):
@@ -272,7 +321,7 @@ class ApprovalPanel(Widget, can_focus=True):
         if self._clock is not None:
             # Nothing wakes up while nothing waits.
             (self._clock.resume if question is not None else self._clock.pause)()
-        self._text.show(question)
+        self._text.show(question, refused=self.refused)
         if question is not None and question.kind == "ask_user":
             self._open_field("answer", "", focus=False)
         self._tick()
@@ -283,6 +332,7 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def _show_in_docks(self, keys: tuple[tuple[str, str], ...], armed: bool) -> None:
         for dock in self._docks:
+            dock.show_refused(self.refused)
             dock.show_answers(keys, armed)
 
     def _leave(self) -> None:
@@ -300,7 +350,7 @@ class ApprovalPanel(Widget, can_focus=True):
         first = self._waiting[0]
         count = t("approval.count", n=1, total=len(self._waiting)) if len(self._waiting) > 1 else ""
         left = t("approval.left", time=time_left(first.deadline, time.time()))
-        words = title(first.question)
+        words = title(first.question, self.refused)
         right = "   ".join(filter(None, (count, left)))
         if (words, right) != (self._head.words, self._head.right):
             self._head.words, self._head.right = words, right
@@ -369,6 +419,8 @@ class ApprovalPanel(Widget, can_focus=True):
     def _offered(self, question: Question) -> list[str]:
         """The actions that may answer this question."""
         actions = [action for action, decision in _ANSWERS if decision in question.decisions]
+        if self._refuses_all:
+            return [action for action in actions if action in ("allow_once", "refuse")]
         if question.kind == "command" and question.command and "once" in question.decisions:
             actions.append("edit_command")
         return actions
@@ -376,6 +428,10 @@ class ApprovalPanel(Widget, can_focus=True):
     def _answer_words(self, action: str) -> str:
         plan = self.current is not None and self.current.kind == "plan"
         narrow = self.size.width < _NARROW
+        if action == "allow_once" and self._refuses_all:
+            action = "refuse"  # nothing is left that could be done
+        if action == "allow_once" and self.refused:
+            return t("approval.hunks_short" if narrow else "approval.hunks", n=self._taken, total=self._hunks)
         if action == "allow_once":
             return t("approval.approve") if plan else t("approval.once")
         if action == "allow_session":
@@ -390,6 +446,8 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def _dock_words(self, action: str) -> str:
         """The same in a word or two."""
+        if self._refuses_all:
+            return t("approval.send_refusal")
         words = {"refuse": t("approval.send_refusal"), "edit_command": t("approval.edit_short")}
         return words.get(action) or self._answer_words(action)
 
@@ -469,7 +527,7 @@ class ApprovalPanel(Widget, can_focus=True):
             return
         if decision == "edit":
             self._open_field("edit", question.command)
-        elif decision == "refuse":
+        elif decision == "refuse" or self._refuses_all:
             self._open_field("refuse", "")
         elif decision == "always":
             self._open_always(question)
@@ -480,9 +538,11 @@ class ApprovalPanel(Widget, can_focus=True):
         question = self.current
         if question is None:
             return
+        refused = tuple(sorted(self.refused)) if decision != "refuse" else ()
         del self._waiting[0]
+        self._left_out.pop(question.id, None)
         self._close_field()
-        self.post_message(self.Answered(question.id, decision, text, pattern))
+        self.post_message(self.Answered(question.id, decision, text, pattern, refused))
         self._show()
 
     async def _on_key(self, event: events.Key) -> None:
@@ -503,10 +563,26 @@ class ApprovalPanel(Widget, can_focus=True):
             self._show_keys()
         elif not self._use and action in self._offered(question):
             self._decide(dict(_ANSWERS).get(action) or "edit")
+        elif not self._use and self._hunk_key(event):
+            pass
         else:
             return
         event.stop()
         event.prevent_default()
+
+    def _hunk_key(self, event: events.Key) -> bool:
+        """A key of the dock's that moves between hunks, or refuses one, where the dock is seen. True: it was done."""
+        step = {"dock_next_hunk": 1, "dock_previous_hunk": -1}
+        action = self.keymap.action(event.key, "dock")
+        seen = [dock for dock in self._docks if dock.shows_waiting_change]
+        for dock in seen:
+            if action in step:
+                dock.action_hunk(step[action])
+            elif action == "dock_unfold_or_page":
+                dock.action_toggle_hunk()
+            else:
+                return False
+        return bool(seen)
 
     def on_paste(self, event: events.Paste) -> None:
         """A paste is text, whatever has the keyboard."""
@@ -540,7 +616,7 @@ class ApprovalPanel(Widget, can_focus=True):
         self._use = "always"
         self._patterns = tuple(dict.fromkeys((question.pattern, question.command)))
         self._second.asked()
-        self._text.show(question, self._pattern)
+        self._text.show(question, self._pattern, self.refused)
         self._come_forward(self)
         self._show_keys()
 
@@ -553,7 +629,7 @@ class ApprovalPanel(Widget, can_focus=True):
             return False
         if event.key == "tab" and len(self._patterns) > 1:
             self._patterns = (*self._patterns[1:], self._patterns[0])
-            self._text.show(question, self._pattern)
+            self._text.show(question, self._pattern, self.refused)
         elif event.key == "escape" or (action in self._offered(question) and action != "allow_always"):
             self._close_field()
             self.arming.asked()
@@ -606,7 +682,7 @@ class ApprovalPanel(Widget, can_focus=True):
         if self._use == "always":
             self._drop_held()
             self._patterns = ()
-            self._text.show(self.current)
+            self._text.show(self.current, refused=self.refused)
         self._use = ""
         self._field.load_text("")
         self._field.display = False

@@ -43,14 +43,17 @@ class ApprovalText(Painted, can_focus=False):
         self._question: Question | None = None
         self._rows: list[QuestionRow] = []
         self._pattern = ""
+        self._refused: frozenset[str] = frozenset()
         self._for: tuple[str, int] = ("", 0)
         self._top = 0
         self.marked = -1
         """The choice that Enter would send, counted from 0; -1 is none."""
 
-    def show(self, question: Question | None, pattern: str = "") -> None:
-        """`pattern`: what "always" would write, to be shown before everything else."""
-        self._question, self._pattern, self._top, self.marked = question, pattern, 0, -1
+    def show(self, question: Question | None, pattern: str = "", refused: frozenset[str] = frozenset()) -> None:
+        """`pattern`: what "always" would write, to be shown before everything else. `refused`: hunks left out."""
+        if question is not self._question or pattern != self._pattern:
+            self._top = 0
+        self._question, self._pattern, self._refused, self.marked = question, pattern, refused, -1
         self._for = ("", 0)
         self.refresh(layout=True)
 
@@ -60,7 +63,7 @@ class ApprovalText(Painted, can_focus=False):
             return []
         if self._for != (question.id, width):
             always = always_rows(question, self._pattern, width) if self._pattern else []
-            self._rows = [*always, *question_rows(question, width)]
+            self._rows = [*always, *question_rows(question, width, self._refused)]
             self._for = (question.id, width)
         return self._rows
 
@@ -113,10 +116,14 @@ class ApprovalText(Painted, can_focus=False):
         if item.label or not self._spans_whole(item):
             left.append((cut(item.label, LABEL - 1).ljust(LABEL - _wide(item.label)), muted))
         styles = {"muted": muted, "warn": look.style("warn", ground), "strong": look.style("text", ground, bold=True)}
+        styles["left out"] = muted
         left.append((item.words, styles.get(item.kind, fill)))
-        if item.kind == "file":
-            left.append((f"{'  ' if item.words else ''}+{item.added}", look.mark("ok", ground)))
-            left.append((f" {sym('removed')}{item.removed}", look.mark("fail", ground)))
+        if item.kind in ("file", "left out"):
+            plus, minus = (
+                (muted, muted) if item.kind == "left out" else (look.mark("ok", ground), look.mark("fail", ground))
+            )
+            left.append((f"{'  ' if item.words else ''}+{item.added}", plus))
+            left.append((f" {sym('removed')}{item.removed}", minus))
         return row(width, left, fill)
 
     def _spans_whole(self, item: QuestionRow) -> bool:

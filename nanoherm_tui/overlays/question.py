@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Final, Literal
 from agent_core.names import NOT_REVIEWED
 from agent_core.sandbox.policy import UNCONFINED
 from nanoherm_tui.i18n import phrase, t
+from nanoherm_tui.panes.hunks import Left, hunk_keys, left_of
 from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.text import clean, one_line, visible, width, wrap, wrap_code_spans
 
 if TYPE_CHECKING:
+    from agent_core.messages import FileDiff
     from agent_core.ports import Question
 
 LABEL: Final = 10  # cells of the column of labels
+_VERBS: Final = {"create": "approval.create", "edit": "approval.change", "delete": "approval.delete"}
+_ONE: Final = {"create": "approval.create_one", "edit": "approval.edit_one", "delete": "approval.delete_one"}
+_MANY: Final = {"create": "approval.create_many", "edit": "approval.edit_many", "delete": "approval.delete_many"}
 
-Kind = Literal["value", "muted", "strong", "warn", "choice", "file"]
+Kind = Literal["value", "muted", "strong", "warn", "choice", "file", "left out"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +77,11 @@ def _sandbox_rows(question: Question, room: int) -> list[QuestionRow]:
     return _of_kind("warn", rows) if network else rows
 
 
-def question_rows(question: Question, cells: int) -> list[QuestionRow]:
-    """Everything a person has to know to answer, wrapped to `cells` (labels included) and never cut."""
+def question_rows(question: Question, cells: int, refused: frozenset[str] = frozenset()) -> list[QuestionRow]:
+    """Everything a person has to know to answer, wrapped to `cells` (labels included) and never cut.
+
+    `refused`: hunks that are left out of a change.
+    """
     room = max(4, cells - LABEL)
     rows: list[QuestionRow] = []
     if question.command:
@@ -85,22 +93,8 @@ def question_rows(question: Question, cells: int) -> list[QuestionRow]:
         rows += _sandbox_rows(question, room)
     if question.path:
         rows += _labelled(t("approval.file"), visible(question.path).replace("\n", "\\n"), room, exact=True)
-    for diff in question.diffs:
-        label = {"create": t("approval.create"), "edit": t("approval.change"), "delete": t("approval.delete")}
-        figures = 4 + len(str(diff.added)) + len(str(diff.removed))
-        pieces = _whole(visible(diff.path).replace("\n", "\\n"), room)
-        if width(pieces[-1]) + figures > room:
-            pieces.append("")  # the figures have a row of their own
-        rows += [QuestionRow(piece, label[diff.change] if n == 0 else "") for n, piece in enumerate(pieces[:-1])]
-        rows.append(
-            QuestionRow(
-                pieces[-1],
-                label[diff.change] if len(pieces) == 1 else "",
-                "file",
-                added=diff.added,
-                removed=diff.removed,
-            )
-        )
+    for number, diff in enumerate(question.diffs):
+        rows += _file_rows(diff, left_of(diff, number, refused), room)
     if question.kind == "command" and question.text:  # the core's words; those of a plan or a question are the model's
         why = "\n".join(_reason(line) for line in clean(question.text).split("\n"))
         rows += _labelled(t("approval.reason"), why, room, exact=False)
@@ -115,6 +109,20 @@ def question_rows(question: Question, cells: int) -> list[QuestionRow]:
         granted = clean(phrase("questions", question.grant))
         rows += _of_kind("muted", _labelled(t("approval.grant"), granted, room, exact=False))
     return rows
+
+
+def _file_rows(diff: FileDiff, left: Left, room: int) -> list[QuestionRow]:
+    """What would be done to a file, and how many lines of it."""
+    label = t("approval.left_out") if left.is_nothing else t(_VERBS[diff.change])
+    figures = 4 + len(str(left.added)) + len(str(left.removed))
+    pieces = _whole(visible(diff.path).replace("\n", "\\n"), room)
+    if width(pieces[-1]) + figures > room:
+        pieces.append("")  # the figures have a row of their own
+    labels = [label, *("" for _ in pieces[1:])]
+    kind: Kind = "left out" if left.is_nothing else "file"
+    *above, (last, its_label) = zip(pieces, labels, strict=True)
+    rows = [QuestionRow(piece, name, "muted" if left.is_nothing else "value") for piece, name in above]
+    return [*rows, QuestionRow(last, its_label, kind, added=left.added, removed=left.removed)]
 
 
 def rule_words(rule: str) -> str:
@@ -135,8 +143,8 @@ def _reason(line: str) -> str:
     return t("approval.rule_named", kind=said, name=part) if colon else said
 
 
-def title(question: Question) -> str:
-    """The panel's heading, one line."""
+def title(question: Question, refused: frozenset[str] = frozenset()) -> str:
+    """The panel's heading, one line. `refused`: hunks that are left out of a change."""
     if question.kind == "command" and question.command:
         if question.sandbox == UNCONFINED.words:
             return t("approval.run_free")
@@ -148,10 +156,21 @@ def title(question: Question) -> str:
     if question.kind == "read" and question.path:
         return t("approval.read_file")
     if question.kind == "edit" and question.diffs:
-        if len(question.diffs) > 1:
-            return t("approval.edit_many", n=len(question.diffs))
-        return t("approval.edit_one", path=visible(question.diffs[0].path).replace("\n", "\\n"))
+        return _edit_title(question.diffs, refused)
     return visible(question.title).replace("\n", "\\n")
+
+
+def _edit_title(diffs: tuple[FileDiff, ...], refused: frozenset[str]) -> str:
+    total = len(hunk_keys(diffs))
+    if refused and len(refused) < total:
+        return t("approval.apply_hunks", n=total - len(refused), total=total)
+    if refused:
+        return t("approval.apply_none")
+    changes = {diff.change for diff in diffs}
+    change = changes.pop() if len(changes) == 1 else "edit"
+    if len(diffs) > 1:
+        return t(_MANY[change], n=len(diffs))
+    return t(_ONE[change], path=visible(diffs[0].path).replace("\n", "\\n"))
 
 
 def time_left(deadline: float, now: float) -> str:

@@ -7,7 +7,7 @@ answer lines are wrapped, one below the other, so that nothing that is approved 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
@@ -60,12 +60,13 @@ def diff_rows(
     wrap: bool,
     split: bool = False,
     folds: Mapping[str, Fold] | None = None,
+    refused: Collection[str] = (),
 ) -> list[Row]:
     """The rows of `diffs`, with `split` old and new side by side. `folds` are the unfolded runs, by their rows' key.
 
     One row of every hunk has a key: its first one (of a file's first hunk the file's heading), or with `wrap` the
-    hunk's own heading. Rows that stand for unchanged lines have one that begins with FOLD. Without `wrap` no more files
-    than fit into limits.DIFF_ROWS are shown; the rest is counted.
+    hunk's own heading, which says whether it is `refused`. Rows that stand for unchanged lines have one that begins
+    with FOLD. Without `wrap` no more files than fit into limits.DIFF_ROWS are shown; the rest is counted.
     """
     rows: list[Row] = []
     moved = {} if wrap else _moved(diffs)
@@ -82,7 +83,7 @@ def diff_rows(
         if number in moved:
             rows += _move(diff, diffs[moved[number]], cells, f"{number}.0")
             continue
-        rows += _file_rows(diff, number, _Shape(cells, _digits(diff), wrap, split), folds or {})
+        rows += _file_rows(diff, number, _Shape(cells, _digits(diff), wrap, split), folds or {}, refused)
     return rows
 
 
@@ -101,7 +102,9 @@ class _Shape:
     split: bool
 
 
-def _file_rows(diff: FileDiff, number: int, shape: _Shape, folds: Mapping[str, Fold]) -> list[Row]:
+def _file_rows(
+    diff: FileDiff, number: int, shape: _Shape, folds: Mapping[str, Fold], refused: Collection[str]
+) -> list[Row]:
     rows = _heading(diff, shape.cells, wrap=shape.wrap)
     old_end: int | None = None
     new_end = 0
@@ -112,14 +115,15 @@ def _file_rows(diff: FileDiff, number: int, shape: _Shape, folds: Mapping[str, F
         old_end = hunk.old_start + max(1, sum(line.kind != "add" for line in hunk.lines))
         new_end = hunk.new_start + max(1, sum(line.kind != "remove" for line in hunk.lines))
         key = f"{number}.{index}"
+        is_refused = key in refused
         if shape.wrap:
             words = t("dock.hunk", n=index + 1, total=len(diff.hunks))
-            rows.append(Row((Span("  "), Span(words, bold=True)), key=key))
+            rows.append(_hunk_heading(words, key, is_refused=is_refused, is_decided=bool(refused)))
             key = ""
         elif index == 0:
             rows[0] = replace(rows[0], key=key)
             key = ""
-        rows += _HunkRows(hunk, diff.path, shape).rows(key)
+        rows += _HunkRows(hunk, diff.path, shape, is_refused=is_refused).rows(key)
     below = diff.lines_after - new_end + 1 if old_end is not None and not diff.omitted_lines else 0
     if old_end is not None and below > 0:
         gap = _Gap(f"{FOLD}{number}.{len(diff.hunks)}", old_end, new_end, below)
@@ -127,6 +131,17 @@ def _file_rows(diff: FileDiff, number: int, shape: _Shape, folds: Mapping[str, F
     if diff.omitted_lines:
         rows.append(_note(t("dock.left_out", n=diff.omitted_lines), shape.digits))
     return rows
+
+
+def _hunk_heading(words: str, key: str, *, is_refused: bool, is_decided: bool) -> Row:
+    """What would be done with the hunk, by sign and word. Before the first is refused nothing is said of any."""
+    if is_refused:
+        mark, said = Span(sym("failed"), "fail", bold=True, mark=True), Span(t("dock.hunk_refused"), "fail")
+    elif is_decided:
+        mark, said = Span(sym("done"), "ok", bold=True, mark=True), Span(t("dock.hunk_taken"), "muted")
+    else:
+        mark, said = Span(sym("waiting"), "muted"), Span("")
+    return Row((mark, Span(" "), Span(words, bold=True)), (said,) if said.text else (), key=key)
 
 
 # -- unchanged lines ----------------------------------------------------------------------------------------------
@@ -311,10 +326,14 @@ def _heading(diff: FileDiff, cells: int, *, wrap: bool) -> list[Row]:
 
 
 class _HunkRows:
-    """The rows of one hunk. Words and colours are worked out when a row is first seen, a piece at a time."""
+    """The rows of one hunk. Words and colours are worked out when a row is first seen, a piece at a time.
 
-    def __init__(self, hunk: Hunk, path: str, shape: _Shape) -> None:
+    One that is refused has neither tints nor colours: what is coloured is what will be applied.
+    """
+
+    def __init__(self, hunk: Hunk, path: str, shape: _Shape, *, is_refused: bool = False) -> None:
         self._lines = hunk.lines
+        self._is_refused = is_refused
         self._texts = [visible(line.text, tab_size=_TAB) for line in hunk.lines]
         self._path = path
         self._digits = shape.digits
@@ -332,7 +351,7 @@ class _HunkRows:
         self._rewrites = {
             i: group
             for group in groups
-            if group.removed and group.added and max(map(len, group)) <= limits.WORD_DIFF_LINES
+            if group.removed and group.added and not is_refused and max(map(len, group)) <= limits.WORD_DIFF_LINES
             for i in (*group.removed, *group.added)
         }
 
@@ -345,7 +364,7 @@ class _HunkRows:
     def _below(self) -> Iterator[Row]:
         """Every line on rows of its own."""
         for index, line in enumerate(self._lines):
-            ground, text = _GROUND[line.kind], self._texts[index]
+            ground, text = self._ground(line.kind), self._texts[index]
             for piece in code_rows(text, self._room if self._wrap else None):
                 left = partial(self._left, index, piece)
                 words = text[piece.start : piece.end]
@@ -388,7 +407,7 @@ class _HunkRows:
         spans = [*self._margin(line, old=side == "remove"), *self._inked(index, 0, len(text))]
         if index in self._ends:
             spans.append(Span(" " + self._ends[index], "muted"))
-        ground = _GROUND[line.kind]
+        ground = self._ground(line.kind)
         # The last one gives the rest of the side its ground.
         return (*(span if span.bg else replace(span, bg=ground) for span in spans), Span("", bg=ground))
 
@@ -412,19 +431,24 @@ class _HunkRows:
         return (*spans, *self._inked(index, piece.start, piece.end))
 
     def _inked(self, index: int, start: int, end: int) -> Iterator[Span]:
+        if self._is_refused:
+            return iter((Span(self._texts[index][start:end], "muted"),))
         kind = self._lines[index].kind
         ground, word_ground = _GROUND[kind], _WORD_GROUND.get(kind, _GROUND[kind])
         return inked(self._texts[index], start, end, self._coloured(index), self._changed(index), ground, word_ground)
 
     def _margin(self, line: DiffLine, *, old: bool) -> Spans:
         sign = _sign(line.kind)
-        role = {"add": "ok", "remove": "fail"}.get(line.kind)
-        mark = Span(sign, role, bold=True, mark=True) if role else Span(sign)
+        role = None if self._is_refused else {"add": "ok", "remove": "fail"}.get(line.kind)
+        mark = Span(sign, role, bold=True, mark=True) if role else Span(sign, "muted")
         return Span(self._number(line, old=old), "muted"), mark, Span(" ")
 
     def _number(self, line: DiffLine, *, old: bool) -> str:
         number = line.old_line if old else line.new_line
         return f"{'' if number is None else number:>{self._digits}} "
+
+    def _ground(self, kind: str) -> str:
+        return _GROUND["same" if self._is_refused else kind]
 
     # -- worked out on first sight ------------------------------------------------------------------------------
 

@@ -1,24 +1,27 @@
-"""The dock, a tab for each: a tool's full result, the changes of files, the plan, what fills the window, a file."""
+"""The dock, a tab for each: a result, changes of files, the plan, background tasks, what fills the window, a file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from textual.actions import SkipAction
 from textual.message import Message
+from textual.widget import Widget
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.context import ITEM, context_rows, item_id, plain_context, tokens
 from nanoherm_tui.panes.diff import FOLD, Fold, diff_rows, plain_diff
-from nanoherm_tui.panes.findable import Findable
+from nanoherm_tui.panes.hunks import hunk_keys
 from nanoherm_tui.panes.output import Result, result_book, result_rows
 from nanoherm_tui.panes.pages import Book, BookRows
 from nanoherm_tui.panes.plan import plan_rows
 from nanoherm_tui.panes.preview import Preview, preview_heading, preview_rows
 from nanoherm_tui.panes.rows import BLANK, Body, Place, Row, RowList, Span
+from nanoherm_tui.panes.tasks import TasksTab
+from nanoherm_tui.session_view import count_running
 from nanoherm_tui.text import clean, width, wrap
 
 if TYPE_CHECKING:
@@ -28,11 +31,16 @@ if TYPE_CHECKING:
     from agent_core.preview import FileLines
     from agent_core.spill import SpillPage
 
-Tab = Literal["result", "diff", "plan", "context", "file"]
-TABS: Final[tuple[Tab, ...]] = ("result", "diff", "plan", "context", "file")
+Tab = Literal["result", "diff", "plan", "tasks", "context", "file"]
+TABS: Final[tuple[Tab, ...]] = ("result", "diff", "plan", "tasks", "context", "file")
 
 
-class Dock(Findable):
+class ToggleHunk(Protocol):
+    def __call__(self, diffs: tuple[FileDiff, ...], key: str, /, *, by_mouse: bool) -> None:
+        """Refuse the hunk `key` of `diffs`, or take it again."""
+
+
+class Dock(TasksTab):
     """Each tab keeps its place. Nothing is painted when what is shown has not changed.
 
     What has to be read from a file is asked for by messages and comes by `show_page` and `show_lines`.
@@ -114,6 +122,9 @@ class Dock(Findable):
         self._answers: tuple[tuple[str, str], ...] = ()
         self._armed = False
         self._hunk = 0  # the hunk the user has moved to, while a change waits for an answer
+        self._refused: frozenset[str] = frozenset()
+        self.toggle_hunk: ToggleHunk | None = None
+        """Takes a hunk of the change that waits, named "file.hunk", out of what would be applied, or back into it."""
 
     # -- what is shown ------------------------------------------------------------------------------------------
 
@@ -177,6 +188,13 @@ class Dock(Findable):
             self._answers, self._armed = keys, armed
             self.stale_foot()
 
+    def show_refused(self, refused: frozenset[str]) -> None:
+        """The hunks of the change that waits which are left out, by their names."""
+        if refused != self._refused:
+            self._refused = refused
+            if self.tab == "diff" and self._asking:
+                self.stale()
+
     def show_plan(self, items: Sequence[TodoItem], *, bring: bool = False) -> None:
         """Show the todo list; unlike the others it does not come to the front by itself."""
         if tuple(items) != self._plan:
@@ -214,8 +232,9 @@ class Dock(Findable):
     def clear(self) -> None:
         """Forget everything: another session comes."""
         nothing = (self._result, self._preview, self.report) == (None, None, None)
-        if nothing and not self._diffs and not self._plan:
+        if nothing and not self._diffs and not self._plan and not self._tasks:
             return
+        self.forget_tasks()
         self._result, self._preview, self.report, self._diffs, self._plan = None, None, None, (), ()
         self._item, self._report_stale = "", True
         self._asking, self._hunk = False, 0
@@ -231,6 +250,8 @@ class Dock(Findable):
         self._places[self.tab] = self._here()
         self.tab = tab
         self._anew(self._places.get(tab, 0))
+        if tab == "tasks":
+            self.call_next(self.post_message, self.Brought())
         if tab == "context" and (self.report is None or self._report_stale):
             self.context_changed()
 
@@ -251,6 +272,7 @@ class Dock(Findable):
         self.end_find()
         self._back_to = top if isinstance(top, Place) else None
         self.top = 0 if isinstance(top, Place) else top
+        self._to_end = False
         self.stale()
 
     def state(self) -> dict[str, object]:
@@ -266,23 +288,32 @@ class Dock(Findable):
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
-    def _titles(self) -> dict[Tab, str]:
-        return {tab: t(f"dock.{tab}") for tab in TABS}
+    def _titles(self, cells: int) -> dict[Tab, str]:
+        titles = {tab: t(f"dock.{tab}") for tab in TABS}
+        if running := count_running(self._tasks):
+            counted = titles | {"tasks": f"{titles['tasks']} {running}"}
+            if _row_of(counted, 1) <= cells:
+                return counted
+        return titles
 
     def _gap(self, cells: int) -> int:
-        titles = self._titles().values()
-        return 3 if sum(map(width, titles)) + 3 * (len(titles) - 1) <= cells else 1
+        titles = self._titles(cells)
+        return next((gap for gap in (3, 2) if _row_of(titles, gap) <= cells), 1)
+
+    @property
+    def tasks_in_front(self) -> bool:
+        return self.tab == "tasks"
 
     def head(self, cells: int) -> Sequence[Row]:
         spans: list[Span] = []
-        for tab, title in self._titles().items():
+        for tab, title in self._titles(cells).items():
             spans += [Span(" " * self._gap(cells))] if spans else []
             here = tab == self.tab
             spans.append(Span(title, "accent" if here else "muted", bold=here, underline=here))
         rows = [Row(tuple(spans)), BLANK]
         if self.tab == "file" and self._preview is not None:
             rows.append(preview_heading(self._preview, cells))  # in view wherever its lines are scrolled to
-        return rows
+        return rows + self.tasks_head() if self.tab == "tasks" else rows
 
     def body(self, cells: int) -> Sequence[Row] | Body:
         if self.tab == "result":
@@ -295,8 +326,11 @@ class Dock(Findable):
             return context_rows(self.report, cells) if self.report else self._empty(t("dock.no_context"), cells)
         if self.tab == "diff":
             split = self._is_split(cells)
-            rows = diff_rows(self._diffs, cells, wrap=self._asking, split=split, folds=self._folds)
+            refused = self._refused if self._asking else ()
+            rows = diff_rows(self._diffs, cells, wrap=self._asking, split=split, folds=self._folds, refused=refused)
             return rows or self._empty(t("dock.no_changes"), cells)
+        if self.tab == "tasks":
+            return self.tasks_body(cells)
         return plan_rows(self._plan, cells) if self._plan else self._empty(t("dock.no_plan"), cells)
 
     def _empty(self, words: str, cells: int) -> list[Row]:
@@ -308,18 +342,26 @@ class Dock(Findable):
             return BLANK, found
         hints = [
             (Span(key, "accent" if self._armed else "muted", bold=self._armed), Span(f" {words}", "muted"))
-            for key, words in self._answers
+            for key, words in (*self._answers, *self._hunk_hint())
         ]
         hints += [(Span(key, bold=True), Span(f" {words}", "muted")) for key, words in self._hints(cells) if key]
         rows = [*([found] if found is not None else []), *_flowed(hints, cells)]
         return (BLANK, *rows) if rows else ()
+
+    def _hunk_hint(self) -> list[tuple[str, str]]:
+        """The key that refuses the hunk at hand, or takes it again: like an answer it waits until nobody is typing."""
+        hunk = self._current_hunk() if self.tab == "diff" and self._asking and self._answers else ""
+        if not hunk:
+            return []
+        words = t("dock.hint_take_hunk" if hunk in self._refused else "dock.hint_refuse_hunk")
+        return [(self.keymap.label("dock_unfold_or_page"), words)]
 
     def _hints(self, cells: int) -> list[tuple[str, str]]:
         """Keys and what they do here."""
         key = self.keymap.label
         hints: list[tuple[str, str]] = []
         if self.tab == "diff":
-            if sum(len(diff.hunks) for diff in self._diffs) > 1:
+            if len(hunk_keys(self._diffs)) > 1:
                 words = t("dock.hint_hunk_short") if self._answers else t("dock.hint_hunk")
                 hints.append((f"{key('dock_previous_hunk')} {key('dock_next_hunk')}".strip(), words))
             if any(row.key.startswith(FOLD) for row in self._body):
@@ -330,6 +372,8 @@ class Dock(Findable):
                 )
         if self._answers:
             return hints
+        if self.tab == "tasks" and self._find is None:
+            hints += self.task_hints()
         if self.tab == "context" and (item := self._chosen_item()) is not None:
             hints.append((key("dock_unfold"), t("dock.hint_open")))
             if item.view != "dropped":
@@ -344,7 +388,13 @@ class Dock(Findable):
             hints.append((key("dock_close_find"), t("dock.hint_end_find")))
         elif self.tab in ("result", "file") and isinstance(self._body, BookRows):
             hints.append((key("dock_find"), t("dock.hint_find")))
-        shown = {"result": self._result, "diff": self._diffs, "plan": self._plan, "context": self.report}
+        shown = {
+            "result": self._result,
+            "diff": self._diffs,
+            "plan": self._plan,
+            "tasks": self._tasks,
+            "context": self.report,
+        }
         if self._preview if self.tab == "file" else shown[self.tab]:
             hints.append((key("dock_copy"), t("dock.hint_copy")))
         return hints
@@ -360,6 +410,8 @@ class Dock(Findable):
                 self.cursor = hunks[min(self._hunk, len(hunks) - 1)]
             if self._fold:
                 self.cursor = next((i for i, row in enumerate(body) if row.key == self._fold), self.cursor)
+        if self.tab == "tasks":
+            self.tasks_rebuilt()
         if self.tab == "context":
             items = [index for index, row in enumerate(body) if row.key.startswith(ITEM)]
             chosen = next((index for index in items if item_id(body[index].key) == self._item), None)
@@ -375,6 +427,8 @@ class Dock(Findable):
     # -- pages of a kept output ---------------------------------------------------------------------------------
 
     def settled(self) -> None:
+        if self.tab == "tasks":
+            self.settle_output()
         body = self._body
         if isinstance(body, BookRows) and body.book.file:
             for page in body.missing(self.top, self.view_height):
@@ -405,13 +459,39 @@ class Dock(Findable):
             raise SkipAction
         if self._asking:
             self._hunk = max(0, min(self._hunk + by, len(hunks) - 1))
-            self._fold = ""
-            self.set_cursor(hunks[self._hunk])
-            self.scroll_to_row(hunks[self._hunk])
+            self._go_to_hunk(hunks)
             return
         beyond = [i for i in hunks if i > self.top] if by > 0 else [i for i in reversed(hunks) if i < self.top]
         if beyond:
             self.scroll_to_row(beyond[0])
+
+    def _go_to_hunk(self, hunks: Sequence[int]) -> None:
+        self._fold = ""
+        self.set_cursor(hunks[self._hunk])
+        self.scroll_to_row(hunks[self._hunk])
+        self.stale_foot()
+
+    @property
+    def shows_waiting_change(self) -> bool:
+        """The change that waits for an answer is on the screen."""
+        seen = all(node.display for node in self.ancestors_with_self if isinstance(node, Widget))
+        return seen and self.tab == "diff" and self._asking and bool(self._diffs)
+
+    def _current_hunk(self) -> str:
+        """The name of the hunk the user has moved to, while a change waits."""
+        keys = hunk_keys(self._diffs)
+        return keys[min(self._hunk, len(keys) - 1)] if keys else ""
+
+    def action_toggle_hunk(self) -> None:
+        """Refuse the hunk the cursor is at, or take it again; one that is out of sight is only brought into view."""
+        hunks = self._hunks() if self.tab == "diff" and self._asking else []
+        if not hunks or self.toggle_hunk is None:
+            raise SkipAction
+        at = hunks[min(self._hunk, len(hunks) - 1)]
+        if self.cursor != at or not self.top <= at < self.top + self.view_height:
+            self._go_to_hunk(hunks)
+        else:
+            self.toggle_hunk(self._diffs, self.rows[at].key, by_mouse=False)
 
     def action_split(self) -> None:
         """Old and new side by side, or one below the other; the hunk at the top stays there."""
@@ -447,6 +527,9 @@ class Dock(Findable):
         if self.tab == "context":
             self._open_item()
             return
+        if self.tab == "tasks":
+            self.open_task()
+            return
         folds = self._folds_in_view() if self.tab == "diff" else []
         if not folds:
             raise SkipAction
@@ -456,18 +539,28 @@ class Dock(Findable):
             self._go_to_fold(folds[0])
 
     def action_unfold_or_page(self) -> None:
-        """Space: at unchanged lines as Enter, else the next page."""
-        if self.tab == "diff" and self.cursor in self._folds_in_view():
+        """Space: while a change waits, the hunk at the cursor; at unchanged lines as Enter, else the next page."""
+        if self.tab == "diff" and self._asking and self._hunks():
+            self.action_toggle_hunk()
+        elif self.tab == "diff" and self.cursor in self._folds_in_view():
             self.action_unfold()
         else:
             self.action_page(1)
 
     def chosen(self, key: str) -> None:
+        if self.tab == "tasks":
+            self.open_task()
         if key.startswith(ITEM):
             self._open_item()
         if key.startswith(FOLD):
             self._fold = key
             self._toggle(key)
+        if self.tab == "diff" and self._asking and key in hunk_keys(self._diffs):
+            self._hunk = hunk_keys(self._diffs).index(key)
+            self._fold = ""
+            self.set_cursor(self._hunks()[self._hunk])
+            if self.toggle_hunk is not None:
+                self.toggle_hunk(self._diffs, key, by_mouse=True)
 
     def _diff_of(self, key: str) -> FileDiff:
         return self._diffs[int(key.removeprefix(FOLD).partition(".")[0])]
@@ -491,10 +584,12 @@ class Dock(Findable):
 
     @property
     def has_cursor(self) -> bool:
-        return self.tab == "context"
+        return self.tab == "context" or (self.tab == "tasks" and self._window is None)
 
     def set_cursor(self, index: int | None) -> None:
         super().set_cursor(index)
+        if self.tab == "tasks" and index is not None:
+            self.cursor_moved(index)
         if self.tab == "context" and index is not None:
             self._item = item_id(self._body[index].key)
             self.stale_foot()
@@ -542,7 +637,7 @@ class Dock(Findable):
 
     def clicked_head(self, x: int, y: int) -> None:
         at = 0
-        for tab, title in self._titles().items():
+        for tab, title in self._titles(self.cells).items():
             if y == 0 and at <= x < at + width(title):
                 self.action_tab(tab)
             at += width(title) + self._gap(self.cells)
@@ -555,6 +650,8 @@ class Dock(Findable):
             return clean(self._result.text) if self._result else ""
         if self.tab == "diff":
             return plain_diff(self._diffs)
+        if self.tab == "tasks":
+            return self.tasks_text()
         if self.tab == "context":
             return plain_context(self.report) if self.report else ""
         if self.tab == "file":
@@ -563,6 +660,11 @@ class Dock(Findable):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return not (action in ("copy", "find", "find_next") and self._answers)
+
+    def action_close_find(self) -> None:
+        """Take the marks away; without any, go back from a task's output to the list."""
+        if self._find is not None or not self.close_output():
+            super().action_close_find()
 
     def action_copy(self) -> None:
         """Copy what is selected, else all that the tab shows."""
@@ -573,6 +675,11 @@ class Dock(Findable):
             self.post_message(self.SpillCopyRequested(self._book.file))
         elif text := self._text():
             self.post_message(self.CopyRequested(text))
+
+
+def _row_of(titles: Mapping[Tab, str], gap: int) -> int:
+    """The cells of tabs `gap` blanks apart."""
+    return sum(map(width, titles.values())) + gap * (len(titles) - 1)
 
 
 def _flowed(hints: Sequence[tuple[Span, Span]], cells: int) -> list[Row]:

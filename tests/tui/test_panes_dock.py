@@ -65,7 +65,7 @@ async def test_a_browsed_diff_shows_heading_numbers_signs_and_gaps_and_cuts_long
         dock.show_diffs([DATES, NEW])
         await pilot.pause()
         rows = [row.rstrip() for row in lines(dock)]
-    assert rows[0] == "  Result   Diff   Plan   Context   File"
+    assert rows[0] == "  Result   Diff   Plan   Tasks   Context   File"
     assert rows[2:19] == [
         "  src/ledger/dates.py                          +3 −3",
         "    38   def parse_date(text: str) -> datetime:",
@@ -232,8 +232,9 @@ async def test_empty_tabs_say_what_would_be_there():
             "1": "No result opened.",
             "2": "No changes in this session.",
             "3": "No plan yet.",
-            "4": "Nothing is",
-            "5": "No file",
+            "4": "No commands in the background.",
+            "5": "Nothing is",
+            "6": "No file",
         }
         for key, words in empty.items():
             await pilot.press(key)
@@ -274,11 +275,11 @@ async def test_brackets_go_from_hunk_to_hunk():
         assert "  21   same" in lines(dock)[2]
         dock.show_diffs([many], asking=True)
         await pilot.pause()
-        assert lines(dock)[3].startswith("▐   hunk 1 of 10")
+        assert lines(dock)[3].startswith("▐ ◦ hunk 1 of 10")
         await pilot.press("right_square_bracket")
-        assert lines(dock)[2].startswith("▐   hunk 2 of 10")
+        assert lines(dock)[2].startswith("▐ ◦ hunk 2 of 10")
         await pilot.press("left_square_bracket", "left_square_bracket")
-        assert any(row.startswith("▐   hunk 1 of 10") for row in lines(dock))
+        assert any(row.startswith("▐ ◦ hunk 1 of 10") for row in lines(dock))
 
 
 async def test_copy_gives_the_unwrapped_text_of_the_tab():
