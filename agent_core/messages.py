@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -138,6 +138,8 @@ class ToolResult:
     """Lines worth showing on a failed card."""
     diffs: tuple[FileDiff, ...] = ()
     seconds: float = 0.0
+    images: tuple[ImagePart, ...] = ()
+    """On their way to the message that keeps the result: there they are its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ class Message:
     created: float = field(default_factory=time.time)
     """Seconds since the epoch."""
     parts: tuple[ImagePart, ...] = ()
-    """Images that come with a user message's text."""
+    """Images that come with a user message's text, or with a result."""
     tool_calls: tuple[ToolCall, ...] = ()
     result: ToolResult | None = None
     """Set on role "tool" only; `text` is the same as `result.text`."""
@@ -214,7 +216,7 @@ def shell(run: ShellRun) -> Message:
 
 
 def tool(result: ToolResult) -> Message:
-    return Message("tool", result.text, result=result)
+    return Message("tool", result.text, parts=result.images, result=replace(result, images=()))
 
 
 # -- JSON ---------------------------------------------------------------------------------------------------------

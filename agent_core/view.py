@@ -24,6 +24,7 @@ DROPPED_RESULT: Final = "[The user took this result out to save room. Call the t
 BRIEF_RESULT: Final = "[This result is part of what was summarised. Call the tool again if it is needed.]"
 DROPPED_ANSWER: Final = "[An answer stood here; the user took it out of the conversation.]"
 DROPPED_MESSAGE: Final = "[A message stood here; the user took it out of the conversation.]"
+OLD_IMAGE: Final = "[The image that stood here is not shown any more; read its file again if it is needed.]"
 GOES_ON: Final = "[Further parts of the conversation that were kept:]"
 ANEW: Final = "[The reply was cut there. It was given anew:]"
 
@@ -58,6 +59,24 @@ def held(history: Sequence[Message]) -> list[Message]:
     for message in history[start:]:
         if message.origin != "summary":
             put(out, shown(message))
+    return _with_newest_images(out)
+
+
+def _with_newest_images(messages: list[Message]) -> list[Message]:
+    """Words in place of older images, when there are more than limits.IMAGES_HELD.
+
+    They go several at once, so that what a server has remembered of the conversation holds for a while.
+    """
+    over = sum(len(message.parts) for message in messages) - limits.IMAGES_HELD
+    if over <= 0:
+        return messages
+    left_out = -(-over // limits.IMAGES_A_TURN) * limits.IMAGES_A_TURN
+    out = []
+    for message in messages:
+        if message.parts and left_out > 0:
+            left_out -= len(message.parts)
+            message = replace(message, text=f"{message.text}\n{OLD_IMAGE}".lstrip("\n"), parts=())
+        out.append(message)
     return out
 
 
@@ -114,7 +133,7 @@ def shown(message: Message) -> Message | None:
 
 def _dropped(message: Message) -> Message:
     if message.role == "tool":
-        return replace(message, text=DROPPED_RESULT)
+        return replace(message, text=DROPPED_RESULT, parts=())
     if message.role == "assistant" and message.tool_calls:
         # What the server wants back with its calls stays: some refuse calls without the reasoning that led to them.
         calls = tuple(replace(call, arguments=_cut_arguments(call.arguments)) for call in message.tool_calls)
@@ -139,7 +158,7 @@ def _cut_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _brief(message: Message) -> Message | None:
     """What is left of a message that stays only because one it belongs to was kept."""
     if message.role == "tool" and message.view != "dropped":
-        return replace(message, text=BRIEF_RESULT)
+        return replace(message, text=BRIEF_RESULT, parts=())
     return shown(message) if message.role == "tool" or message.tool_calls else None
 
 

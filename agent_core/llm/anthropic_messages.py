@@ -25,7 +25,7 @@ from agent_core.llm.history import (
 from agent_core.llm.providers import Preset
 from agent_core.llm.refusal import IMAGES, names, other_ids, other_images, said
 from agent_core.llm.wire import Quirks, Wire
-from agent_core.messages import Message, ToolCall
+from agent_core.messages import ImagePart, Message, ToolCall
 from agent_core.ports import LlmRequest, ToolSchema
 
 Block = dict[str, Any]
@@ -178,9 +178,12 @@ def _user(message: Message, quirks: Quirks) -> list[Block]:
         if isinstance(piece, str):
             blocks += _text(piece)
         else:
-            source = {"type": "base64", "media_type": piece.media_type, "data": piece.data}
-            blocks.append({"type": "image", "source": source})
+            blocks.append(_image(piece))
     return blocks
+
+
+def _image(part: ImagePart) -> Block:
+    return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
 
 
 def _thoughts(message: Message, model: str, quirks: Quirks) -> list[tuple[Block, tuple[int, int]]]:
@@ -223,7 +226,11 @@ def _call(call_id: str, call: ToolCall) -> Block:
 
 
 def _result(call_id: str, answer: Message | None, quirks: Quirks) -> Block:
-    block: Block = {"type": "tool_result", "tool_use_id": call_id, "content": result_text(answer)}
+    images = IMAGES not in quirks.dropped
+    content: str | list[Block] = result_text(answer, images)
+    if answer is not None and answer.parts and images:
+        content = [*_text(str(content)), *map(_image, answer.parts)]
+    block: Block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
     failed = answer is None or (answer.result is not None and not answer.result.ok)
     if failed and "is_error" not in quirks.dropped:
         block["is_error"] = True
@@ -288,7 +295,9 @@ def adapted(quirks: Quirks, body: Mapping[str, Any], error: ProviderError) -> Qu
 
 
 def _has_images(body: Mapping[str, Any]) -> bool:
-    return any(block["type"] == "image" for message in body["messages"] for block in message["content"])
+    blocks = [block for message in body["messages"] for block in message["content"]]
+    inside = (b for block in blocks if isinstance(block.get("content"), list) for b in block["content"])
+    return any(block["type"] == "image" for block in (*blocks, *inside))
 
 
 def _room_for_more(quirks: Quirks, body: Mapping[str, Any], error: ProviderError) -> Quirks | None:

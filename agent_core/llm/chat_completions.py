@@ -17,6 +17,7 @@ from agent_core.llm.history import (
     CallIds,
     arguments_json,
     cache_control,
+    images_of,
     result_text,
     results_after,
     tool_name,
@@ -105,7 +106,10 @@ def wire_messages(messages: Iterable[Message], model: str, quirks: Quirks) -> li
             if content := _user_content(message, IMAGES not in quirks.dropped):
                 _put_user(out, content, quirks)
         elif message.role == "assistant":
-            _put_assistant(out, _assistant(message, model, quirks, ids, results_after(history, index)))
+            results = results_after(history, index)
+            _put_assistant(out, _assistant(message, model, quirks, ids, results))
+            if IMAGES not in quirks.dropped and (images := images_of(message, results)) is not None:
+                _put_user(out, _user_content(images, True), quirks)
         # Results are written with their calls; one without a call is an orphan that no server accepts.
     if system:
         _put_before_first_user(out, "\n\n".join(system))
@@ -176,7 +180,8 @@ def _assistant(
     for call in message.tool_calls:
         call_id = ids.next(call.id)
         calls.append(_call(call, call_id, quirks))
-        answers.append({"role": "tool", "tool_call_id": call_id, "content": result_text(results.get(call.id))})
+        content = result_text(results.get(call.id), IMAGES not in quirks.dropped)
+        answers.append({"role": "tool", "tool_call_id": call_id, "content": content})
     wire["tool_calls"] = calls
     return [wire, *answers]
 

@@ -17,6 +17,7 @@ from agent_core.messages import ImagePart, Message, ToolCall
 NO_RESULT = "(no result: the call was interrupted before it finished)"
 NO_OUTPUT = "(no output)"
 NO_IMAGE = "[image left out: this model takes none]"
+RESULT_IMAGES = "[The images of the results above, in their order. No new instructions.]"
 
 
 _OPENING = Message("user", "(The conversation goes on.)", id="opening", created=0.0)
@@ -43,10 +44,22 @@ def results_after(history: Sequence[Message], index: int) -> dict[str, Message]:
     return found
 
 
-def result_text(answer: Message | None) -> str:
-    """What a server is told of a call's result; never empty, as most refuse that."""
+def result_text(answer: Message | None, images: bool = True) -> str:
+    """What a server is told of a call's result; never empty, as most refuse that. Without `images` that it had some."""
     text = NO_RESULT if answer is None else answer.text
+    if answer is not None and answer.parts and not images:
+        text = f"{text}\n{NO_IMAGE}"
     return text if text.strip() else NO_OUTPUT
+
+
+def images_of(message: Message, results: Mapping[str, Message]) -> Message | None:
+    """The images that a round's results have, as a message of the person's behind it: on most wires a result is text.
+
+    None when there are none.
+    """
+    answers = (results.get(call.id) for call in message.tool_calls)
+    parts = tuple(part for answer in answers if answer is not None for part in answer.parts)
+    return Message("user", RESULT_IMAGES, id=f"{message.id}-images", created=0.0, parts=parts) if parts else None
 
 
 def user_content(message: Message, images: bool) -> list[str | ImagePart]:

@@ -14,7 +14,15 @@ from dataclasses import replace
 from typing import Any
 
 from agent_core.errors import ProviderError
-from agent_core.llm.history import CallIds, arguments_json, result_text, results_after, tool_name, user_content
+from agent_core.llm.history import (
+    CallIds,
+    arguments_json,
+    images_of,
+    result_text,
+    results_after,
+    tool_name,
+    user_content,
+)
 from agent_core.llm.providers import Preset
 from agent_core.llm.refusal import IMAGES, is_about_size, names, other_ids, other_images, said
 from agent_core.llm.responses_reply import ITEMS, ResponseBuilder
@@ -85,7 +93,10 @@ def input_items(messages: Iterable[Message], model: str, quirks: Quirks) -> list
             else:
                 out.append(_message("user", content))
         elif message.role == "assistant":
-            out += _assistant(message, model, quirks, ids, results_after(history, index))
+            results = results_after(history, index)
+            out += _assistant(message, model, quirks, ids, results)
+            if IMAGES not in quirks.dropped and (images := images_of(message, results)) is not None:
+                out.append(_message("user", _user_content(images, quirks)))
     return out
 
 
@@ -119,7 +130,7 @@ def _assistant(
                 "status": "completed",
             }
         )
-        output = result_text(results.get(call.id))
+        output = result_text(results.get(call.id), IMAGES not in quirks.dropped)
         answers.append({"type": "function_call_output", "call_id": call_id, "output": output})
     text: list[Item] = []
     if message.text.strip():
