@@ -85,6 +85,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("details", keys=("ctrl+o",), run="panes.details"),
     Action("show_plan", keys=("ctrl+t",), run="panes.show_plan"),
     Action("diff", slash="diff", run="panes.show_diff"),
+    Action("tasks", slash="tasks", run="tasks.show"),
     Action("context", slash="context", run="context.show"),
     Action("compact", slash="compact", aliases=("compress",), argument="[focus]", run="context.compact"),
     Action("redraw", keys=("ctrl+l",), run="panes.redraw"),
@@ -102,6 +103,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("undo", slash="undo", argument="[n]", run="sessions.undo_turns"),
     Action("redo", slash="redo", run="turns.redo"),
     Action("rewind", slash="rewind", run="turns.rewind"),
+    Action("rollback", slash="rollback", argument="[n|redo|list]", run="rollback.rollback"),
     Action("retry", slash="retry", run="turns.retry"),
     Action("mode", slash="mode", argument="[mode]", run="settings.choose_mode"),
     Action("plan_mode", slash="plan", run="settings.plan_mode"),
@@ -202,8 +204,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _pane("dock", "dock_result", "tab('result')", "1"),
     _pane("dock", "dock_diff", "tab('diff')", "2"),
     _pane("dock", "dock_plan", "tab('plan')", "3"),
-    _pane("dock", "dock_context", "tab('context')", "4"),
-    _pane("dock", "dock_file", "tab('file')", "5"),
+    _pane("dock", "dock_tasks", "tab('tasks')", "4"),
+    _pane("dock", "dock_context", "tab('context')", "5"),
+    _pane("dock", "dock_file", "tab('file')", "6"),
     _pane("dock", "dock_next_hunk", "hunk(1)", "right_square_bracket"),
     _pane("dock", "dock_previous_hunk", "hunk(-1)", "left_square_bracket"),
     _pane("dock", "dock_split", "split", "s"),
@@ -222,6 +225,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _pane("dock", "dock_drop", "view('dropped')", "d"),
     _pane("dock", "dock_pin", "view('pinned')", "p"),
     _pane("dock", "dock_give_back", "view('')", "u"),
+    _pane("dock", "dock_kill", "kill", "x"),
+    _pane("dock", "dock_keep", "keep", "K", "shift+k"),
 )
 
 BY_ID: Final[dict[str, Action]] = {action.id: action for action in ACTIONS}

@@ -117,7 +117,7 @@ class Conversations:
         app.greet()
         for waiting in view.waiting:
             app.approval.ask(waiting.question, waiting.deadline)
-        self._show(view, {"status", "list", "title", "plan", "pending", "diffs", "error", "returned"})
+        self._show(view, {"status", "list", "title", "plan", "tasks", "pending", "diffs", "error", "returned"})
         trust.look_at(app, session.workspace)
         if first and app.focused_context != "composer":
             return  # somebody has gone to another pane already
@@ -261,6 +261,12 @@ class Conversations:
             view.asked = None
         if "plan" in changed:
             app.dock.show_plan(view.plan)
+        if "tasks" in changed:
+            app.dock.show_tasks(view.tasks)
+            app.keep_ticking()
+        if "files" in changed:
+            changed_files, view.rolled_back = view.rolled_back, []
+            app.files.changed(changed_files)
         if "context" in changed:
             app.dock.context_changed()
         if "diffs" in changed:
@@ -347,6 +353,11 @@ class Conversations:
     def busy(self) -> bool:
         """Something runs in one of them."""
         return any(view.session.busy or view.turn_started for view in self.views.values())
+
+    @property
+    def ending_tasks(self) -> int:
+        """How many commands in the background, of all sessions, end with the program."""
+        return sum(task.state == "running" and not task.kept for view in self.views.values() for task in view.tasks)
 
     @property
     def questions(self) -> int:

@@ -18,13 +18,14 @@ from nanoherm_tui.text import Cost, one_line
 from nanoherm_tui.transcript.model import TranscriptModel, default_subject
 
 if TYPE_CHECKING:
+    from agent_core.background import Task
     from agent_core.events import Event, SessionState
     from agent_core.ports import Question, TodoItem
     from agent_core.session import LiveSession
 
 Part = Literal[
     "status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode", "context",
-    "options", "consent",
+    "options", "consent", "tasks", "files",
 ]  # fmt: skip
 
 # What is in requests has changed.
@@ -39,6 +40,11 @@ _FILLING = (
     events.ModelChanged,
     events.UsageReported,
 )
+
+
+def count_running(tasks: Iterable[Task]) -> int:
+    """How many of these commands in the background have not ended."""
+    return sum(task.state == "running" for task in tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,10 @@ class SessionView:
     model_label: str = ""
     waiting: list[Waiting] = field(default_factory=list)
     plan: tuple[TodoItem, ...] = ()
+    tasks: tuple[Task, ...] = ()
+    """Its commands in the background, the newest last."""
+    rolled_back: list[str] = field(default_factory=list)
+    """Paths that have become others by a rollback, for whoever looks at files."""
     steers: tuple[str, ...] = ()
     queued: tuple[str, ...] = ()
     held: events.HeldElsewhere | None = None
@@ -190,6 +200,14 @@ class SessionView:
             case events.PlanChanged(items):
                 self.plan = items
                 changed.add("plan")
+            case events.TasksChanged(tasks):
+                if count_running(tasks) != count_running(self.tasks):
+                    changed.add("status")
+                self.tasks = tasks
+                changed.add("tasks")
+            case events.FilesRolledBack(_, paths):
+                self.rolled_back += paths
+                changed.add("files")
             case events.QuestionAsked(question, deadline):
                 self.waiting.append(Waiting(question, deadline))
                 changed |= {"questions", "status", "list"}

@@ -6,9 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from agent_core import intents
-from nanoherm_tui import interrupt
+from nanoherm_tui import interrupt, limits
 from nanoherm_tui.commands import run
 from nanoherm_tui.commands.panes import focus_pane
+from nanoherm_tui.commands.tasks import leaving_words
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import Overlay
 
@@ -40,7 +41,7 @@ def press_ctrl_c(app: NanohermApp, argument: str) -> None:
     elif step == "quit":
         app.exit(0)
     elif step == "hint":
-        app.hint(t("app.again_to_quit", key="Ctrl+C"))
+        app.hint(leaving_words(app) or t("app.again_to_quit", key="Ctrl+C"))
 
 
 def press_escape(app: NanohermApp) -> None:
@@ -77,4 +78,10 @@ def stop(app: NanohermApp, argument: str) -> None:
 
 
 def leave(app: NanohermApp, argument: str) -> None:
-    app.exit(0)
+    """End the program; if commands in the background would end with it, say so first, and end it the second time."""
+    words, now = leaving_words(app), time.monotonic()
+    if not words or now - app.last_leave < limits.TOLD_HINT:
+        app.exit(0)
+        return
+    app.last_leave = now
+    app.hint(words, limits.TOLD_HINT)

@@ -1,4 +1,4 @@
-"""A list of rows under headings with a cursor: what the palette and the search through the sessions have alike."""
+"""A list of rows under headings with a cursor, and a place for all there is to know of one: what overlays share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from textual import events
+from textual.geometry import Size
 from textual.strip import Strip
 
 from nanoherm_tui.strips import Painted, look_of, row
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import cut, wrap
 
 H = TypeVar("H")
 """What a heading is drawn from."""
@@ -22,6 +25,29 @@ class Heading(Generic[H]):
     """A line that the cursor passes over; of None a blank one."""
 
     of: H | None = None
+
+
+class Detail(Painted):
+    """The row under the cursor in full; its height stays the same, so that nothing moves."""
+
+    _lines: tuple[str, ...] = ()
+
+    def say(self, lines: tuple[str, ...]) -> None:
+        if lines != self._lines:
+            self._lines = lines
+            self.refresh()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(2, min(6, self.app.size.height // 8))
+
+    def paint(self, width: int) -> list[Strip]:
+        look, room = look_of(self), self.get_content_height(self.size, self.size, width)
+        muted = look.style("muted", "surface")
+        words = [piece for line in self._lines for piece in wrap(line, max(1, width - 2))]
+        if len(words) > room:
+            words = [*words[: room - 1], cut(f"{words[room - 1]} {sym('cut')}", width - 2)]
+        words += [""] * (room - len(words))
+        return [row(width, [("  ", muted), (line, muted)], look.style("text", "surface")) for line in words]
 
 
 class GroupedList(Painted, Generic[H, R]):

@@ -10,17 +10,16 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.geometry import Size
 from textual.strip import Strip
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.frame import CssPath, Overlay
-from nanoherm_tui.overlays.grouped import GroupedList, Heading
+from nanoherm_tui.overlays.grouped import Detail, GroupedList, Heading
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut, one_line, wrap
+from nanoherm_tui.text import cut, one_line
 
 if TYPE_CHECKING:
     from agent_core.permissions import Allowed
@@ -100,24 +99,6 @@ class PermissionsList(GroupedList[str, Line]):
         return row(cells, left, words, [(side, muted), (" ", words)] if side else [])
 
 
-class Detail(Painted):
-    """The row under the cursor in full; its height stays the same, so that nothing moves."""
-
-    line: Line | None = None
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(2, min(6, self.app.size.height // 8))
-
-    def paint(self, width: int) -> list[Strip]:
-        look, room = look_of(self), self.get_content_height(self.size, self.size, width)
-        muted = look.style("muted", "surface")
-        words = [piece for line in (self.line.detail if self.line else ()) for piece in wrap(line, max(1, width - 2))]
-        if len(words) > room:
-            words = [*words[: room - 1], cut(f"{words[room - 1]} {sym('cut')}", width - 2)]
-        words += [""] * (room - len(words))
-        return [row(width, [("  ", muted), (line, muted)], look.style("text", "surface")) for line in words]
-
-
 class _Foot(Painted):
     can_take = False
     can_give = False
@@ -182,8 +163,7 @@ class PermissionsScreen(Overlay[None]):
     def _follow(self) -> None:
         """The row under the cursor is another one, or may be something else now."""
         line = self._list.row
-        self._detail.line = line
-        self._detail.refresh()
+        self._detail.say(line.detail if line is not None else ())
         foot = self._foot
         now = (line is not None and line.allowed is not None, bool(self._taken), self._list.has_more)
         if now != (foot.can_take, foot.can_give, foot.more):

@@ -63,6 +63,8 @@ class StatusInfo:
     """In this run nothing is asked and nothing confined."""
     goal: str = ""
     """What mode goal works towards."""
+    tasks: int = 0
+    """Commands of the session that run in the background."""
 
 
 def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
@@ -77,10 +79,12 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
         "goal": _goal(info, cells),
         "context": _context(info),
         "model": (Span(cut(one_line(info.model), max(MODEL, cells // 4))),) if info.model else (),
+        "tasks": _tasks(info),
         "tokens": _tokens(info),
         "cost": (Span(money(info.cost).rjust(COST)),) if info.cost not in (None, NOTHING) else (),
     }
-    left, right = ("mode", "sandbox", "goal", "model", "waiting", "activity"), ("tokens", "context", "cost")
+    left = ("mode", "sandbox", "goal", "model", "tasks", "waiting", "activity")
+    right = ("tokens", "context", "cost")
     kept: set[str] = set()
     used = 0
     for name, spans in fields.items():  # in the order of their worth
@@ -90,8 +94,8 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
         if size and used + size + (GAP if kept else 0) <= cells:
             used += size + (GAP if kept else 0)
             kept.add(name)
-    middle = _joined([fields[n] for n in left[4:] if n in kept])
-    start = _joined([fields[n] for n in left[:4] if n in kept]) or (Span(cut(info.mode, cells), role, bold=True),)
+    middle = _joined([fields[n] for n in left[5:] if n in kept])
+    start = _joined([fields[n] for n in left[:5] if n in kept]) or (Span(cut(info.mode, cells), role, bold=True),)
     end = _joined([fields[n] for n in right if n in kept])
     if middle:
         room = cells - _size(start) - _size(middle) - (_size(end) + GAP if end else 0)
@@ -128,6 +132,12 @@ def _waiting(info: StatusInfo) -> Spans:
     if not info.waiting:
         return ()
     return Span(sym("asks"), "warn", bold=True, mark=True), Span(" " + t("status.waiting", n=info.waiting))
+
+
+def _tasks(info: StatusInfo) -> Spans:
+    if not info.tasks:
+        return ()
+    return (Span(t("status.task") if info.tasks == 1 else t("status.tasks", n=info.tasks), "muted"),)
 
 
 def _sandbox(info: StatusInfo, room: int) -> Spans:

@@ -76,7 +76,7 @@ async def test_the_row_under_the_cursor_is_told_in_full():
         screen = await open_list(app, pilot)
         await pilot.press("end", "up")
         assert "refused" not in shown(app)
-        detail = " ".join(screen._detail.line.detail)
+        detail = " ".join(screen._detail._lines)
         assert [words for words in ("rm -rf build", "by you", "dangerous: removal") if words not in detail] == []
         assert "by you" in shown(app)
 
