@@ -240,12 +240,12 @@ PAGE_SECONDS: Final = 20.0  # of that; the worst takes two
 PAGE_TEXT: Final = 4 * MB  # bytes of a page's text: links are written out, and make it longer than the page
 PAGES_KEPT: Final = 8 * MB  # characters of pages that a session holds, so that going on fetches nothing
 WEB_ERROR_BODY: Final = 1_000  # characters of the page that comes with a failure
-SEARCH_QUERY: Final = 400  # characters of a query; engines take no more
-SEARCH_HITS: Final = 20  # of one search
-SEARCH_BODY: Final = 1 * MB  # of an engine's answer
-SEARCH_PAGE: Final = 256 * KB  # characters of a page of results that are taken apart; those have 40
-SEARCH_SNIPPET: Final = 400  # characters
-SEARCH_TITLE: Final = 200  # characters
+WEB_SEARCH_QUERY: Final = 400  # characters of a query; engines take no more
+WEB_SEARCH_HITS: Final = 20  # of one search
+WEB_SEARCH_BODY: Final = 1 * MB  # of an engine's answer
+WEB_SEARCH_PAGE: Final = 256 * KB  # characters of a page of results that are taken apart; those have 40
+WEB_SEARCH_SNIPPET: Final = 400  # characters
+WEB_SEARCH_TITLE: Final = 200  # characters
 
 # -- the loop ----------------------------------------------------------------------------------------------------
 MAX_STEPS: Final = 50  # model round trips in one turn (LOOP-09)

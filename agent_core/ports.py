@@ -12,6 +12,7 @@ from agent_core import limits
 from agent_core.background import Task, TaskOutput
 from agent_core.cancel import CancelScope
 from agent_core.intents import Decision
+from agent_core.lookup import SearchEngine, WebHit, WebPlace, WebText
 from agent_core.messages import EffectState, FileDiff, ImagePart, Message, ToolCall, Usage, new_id
 from agent_core.names import Mode, Needs
 from agent_core.sandbox.policy import Box, SandboxPolicy
@@ -109,7 +110,7 @@ class LlmClient(Protocol):
 class Question:
     """Something only a person may decide. Without a person the answer is no."""
 
-    kind: Literal["command", "edit", "read", "ask_user", "plan"]
+    kind: Literal["command", "edit", "read", "web", "ask_user", "plan"]
     title: str
     """What will happen, one line: "Run a command", "Change src/dates.py"."""
     rule: str = ""
@@ -118,6 +119,12 @@ class Question:
     cwd: str = ""
     path: str = ""
     """The file that would be read."""
+    url: str = ""
+    """The page that would be fetched, whole."""
+    query: str = ""
+    """What the web would be searched for."""
+    host: str = ""
+    """Whom that goes to, as a person reads it."""
     sandbox: str = ""
     """What the command would run in, in words (Box.words); empty: it is none."""
     diffs: tuple[FileDiff, ...] = ()
@@ -159,7 +166,7 @@ DecidedBy = Literal["rules", "grant", "person", "reviewer", "hook", "timeout", "
 class Decided:
     """One decision about something that was to be done, for the record: what, by which rule, who, when."""
 
-    kind: Literal["command", "edit", "read", "tool", "mode", "grant", "trust"]
+    kind: Literal["command", "edit", "read", "web", "tool", "mode", "grant", "trust"]
     what: str
     """The command, the paths, the mode, the pattern: without keys and control bytes, bounded."""
     verdict: Literal["allow", "refuse"]
@@ -266,6 +273,8 @@ class WebAction:
     host: str
     """Whom it goes to: what a grant is for."""
     is_search: bool = False
+    shown: str = ""
+    """The host as a person reads it, where that is something else."""
 
 
 Action = ReadAction | EditAction | CommandAction | WebAction | NoAction
@@ -379,6 +388,37 @@ class TaskRunner(Protocol):
         ...
 
 
+class Web(Protocol):
+    """What a session asks of the web. Safe to use from several threads."""
+
+    def place(self, url: str) -> WebPlace:
+        """Judge an address without asking anybody. Raises ToolFailure when it is never fetched."""
+        ...
+
+    def kept(self, url: str) -> WebText | None:
+        """The page, when it has been read in this session and is still held."""
+        ...
+
+    def page(
+        self, place: WebPlace, cancel: CancelScope, sandbox: SandboxPolicy | None, may_visit: Callable[[str], bool]
+    ) -> WebText:
+        """Fetch the page; a person has agreed. `sandbox`: for the program that reads it. `may_visit`: whether a redirect
+        to another host may be followed. Raises Interrupted, ToolFailure."""
+        ...
+
+    def engine(self) -> SearchEngine:
+        """Who would be asked. Raises ToolFailure when none can be."""
+        ...
+
+    def check_words(self, words: str) -> None:
+        """Raise ToolFailure for a query that would tell a key to whoever is asked."""
+        ...
+
+    def search(self, query: str, limit: int, cancel: CancelScope) -> tuple[WebHit, ...]:
+        """The best results. Raises Interrupted, ToolFailure."""
+        ...
+
+
 class FileMemory(Protocol):
     """Which content of a file the model has seen, by hash: a write over anything else is refused."""
 
@@ -478,6 +518,10 @@ class ToolContext:
     model. They may have rewritten the files."""
     tasks: TaskRunner | None = None
     """None: nothing can run in the background."""
+    web: Web | None = None
+    """None: there is no way to the web."""
+    may_visit: Callable[[str], bool] = lambda host: False
+    """Whether pages of this host may be fetched without asking."""
     sees_images: bool = False
     """The model can be shown images."""
     call_id: str = ""

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Final
 
 from agent_core import limits
@@ -33,6 +34,18 @@ if TYPE_CHECKING:
     import httpx
 
 
+def has_route() -> bool:
+    """Whether this machine has a way to the public internet at all. Nothing is sent."""
+    for family, address in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.connect((address, 9))
+            return True
+        except OSError:
+            continue
+    return False
+
+
 def system_resolve(host: str) -> list[str]:
     """The addresses this machine finds for a name. May take long; raises OSError."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
@@ -45,6 +58,8 @@ class Door:
 
     allow_private: bool = False
     """Addresses that are not public may be fetched too; those of metadata services never."""
+    own: frozenset[tuple[str, str, int]] = frozenset()
+    """Origins (scheme, host, port) that the person has named themself: these may be reached although not public."""
     proxy: str = ""
     """The URL of a proxy that a person configured. It is told the host's name, so what it connects to is its own."""
     resolve: Resolve = system_resolve
@@ -53,6 +68,7 @@ class Door:
     """Takes what is secret out of a text; a URL that it would change is asked about."""
     trust: Callable[[str], ssl.SSLContext] = tls
     """For a scheme: whose certificates are trusted."""
+    has_network: Callable[[], bool] = has_route
     seconds: float = limits.WEB_SECONDS
     most: int = limits.WEB_BODY
 
@@ -85,24 +101,47 @@ def judge(url: str, door: Door, cancel: CancelScope) -> UrlVerdict:
     return _judged(partial(_check, url, door), door, cancel, time.monotonic() + door.seconds)
 
 
-def fetch(ask: Ask, door: Door, cancel: CancelScope, *, agreed: bool = False) -> Page:
+def foresee(url: str, door: Door) -> UrlVerdict:
+    """The verdict as far as it is known without a look-up: that alone would tell somebody a name. Asks nobody."""
+    return urls.check(
+        url,
+        lambda host: [str(_SOME_PUBLIC)],
+        door.allow_private,
+        is_public=lambda address: address == _SOME_PUBLIC or door.is_public(address),
+        hide=door.hide,
+    )
+
+
+_SOME_PUBLIC: Final = IPv4Address("192.0.2.1")  # stands for what a look-up would find; nobody has it
+
+
+def fetch(
+    ask: Ask,
+    door: Door,
+    cancel: CancelScope,
+    *,
+    agreed: bool = False,
+    follows: Callable[[Target, Target], bool] = lambda came_from, target: True,
+) -> Page:
     """Fetch a URL. `agreed`: a person has allowed what its verdict says to ask about.
 
-    Raises Interrupted within a second of `cancel`, and ToolFailure, in words for a model, with code "url_refused",
-    "url_asked", "web_redirects", "web_timeout", "web_encoding" or "web_failed".
+    `follows`: whether to go on from a host that redirects to another one. Raises Interrupted within a second of
+    `cancel`, and ToolFailure, in words for a model, with code "url_refused", "url_asked", "web_elsewhere",
+    "web_redirects", "web_timeout", "web_encoding", "web_offline" or "web_failed".
     """
     deadline = time.monotonic() + door.seconds
     verdict = _judged(partial(_check, ask.url, door), door, cancel, deadline)
     if verdict.verdict == "ask" and not agreed:
         raise ToolFailure(verdict.text, code="url_asked", outcome="refused", rule=verdict.rule)
     for _ in range(limits.WEB_REDIRECTS + 1):
-        target = _open(verdict)
+        target = _open(verdict, door)
         head, content, cut = _exchange(ask, target, verdict.addresses, door, cancel, deadline)
         location = head.headers.get("location", "")
         if not _redirects(head):
             return Page(target.url, head.status, head.headers, content, cut)
+        _stay(target, location, follows)
         verdict = _judged(partial(_check_redirect, target, location, door), door, cancel, deadline)
-        ask = _further(ask, head.status, target, _open(verdict))
+        ask = _further(ask, head.status, target, _open(verdict, door))
     raise ToolFailure(
         f"{printable(ask.url)} redirects more than {limits.WEB_REDIRECTS} times.",
         code="web_redirects",
@@ -114,14 +153,32 @@ def fetch(ask: Ask, door: Door, cancel: CancelScope, *, agreed: bool = False) ->
 
 
 def _check(url: str, door: Door, resolve: Resolve) -> UrlVerdict:
-    return urls.check(url, resolve, door.allow_private, is_public=door.is_public, hide=door.hide)
+    target = urls.parse(url)
+    private = door.allow_private or (isinstance(target, Target) and target.origin in door.own)
+    return urls.check(url, resolve, private, is_public=door.is_public, hide=door.hide)
 
 
 def _check_redirect(came_from: Target, location: str, door: Door, resolve: Resolve) -> UrlVerdict:
-    return urls.check_redirect(came_from, location, resolve, door.allow_private, is_public=door.is_public)
+    target = urls.redirected(came_from, location)
+    private = door.allow_private or (isinstance(target, Target) and target.origin in door.own)
+    return urls.check_redirect(came_from, location, resolve, private, is_public=door.is_public)
 
 
-def _open(verdict: UrlVerdict) -> Target:
+def _stay(came_from: Target, location: str, follows: Callable[[Target, Target], bool]) -> None:
+    """Raise ToolFailure where a redirect leads to a host that nobody has agreed to. Looks nothing up."""
+    target = urls.redirected(came_from, location)
+    if isinstance(target, Target) and target.host != came_from.host and not follows(came_from, target):
+        raise ToolFailure(
+            f"{printable(came_from.host)} sends on to another host, which was not asked: {printable(target.url)}. "
+            "If that is the page you want, call the tool with this address.",
+            code="web_elsewhere",
+            outcome="redirected",
+        )
+
+
+def _open(verdict: UrlVerdict, door: Door) -> Target:
+    if verdict.rule == "no address" and not door.has_network():
+        raise _offline(f"looking up the host's address failed ({verdict.text.split(' ', 1)[0]})")
     if verdict.verdict == "deny" or verdict.target is None:
         raise ToolFailure(verdict.text, code="url_refused", outcome="refused", rule=verdict.rule)
     return verdict.target
@@ -190,6 +247,8 @@ def _exchange(
             if exchange.reusable:  # otherwise the reading thread closes it
                 link.close()
     cancel.check()
+    if isinstance(failure, httpx.ConnectError) and not door.has_network() and target.origin not in door.own:
+        raise _offline(f"no connection to {printable(target.host)} could be made") from failure
     raise ToolFailure(
         f"{printable(target.host)} could not be fetched: {printable(str(failure) or type(failure).__name__)[:200]}. "
         "Check the address, or try again later.",
@@ -279,6 +338,15 @@ _ZLIB_HEAD: Final = re.compile(rb"[\x08\x18\x28\x38\x48\x58\x68\x78]")
 
 def _redirects(head: Head) -> bool:
     return head.status in (301, 302, 303, 307, 308) and "location" in head.headers
+
+
+def _offline(tried: str) -> ToolFailure:
+    return ToolFailure(
+        f"This machine has no network: {tried}, and there is no way to the internet. Work without the web, or say what "
+        "you would have looked up.",
+        code="web_offline",
+        outcome="no network",
+    )
 
 
 def _too_slow(door: Door) -> ToolFailure:

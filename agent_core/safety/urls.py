@@ -114,17 +114,7 @@ def check_redirect(
     is_public: IsPublic = addresses.is_public,
 ) -> UrlVerdict:
     """Judge where a server sends a request on to. A credential in there is that server's own and none of ours."""
-    try:
-        _check_text(location)
-        if "\\" in location:
-            raise _Refused("not a URL", "The redirect has a backslash, which programs read in different ways.")
-        scheme = _SCHEME.match(location)
-        joined = location if scheme else urljoin(came_from.url, location)
-    except _Refused as refused:
-        return UrlVerdict("deny", refused.rule, refused.text)
-    except ValueError:
-        return UrlVerdict("deny", "not a URL", "The server redirects to something that is no URL.")
-    target = parse(joined)
+    target = redirected(came_from, location)
     if isinstance(target, UrlVerdict):
         return target
     if came_from.scheme == "https" and target.scheme == "http":
@@ -135,6 +125,20 @@ def check_redirect(
             "https address of the page.",
         )
     return _reached(target, resolve, allow_private, is_public)
+
+
+def redirected(came_from: Target, location: str) -> Target | UrlVerdict:
+    """The parts of what a Location header names, or the verdict that refuses it. Looks nothing up and never raises."""
+    try:
+        _check_text(location)
+        if "\\" in location:
+            raise _Refused("not a URL", "The redirect has a backslash, which programs read in different ways.")
+        joined = location if _SCHEME.match(location) else urljoin(came_from.url, location)
+    except _Refused as refused:
+        return UrlVerdict("deny", refused.rule, refused.text)
+    except ValueError:
+        return UrlVerdict("deny", "not a URL", "The server redirects to something that is no URL.")
+    return parse(joined)
 
 
 def parse(url: str) -> Target | UrlVerdict:
