@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_core import context_files, limits, preview, process, spill
+from agent_core import context_files, kept_images, limits, preview, process, spill
 from agent_core.budget import Budget
 from agent_core.compaction import Options as CompactionOptions
 from agent_core.compaction import Profile
@@ -36,6 +36,7 @@ from agent_core.grants_file import GrantsFile
 from agent_core.guard import GuardRules
 from agent_core.hooks import HookSet, users_hooks
 from agent_core.intents import Interrupt, SetMode, Submit
+from agent_core.kept_images import KeptImages
 from agent_core.llm import providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.log import install_hooks, write_crash
@@ -136,6 +137,8 @@ class Host:
         self.store = Store.open(self.places.state_db)  # first: it makes our home, or says why it cannot
         setup_log(self.places.logs_dir, self.config.get("logging.level"), self.redact)
         install_hooks(self.places.logs_dir, self.redact)
+        self.images = KeptImages(self.places.data_home / kept_images.FOLDER)
+        """Copies of the images in drafts and queues."""
         self._sessions: dict[str, LiveSession] = {}
         self._samples: list[Path] = []
         """Scratch folders made in this run; those of sessions that were never stored go with it."""
@@ -471,6 +474,9 @@ class Host:
             model_named=self._model_named,
             personas=self.personas,
             price=self.models.price,
+            sees=self.models.sees,
+            went_blind=self.models.went_blind,
+            attach=self.images.attach,
             window=self.models.window_of,
             budget=self._budget,
         )
@@ -925,6 +931,7 @@ def provider_options(config: Config, model: str = "") -> ProviderOptions:
         retry_after_max=get("retry.max_wait"),
         idle_timeout=get("stream.idle_timeout"),
         progress_timeout=get("stream.progress_timeout"),
+        images=get("agent.image_input_mode"),
     )
 
 

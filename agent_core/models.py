@@ -73,6 +73,8 @@ class Models:
         """Provider and name of models that run on this machine."""
         self._lists: dict[tuple[str, str], tuple[float, Health]] = {}
         """What servers answered, by provider and address, and when."""
+        self._blind: set[tuple[str, str]] = set()
+        """Provider and name of models whose server has refused images."""
         self._asked: set[tuple[str, str]] = set()
         """Those that were asked how much their models take."""
 
@@ -179,6 +181,22 @@ class Models:
             lists = [health for (name, _), (_, health) in self._lists.items() if name == provider]
         told = next((window for health in lists if (window := health.windows.get(model))), None)
         return told or prices.context_of(provider, model)
+
+    def sees(self, provider: str, model: str) -> bool | None:
+        """Whether a model can be shown images: as the config says, as its server has shown or told; None: not known."""
+        mode = self._settings().options.images
+        if mode != "auto":
+            return mode == "native"
+        with self._lock:
+            if (provider, model) in self._blind:
+                return False
+            lists = [health for (name, _), (_, health) in self._lists.items() if name == provider]
+        return next((told for health in lists if (told := health.sees.get(model)) is not None), None)
+
+    def went_blind(self, provider: str, model: str) -> None:
+        """Its server has refused images."""
+        with self._lock:
+            self._blind.add((provider, model))
 
     # -- what there is to choose from -----------------------------------------------------------------------------
 

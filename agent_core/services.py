@@ -13,7 +13,9 @@ from agent_core.compaction import Options
 from agent_core.grants_file import GrantsFile
 from agent_core.guard import USUAL, GuardRules
 from agent_core.hooks import HookSet
+from agent_core.kept_images import WithImages
 from agent_core.llm.prices import Price
+from agent_core.messages import Message
 from agent_core.names import ApprovalPolicy, Mode, SandboxMode
 from agent_core.ports import IsHidden, LlmClient, LlmRequest, PastPassage, ResultBounds, TerminalBackend, Tool
 from agent_core.sandbox.policy import Box, SandboxPolicy
@@ -146,5 +148,11 @@ class SessionServices:
     files then."""
     price: Callable[[str, str], Price | None] = lambda provider, model: None
     """What a provider's model costs, where that is known."""
+    sees: Callable[[str, str], bool | None] = lambda provider, model: None
+    """Whether a provider's model can be shown images; None: not known."""
+    went_blind: Callable[[str, str], None] = lambda provider, model: None
+    """Its server has refused images."""
+    attach: Callable[[Message], WithImages] = WithImages
+    """A person's message with the images that its text names. Reads files."""
     budget: Callable[[], Budget] = Budget
     """What a session may use."""

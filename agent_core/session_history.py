@@ -158,7 +158,10 @@ class SessionHistory:
         old = next((m for m in worker.conversation or () if m.id == to), None)
         self._store.rewind(self._record.id, to)
         self.load(worker, "transcript")
-        return message if old is None or message.parts else replace(message, parts=old.parts)
+        if old is None:
+            return message
+        more = tuple(part for part in message.parts if part not in old.parts)
+        return replace(message, parts=(*old.parts, *more)[: limits.IMAGES_A_TURN])
 
     def last_said(self, worker: Worker) -> tuple[Message | None, list[Message]]:
         """What began the last turn, and what the person added to that. Raises StoreError."""

@@ -17,7 +17,7 @@ from agent_core.events import Event, Outcome, TurnFinished
 from agent_core.intents import SetView
 from agent_core.kit import Kit
 from agent_core.messages import Message, new_id, user
-from agent_core.names import ApprovalPolicy, Mode
+from agent_core.names import BLIND, ApprovalPolicy, Mode
 from agent_core.outbox import Outbox
 from agent_core.own_commands import OwnCommands
 from agent_core.ports import Asker
@@ -109,6 +109,7 @@ class SessionTurns:
         """The turn itself. Raises AgentError for what goes wrong before it begins, and when the lease was lost."""
         from agent_core.agent import run_turn
 
+        message = self._with_images(message, worker)
         self._mode_kept = self._ways()[0]  # the worker has stored every earlier one
         self._record.make(message.text)
         with self.history.lease(worker, scope) as lease:
@@ -143,10 +144,14 @@ class SessionTurns:
         from agent_core.turn import TurnTools
 
         connection = self.model.begin(worker)
+        sees = self._services.sees(connection.provider, connection.model) is not False
         asker = self.hooks.notifying(self.kit.goal.listening(self._asker), scope)
         toolbox = self.kit.toolbox(self._record.workspace, scope, asker, worker.emit, self._ways, self._leave_mode)
+        toolbox = replace(toolbox, context=replace(toolbox.context, sees_images=sees))
 
         def telling(event: Event) -> None:
+            if isinstance(event, events.Notice) and event.code == BLIND:
+                self._services.went_blind(str(event.params["provider"]), str(event.params["model"]))
             worker.stood_in_for |= isinstance(event, events.ModelChanged)
             worker.emit(event)
 
@@ -187,7 +192,15 @@ class SessionTurns:
                 return []
             self._texts.forget_stored(worker.conversation)
             worker.cut.mend()
-            return self._texts.hand_steers()
+            steers = self._texts.hand_steers()
+        return [self._with_images(steer, worker) for steer in steers]
+
+    def _with_images(self, message: Message, worker: Worker) -> Message:
+        """What the person said, with the images that it names; of those it cannot have the person is told."""
+        found = self._services.attach(message)
+        for problem in found.problems:
+            worker.emit(events.Notice(problem.code, problem.text, "warning", problem.params))
+        return found.message
 
     def after(self, finished: TurnFinished, worker: Worker) -> None:
         """Have the history read anew when the store has refused something of the turn; that mends it."""

@@ -123,6 +123,13 @@ KEYS: Final[tuple[Key, ...]] = (
         choices=("", "none", "minimal", "low", "medium", "high", "xhigh", "max"),
     ),
     Key(
+        "agent.image_input_mode",
+        "text",
+        "auto",
+        "Whether the model is shown images: auto, until its server refuses them; native, always; text, only told of.",
+        choices=("auto", "native", "text"),
+    ),
+    Key(
         "prompt_caching.cache_ttl",
         "text",
         "5m",
@@ -420,7 +427,7 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
             coding_context coding_instructions cron_drain_timeout disabled_toolsets empty_response_guard
             environment_hint environment_probe execution_guidance fast_auto_seconds gateway_auto_continue_freshness
             gateway_notify_interval gateway_startup_restore_drain_timeout gateway_startup_warmup_timeout
-            gateway_timeout gateway_timeout_warning gateway_turn_lease_timeout image_input_mode
+            gateway_timeout gateway_timeout_warning gateway_turn_lease_timeout
             intent_ack_continuation local_stream_stale_timeout max_verify_nudges parallel_tool_call_guidance
             prefill_messages_file reasoning_echo reasoning_overrides reconnect_attention_after
             restart_after_turn_timeout restart_drain_timeout run_budget_seconds sanitizer_heal_escalation_threshold

@@ -19,10 +19,12 @@ from agent_core.llm.encoded import EncodedHistory
 from agent_core.llm.exchange import Broken, Exchange, Head, Link, Silence, pieces, tls
 from agent_core.llm.history import opened
 from agent_core.llm.providers import Endpoint, ProviderOptions, is_loopback, url_of
+from agent_core.llm.refusal import IMAGES
 from agent_core.llm.resting import KeyRing
 from agent_core.llm.wire import Builder, Quirks, Wire
 from agent_core.llm.wires import WIRES, wire_asked_for
 from agent_core.llm.words import Asked, failure
+from agent_core.names import BLIND
 from agent_core.ports import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
 from agent_core.version import __version__
 
@@ -150,7 +152,7 @@ class ModelClient:
         preset = self._endpoint.preset
         spoken = {self._wire.name}
         for _ in range(limits.FIELD_REASKS):
-            quirks = self._quirks.get(model) or self._wire.quirks(preset)
+            quirks = self._quirks.get(model) or self._first_quirks()
             try:
                 reply = self._ask(request, self._history.encode(request, model, quirks), sink, cancel)
             except ProviderError as error:
@@ -161,12 +163,20 @@ class ModelClient:
                     self._speak(wire)
                     continue
                 changed = self._wire.adapted(quirks, self._wire.body(request, model, quirks, preset), error)
-                if changed is None:
+                blind = changed is not None and IMAGES in changed.dropped - quirks.dropped
+                if changed is None or (blind and self._options.images == "native"):
                     raise
                 self._quirks[model] = changed
+                if blind:
+                    sink(_blind(model, self._endpoint))
             else:
                 return replace(reply, model=model)
         raise refused
+
+    def _first_quirks(self) -> Quirks:
+        """What is known before anything was refused."""
+        quirks = self._wire.quirks(self._endpoint.preset)
+        return replace(quirks, dropped=quirks.dropped | {IMAGES}) if self._options.images == "text" else quirks
 
     def _speak(self, wire: Wire) -> None:
         self._wire = wire
@@ -323,6 +333,12 @@ def _add_partial(error: ProviderError, builder: Builder) -> None:
     error.partial_text = error.partial_text or builder.partial_text
     error.partial_reasoning = error.partial_reasoning or builder.partial_reasoning
     error.params["delivered"] = builder.progress > 0
+
+
+def _blind(model: str, endpoint: Endpoint) -> Delta:
+    """What to tell when a model turns out to take no images."""
+    text = f"{model} takes no images. It is told of them in words, in this session from now on."
+    return Delta("retry", text, {"notice": BLIND, "model": model, "provider": endpoint.provider})
 
 
 def _void(error: ProviderError, sink: DeltaSink) -> None:

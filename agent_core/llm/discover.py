@@ -32,6 +32,8 @@ class Health:
     models: tuple[str, ...] = ()
     windows: Mapping[str, int] = field(default_factory=dict)
     """Tokens that models take in all, where the server tells."""
+    sees: Mapping[str, bool] = field(default_factory=dict)
+    """Whether models take images, where the server tells."""
 
 
 def find_local_server(timeout: float = limits.PROBE_TIMEOUT) -> Endpoint | None:
@@ -64,7 +66,7 @@ def check(endpoint: Endpoint, timeout: float = limits.HEALTH_TIMEOUT) -> Health:
         if endpoint.key is not None and endpoint.preset.key_path:
             _get(endpoint, endpoint.preset.key_path, deadline)
         body = _get(endpoint, endpoint.preset.models_path, deadline)
-        models, windows = model_names(body), model_windows(body)
+        models, windows, sees = model_names(body), model_windows(body), model_sees(body)
     except ProviderError as error:
         return Health(False, error.code, error.text)
     if not models:
@@ -73,8 +75,9 @@ def check(endpoint: Endpoint, timeout: float = limits.HEALTH_TIMEOUT) -> Health:
         return Health(False, "protocol", text)
     if endpoint.model and endpoint.model not in models and f"models/{endpoint.model}" not in models:
         text = f"{endpoint.label} answers but does not list {endpoint.model}. It has {', '.join(models[:5])}."
-        return Health(True, "model_not_listed", text, models, windows)
-    return Health(True, "ok", f"{endpoint.label} answers and has {endpoint.model or models[0]}.", models, windows)
+        return Health(True, "model_not_listed", text, models, windows, sees)
+    text = f"{endpoint.label} answers and has {endpoint.model or models[0]}."
+    return Health(True, "ok", text, models, windows, sees)
 
 
 def _get(endpoint: Endpoint, path: str, deadline: float) -> bytes:
@@ -138,6 +141,27 @@ def model_windows(body: bytes) -> dict[str, int]:
         window = next((n for n in told if isinstance(n, int) and not isinstance(n, bool) and n > 0), None)
         if window is not None:
             out[name] = window
+    return out
+
+
+def model_sees(body: bytes) -> dict[str, bool]:
+    """Whether the models in such an answer take images, of those where it says so.
+
+    OpenRouter names the kinds of input (`architecture.input_modalities`), Mistral and llama.cpp have a list of
+    capabilities or a mapping of them, LM Studio a type.
+    """
+    out: dict[str, bool] = {}
+    for name, item in _models(body):
+        architecture, able = item.get("architecture"), item.get("capabilities")
+        kinds = architecture.get("input_modalities") if isinstance(architecture, dict) else None
+        if isinstance(kinds, list) and kinds:
+            out[name] = "image" in kinds
+        elif isinstance(able, dict) and isinstance(able.get("vision"), bool):
+            out[name] = able["vision"]
+        elif isinstance(able, list) and able:
+            out[name] = bool({"vision", "multimodal", "image"} & {str(each) for each in able})
+        elif item.get("type") in ("vlm", "llm"):
+            out[name] = item["type"] == "vlm"
     return out
 
 

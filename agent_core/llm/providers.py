@@ -285,6 +285,8 @@ class ProviderOptions:
     progress_timeout: float | None = None
     """Seconds without content; None: limits.STREAM_PROGRESS, or no less than the idle time on a local server."""
     finish_timeout: float = limits.STREAM_AFTER_FINISH
+    images: Literal["auto", "native", "text"] = "auto"
+    """Whether models are shown images: until a server refuses them, always, or never (agent.image_input_mode)."""
 
 
 @dataclass(frozen=True, slots=True)
