@@ -30,6 +30,7 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
     "file_text": "content", "contents": "content", "cmd": "command", "working_directory": "cwd", "workdir": "cwd",
     "regex": "pattern", "query": "pattern", "include": "glob", "case_insensitive": "ignore_case",
     "start_line": "offset", "todos": "items", "content": "text", "task": "text", "options": "choices",
+    "input": "patch", "diff": "patch", "patch_text": "patch",
 }  # fmt: skip
 
 

@@ -14,7 +14,39 @@ def reindent(wanted: Sequence[str], there: Sequence[str], new: str) -> str:
     exchanged by the width the quoted lines show. Any other difference is followed only when `new` keeps a line whose
     indentation differs, because the new lines must then agree with that one; else `new` is taken as written.
     """
-    pairs = [(_indent(a), _indent(b)) for a, b in zip(wanted, there, strict=True) if a.strip() and b.strip()]
+    pairs = _pairs(wanted, there)
+    if (shifted := _shifted(pairs, new)) is not None:
+        return shifted
+    table = dict(pairs)
+    if any(("\t" in a) != ("\t" in b) for a, b in pairs) or _keeps_moved_line(wanted, there, new):
+        return _each_line(new, lambda indent: table[indent] if indent in table else _carry_over(indent, table))
+    return new
+
+
+def reindent_added(wanted: Sequence[str], there: Sequence[str], kept: Sequence[bool], new: str) -> str:
+    """As `reindent`, for lines that a patch adds beside lines that it keeps (`kept`, of each line of `wanted`).
+
+    A kept line stays as the file has it, so what is added must agree with it. Where no kept line has another
+    indentation than the patch gave it, and the shift is not the same for all, the patch's own indentation holds:
+    changing it may be what the patch is for.
+    """
+    pairs = _pairs(wanted, there)
+    if (shifted := _shifted(pairs, new)) is not None:
+        return shifted
+    lines = [(a, b) for a, b, stays in zip(wanted, there, kept, strict=True) if stays]
+    if all(a == b for a, b in _pairs([a for a, _ in lines], [b for _, b in lines])):
+        return new
+    table = dict(pairs)
+    return _each_line(new, lambda indent: table[indent] if indent in table else _carry_over(indent, table))
+
+
+def _pairs(wanted: Sequence[str], there: Sequence[str]) -> list[tuple[str, str]]:
+    """The indentation of each line that is not blank, as quoted and as it is."""
+    return [(_indent(a), _indent(b)) for a, b in zip(wanted, there, strict=True) if a.strip() and b.strip()]
+
+
+def _shifted(pairs: Sequence[tuple[str, str]], new: str) -> str | None:
+    """`new` shifted as all lines are, if they all are in the same way (or not at all)."""
     if not pairs or all(a == b for a, b in pairs):
         return new
     added, removed = pairs[0][1], pairs[0][0]
@@ -26,10 +58,7 @@ def reindent(wanted: Sequence[str], there: Sequence[str], new: str) -> str:
         return _each_line(new, lambda indent: added + indent)
     if not added and all(a == removed + b for a, b in pairs):
         return _each_line(new, lambda indent: indent[common_prefix(indent, removed) :])
-    table = dict(pairs)
-    if any(("\t" in a) != ("\t" in b) for a, b in pairs) or _keeps_moved_line(wanted, there, new):
-        return _each_line(new, lambda indent: table[indent] if indent in table else _carry_over(indent, table))
-    return new
+    return None
 
 
 def _indent(line: str) -> str:

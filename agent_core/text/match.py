@@ -358,13 +358,18 @@ def _similar_lines(file: _File, old: str, new: str) -> list[_Hit]:
     """
     wanted, tail = _lines_of(old)
     keys = [line.strip() for line in wanted]
+    lines = [line.strip() for line in file.lines]
+    return [_line_hit(file, first, wanted, tail, new) for first in similar_starts(lines, keys)]
+
+
+def similar_starts(lines: Sequence[str], keys: Sequence[str]) -> list[int]:
+    """Where in `lines` something like `keys` begins (`_similar_lines`); both without the blanks around each line."""
     size = len(keys)
     if size < 3 or not keys[0] or not keys[-1]:
         return []
-    hits: list[_Hit] = []
-    lines = [line.strip() for line in file.lines]
+    starts: list[int] = []
     for first in range(len(lines) - size + 1):
-        if lines[first] != keys[0] or lines[first + size - 1] != keys[-1] or len(hits) > limits.MATCH_PLACES:
+        if lines[first] != keys[0] or lines[first + size - 1] != keys[-1] or len(starts) > limits.MATCH_PLACES:
             continue
         between = lines[first + 1 : first + size - 1]
         same = sum(a == b for a, b in zip(between, keys[1:-1], strict=True))
@@ -373,8 +378,8 @@ def _similar_lines(file: _File, old: str, new: str) -> list[_Hit]:
             continue
         matcher = SequenceMatcher(None, a, b, autojunk=False)
         if matcher.quick_ratio() >= _SIMILAR and matcher.ratio() >= _SIMILAR:
-            hits.append(_line_hit(file, first, wanted, tail, new))
-    return hits
+            starts.append(first)
+    return starts
 
 
 _SIMILAR: Final = 0.8
@@ -388,6 +393,19 @@ _LADDER: Final[tuple[tuple[How, Callable[[_File, str, str], list[_Hit]]], ...]] 
     ("blanks inside lines", _inner_blanks),
     ("indentation and look-alike characters", _indentation_and_look_alikes),
     ("some words", _similar_lines),
+)
+
+
+# The rungs that compare line by line, for what is a list of lines: what has equal keys is taken for equal.
+LINE_RUNGS: Final[tuple[tuple[How, Callable[[str], str]], ...]] = (
+    ("exact", str),
+    ("trailing blanks", str.rstrip),
+    ("indentation", str.strip),
+    ("look-alike characters", lambda line: fold(line).text),
+    ("look-alike characters", lambda line: fold_one_dash(line).text),
+    ("blanks inside lines", _blanks_key),
+    ("blanks inside lines", _squeeze_key),
+    ("indentation and look-alike characters", lambda line: _squeeze_key(line.translate(PLAIN))),
 )
 
 
@@ -445,6 +463,11 @@ def _line_hit(file: _File, first: int, wanted: Sequence[str], tail: bool, new: s
 
 
 # -- when nothing was found -----------------------------------------------------------------------------------------
+
+
+def nearest(text: str, old: str) -> tuple[Place, ...]:
+    """The places of `text` that are most like `old`, which is not in it."""
+    return _nearest(_File(text), old)
 
 
 def _nearest(file: _File, old: str) -> tuple[Place, ...]:

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from agent_core.ports import Tool
 
-from . import ask, command, edit, git_commit, git_diff, git_status, glob, grep, listing, plan, read, search, write
+from . import (
+    ask,
+    command,
+    edit,
+    git_commit,
+    git_diff,
+    git_status,
+    glob,
+    grep,
+    listing,
+    patch,
+    plan,
+    read,
+    search,
+    write,
+)
 
 
 def builtin_tools() -> tuple[Tool, ...]:
@@ -13,6 +28,7 @@ def builtin_tools() -> tuple[Tool, ...]:
         read.TOOL,
         write.TOOL,
         edit.TOOL,
+        patch.TOOL,
         listing.TOOL,
         grep.TOOL,
         glob.TOOL,
