@@ -348,7 +348,6 @@ def _remove(folder: bytes) -> None:
 
 
 def _prepare(plan: "dict[str, Any]") -> None:
-    os.umask(plan["umask"])
     for descriptor in (*plan["held"], *(place for _, place in plan["places"])):
         os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)

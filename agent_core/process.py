@@ -485,6 +485,14 @@ class _Family:
         self._walls.close()
 
 
+def kill_marked(marker: str) -> None:
+    """Kill, at once, whatever bears this mark; for what nobody watches any more. The empty mark is nobody's."""
+    mark = f"{MARKER}={marker}".encode()
+    for pid in _process_ids() if marker else ():
+        if mark in _environ(pid).split(b"\0"):
+            _ignoring_gone(os.kill, pid, signal.SIGKILL)
+
+
 def _process_ids() -> list[int]:
     try:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]

@@ -1,0 +1,541 @@
+"""Commands that run beside the conversation: each under a relay of its own (job_relay.py), listed by session.
+
+A task ends with the program, also with one that is killed, unless a person has it kept; then the next program that
+opens the session finds it again, by the relay's process number and start, and never runs it anew. Sources: TOOL-21,
+TOOL-22, field cases 23 and 26.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from agent_core import events, job_files, limits, process
+from agent_core.background import Task, TaskOrigin, TaskOutput
+from agent_core.confinement import Apart
+from agent_core.errors import SandboxError, ToolFailure
+from agent_core.events import Event
+from agent_core.job_files import Record, State
+from agent_core.job_start import Start, begin
+from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
+from agent_core.store.owner import life_of
+from agent_core.text.ansi import clean
+from agent_core.text.clamp import clamp
+from agent_core.text.printable import printable
+
+log = logging.getLogger(__name__)
+
+FOLDER: Final = "tasks"
+"""Of our home; no tool and no confined command reads it."""
+
+Emit = Callable[[Event], None]
+Confine = Callable[[Box], SandboxPolicy | None]
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass(slots=True)
+class _Job:
+    """A task with what it is watched and steered by."""
+
+    task: Task
+    folder: Path
+    relay: subprocess.Popen[bytes] | None = None
+    """None: it was started by another program."""
+    control: int = -1
+    """The pipe to its relay; while one end is open in a program, the task has one."""
+    ended: list[Callable[[], None]] = field(default_factory=list)
+    """To be called when it has."""
+    told: bool = False
+    """The model knows that it has ended."""
+    wished: bool = False
+    """Somebody here has ended it."""
+
+    @property
+    def runs(self) -> bool:
+        return self.task.state == "running"
+
+    def say(self, word: bytes) -> bool:
+        """Tell the relay; False when it does not listen any more."""
+        try:
+            return os.write(self.control, word) == len(word)
+        except OSError:
+            return False
+
+    def let_go(self) -> None:
+        """This program has done with it."""
+        control, self.control = self.control, -1
+        if control >= 0:
+            os.close(control)
+        if self.relay is not None and self.relay.poll() is None:
+            _leaving.append(self.relay)
+
+
+_leaving: Final[list[subprocess.Popen[bytes]]] = []
+"""Relays that end by themselves, or outlive us: held, so that each is buried when it has."""
+
+
+class Jobs:
+    """Of one program. Safe to use from several threads."""
+
+    def __init__(
+        self, home: Path, redact: Callable[[str], str], keys: Callable[[], Iterable[str]] = lambda: ()
+    ) -> None:
+        """`home`: the folder of all tasks; it is made when there is one."""
+        self.home = home
+        self.redact = redact
+        self.keys = keys
+        self._lock = threading.RLock()
+        self._sessions: dict[str, SessionJobs] = {}
+        self._watcher: threading.Thread | None = None
+        self._closed = False
+
+    def of(self, session_id: str, emit: Emit) -> SessionJobs:
+        """The tasks of a session that is open; changes are told to `emit`."""
+        with self._lock:
+            jobs = self._sessions[session_id] = SessionJobs(self, session_id, emit)
+            return jobs
+
+    def list(self, session_id: str) -> tuple[Task, ...]:
+        """The tasks of an open session. Reads files."""
+        with self._lock:
+            jobs = self._sessions.get(session_id)
+        return jobs.list() if jobs is not None else ()
+
+    def output(self, session_id: str, task_id: str, start: int, limit: int) -> TaskOutput:
+        """At most `limit` bytes of a task's output from `start` on. Reads files. Raises ToolFailure "no_task"."""
+        with self._lock:
+            jobs = self._sessions.get(session_id)
+        if jobs is None:
+            raise ToolFailure(f"There is no task {task_id} here.", code="no_task", outcome="not found", task=task_id)
+        return jobs.output(task_id, start, limit)
+
+    def let_go(self, session_id: str) -> None:
+        """The session is closed: its tasks end, but for those that are kept. Does not wait."""
+        with self._lock:
+            jobs = self._sessions.pop(session_id, None)
+        if jobs is not None:
+            jobs.let_go()
+
+    def delete(self, session_id: str) -> None:
+        """The session is deleted: all its tasks end, and what is left of them goes. Does not wait."""
+        self.let_go(session_id)
+        folders = [folder for session, _, folder in job_files.all_folders(self.home) if session == session_id]
+        if folders:
+            threading.Thread(target=_end_all, args=(folders,), name="tasks-delete", daemon=True).start()
+
+    def close(self) -> None:
+        """The program ends. Each relay hears of it and does what it has to; that is not waited for."""
+        with self._lock:
+            self._closed = True
+            sessions = list(self._sessions.values())
+            self._sessions.clear()
+        for jobs in sessions:
+            jobs.let_go()
+
+    # -- for the sessions ---------------------------------------------------------------------------------------------
+
+    def watch(self) -> None:
+        """See that somebody looks at tasks that run."""
+        with self._lock:
+            if not self._closed and (self._watcher is None or not self._watcher.is_alive()):
+                self._watcher = threading.Thread(target=self._look, name="tasks", daemon=True)
+                self._watcher.start()
+
+    def _look(self) -> None:
+        while True:
+            time.sleep(limits.TASK_LOOK)
+            with self._lock:
+                sessions = list(self._sessions.values())
+            run = [jobs.look() for jobs in sessions]
+            with self._lock:
+                if self._closed or not any(run):
+                    self._watcher = None
+                    return
+
+
+class SessionJobs:
+    """The tasks of one session."""
+
+    def __init__(self, jobs: Jobs, session_id: str, emit: Emit) -> None:
+        self._jobs = jobs
+        self._session_id = session_id
+        self._emit = emit
+        self._lock = threading.RLock()
+        self._all: dict[str, _Job] = {}
+        self._count = 0
+        self._starting = 0
+        self._closed = False
+        self._found = False
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+
+    def find(self) -> None:
+        """Find again what an earlier program has left: tasks that were kept, and what can still be read of others."""
+        with self._lock:
+            if self._found or self._closed:
+                return
+            self._found = True
+            for session, task_id, folder in job_files.all_folders(self._jobs.home):
+                if session == self._session_id:
+                    self._count = max(self._count, int(task_id[1:]))
+                    job = _found(folder, self._jobs.keys())
+                    if job is not None:
+                        self._all[task_id] = job
+            self._forget_old()
+            some = bool(self._all)
+            runs = any(job.runs for job in self._all.values())
+        if some:
+            self._tell()
+        if runs:
+            self._jobs.watch()
+
+    def list(self) -> tuple[Task, ...]:
+        """As they are now, the newest last."""
+        self.look()
+        with self._lock:
+            return self._tasks()
+
+    def _tasks(self) -> tuple[Task, ...]:
+        return tuple(job.task for job in sorted(self._all.values(), key=lambda job: int(job.task.id[1:])))
+
+    def output(self, task_id: str, start: int, limit: int) -> TaskOutput:
+        """At most `limit` bytes of output from `start` on. Raises ToolFailure "no_task"."""
+        job = self._job(task_id)
+        self._look_at(job)
+        text, first, after = job_files.piece(job.folder, start, limit, self._jobs.keys(), running=job.runs)
+        return TaskOutput(job.task, text, first, after)
+
+    def _job(self, task_id: str) -> _Job:
+        with self._lock:
+            job = self._all.get(task_id)
+            known = ", ".join(task.id for task in self._tasks()[-limits.NEAR_NAMES :])
+        if job is None:
+            there_are = f"There are: {known}." if known else "There are none in this session."
+            raise ToolFailure(
+                f"There is no task {printable(task_id)[:40]!r}. {there_are}",
+                code="no_task", outcome="not found", task=task_id,
+            )  # fmt: skip
+        return job
+
+    def look(self) -> bool:
+        """Take in what has changed, and tell of it; whether anything runs."""
+        with self._lock:
+            jobs = list(self._all.values())
+        changed = [self._look_at(job) for job in jobs]
+        with self._lock:
+            old = self._forget_old()
+            runs = any(job.runs for job in self._all.values())
+        if any(changed) or old:
+            self._tell()
+        return runs
+
+    def _look_at(self, job: _Job) -> bool:
+        """Take in how one task is now; whether that is news."""
+        if not job.runs:
+            return False
+        gone = job.relay.poll() is not None if job.relay is not None else None
+        state = job_files.read_state(job.folder)
+        lost = gone if gone is not None else life_of(state.relay) == "gone"
+        if lost and state.gone is None:
+            state = job_files.read_state(job.folder)  # its last word may have come in between
+        total = job_files.written(job.folder).total
+        newest = job.task.newest
+        if total != job.task.output_bytes:
+            newest = job_files.newest_line(job.folder, total, self._jobs.keys())
+        with self._lock:
+            if not job.runs:  # somebody else has looked
+                return False
+            before = job.task
+            job.task = _as_told(before, state, lost, total, newest)
+            if job.task == before:
+                return False
+            callbacks: list[Callable[[], None]] = []
+            if not job.runs:
+                job.let_go()
+                callbacks, job.ended = job.ended, []
+                job.told = job.told or job.wished
+        for call in callbacks:
+            call()
+        if not job.runs:
+            if job.task.state == "lost":
+                record = job_files.read_record(job.folder)
+                process.kill_marked(record.marker if record is not None else "")
+            if not job.wished:
+                self._emit(_ended_notice(job.task))
+        return True
+
+    def _forget_old(self) -> bool:
+        """Those that have ended long ago go, and the oldest of too many. Under the lock."""
+        over = len(self._all) + self._starting - limits.TASKS
+        ended = sorted((job for job in self._all.values() if not job.runs), key=lambda job: job.task.ended or 0.0)
+        old = [
+            job
+            for number, job in enumerate(ended)
+            if number < over or time.time() - (job.task.ended or 0.0) > limits.TASK_KEPT
+        ]
+        for job in old:
+            del self._all[job.task.id]
+            job_files.remove(job.folder)
+        return bool(old)
+
+    def _tell(self) -> None:
+        with self._lock:
+            self._emit(events.TasksChanged(self._tasks()))
+
+    # -- what the model is told ---------------------------------------------------------------------------------------
+
+    def news(self) -> str:
+        """What has ended since this was asked last, for the model; "" when nothing has. Reads files."""
+        self.look()
+        with self._lock:
+            ended = [job for job in self._all.values() if not job.runs and not job.told]
+            for job in ended:
+                job.told = True
+        return "\n".join(f"[{how_it_is(job.task)} task_output shows what it wrote.]" for job in ended)
+
+    def saw_end(self, task_id: str) -> None:
+        """The model has just been told how this one is."""
+        with self._lock:
+            job = self._all.get(task_id)
+            if job is not None and not job.runs:
+                job.told = True
+
+    # -- starting -----------------------------------------------------------------------------------------------------
+
+    def start(
+        self,
+        command: str,
+        cwd: Path,
+        *,
+        box: Box,
+        env: Mapping[str, str],
+        confine: Confine,
+        apart: Callable[[SandboxPolicy], Apart],
+        ended: Callable[[], None] = _nothing,
+        origin: TaskOrigin = "started",
+    ) -> Task:
+        """Begin one. `ended` is called when it has, not when this raises: OSError, SandboxError, ToolFailure."""
+        policy = confine(box)
+        if policy is None and box != UNCONFINED:
+            raise SandboxError("no_sandbox", "This machine cannot confine commands, and it had to be confined.")
+
+        def start(folder: Path, marker: str) -> Start:
+            return begin(folder, ("/bin/sh", "-c", command), cwd, {**env, process.MARKER: marker}, policy, apart)
+
+        return self._begin(command, cwd, box, origin, start, ended)
+
+    def _begin(
+        self,
+        command: str,
+        cwd: Path,
+        box: Box,
+        origin: TaskOrigin,
+        start: Callable[[Path, str], Start],
+        ended: Callable[[], None],
+    ) -> Task:
+        self.find()
+        with self._lock:
+            if self._closed:
+                raise SandboxError("session_closed", "The session is closed; nothing was run.")
+            self._starting += 1
+            _leaving[:] = [relay for relay in _leaving if relay.poll() is None]
+            try:
+                self._forget_old()
+                if len(self._all) + self._starting > limits.TASKS:
+                    raise ToolFailure(
+                        f"{limits.TASKS} tasks are running, the most there can be. End one with task_kill first.",
+                        code="too_many_tasks", outcome="too many",
+                    )  # fmt: skip
+                self._count += 1
+                task_id = f"t{self._count}"
+            except BaseException:
+                self._starting -= 1
+                raise
+        try:
+            folder = self._jobs.home / job_files.folder_name(self._session_id, task_id)
+            self._jobs.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700)
+            record = Record(
+                task_id,
+                self._session_id,
+                clamp(self._jobs.redact(clean(command)), limits.TOOL_RESULT, "both"),
+                printable(str(cwd)),
+                box.words,
+                origin,
+                time.time(),
+                f"task-{uuid.uuid4().hex}",
+            )
+            try:
+                job_files.write_record(folder, record)
+                begun = start(folder, record.marker)
+            except BaseException:
+                job_files.remove(folder)
+                raise
+            job = _Job(replace(record.task(), pid=begun.pid), folder, begun.relay, begun.control, [ended])
+            with self._lock:
+                self._all[task_id] = job
+                closed = self._closed
+            if closed:  # while it was started
+                job.let_go()
+        finally:
+            with self._lock:
+                self._starting -= 1
+        self._look_at(job)
+        self._tell()
+        self._jobs.watch()
+        return job.task
+
+    # -- ending and keeping -------------------------------------------------------------------------------------------
+
+    def kill(self, task_id: str) -> Task:
+        """End one, TERM and then KILL; returns when it is gone. Raises ToolFailure "no_task"."""
+        job = self._job(task_id)
+        if job.runs:
+            job.wished = True
+            if not job.say(b"t"):
+                _signal_relay(job)
+            deadline = time.monotonic() + limits.TASK_CLOSE
+            while job.runs and time.monotonic() < deadline:
+                time.sleep(0.03)
+                self._look_at(job)
+            self._tell()
+        return job.task
+
+    def keep(self, task_id: str, keep: bool) -> Task:
+        """Let one outlive the program, or no longer: a person's wish only. Raises ToolFailure."""
+        job = self._job(task_id)
+        if job.runs and not job.say(b"k" if keep else b"u"):
+            raise ToolFailure(
+                f"Task {task_id} could not be reached; it stays as it is.", code="task_unreachable", task=task_id
+            )
+        with self._lock:
+            if job.runs:
+                job.task = replace(job.task, kept=keep)
+        self._tell()
+        return job.task
+
+    def let_go(self) -> None:
+        """The session is closed: those that are not kept end. Does not wait."""
+        with self._lock:
+            self._closed = True
+            jobs, self._all = list(self._all.values()), {}
+        for job in jobs:
+            job.let_go()
+            for call in job.ended:
+                call()
+
+
+# -- words --------------------------------------------------------------------------------------------------------
+
+
+def how_it_is(task: Task) -> str:
+    """A task's state in a sentence, for the model."""
+    name = f"Task {task.id} ({clean(task.command, '')[: limits.PROBLEM_CHARS]})"
+    took = f"{(task.ended or time.time()) - task.started:.0f} s"
+    if task.state == "running":
+        return f"{name} is running, for {took} now."
+    if task.state == "killed":
+        return f"{name} was ended after {took}."
+    if task.state == "lost":
+        return f"{name} went away while nobody watched it; how it ended is not known."
+    if task.signal is not None:
+        return f"{name} was ended by signal {task.signal} after {took}."
+    return f"{name} ended with exit code {task.exit_code} after {took}."
+
+
+def _ended_notice(task: Task) -> Event:
+    params = {"task": task.id, "command": " ".join(task.command.split())[: limits.SUBJECT_CHARS]}
+    if task.state == "lost":
+        return events.Notice("task_lost", f"A task was lost: {params['command']}", "warning", params)
+    if task.signal is not None:
+        text = f"A task was ended by signal {task.signal}: {params['command']}"
+        return events.Notice("task_signal", text, "warning", params | {"n": task.signal})
+    if task.exit_code:
+        text = f"A task ended with exit code {task.exit_code}: {params['command']}"
+        return events.Notice("task_failed", text, "warning", params | {"n": task.exit_code})
+    return events.Notice("task_ended", f"A task has ended: {params['command']}", "info", params)
+
+
+# -- one task -----------------------------------------------------------------------------------------------------
+
+
+def _as_told(task: Task, state: State, lost: bool, total: int, newest: str) -> Task:
+    """`task` with what its relay has said; `lost`: that does not live any more."""
+    task = replace(
+        task,
+        pid=state.pid or task.pid,
+        exit_code=state.exit_code,
+        signal=state.signal,
+        output_bytes=total,
+        newest=newest,
+        kept=state.kept,
+    )
+    if state.gone is not None:
+        return replace(task, state="killed" if state.wished else "ended", ended=state.gone, kept=False)
+    return replace(task, state="lost", ended=time.time(), kept=False) if lost else task
+
+
+def _found(folder: Path, keys: Iterable[str]) -> _Job | None:
+    """A task that an earlier program started; None: there is nothing of it, or another program has it."""
+    record, state = job_files.read_record(folder), job_files.read_state(folder)
+    if record is None:
+        return None
+    total = job_files.written(folder).total
+    life = life_of(state.relay)
+    if life != "gone" and state.gone is None and not state.kept:
+        return None
+    task = _as_told(record.task(), state, life == "gone", total, job_files.newest_line(folder, total, keys))
+    if task.state == "lost":
+        with suppress(OSError):
+            task = replace(task, ended=folder.stat().st_mtime)
+    job = _Job(task, folder, told=True)
+    if job.runs:
+        job.told = False
+        job.control = _open_control(folder)
+    return job
+
+
+def _open_control(folder: Path) -> int:
+    """The relay's pipe; -1 when nobody reads it."""
+    try:
+        return os.open(folder / "control", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return -1
+
+
+def _signal_relay(job: _Job) -> None:
+    """End a task whose pipe is gone."""
+    state = job_files.read_state(job.folder)
+    if state.relay_pid > 1 and life_of(state.relay) == "lives":
+        with suppress(OSError):
+            os.kill(state.relay_pid, 15)
+
+
+def _end_all(folders: list[Path]) -> None:
+    """End the tasks of a deleted session, those that were kept too, and remove what they left."""
+    jobs = [job for folder in folders if (job := _found(folder, ())) is not None]
+    for job in jobs:
+        if job.runs and not job.say(b"t"):
+            _signal_relay(job)
+    deadline = time.monotonic() + limits.TASK_CLOSE
+    while time.monotonic() < deadline:
+        states = [job_files.read_state(folder) for folder in folders]
+        if all(state.gone is not None or life_of(state.relay) == "gone" for state in states):
+            break
+        time.sleep(limits.TASK_LOOK / 5)
+    for job in jobs:
+        job.let_go()
+    for folder in folders:
+        job_files.remove(folder)
