@@ -17,7 +17,7 @@ from typing import Final
 from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.git import Repository
-from agent_core.git_changes import Change, Changes, changes
+from agent_core.git_changes import Changes, changes
 from agent_core.names import GIT_COMMIT
 from agent_core.ports import Args, CommandAction, Effect, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.safety.paths import may_read_found
@@ -85,7 +85,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     said = f"git commit -m {shlex.quote(message)}"
     new: list[str] = []
     if paths:
-        files, new = _chosen([base.judged("read", path, ctx).path for path in paths], repo, ctx)
+        files, new = _chosen([base.judged("read", path, ctx).path for path in paths], now, repo, ctx)
         said += f" --only -- {' '.join(map(_word, files))}"
         if new:
             said = f"git add --intent-to-add -- {' '.join(map(_word, new))} && {said}"
@@ -127,19 +127,16 @@ def _check_state(now: Changes, repo: Repository, *, chosen: bool, everything: bo
     raise ToolFailure(f"{why} No commit was made.", code="nothing_to_commit", outcome="nothing to commit")
 
 
-def _chosen(places: Sequence[Path], repo: Repository, ctx: ToolContext) -> tuple[list[str], list[str]]:
+def _chosen(places: Sequence[Path], now: Changes, repo: Repository, ctx: ToolContext) -> tuple[list[str], list[str]]:
     """The changed files at `places` as git is to take them, and those of them that are new to git.
 
-    Folders stand for the changed files in them, one by one, so that no protected file goes with them. Raises
-    ToolFailure for a file that is protected, or unchanged.
+    Folders stand for the changed files in them, one by one, so that no protected file goes with them. `now`: the state
+    of all. Raises ToolFailure for a file that is protected, or unchanged.
     """
     found = changes(repo, [literal(place, repo) for place in places], each_untracked=True)
-    every: dict[str, Change] = {}
-    for part in (found.staged, found.unstaged, found.untracked):
-        for change in part:
-            every.setdefault(change.path, change)
-            if change.before:
-                every.setdefault(change.before, replace(change, path=change.before, before=""))
+    every = dict.fromkeys(change.path for part in (found.staged, found.unstaged, found.untracked) for change in part)
+    # Both names of what was renamed: half of it is never meant.
+    every |= dict.fromkeys(change.before for change in now.staged if change.before and change.path in every)
     protected = _protected(list(every), repo, ctx)
     if named := [path for path in protected if place_of(path, repo) in places]:
         raise _not_committed(named, repo)
