@@ -257,6 +257,12 @@ class Records:
             ).fetchall()
         return [Window(*row) for row in rows]
 
+    def workspaces(self) -> list[str]:
+        """Those in which commands have run since they were last looked at."""
+        with self._lock:
+            rows = self._db.execute("SELECT DISTINCT workspace FROM turns JOIN windows ON windows.turn = turns.id")
+            return [workspace for (workspace,) in rows]
+
     def looked_at(self, workspace: str, since: int) -> None:
         """All that had happened in a workspace before this time is recorded."""
         with self._writing() as c:

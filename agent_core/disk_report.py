@@ -11,7 +11,7 @@ from agent_core import spill
 from agent_core.config.paths import Places
 from agent_core.store.sessions import SessionSize, Store
 
-Part = Literal["database", "damaged", "spill", "history", "logs", "cache", "other"]
+Part = Literal["database", "damaged", "spill", "checkpoints", "history", "logs", "cache", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class DiskReport:
 
     parts: tuple[tuple[Part, int], ...]
     """"database": sessions, their messages and drafts; "damaged": databases that were set aside; "spill": long outputs;
-    "cache": what may be deleted at any time."""
+    "checkpoints": what turns changed in files; "cache": what may be deleted at any time."""
     sessions: tuple[SessionSize, ...]
     """The largest first, deleted ones that can still be brought back too."""
 
@@ -46,6 +46,7 @@ def _part(name: str, places: Places) -> Part:
     known: dict[str, Part] = {
         spill.FOLDER: "spill",
         spill.PRIVATE: "spill",
+        "checkpoints": "checkpoints",
         places.history_file.name: "history",
         places.logs_dir.name: "logs",
         places.cache_dir.name: "cache",

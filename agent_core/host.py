@@ -72,6 +72,7 @@ from agent_core.trust import Standing, projects_hooks
 from agent_core.trusting import Answer, Trusting
 
 if TYPE_CHECKING:
+    from agent_core.checkpoints import Checkpoints
     from agent_core.confinement import Confinement
     from agent_core.disk_report import DiskReport
     from agent_core.file_index import FileIndex
@@ -479,6 +480,7 @@ class Host:
             attach=self.images.attach,
             window=self.models.window_of,
             budget=self._budget,
+            checkpoints=lambda: self.checkpoints if self.config.get("checkpoints.enabled") else None,
         )
 
     def containment(self) -> Containment:
@@ -696,12 +698,34 @@ class Host:
             for name in names:
                 (self._spill_folder(name) / name).unlink(missing_ok=True)
             self.store.shrink(self._closing.is_set)
+            if (self.places.data_home / "checkpoints").is_dir() and not self._closing.is_set():
+                self.checkpoints.prune([size.id for size in self.store.sizes()])
             days = self.config.get("sessions.retention_days")
             # A while later, so that an old session that this start was for is open by then, and stays.
             if days and not self._closing.wait(limits.RETENTION_DELAY):
                 self.store.expire(now - days * 86_400.0, tuple(self._sessions))
         except (StoreError, OSError) as error:  # a later start tries again
             log.warning("old sessions could not be removed: %s", error)
+
+    # -- what turns changed in files --------------------------------------------------------------------------------
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """What turns changed in files: to list, to plan a rollback, to look at (intents Rollback, RollbackRedo)."""
+        from agent_core.checkpoints import Checkpoints, Options
+
+        def options() -> Options:
+            get = self.config.get
+            return Options(
+                get("checkpoints.max_snapshots"),
+                get("checkpoints.max_total_size_mb") * limits.MB,
+                get("checkpoints.max_file_size_mb") * limits.MB,
+                get("checkpoints.retention_days"),
+                tuple(get("files.deny_read")),
+                self.places.folders(get("sandbox.add_dirs")),
+            )
+
+        return Checkpoints(self.places.home, self.places.data_home, options, self._rules_of, self.redact)
 
     # -- files, for a face --------------------------------------------------------------------------------------
 
@@ -739,7 +763,9 @@ class Host:
 
     def _path_rules(self, session_id: str) -> PathRules:
         live = self._sessions.get(session_id)  # none: it was put away while its files were asked for
-        workspace = live.workspace if live is not None else Path(self.store.get(session_id).workspace)
+        return self._rules_of(live.workspace if live is not None else Path(self.store.get(session_id).workspace))
+
+    def _rules_of(self, workspace: Path) -> PathRules:
         get = self.config.get
         return PathRules(
             workspace,
@@ -895,6 +921,8 @@ class Host:
             walls.close()
         if "searching" in self.__dict__:
             self.searching.close()
+        if "checkpoints" in self.__dict__:
+            self.checkpoints.close()
         self._notebook.close()
         used = {session.workspace for session in sessions if session.stored}
         for folder in self._samples:

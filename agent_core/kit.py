@@ -13,10 +13,10 @@ from agent_core.cancel import CancelScope
 from agent_core.events import Event
 from agent_core.goal import GoalKeeper
 from agent_core.grants import Grants, Scope
-from agent_core.grants_file import CommandGrant
+from agent_core.grants_file import CommandGrant, HostGrant
 from agent_core.messages import ToolCall
 from agent_core.names import ApprovalPolicy, Mode
-from agent_core.ports import Asker, Decided, ReadAction, TodoItem, ToolContext
+from agent_core.ports import Asker, ChangeLog, Decided, NoChangeLog, ReadAction, TodoItem, ToolContext
 from agent_core.sandbox.policy import Box, SandboxPolicy
 from agent_core.services import Connection, SessionServices
 from agent_core.store.audit import for_the_record, is_worth_a_row
@@ -55,11 +55,13 @@ class Kit:
         self._emit = emit
         self._reviewer: Reviewer | None = None
 
-    def _granted(self, grant: CommandGrant) -> None:
-        box = grant.box.words
-        decided = Decided("grant", grant.pattern, "allow", "always", "person", grant.cwd or grant.workspace, box)
+    def _granted(self, grant: CommandGrant | HostGrant) -> None:
+        where = box = workspace = ""
+        if isinstance(grant, CommandGrant):
+            where, box, workspace = grant.cwd or grant.workspace, grant.box.words, grant.workspace
+        decided = Decided("grant", grant.pattern, "allow", "always", "person", where, box)
         services = self._services
-        services.store.audit.add(self._session_id, grant.workspace, for_the_record(decided, services.redact))
+        services.store.audit.add(self._session_id, workspace, for_the_record(decided, services.redact))
 
     def toolbox(
         self,
@@ -69,6 +71,7 @@ class Kit:
         emit: Callable[[Event], None],
         mode: Callable[[], tuple[Mode, ApprovalPolicy]],
         leave_mode: Callable[[Mode], Mode],
+        changes: ChangeLog | None = None,
     ) -> Toolbox:
         """The tools for one turn. `mode` is asked at each call, so that a switched one acts on the next step."""
         # They, and the rules before them, come with the first turn: no start waits for them.
@@ -123,6 +126,7 @@ class Kit:
                 safe_roots=services.safe_roots,
                 hidden=services.hidden(workspace),
                 bounds=services.result_bounds,
+                changes=changes or NoChangeLog(),
             ),
             situation=situation,
             grants=self.grants,
@@ -232,3 +236,8 @@ class SeenFiles:
     def seen(self, path: Path) -> str | None:
         with self._lock:
             return self._seen.get(path)
+
+    def forget(self, path: Path) -> None:
+        """The model no longer knows this file: it was changed without it, and it is told so."""
+        with self._lock:
+            self._seen.pop(path, None)

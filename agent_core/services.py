@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from agent_core import limits
 from agent_core.budget import Budget
 from agent_core.compaction import Options
 from agent_core.grants_file import GrantsFile
 from agent_core.guard import USUAL, GuardRules
+from agent_core.events import Event
 from agent_core.hooks import HookSet
+from agent_core.jobs import SessionJobs
 from agent_core.kept_images import WithImages
 from agent_core.llm.prices import Price
 from agent_core.messages import Message
 from agent_core.names import ApprovalPolicy, Mode, SandboxMode
 from agent_core.ports import IsHidden, LlmClient, LlmRequest, PastPassage, ResultBounds, TerminalBackend, Tool
-from agent_core.sandbox.policy import Box, SandboxPolicy
+from agent_core.sandbox.policy import Apart, Box, SandboxPolicy
 from agent_core.spill import NANO
 from agent_core.store.notes import Note
 from agent_core.store.sessions import Store
+
+if TYPE_CHECKING:
+    from agent_core.checkpoints import Checkpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,9 @@ class Walls:
     """Of a box; None: nothing is enforced. Raises SandboxError."""
     gap: Callable[[], str] = lambda: ""
     """What the kernel would have to keep from commands here and cannot (Situation.gap). May take half a second once."""
+    apart: Callable[[SandboxPolicy], Apart] | None = None
+    """The same policy with a folder and a group of its own, for a command that may outlive the session. None: it cannot
+    be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +117,8 @@ class SessionServices:
     """The best passages of all sessions but the one named last. Raises StoreError."""
     containment: Callable[[], Containment] = Containment
     """What commands run in, asked anew at each call: a person may have accepted something meanwhile."""
+    tasks: Callable[[str, Callable[[Event], None]], SessionJobs | None] = lambda session_id, emit: None
+    """The commands of a session that run in the background; None: there can be none. Changes are told."""
     confinement: Callable[[str, Path], Walls] = lambda session_id, workspace: Walls()
     """The walls of a session in a workspace; the same ones each time."""
     mode_confirmed: Callable[[Path, Mode], bool] = lambda workspace, mode: False
@@ -156,3 +166,5 @@ class SessionServices:
     """A person's message with the images that its text names. Reads files."""
     budget: Callable[[], Budget] = Budget
     """What a session may use."""
+    checkpoints: Callable[[], Checkpoints | None] = lambda: None
+    """Where what turns change in files is kept; None: nowhere. Asked first when the first turn begins."""

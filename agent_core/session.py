@@ -25,6 +25,7 @@ from agent_core.questions import Questions
 from agent_core.services import SessionServices
 from agent_core.session_modes import SessionModes
 from agent_core.session_record import SessionRecord
+from agent_core.session_rollback import nothing_to_roll_back
 from agent_core.session_settings import SessionSettings
 from agent_core.session_turns import SessionTurns
 from agent_core.session_worker import Inbox, Item, Start, Worker
@@ -36,6 +37,10 @@ log = logging.getLogger(__name__)
 _Move = intents.Undo | intents.Redo | intents.Rewind | intents.Resend | intents.Retry
 _MOVES = (intents.Undo, intents.Redo, intents.Rewind, intents.Resend, intents.Retry)
 """What changes which words the conversation holds: never under a running turn."""
+
+
+def busy() -> events.Notice:
+    return events.Notice("busy", "A turn is running. Stop it first, then do this again.", "warning")
 
 
 class LiveSession:
@@ -215,6 +220,13 @@ class LiveSession:
             self._text(intent)
         elif isinstance(intent, _MOVES):
             self._move(intent)
+        elif isinstance(intent, intents.Rollback | intents.RollbackRedo):
+            with self._lock:
+                if self.busy:
+                    self._emit(busy())
+                else:
+                    self._begin_between()
+                    self._inbox.put(intent)
         else:
             if isinstance(intent, intents.Close):
                 self._interrupt(abandon=False)
@@ -239,6 +251,11 @@ class LiveSession:
         if request is not None:
             request.cancel()  # the request alone: the turn goes on with what came
 
+    def _begin_between(self) -> None:
+        """Something begins that is no turn, and during which none may run. Under the lock."""
+        self._has_turn = True
+        self._set_state("running")
+
     def _begin(self, message: Message | None, rewind: str = "") -> None:
         """Have the worker begin a turn; None: with the message of the last one. `rewind`: to this message first."""
         self._has_turn, self._failed = True, False
@@ -248,7 +265,7 @@ class LiveSession:
     def _move(self, intent: _Move) -> None:
         with self._lock:
             if self._has_turn or (self.busy and isinstance(intent, intents.Resend | intents.Retry)):
-                self._emit(events.Notice("busy", "A turn is running. Stop it first, then do this again.", "warning"))
+                self._emit(busy())
                 if isinstance(intent, intents.Resend):
                     self._texts.give_back(user(intent.text))
             elif isinstance(intent, intents.Resend):
@@ -421,6 +438,8 @@ class LiveSession:
             self._compact(intent.focus, worker)
         elif isinstance(intent, intents.SetView):
             self._turns.store_views(worker)
+        elif isinstance(intent, intents.Rollback | intents.RollbackRedo):
+            self._roll_back(intent, worker)
 
     def _again(self, worker: Worker) -> Start:
         """The last turn's beginning, to be said again in its place; what the person added to that turn comes too."""
@@ -455,9 +474,24 @@ class LiveSession:
         with self._lock:
             if not worker.is_current:
                 return
-            worker.scope, self._has_turn = scope, True
-            self._set_state("running")
+            worker.scope = scope
+            self._begin_between()
         self._finish(worker, self._turns.compact(focus, worker, scope))
+
+    def _roll_back(self, intent: intents.Rollback | intents.RollbackRedo, worker: Worker) -> None:
+        """Bring files back between two turns; what is sent meanwhile waits."""
+        scope = CancelScope()
+        with self._lock:
+            if not worker.is_current:
+                return
+            worker.scope = scope
+            self._begin_between()  # it may have come for a worker that was given up
+        outcome: events.Outcome = "completed"
+        if self._record.stored:
+            outcome = self._turns.roll_back(intent, worker, scope)
+        else:
+            self._emit(nothing_to_roll_back())
+        self._finish(worker, outcome)
 
     def _finish(self, worker: Worker, outcome: events.Outcome, finished: events.TurnFinished | None = None) -> None:
         """The turn is over. One that was stopped, or failed, is not followed by what waited.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,19 +14,20 @@ from agent_core.compactor import Compactor, Means
 from agent_core.conversation import Conversation
 from agent_core.errors import AgentError, Interrupted, StoreError
 from agent_core.events import Event, Outcome, TurnFinished
-from agent_core.intents import SetView
+from agent_core.intents import Rollback, RollbackRedo, SetView
 from agent_core.kit import Kit
 from agent_core.messages import Message, new_id, user
 from agent_core.names import BLIND, ApprovalPolicy, Mode
 from agent_core.outbox import Outbox
 from agent_core.own_commands import OwnCommands
-from agent_core.ports import Asker
+from agent_core.ports import Asker, ChangeLog
 from agent_core.services import SessionServices
 from agent_core.session_history import SessionHistory
 from agent_core.session_hooks import SessionHooks
 from agent_core.session_model import SessionModel
 from agent_core.session_prompt import SessionPrompt
 from agent_core.session_record import SessionRecord
+from agent_core.session_rollback import SessionRollback
 from agent_core.session_settings import SessionSettings
 from agent_core.session_worker import Worker
 from agent_core.store.lease import lost
@@ -59,6 +60,7 @@ class SessionTurns:
         self.model = SessionModel(services, record, settings, outbox)
         self.history = SessionHistory(services, record, outbox, commands, texts, self._tell_read)
         self.kit = Kit(services, record.id, record.workspace, outbox.emit)
+        self.rollback = SessionRollback(services, record, self.kit.files)
         self.hooks = SessionHooks(services, record.id, record.workspace, outbox.emit)
         self.prompt = SessionPrompt(services, record.id, record.workspace, self._context_notice)
         views, todos = services.store.views, self.kit.todos.read
@@ -112,14 +114,14 @@ class SessionTurns:
         message = self._with_images(message, worker)
         self._mode_kept = self._ways()[0]  # the worker has stored every earlier one
         self._record.make(message.text)
-        with self.history.lease(worker, scope) as lease:
+        with self.history.lease(worker, scope) as lease, ExitStack() as kept:
             if rewind:
                 message = self.history.rewind(message, rewind, worker)
             conversation = worker.conversation
             assert conversation is not None
             self._commands.place(conversation)
             added = self.hooks.begin(message.text, worker.emit, scope)
-            turn = self._tools(worker, conversation, scope, turn_id)
+            turn = self._tools(worker, conversation, scope, turn_id, kept.enter_context(self.rollback.keeping(message)))
             if added:
                 conversation.add(user(added, origin="note"))
             if news := self.prompt.news():
@@ -140,13 +142,22 @@ class SessionTurns:
         """Whether the turn that has come to an answer is to go on: only in mode goal."""
         return self.kit.goal.onward(worked) if self._ways()[0] == "goal" else ""
 
-    def _tools(self, worker: Worker, conversation: Conversation, scope: CancelScope, turn_id: str) -> TurnTools:
+    def _tools(
+        self,
+        worker: Worker,
+        conversation: Conversation,
+        scope: CancelScope,
+        turn_id: str,
+        changes: ChangeLog | None = None,
+    ) -> TurnTools:
         from agent_core.turn import TurnTools
 
         connection = self.model.begin(worker)
         sees = self._services.sees(connection.provider, connection.model) is not False
         asker = self.hooks.notifying(self.kit.goal.listening(self._asker), scope)
-        toolbox = self.kit.toolbox(self._record.workspace, scope, asker, worker.emit, self._ways, self._leave_mode)
+        toolbox = self.kit.toolbox(
+            self._record.workspace, scope, asker, worker.emit, self._ways, self._leave_mode, changes
+        )
         toolbox = replace(toolbox, context=replace(toolbox.context, sees_images=sees))
 
         def telling(event: Event) -> None:
@@ -217,6 +228,19 @@ class SessionTurns:
                 assert worker.conversation is not None
                 self.hooks.look(worker.emit)
                 self.compactor.compact(self._tools(worker, worker.conversation, scope, new_id()), focus)
+        except Interrupted:
+            return "interrupted"
+        except Exception as error:  # told, and the session can be used again
+            worker.tell_failure(error)
+            return "interrupted" if scope.cancelled else "failed"
+        return "completed"
+
+    def roll_back(self, intent: Rollback | RollbackRedo, worker: Worker, scope: CancelScope) -> Outcome:
+        """Bring files back between two turns, or take that back. Never raises."""
+        try:
+            with self._services.store.database.while_not(lambda: scope.cancelled), self.history.lease(worker, scope):
+                assert worker.conversation is not None
+                self.rollback.run(intent, worker.conversation, worker.emit)
         except Interrupted:
             return "interrupted"
         except Exception as error:  # told, and the session can be used again

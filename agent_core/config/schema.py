@@ -356,6 +356,30 @@ KEYS: Final[tuple[Key, ...]] = (
         least=0,
         endless=True,
     ),
+    Key("checkpoints.enabled", "flag", True, "Keep what turns change in files, for /rollback; see docs/checkpoints.md."),
+    Key(
+        "checkpoints.max_snapshots",
+        "whole",
+        50,
+        "Turns of one workspace whose changes can be taken back; of older ones they are only named.",
+        least=1,
+    ),
+    Key(
+        "checkpoints.max_total_size_mb",
+        "whole",
+        500,
+        "MB that all of this may take on the disk: half for what was changed, half for how workspaces are now.",
+        least=1,
+    ),
+    Key("checkpoints.max_file_size_mb", "whole", 10, "MB of a file that is kept.", least=1, most=256),
+    Key(
+        "checkpoints.retention_days",
+        "whole",
+        30,
+        "Days after which a turn's changes are forgotten.",
+        least=0,
+        endless=True,
+    ),
     Key("files.respect_gitignore", "flag", True, "grep, glob and the file picker leave out what .gitignore names."),
     Key("context_files.enabled", "flag", True, "Give the model AGENTS.md and its kin."),
     # The screen.
@@ -400,7 +424,7 @@ def _words(text: str) -> tuple[str, ...]:
 UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
     _words(
         """
-        a2a auth auxiliary bedrock bluebubbles bot_mode browser checkpoints code_execution command_allowlist
+        a2a auth auxiliary bedrock bluebubbles bot_mode browser code_execution command_allowlist
         computer_use context context_file_max_chars context_file_read_timeout credential_pool_strategies
         cron curator custom_providers dashboard database delegation desktop dingtalk discord email feishu
         file_read_max_chars gateway goals google_chat group_sessions_per_user homeassistant honcho
@@ -473,6 +497,7 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
             user_message_preview vim_mode
             """,
         "logging": "backup_count max_size_mb",
+        "checkpoints": "auto_prune delete_orphans min_interval_hours",
     }.items()
     for name in _words(names)
 )

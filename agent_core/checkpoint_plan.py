@@ -1,0 +1,99 @@
+"""What can be taken back, decided from the record of changes and from what is at their paths now. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from agent_core.checkpoint_records import FOLDER, NOTHING, UNKNOWN, Change, State
+from agent_core.rollback import ChangeBy
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What turns did to one path, in the order in which they did it; at least one change."""
+
+    path: bytes
+    changes: tuple[Change, ...]
+
+    @property
+    def before(self) -> State:
+        return self.changes[0].before
+
+    @property
+    def after(self) -> State:
+        return self.changes[-1].after
+
+    @property
+    def by(self) -> ChangeBy:
+        return self.changes[0].by
+
+    @property
+    def change(self) -> Literal["create", "edit", "delete"]:
+        if self.before == NOTHING:
+            return "create"
+        return "delete" if self.after == NOTHING else "edit"
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing came of it: made and removed again, or changed and changed back."""
+        return self.before.same(self.after)
+
+
+def chains(changes: Iterable[Change]) -> list[Chain]:
+    """The changes by their paths, those of files only, in the order of the paths."""
+    found: dict[bytes, list[Change]] = {}
+    for change in changes:
+        if FOLDER not in (change.before, change.after):
+            found.setdefault(change.path, []).append(change)
+    return [Chain(path, tuple(found[path])) for path in sorted(found)]
+
+
+def folders_made(changes: Iterable[Change]) -> list[bytes]:
+    """Folders that turns have made, those inside others first."""
+    return sorted({change.path for change in changes if change.after == FOLDER}, key=lambda path: (-len(path), path))
+
+
+Fate = Literal["restore", "remove", "recreate", "leave", "nothing"]
+""""nothing": it is as it was before these turns."""
+
+
+def fate(chain: Chain, present: State, has: Callable[[str], bool]) -> tuple[Fate, str]:
+    """What a rollback would do to a path that is `present` now, and of "leave" why: a key of rollback.REASONS.
+
+    `has`: whether the content with a digest is kept. A file is touched only when it is exactly what the last of the
+    changes left, and when nobody else has changed it between them: their change would be lost.
+    """
+    target = chain.before
+    if target == UNKNOWN:
+        return "leave", chain.changes[0].why or "too_early"
+    if present.same(target):
+        return "nothing", ""
+    if chain.after == UNKNOWN:
+        return "leave", chain.changes[-1].why or "special"
+    if (gap := _gap(chain.changes)) is not None:
+        return "leave", gap
+    if not present.same(chain.after):
+        return "leave", "changed_since"
+    if target.what[:2] in ("f:", "l:") and not has(target.digest):
+        return "leave", "made_room"
+    if target == NOTHING:
+        return "remove", ""
+    return ("recreate" if present == NOTHING else "restore"), ""
+
+
+def _gap(changes: Sequence[Change]) -> str | None:
+    """Where one change did not begin with what the one before had left: why. The same change may be recorded twice."""
+    for earlier, later in pairwise(changes):
+        if later.before == UNKNOWN:
+            if later.why != "made_room":
+                return later.why or "too_early"
+        elif not (later.before.same(earlier.after) or _same_change(earlier, later)):
+            return "between"
+    return None
+
+
+def _same_change(one: Change, other: Change) -> bool:
+    return one.before.same(other.before) and one.after.same(other.after)

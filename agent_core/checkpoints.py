@@ -1,0 +1,430 @@
+"""What turns changed in files, by tools and by commands: kept, listed, undone and redone.
+
+No git is needed, nothing outside the workspace and the folders added to it is touched, and what somebody else has
+changed since is left as it is. Kept below <home>/checkpoints, which may be deleted at any time. Methods read and write
+files: not for a screen's thread. Sources: field cases 39 and 41, decisions on /undo and /rollback.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from agent_core import checkpoint_child, limits, put_back
+from agent_core.checkpoint_log import TurnLog
+from agent_core.checkpoint_looks import LookOptions, Looks
+from agent_core.checkpoint_plan import Chain, Fate, chains, fate, folders_made
+from agent_core.checkpoint_records import FOLDER, NOTHING, UNKNOWN, Change, Moved, Records, RollbackRow, State
+from agent_core.errors import StoreError, ToolFailure
+from agent_core.messages import FileDiff
+from agent_core.rollback import REASONS, ChangedFile, Checkpoint, FileState, PlannedFile, RollbackPlan
+from agent_core.safety.paths import PathRules, PathVerdict, classify
+from agent_core.store.owner import life_of, new_owner
+from agent_core.text import diff, encoding
+
+log = logging.getLogger(__name__)
+
+FOLDER_NAME: Final = "checkpoints"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The settings `checkpoints.*`, sizes in bytes."""
+
+    turns: int = 50
+    """Of a workspace whose contents are kept."""
+    total: int = 500 * limits.MB
+    file: int = 10 * limits.MB
+    days: int = 30
+    """0: for as long as there is room."""
+    deny_read: tuple[str, ...] = ()
+    add_dirs: tuple[Path, ...] = ()
+
+    @property
+    def tree(self) -> int:
+        """Of all that may be kept, what one workspace's present contents may be."""
+        return self.total // 2
+
+    @property
+    def looks(self) -> LookOptions:
+        return LookOptions(self.file, self.tree, self.deny_read, self.add_dirs)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be done at one path."""
+
+    shown: str
+    verdict: PathVerdict
+    rules: PathRules
+    target: State
+    present: State
+    data: bytes
+    """Of what is there now."""
+    does: Fate
+    why: str
+    chain: Chain
+
+
+Steps = list[Step]
+Changes = list[Change]
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """What was done: paths as they are shown, and resolved; what was left, with the reason in words."""
+
+    turn_id: str
+    shown: tuple[str, ...] = ()
+    paths: tuple[Path, ...] = ()
+    left: tuple[tuple[str, str], ...] = ()
+
+
+class Checkpoints:
+    """All of one program. Safe to use from several threads. Methods raise StoreError."""
+
+    def __init__(
+        self,
+        home: Path,
+        data_home: Path,
+        options: Callable[[], Options],
+        rules: Callable[[Path], PathRules],
+        redact: Callable[[str], str],
+    ) -> None:
+        """`home`: the person's. `rules`: the path door of a workspace, as it stands now."""
+        self.folder = data_home / FOLDER_NAME
+        self._options = options
+        self._rules = rules
+        self._redact = redact
+        self._owner = new_owner()
+        self._lock = threading.RLock()
+        self._opened: Records | None = None
+        self._looks = Looks(home, data_home, self.folder, lambda: self._options().looks)
+        self._closed = False
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            records, self._opened = self._opened, None
+        self._looks.close()
+        if records is not None:
+            records.close()
+
+    # -- while turns run --------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def turn(self, session_id: str, turn_id: str, workspace: Path, text: str) -> Iterator[TurnLog]:
+        """Keep what is changed in the block. Files are looked at when its first request is on its way."""
+        first_line = self._redact(next((line.strip() for line in text.splitlines() if line.strip()), ""))
+        row = (session_id, turn_id, str(workspace), first_line[: limits.SUBJECT_CHARS])
+        turn = TurnLog(self._records, self._looks, row, self._owner, self._options().file)
+        later = threading.Timer(limits.CHECKPOINT_DELAY, self._looks.soon, (str(workspace),))
+        later.daemon = True
+        later.start()
+        try:
+            yield turn
+        finally:
+            later.cancel()
+            turn.close()
+
+    def _records(self) -> Records:
+        with self._lock:
+            if self._closed:
+                raise sqlite3.OperationalError("the program ends")
+            if self._opened is None:
+                self._opened = Records(self.folder / checkpoint_child.CHANGES)
+                for window, owner, begun in self._opened.open_windows():
+                    if life_of(owner) == "gone":  # a killed program's commands were ended with it, or soon after
+                        until = begun + int(limits.CHECKPOINT_ORPHAN * 1e9)
+                        self._opened.close_window(window, min(until, time.time_ns()))
+            return self._opened
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    def list(self, session_id: str) -> tuple[Checkpoint, ...]:
+        """The turns of a session that changed files, the newest first; at most limits.CHECKPOINT_LISTED."""
+        with self._reading(session_id) as records:
+            turns = records.turns(session_id)
+            changes = records.changes([turn.id for turn in turns])
+            out = []
+            looked: dict[bytes, Step] = {}
+            for turn in reversed(turns):
+                here = [change for change in changes if change.turn == turn.id]
+                files = []
+                for chain in chains(here):
+                    if chain.is_empty:
+                        continue
+                    files.append(self._listed(chain, turn.id, changes, Path(turn.workspace), records, looked))
+                if files:
+                    out.append(Checkpoint(turn.uid, turn.text, turn.created, tuple(files)))
+                if len(out) == limits.CHECKPOINT_LISTED:
+                    break
+            return tuple(out)
+
+    def _listed(
+        self,
+        chain: Chain,
+        turn: int,
+        changes: Sequence[Change],
+        workspace: Path,
+        records: Records,
+        looked: dict[bytes, Step],
+    ) -> ChangedFile:
+        """`looked`: what is at the paths, found once for all turns."""
+        path = chain.path
+        if path not in looked:
+            looked[path] = self._step(chain, workspace, records)
+        seen = looked[path]
+        since = [c for c in changes if c.path == path and c.turn >= turn and not c.rollback]
+        if all(change.rollback for change in chain.changes):
+            state, why = "undone", ""
+        else:
+            does, why = fate(Chain(path, tuple(since)), seen.present, records.has)
+            state = "undone" if does == "nothing" else "undoable" if does != "leave" else _state_of(why)
+        found: FileState = state  # type: ignore[assignment]
+        return ChangedFile(seen.shown, chain.change, chain.by, found, REASONS.get(why, why))
+
+    def plan(self, session_id: str, turn_id: str) -> RollbackPlan:
+        """What it would do to bring the files back to what they were before a turn: its changes and all later ones."""
+        with self._reading(session_id) as records:
+            steps, _ = self._steps(session_id, turn_id, records)
+        return RollbackPlan(turn_id, tuple(map(_planned, steps)))
+
+    def redoable(self, session_id: str) -> RollbackPlan | None:
+        """What it would do to take the last rollback back; None: there is none."""
+        with self._reading(session_id, settle=False) as records:
+            last = next(iter(records.rollbacks(session_id)), None)
+            if last is None:
+                return None
+            steps = self._redo_steps(session_id, last, records)
+        return RollbackPlan(last.uid, tuple(_planned(step) for step in steps if not _is_folder(step)))
+
+    def diff(self, session_id: str, turn_id: str, path: str) -> FileDiff:
+        """What bringing one file of a plan back would change in it now; without lines when it is no text."""
+        with self._reading(session_id, settle=False) as records:
+            steps, _ = self._steps(session_id, turn_id, records)
+            step = next((step for step in steps if step.shown == path), None)
+            if step is None:
+                raise StoreError("no_such_file", f"{path} is not among the files of this turn.", path=path)
+            wanted = records.content(step.target.digest) if step.target.digest else b""
+        old = _text(step.data) if step.present.digest else None if step.present == NOTHING else ""
+        new = _text(wanted or b"") if step.target.digest else None
+        return _without_keys(diff.build(path, old, new), self._redact)
+
+    @contextmanager
+    def _reading(self, session_id: str, *, settle: bool = True) -> Iterator[Records]:
+        """The record, what commands have changed so far in it. Raises StoreError."""
+        try:
+            records = self._records()
+            if settle:
+                self._looks.settle(records)
+            yield records
+        except (sqlite3.Error, OSError) as error:
+            raise _failed(self.folder, error) from error
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+
+    def _steps(self, session_id: str, turn_id: str, records: Records) -> tuple[Steps, Changes]:
+        """What a rollback to before a turn comes to, and the changes that it takes back."""
+        turns = records.turns(session_id)
+        first = next((turn for turn in turns if turn.uid == turn_id), None)
+        if first is None:
+            return [], []
+        changes = [c for c in records.changes([turn.id for turn in turns if turn.id >= first.id]) if not c.rollback]
+        steps = [self._step(chain, Path(first.workspace), records) for chain in chains(changes)]
+        return [step for step in steps if step.does != "nothing" and not step.chain.is_empty], changes
+
+    def _step(self, chain: Chain, workspace: Path, records: Records) -> Step:
+        rules = self._rules(workspace)
+        verdict = classify("delete", os.fsdecode(chain.path), rules)
+        present, data = UNKNOWN, b""
+        is_there = verdict.path == Path(os.fsdecode(chain.path.rstrip(b"/")))  # else a link leads elsewhere
+        if verdict.verdict != "deny" and is_there:
+            present, data = put_back.look(verdict, rules, limits.CHECKPOINT_FILE_MOST)
+        does, why = fate(chain, present, records.has)
+        if does not in ("leave", "nothing") and (verdict.verdict == "deny" or not is_there):
+            does, why = "leave", "refused"
+        shown = verdict.shown + "/" * (chain.path.endswith(b"/") and verdict.shown != ".")
+        return Step(shown, verdict, rules, chain.before, present, data, does, why, chain)
+
+    def _redo_steps(self, session_id: str, row: RollbackRow, records: Records) -> Steps:
+        turn = next((turn for turn in records.turns(session_id) if turn.uid == row.uid), None)
+        if turn is None:
+            return []
+        steps = []
+        for moved in row.moved:
+            chain = Chain(moved.path, (Change(0, 0, moved.path, "tool", moved.was, moved.now, "", 0),))
+            if FOLDER in (moved.was, moved.now):
+                rules = self._rules(Path(turn.workspace))
+                if (verdict := _folder_verdict(moved.path, rules)) is not None:
+                    steps.append(Step(verdict.shown, verdict, rules, moved.was, moved.now, b"", "recreate", "", chain))
+            else:
+                steps.append(self._step(chain, Path(turn.workspace), records))
+        return steps
+
+    # -- acting -----------------------------------------------------------------------------------------------------
+
+    def roll_back(self, session_id: str, turn_id: str, only: Collection[str] = ()) -> RolledBack:
+        """Do what the plan says, for the paths in `only` (all: none). What is about to be done is stored first, so that
+        a program that is killed leaves nothing that could not be rolled back again, or redone."""
+        with self._reading(session_id) as records:
+            self._end_interrupted(session_id, records)
+            steps, changes = self._steps(session_id, turn_id, records)
+            wanted = [step for step in steps if not only or step.shown in only]
+            acts = [step for step in wanted if step.does != "leave"]
+            if not acts:
+                return RolledBack(turn_id, left=_left(wanted))
+            folders = folders_made(changes)
+            moved = [Moved(step.chain.path, step.present, step.target) for step in acts]
+            moved += [Moved(path, FOLDER, NOTHING) for path in folders]
+            number = records.begin_rollback(
+                session_id, turn_id, moved, {step.present.digest: step.data for step in acts if step.present.digest}
+            )
+            done, failed = self._carry_out(acts, records)
+            gone = {path for path in folders if self._remove_folder(path, acts[0].rules)}
+            paths = {step.chain.path for step in done} | gone
+            records.end_rollback(number, [change.id for change in changes if change.path in paths], paths)
+        left = (*_left(wanted), *((step.shown, REASONS["failed"]) for step in failed))
+        return _result(turn_id, done, left)
+
+    def redo(self, session_id: str) -> RolledBack | None:
+        """Take the last rollback back; None: there is none."""
+        with self._reading(session_id) as records:
+            self._end_interrupted(session_id, records)
+            last = next(iter(records.rollbacks(session_id)), None)
+            if last is None:
+                return None
+            steps = self._redo_steps(session_id, last, records)
+            folders = [step for step in steps if _is_folder(step)]
+            files = [step for step in steps if not _is_folder(step)]
+            done, failed = self._carry_out([step for step in files if step.does not in ("leave", "nothing")], records)
+            for step in reversed(folders):
+                put_back.make_folder(step.verdict, step.rules)
+            there = {step.chain.path for step in files if step.does == "nothing"}
+            records.taken_back(last.id, {step.chain.path for step in (*done, *folders)} | there)
+        left = (*_left(files), *((step.shown, REASONS["failed"]) for step in failed))
+        return _result(last.uid, done, left)
+
+    def _carry_out(self, steps: Sequence[Step], records: Records) -> tuple[Steps, Steps]:
+        """Put the targets in their places: the steps that were done, and those that were not."""
+        done: Steps = []
+        failed: Steps = []
+        for step in steps:
+            data = records.content(step.target.digest) if step.target.digest else b""
+            try:
+                is_done = data is not None and put_back.put(step.verdict, step.rules, step.target, data, step.present)
+            except OSError as error:
+                log.warning("%s could not be brought back: %s", step.shown, error)
+                is_done = False
+            (done if is_done else failed).append(step)
+        return done, failed
+
+    def _remove_folder(self, path: bytes, rules: PathRules) -> bool:
+        verdict = _folder_verdict(path, rules)
+        return verdict is not None and put_back.remove_folder(verdict, rules)
+
+    def _end_interrupted(self, session_id: str, records: Records) -> None:
+        """What a killed program had done of a rollback is one that is done; the rest was none."""
+        for row in records.rollbacks(session_id):
+            if row.done:
+                continue
+            turns = records.turns(session_id)
+            first = next((turn for turn in turns if turn.uid == row.uid), None)
+            if first is None:
+                continue
+            done = set()
+            for moved in row.moved:
+                chain = Chain(moved.path, (Change(0, 0, moved.path, "tool", moved.now, moved.was, "", 0),))
+                if moved.was == FOLDER:
+                    if not os.path.lexists(moved.path):
+                        done.add(moved.path)
+                elif self._step(chain, Path(first.workspace), records).does == "nothing":
+                    done.add(moved.path)
+            changes = records.changes([turn.id for turn in turns if turn.id >= first.id])
+            ids = [change.id for change in changes if change.path in done and not change.rollback]
+            records.end_rollback(row.id, ids, done)
+
+    # -- bounds -----------------------------------------------------------------------------------------------------
+
+    def prune(self, sessions: Collection[str]) -> None:
+        """Give up what there is no room for, what is too old, and what belongs to none of these sessions: the oldest
+        goes first. Raises StoreError."""
+        if not self.folder.is_dir():
+            return
+        options = self._options()
+        before = time.time() - options.days * 86_400.0 if options.days else 0.0
+        try:
+            records = self._records()
+            records.prune(sessions, before, options.turns, options.total - options.tree)
+            trees = sorted((self.folder / checkpoint_child.TREES).glob("*.db"), key=lambda file: -file.stat().st_mtime)
+            room = options.tree
+            for file in trees:
+                status = file.stat()
+                room -= status.st_size
+                if room < 0 or status.st_mtime < before:
+                    for suffix in ("", "-wal", "-shm"):
+                        file.with_name(file.name + suffix).unlink(missing_ok=True)
+        except (sqlite3.Error, OSError) as error:
+            raise _failed(self.folder, error) from error
+
+
+def _folder_verdict(path: bytes, rules: PathRules) -> PathVerdict | None:
+    """Of a folder that may be made or removed: one in which files may be."""
+    text = os.fsdecode(path)
+    inside = classify("write", f"{text}/x", rules)
+    if inside.verdict == "deny" or inside.path.parent != Path(text):
+        return None
+    return replace(inside, verdict="allow", path=Path(text), shown=inside.shown.removesuffix("/x") + "/")
+
+
+def _is_folder(step: Step) -> bool:
+    return FOLDER in (step.target, step.present)
+
+
+def _planned(step: Step) -> PlannedFile:
+    does = "leave" if step.does == "nothing" else step.does
+    return PlannedFile(step.shown, does, REASONS.get(step.why, step.why), step.chain.by)
+
+
+def _state_of(why: str) -> FileState:
+    return "changed_since" if why in ("changed_since", "between", "refused") else "not_kept"
+
+
+def _left(steps: Sequence[Step]) -> tuple[tuple[str, str], ...]:
+    return tuple((step.shown, REASONS.get(step.why, step.why)) for step in steps if step.does == "leave")
+
+
+def _result(turn_id: str, done: Sequence[Step], left: tuple[tuple[str, str], ...]) -> RolledBack:
+    return RolledBack(turn_id, tuple(step.shown for step in done), tuple(step.verdict.path for step in done), left)
+
+
+def _text(data: bytes) -> str:
+    try:
+        return encoding.decode(data).text
+    except ToolFailure:  # no text: that it changes is all there is to see
+        return ""
+
+
+def _without_keys(shown: FileDiff, redact: Callable[[str], str]) -> FileDiff:
+    hunks = tuple(
+        replace(hunk, lines=tuple(replace(line, text=redact(line.text)) for line in hunk.lines)) for hunk in shown.hunks
+    )
+    return replace(shown, hunks=hunks)
+
+
+def _failed(folder: Path, error: Exception) -> StoreError:
+    return StoreError(
+        "changes_unreadable",
+        f"The record of changed files in {folder} cannot be used: {error}. Check the disk and the rights of the "
+        "folder, or delete it; what is recorded there can then no longer be undone.",
+        path=str(folder),
+        error=str(error),
+    )
