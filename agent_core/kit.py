@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +12,11 @@ from agent_core.cancel import CancelScope
 from agent_core.events import Event
 from agent_core.goal import GoalKeeper
 from agent_core.grants import Grants, Scope
-from agent_core.grants_file import CommandGrant, HostGrant
+from agent_core.grants_file import CommandGrant, HostGrant, covers_host
+from agent_core.jobs import Runner
 from agent_core.messages import ToolCall
 from agent_core.names import ApprovalPolicy, Mode
-from agent_core.ports import Asker, ChangeLog, Decided, NoChangeLog, ReadAction, TodoItem, ToolContext
+from agent_core.ports import Asker, ChangeLog, Decided, NoChangeLog, ReadAction, TodoItem, ToolContext, Web, WebAction
 from agent_core.sandbox.policy import Box, SandboxPolicy
 from agent_core.services import Connection, SessionServices
 from agent_core.store.audit import for_the_record, is_worth_a_row
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agent_core.safety.policy import Situation
     from agent_core.safety.shell_trust import TrustContext
     from agent_core.tools.registry import Toolbox
+from agent_core.tools.seen_files import SeenFiles
 
 
 class Kit:
@@ -50,10 +51,12 @@ class Kit:
             )
         )
         self.files = SeenFiles()
+        self.tasks = services.tasks(session_id, emit)
         self._services = services
         self._session_id = session_id
         self._emit = emit
         self._reviewer: Reviewer | None = None
+        self._web: Web | None = None
 
     def _granted(self, grant: CommandGrant | HostGrant) -> None:
         where = box = workspace = ""
@@ -86,6 +89,14 @@ class Kit:
 
         def situation() -> Situation:
             return situation_of(services, *mode(), walls.gap())
+
+        def listed(host: str) -> bool:
+            return any(covers_host(pattern, host) for pattern in services.allow_hosts)
+
+        def may_visit(host: str) -> bool:
+            now = situation()
+            free = now.policy != "always" and (now.network or now.is_free or listed(host))
+            return free or self.grants.covers(WebAction("", host))
 
         reviewer = self._reviewing()
 
@@ -126,13 +137,17 @@ class Kit:
                 safe_roots=services.safe_roots,
                 hidden=services.hidden(workspace),
                 bounds=services.result_bounds,
+                web=self._the_web(),
+                may_visit=may_visit,
                 changes=changes or NoChangeLog(),
+                tasks=Runner(self.tasks, confine, walls.apart) if self.tasks is not None else None,
             ),
             situation=situation,
             grants=self.grants,
             trust=lambda folder: trust_context(services, folder),
             redact=services.redact,
             deny=services.deny,
+            listed=listed,
             started=started,
             progress=progress,
             review=reviewer.review if reviewer is not None else None,
@@ -148,6 +163,14 @@ class Kit:
             return below is not None and self.grants.covers(ReadAction(printable(str(below))))
 
         return tuple(place for place in places if not granted(place))
+
+    def _the_web(self) -> Web | None:
+        """The session's way to the web: it holds the pages that were read."""
+        if self._web is None and self._services.web is not None:
+            from agent_core.web import SessionWeb
+
+            self._web = SessionWeb(self._services.web())
+        return self._web
 
     def _reviewing(self) -> Reviewer | None:
         """The session's reviewer, where the person wants one: it counts over all turns."""
@@ -220,24 +243,3 @@ class Todos:
         self._services.store.set_todos(self._session_id, items)
         self._items = items
         self._emit(events.PlanChanged(items))
-
-
-class SeenFiles:
-    """Content hashes of what the model has seen in this session."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._seen: dict[Path, str] = {}
-
-    def saw(self, path: Path, digest: str) -> None:
-        with self._lock:
-            self._seen[path] = digest
-
-    def seen(self, path: Path) -> str | None:
-        with self._lock:
-            return self._seen.get(path)
-
-    def forget(self, path: Path) -> None:
-        """The model no longer knows this file: it was changed without it, and it is told so."""
-        with self._lock:
-            self._seen.pop(path, None)

@@ -28,6 +28,7 @@ SPILL_FILES: Final = 50  # kept; the oldest goes first
 TEXT_PAGE: Final = 64 * KB  # of a long output read and laid out at once: some 800 lines, a few ms
 SEEN_TEXTS: Final = 2 * MB  # characters of file texts remembered, to say what changed since they were read
 SEEN_DIFF_LINES: Final = 60  # of such a change shown to the model
+OWN_COMMANDS: Final = 200  # whose times are remembered, to tell what they changed from what the user did
 READ_LINE_CHARS: Final = 2_000  # of one line shown by read_file; a minified line must not fill the result
 NOTE_BYTES: Final = 600  # kept free in a result for the note that says how to go on
 GREP_MATCHES: Final = 200  # LIM-05

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -371,6 +371,11 @@ class NoChangeLog:
 class TaskRunner(Protocol):
     """The commands of one session that run in the background. Safe to use from several threads."""
 
+    @property
+    def read_to(self) -> MutableMapping[str, int]:
+        """Up to where the model has read the output of each task, in bytes."""
+        ...
+
     def start(
         self, command: str, cwd: Path, *, box: Box, env: Mapping[str, str], ended: Callable[[], None] = ...
     ) -> Task:
@@ -378,6 +383,10 @@ class TaskRunner(Protocol):
         ...
 
     def list(self) -> tuple[Task, ...]: ...
+
+    def saw_end(self, task_id: str) -> None:
+        """The model is being told how this one is: where it has ended, no note has to say so."""
+        ...
 
     def output(self, task_id: str, start: int, limit: int) -> TaskOutput:
         """At most `limit` bytes of output from `start` on. Raises ToolFailure when there is no such task."""
@@ -420,10 +429,21 @@ class Web(Protocol):
 
 
 class FileMemory(Protocol):
-    """Which content of a file the model has seen, by hash: a write over anything else is refused."""
+    """Which content of a file the model has seen, by hash: a write over anything else is refused.
+
+    What changed while a command of the session's own ran is taken for its doing (tools.base.check_seen).
+    """
 
     def saw(self, path: Path, digest: str) -> None: ...
     def seen(self, path: Path) -> str | None: ...
+
+    def ran(self, since: int, until: int) -> None:
+        """A command of the session's own has run; times in ns since the epoch."""
+        ...
+
+    def ran_at(self, when: int) -> bool:
+        """Did such a command run at that time?"""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from agent_core import events, limits
 from agent_core.conversation import Conversation
 from agent_core.events import Event
 from agent_core.intents import Rollback, RollbackRedo
-from agent_core.kit import SeenFiles
 from agent_core.messages import Message, user
 from agent_core.ports import ChangeLog
 from agent_core.services import SessionServices
 from agent_core.session_record import SessionRecord
+from agent_core.tools.seen_files import SeenFiles
 
 if TYPE_CHECKING:
     from agent_core.checkpoints import RolledBack

@@ -186,15 +186,19 @@ def saw(verdict: PathVerdict, digest: str, content: str, ctx: ToolContext) -> No
     _seen_texts.put(digest, content)
 
 
-def check_seen(file: TextFile, ctx: ToolContext) -> None:
-    """Refuse to change a file whose present content the model has not seen.
+def check_seen(file: TextFile, ctx: ToolContext, *, quotes: bool = False) -> str:
+    """Refuse to change a file whose present content the model has not seen. Gives a note for it, mostly none.
 
-    Where the difference to what it has seen is short, the refusal shows it, and with that the model has seen it.
+    Where the difference to what it has seen is short, the refusal shows it, and with that the model has seen it. What
+    a command of the session's own did is no refusal for a change that `quotes` what it changes, but a note with that
+    difference. Whose doing it was is told by when the file changed last: while such a command ran, and not since. The
+    kernel keeps that time (ctime), and no program can set it. A user's save in that very time is taken for the
+    command's; it is shown all the same, and a change that quotes finds its place in what was saved.
     """
     shown = file.verdict.shown
     seen = ctx.files.seen(file.verdict.path)
     if seen == file.digest:
-        return
+        return ""
     if seen is None:
         raise ToolFailure(
             f"{shown} exists and you have not read it. Read it first, then change it.",
@@ -209,6 +213,8 @@ def check_seen(file: TextFile, ctx: ToolContext) -> None:
         text = start + "Read it again and make your change to what is there now."
     else:
         saw(file.verdict, file.digest, file.decoded.text, ctx)
+        if quotes and ctx.files.ran_at(file.content.changed):
+            return f"\n{shown} had been changed by a command of yours since you read it:\n{changes}"
         text = f"{start}This changed:\n{changes}\nIf your change is still right, make it again; keep what changed."
     raise ToolFailure(text, code="stale_file", outcome="changed meanwhile")
 

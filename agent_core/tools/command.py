@@ -41,19 +41,23 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     needs: Needs = next((known for known in NEEDS if known == asked), "")
 
     def run(box: Box) -> ToolOutput:
-        return execute(
-            command,
-            folder,
-            timeout,
-            box=box,
-            backend=ctx.backend,
-            env=ctx.env,
-            cancel=ctx.cancel,
-            spill=Spill(ctx.data_home / FOLDER, ctx.keys(), ctx.bounds.most),
-            progress=ctx.progress,
-            bounds=ctx.bounds,
-            way_out=_way_out(ctx),
-        )
+        since = time.time_ns()
+        try:
+            return execute(
+                command,
+                folder,
+                timeout,
+                box=box,
+                backend=ctx.backend,
+                env=ctx.env,
+                cancel=ctx.cancel,
+                spill=Spill(ctx.data_home / FOLDER, ctx.keys(), ctx.bounds.most),
+                progress=ctx.progress,
+                bounds=ctx.bounds,
+                way_out=_way_out(ctx),
+            )
+        finally:
+            ctx.files.ran(since, time.time_ns())
 
     def seal(box: Box) -> str:
         return sealed(command, folder, ctx.env, box)

@@ -27,8 +27,8 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     verdict = base.judged("write", base.text(args, "path"), ctx)
     edits = _edits(args)
     file = base.read_text(verdict, base.rules(ctx))
-    base.check_seen(file, ctx)
-    text, notes = file.decoded.text, []
+    notes = [base.check_seen(file, ctx, quotes=True)]
+    text = file.decoded.text
     for number, edit in enumerate(edits, 1):
         which = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
         found = match.find(text, edit.old, edit.new, edit.every)

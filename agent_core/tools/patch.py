@@ -197,7 +197,7 @@ class _Work:
         if place.file is None and place.disk is not None:
             place.file = base.as_text(place.verdict, place.disk)
         if place.file is not None:
-            base.check_seen(place.file, self._ctx)
+            self.notes.append(base.check_seen(place.file, self._ctx, quotes=True))
 
     def _newline(self, place: _Place) -> str:
         return UTF8.newline if place.file is None else place.file.decoded.newline

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from agent_core.errors import ToolFailure
 from agent_core.ports import EditAction, NoAction, ReadAction
 from agent_core.sandbox.policy import UNCONFINED
 
-from .tool_support import TOOLS, call, context, prepare
+from .tool_support import TOOLS, call, context, later, prepare
 
 
 @pytest.fixture
@@ -41,6 +42,16 @@ def known(ctx, path, data: bytes):
     place.write_bytes(data)
     call(ctx, "read_file", path=path)
     return place
+
+
+def wait_for(condition) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+PATCH_ONE = "*** Begin Patch\n*** Update File: f\n@@\n-one\n+1\n*** End Patch"
 
 
 # -- read_file ----------------------------------------------------------------------------------------------------
@@ -199,11 +210,38 @@ def test_a_file_that_would_be_too_large_is_refused_before_anybody_is_asked(ctx, 
         prepare(ctx, "write_file", path="f", content="x" * (limits.WRITE_FILE + 1))
 
 
-def test_our_own_command_may_change_a_file(ctx, ws):
+@pytest.mark.parametrize("name", ["edit_file", "apply_patch"])
+def test_what_an_own_command_changed_is_noted_and_no_hindrance(ctx, ws, name):
     place = known(ctx, "f", b"one\ntwo\n")
     call(ctx, "run_command", command="sed -i s/two/2/ f")
-    assert "+2" in fails(ctx, "edit_file", "stale_file", path="f", old_text="one", new_text="1").text
-    call(ctx, "edit_file", path="f", old_text="one", new_text="1")
+    edit = {"path": "f", "old_text": "one", "new_text": "1"} if name == "edit_file" else {"patch": PATCH_ONE}
+    said = call(ctx, name, **edit)
+    assert "a command of yours" in said.text
+    assert "-two\n+2" in said.text
+    assert place.read_text() == "1\n2\n"
+    assert "a command" not in call(ctx, "edit_file", path="f", old_text="2", new_text="zwei").text
+
+
+@pytest.mark.parametrize("name", ["edit_file", "apply_patch", "write_file"])
+def test_what_the_user_saved_after_an_own_command_is_refused_and_shown(ctx, ws, name):
+    place = known(ctx, "f", b"one\ntwo\n")
+    call(ctx, "run_command", command="sed -i s/two/2/ f")
+    later(0.02, lambda: place.write_text("one\n2\nmine\n"))
+    wait_for(lambda: b"mine" in place.read_bytes())
+    change = {
+        "edit_file": {"path": "f", "old_text": "one", "new_text": "1"},
+        "apply_patch": {"patch": PATCH_ONE},
+        "write_file": {"path": "f", "content": "1\n2\n"},
+    }
+    assert "+mine" in fails(ctx, name, "stale_file", **change[name]).text
+    assert place.read_text() == "one\n2\nmine\n"
+
+
+def test_a_whole_file_is_not_written_over_what_an_own_command_did(ctx, ws):
+    place = known(ctx, "f", b"one\ntwo\n")
+    call(ctx, "run_command", command="sed -i s/two/2/ f")
+    assert "+2" in fails(ctx, "write_file", "stale_file", path="f", content="1\ntwo\n").text
+    call(ctx, "write_file", path="f", content="1\n2\n")
     assert place.read_text() == "1\n2\n"
 
 

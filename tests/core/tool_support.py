@@ -14,6 +14,7 @@ from agent_core.process import LocalBackend
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import UNCONFINED
 from agent_core.tools.builtin import builtin_tools
+from agent_core.tools.seen_files import SeenFiles
 
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in builtin_tools()}
 
@@ -27,17 +28,6 @@ class Todos:
 
     def write(self, items: tuple[TodoItem, ...]) -> None:
         self.items = items
-
-
-class Seen:
-    def __init__(self) -> None:
-        self.digests: dict[Path, str] = {}
-
-    def saw(self, path: Path, digest: str) -> None:
-        self.digests[path] = digest
-
-    def seen(self, path: Path) -> str | None:
-        return self.digests.get(path)
 
 
 class Person:
@@ -65,7 +55,7 @@ def context(tmp_path: Path, **changes: Any) -> ToolContext:
         "asker": Person(),
         "backend": LocalBackend(),
         "todos": Todos(),
-        "files": Seen(),
+        "files": SeenFiles(),
         "env": child_env(os.environ) | {"HOME": str(folders["home"])},
     }
     return ToolContext(**{**values, **changes})
