@@ -27,7 +27,7 @@ from agent_core.linked_worktree import Link, link_of
 from agent_core.safety.hidden import IsHidden
 from agent_core.sandbox import cgroup
 from agent_core.sandbox.mounts import outermost
-from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
+from agent_core.sandbox.policy import UNCONFINED, Apart, Box, SandboxPolicy
 from agent_core.sandbox.probe import Layers, layers
 from agent_core.secret_files import SecretFiles
 
@@ -93,16 +93,6 @@ class Options:
     max_processes: int = limits.SANDBOX_PROCESSES
     max_memory: int = 0
     """Bytes; 0: any."""
-
-
-@dataclass(frozen=True, slots=True)
-class Apart:
-    """Walls for one command that may outlive the session."""
-
-    policy: SandboxPolicy
-    """With a folder for temporary files and a control group of its own."""
-    held: int
-    """A descriptor: while it, or a copy of it, is open, nobody takes the folder for one that was left behind."""
 
 
 class Confinement:

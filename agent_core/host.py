@@ -12,15 +12,15 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_core import context_files, kept_images, limits, preview, process, spill
+from agent_core import context_files, jobs, kept_images, limits, preview, process, spill
 from agent_core.budget import Budget
 from agent_core.compaction import Options as CompactionOptions
 from agent_core.compaction import Profile
@@ -30,12 +30,14 @@ from agent_core.config.dotenv import set_variable
 from agent_core.config.live import LiveTexts
 from agent_core.config.load import Config, ConfigWarning
 from agent_core.config.paths import Places, find_places
+from agent_core.credentials import Secret, find_key
 from agent_core.errors import AgentError, ConfigError, StoreError
 from agent_core.events import Notice
 from agent_core.grants_file import GrantsFile
 from agent_core.guard import GuardRules
 from agent_core.hooks import HookSet, users_hooks
 from agent_core.intents import Interrupt, SetMode, Submit
+from agent_core.jobs import Jobs
 from agent_core.kept_images import KeptImages
 from agent_core.llm import providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
@@ -49,6 +51,7 @@ from agent_core.names import (
     MODES_ALONE,
     MODES_WITHOUT_SANDBOX,
     SANDBOX_MODES,
+    SEARCH_KEYS,
     ApprovalPolicy,
     Mode,
     SandboxMode,
@@ -79,6 +82,7 @@ if TYPE_CHECKING:
     from agent_core.llm.discover import Health
     from agent_core.permissions import Allowed, Permissions
     from agent_core.store.search import Search, SearchHit
+    from agent_core.web import WebOptions
 
 log = logging.getLogger(__name__)
 
@@ -145,6 +149,8 @@ class Host:
         """Scratch folders made in this run; those of sessions that were never stored go with it."""
         self._confinements: dict[str, Confinement] = {}
         """By session: the walls around its commands."""
+        self.tasks = Jobs(self.places.data_home / jobs.FOLDER, self.redact, self._keys)
+        """Commands in the background: to look at (intents KillTask, KeepTask)."""
         self._closing = threading.Event()
         self._notebook = Notebook(self.store.notes, self._keys, self._notes_failed)
         self._listeners: list[Callable[[ModelState], None]] = []
@@ -445,6 +451,7 @@ class Host:
             recall=self._recall,
             containment=self.containment,
             confinement=self.confinement,
+            tasks=self.tasks.of,
             unattended=self.launch.unattended,
             policy=policy,
             deny=self.denied,
@@ -455,6 +462,8 @@ class Host:
             review=self._review(),
             hooks=self.hooks,
             command_timeout=get("terminal.timeout"),
+            web=self._web,
+            allow_hosts=tuple(get("web.allow_hosts")),
             respect_gitignore=get("files.respect_gitignore"),
             add_dirs=self.places.folders(get("sandbox.add_dirs")),
             safe_roots=self.places.folders(get("files.write_safe_roots")),
@@ -482,6 +491,22 @@ class Host:
             budget=self._budget,
             checkpoints=lambda: self.checkpoints if self.config.get("checkpoints.enabled") else None,
         )
+
+    def _web(self) -> WebOptions:
+        """How sessions reach the web; a key of a search engine that was changed counts from the next search on."""
+        from agent_core import web_search  # no start waits for it
+        from agent_core.web import WebOptions
+        from agent_core.web_door import Door
+
+        get = self.config.get
+
+        def key_of(names: Sequence[str]) -> Secret | None:
+            return find_key(names, self.launch.env, self._read_keys())
+
+        def engine() -> web_search.Chosen:
+            return web_search.choose(get("web.search_backend").strip(), get("web.searxng_url").strip(), key_of)
+
+        return WebOptions(Door(proxy=get("web.proxy"), hide=self.redact), engine)
 
     def containment(self) -> Containment:
         """How far the kernel holds commands on this machine, and what the person has set.
@@ -517,7 +542,7 @@ class Host:
                     options,
                     environ=self.launch.env,
                 )
-        return Walls(walls.policy, walls.gap)
+        return Walls(walls.policy, walls.gap, walls.apart)
 
     def accept_no_sandbox(self, accepted: bool = True) -> None:
         """On this machine commands may run without a sandbox, or no longer. Raises ConfigError, StoreError."""
@@ -624,6 +649,7 @@ class Host:
             live.join(limits.TURN_STOP)  # what it still has to store belongs to it
             if not live.stored:
                 return
+        self.tasks.delete(session_id)
         self.store.delete(session_id)
 
     def restore(self, session_id: str) -> SessionRow:
@@ -648,6 +674,7 @@ class Host:
             walls = self._confinements.pop(session_id, None)
         if live is not None:
             live.close()
+        self.tasks.let_go(session_id)
         if walls is not None:
             walls.close()
         return live
@@ -895,7 +922,7 @@ class Host:
     def _know_keys(self, dotenv: Mapping[str, str]) -> None:
         """Have every key that may be used hidden wherever it shows, those of earlier too."""
         options, entries = self._options(), self.config.get("fallback_providers")
-        names = providers.variables(options, entries)
+        names = {*providers.variables(options, entries), *chain.from_iterable(SEARCH_KEYS.values())}
         found = {key for place in (self.launch.env, dotenv) for name in names if (key := place.get(name, ""))}
         found |= providers.written_keys(options)
         with self._lock:
@@ -909,6 +936,7 @@ class Host:
             self._sessions.clear()
         for session in sessions:
             session.close()
+        self.tasks.close()
         farewell = any(session.farewell for session in sessions)
         deadline = time.monotonic() + (limits.SESSION_END_HOOKS if farewell else limits.TURN_STOP / 2)
         for session in sessions:

@@ -8,18 +8,17 @@ import select
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from agent_core import limits, process
-from agent_core.confinement import Apart
 from agent_core.errors import SandboxError
 from agent_core.job_files import read_state
 from agent_core.sandbox import cgroup
-from agent_core.sandbox.policy import SandboxPolicy
+from agent_core.sandbox.policy import Apart, SandboxPolicy
 from agent_core.store.owner import place
 
 _RELAY: Final = "agent_core.job_relay"
@@ -41,36 +40,37 @@ def begin(
     argv: Sequence[str],
     cwd: Path,
     env: Mapping[str, str],
-    policy: SandboxPolicy | None,
-    apart: Callable[[SandboxPolicy], Apart],
+    walls: Apart | None,
 ) -> Start:
-    """Start `argv` under a relay that writes to `folder`. Raises OSError and SandboxError; then nothing runs."""
+    """Start `argv` under a relay that writes to `folder`; None: without walls.
+
+    Raises OSError and SandboxError; then nothing runs, and what was made for the walls is gone.
+    """
     from agent_core.sandbox.launch import prepare  # no start waits for it
 
     with ExitStack() as stack:
         plan = _plan(folder, cwd)
-        if policy is None:
+        if walls is None:
             plan |= {"argv": _bytes(argv), "env": _pairs(env)}
-            return _relay(plan, policy, stack)
-        own = apart(policy)
-        stack.callback(os.close, own.held)
+            return _relay(plan, None, stack)
+        stack.callback(os.close, walls.held)
         undo = stack.enter_context(ExitStack())
-        undo.callback(_take_back, own.policy)
-        groups = _leaf(own.policy.cgroups)
-        own_policy = replace(own.policy, cgroups=groups)
-        launch = stack.enter_context(prepare(argv, cwd, own_policy))
+        undo.callback(_take_back, walls.policy)
+        groups = _leaf(walls.policy.cgroups)
+        policy = replace(walls.policy, cgroups=groups)
+        launch = stack.enter_context(prepare(argv, cwd, policy))
         plan |= {
             "argv": _bytes(launch.argv),
             "env": _pairs({**env, **launch.env}),
             "launcher": True,
             "pass": list(launch.pass_fds),
-            "tmp": os.fsencode(own_policy.tmp),
-            "held": [own.held],
+            "tmp": os.fsencode(policy.tmp),
+            "held": [walls.held],
             "places": [(os.fsencode(name.path), name.descriptor) for name in launch.places],
             "groups": _bytes(map(str, groups)),
-            "remove": _bytes(map(str, (groups[0], *own.policy.cgroups) if groups else ())),
+            "remove": _bytes(map(str, (groups[0], *walls.policy.cgroups) if groups else ())),
         }
-        begun = _relay(plan, own_policy, stack)
+        begun = _relay(plan, policy, stack)
         undo.pop_all()  # from here on it is the relay's to remove
         launch.hand_over()
         launch.wait(limits.TASK_START)

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,12 +21,12 @@ from typing import Final
 
 from agent_core import events, job_files, limits, process
 from agent_core.background import Task, TaskOrigin, TaskOutput
-from agent_core.confinement import Apart
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.events import Event
+from agent_core.intents import KeepTask, KillTask
 from agent_core.job_files import Record, State
 from agent_core.job_start import Start, begin
-from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
+from agent_core.sandbox.policy import UNCONFINED, Apart, Box, SandboxPolicy
 from agent_core.store.owner import life_of
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
@@ -172,6 +172,8 @@ class SessionJobs:
         self._jobs = jobs
         self._session_id = session_id
         self._emit = emit
+        self.read_to: MutableMapping[str, int] = {}
+        """Up to where the model has read the output of each, in bytes."""
         self._lock = threading.RLock()
         self._all: dict[str, _Job] = {}
         self._count = 0
@@ -322,17 +324,18 @@ class SessionJobs:
         box: Box,
         env: Mapping[str, str],
         confine: Confine,
-        apart: Callable[[SandboxPolicy], Apart],
+        apart: Callable[[SandboxPolicy], Apart] | None = None,
         ended: Callable[[], None] = _nothing,
         origin: TaskOrigin = "started",
     ) -> Task:
         """Begin one. `ended` is called when it has, not when this raises: OSError, SandboxError, ToolFailure."""
         policy = confine(box)
-        if policy is None and box != UNCONFINED:
+        if (policy is None and box != UNCONFINED) or (policy is not None and apart is None):
             raise SandboxError("no_sandbox", "This machine cannot confine commands, and it had to be confined.")
 
         def start(folder: Path, marker: str) -> Start:
-            return begin(folder, ("/bin/sh", "-c", command), cwd, {**env, process.MARKER: marker}, policy, apart)
+            walls = apart(policy) if policy is not None and apart is not None else None
+            return begin(folder, ("/bin/sh", "-c", command), cwd, {**env, process.MARKER: marker}, walls)
 
         return self._begin(command, cwd, box, origin, start, ended)
 
@@ -426,6 +429,21 @@ class SessionJobs:
         self._tell()
         return job.task
 
+    def obey(self, intent: KillTask | KeepTask) -> None:
+        """Do what the person wants, on a thread of its own; what cannot be done is told."""
+
+        def do() -> None:
+            try:
+                if isinstance(intent, KillTask):
+                    self.kill(intent.task_id)
+                else:
+                    self.keep(intent.task_id, intent.keep)
+            except ToolFailure as failure:
+                params = {"task": printable(intent.task_id)}
+                self._emit(events.Notice(failure.code, failure.text, "warning", params))
+
+        threading.Thread(target=do, name="task-intent", daemon=True).start()
+
     def let_go(self) -> None:
         """The session is closed: those that are not kept end. Does not wait."""
         with self._lock:
@@ -435,6 +453,40 @@ class SessionJobs:
             job.let_go()
             for call in job.ended:
                 call()
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """What the tools of one turn are given (ports.TaskRunner)."""
+
+    jobs: SessionJobs
+    confine: Confine
+    """The policy of a box, as for commands in the foreground."""
+    apart: Callable[[SandboxPolicy], Apart] | None
+    """The same policy with a place of its own; None: nothing is confined."""
+
+    @property
+    def read_to(self) -> MutableMapping[str, int]:
+        return self.jobs.read_to
+
+    def start(
+        self, command: str, cwd: Path, *, box: Box, env: Mapping[str, str], ended: Callable[[], None] = _nothing
+    ) -> Task:
+        return self.jobs.start(
+            command, cwd, box=box, env=env, confine=self.confine, apart=self.apart, ended=ended
+        )  # fmt: skip
+
+    def list(self) -> tuple[Task, ...]:
+        return self.jobs.list()
+
+    def saw_end(self, task_id: str) -> None:
+        self.jobs.saw_end(task_id)
+
+    def output(self, task_id: str, start: int, limit: int) -> TaskOutput:
+        return self.jobs.output(task_id, start, limit)
+
+    def kill(self, task_id: str) -> Task:
+        return self.jobs.kill(task_id)
 
 
 # -- words --------------------------------------------------------------------------------------------------------

@@ -411,8 +411,8 @@ class Web(Protocol):
     def page(
         self, place: WebPlace, cancel: CancelScope, sandbox: SandboxPolicy | None, may_visit: Callable[[str], bool]
     ) -> WebText:
-        """Fetch the page; a person has agreed. `sandbox`: for the program that reads it. `may_visit`: whether a redirect
-        to another host may be followed. Raises Interrupted, ToolFailure."""
+        """Fetch the page; a person has agreed. `sandbox`: for the program that reads it. `may_visit`: whether a
+        redirect to another host may be followed. Raises Interrupted, ToolFailure."""
         ...
 
     def engine(self) -> SearchEngine:

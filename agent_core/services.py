@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 from agent_core import limits
 from agent_core.budget import Budget
 from agent_core.compaction import Options
+from agent_core.events import Event
 from agent_core.grants_file import GrantsFile
 from agent_core.guard import USUAL, GuardRules
-from agent_core.events import Event
 from agent_core.hooks import HookSet
 from agent_core.jobs import SessionJobs
 from agent_core.kept_images import WithImages
@@ -27,6 +27,7 @@ from agent_core.store.sessions import Store
 
 if TYPE_CHECKING:
     from agent_core.checkpoints import Checkpoints
+    from agent_core.web import WebOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,10 @@ class SessionServices:
     review: ReviewOptions | None = None
     """An auxiliary model is asked before a person is (approvals.mode smart); None: it is not."""
     command_timeout: float = limits.COMMAND_TIMEOUT
+    web: Callable[[], WebOptions] | None = None
+    """How the web is reached; None: not at all."""
+    allow_hosts: tuple[str, ...] = ()
+    """Hosts of the web that may be asked without a person (web.allow_hosts), as in HostGrant."""
     respect_gitignore: bool = True
     add_dirs: tuple[Path, ...] = ()
     """Folders beside the workspace that are worked in like it, resolved."""

@@ -220,6 +220,9 @@ class LiveSession:
             self._text(intent)
         elif isinstance(intent, _MOVES):
             self._move(intent)
+        elif isinstance(intent, intents.KillTask | intents.KeepTask):
+            if (tasks := self._turns.kit.tasks) is not None:
+                tasks.obey(intent)
         elif isinstance(intent, intents.Rollback | intents.RollbackRedo):
             with self._lock:
                 if self.busy:

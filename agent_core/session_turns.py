@@ -124,6 +124,7 @@ class SessionTurns:
             turn = self._tools(worker, conversation, scope, turn_id, kept.enter_context(self.rollback.keeping(message)))
             if added:
                 conversation.add(user(added, origin="note"))
+            self._task_news(conversation)
             if news := self.prompt.news():
                 conversation.add(user(news, origin="note"))
                 worker.emit(events.Notice("context_changed", "The guidance files have changed; the model is told."))
@@ -190,6 +191,7 @@ class SessionTurns:
         """Between two steps: the commands the person ran join the history; gives the steers that came."""
         if worker.is_current and worker.conversation is not None:
             self._commands.place(worker.conversation)
+            self._task_news(worker.conversation)
             self.store_views(worker)
             try:
                 if (mode := self._ways()[0]) != self._mode_kept:  # a killed program must not come back in the other one
@@ -302,8 +304,15 @@ class SessionTurns:
     def _context_notice(self, notice: str) -> None:
         self._outbox.emit(events.Notice("context_file", notice, "warning"))
 
+    def _task_news(self, conversation: Conversation) -> None:
+        """The model hears of commands in the background that have ended."""
+        if self.kit.tasks is not None and (news := self.kit.tasks.news()):
+            conversation.add(user(news, origin="note"))
+
     def _tell_read(self, worker: Worker) -> None:
         """A stored conversation was read: the plan, what was chosen and what was used belong to it."""
+        if self.kit.tasks is not None:
+            self.kit.tasks.find()
         self.kit.todos.load(self._services.store.todos(self._record.id))
         self.kit.goal.load(self._services.store.goal(self._record.id))
         self.model.tell_used(worker)

@@ -55,3 +55,13 @@ class SandboxPolicy:
     """Bytes of one file."""
     max_memory: int = 0
     """Bytes of one process' data, where no cgroup bounds it; 0: no bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Walls for one command that may outlive the session."""
+
+    policy: SandboxPolicy
+    """With a folder for temporary files and a control group of its own."""
+    held: int
+    """A descriptor: while it, or a copy of it, is open, nobody takes the folder for one that was left behind."""
