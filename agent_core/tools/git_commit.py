@@ -218,7 +218,7 @@ def _made(output: ToolOutput, ctx: ToolContext) -> ToolOutput:
     if len(files) > limits.GIT_NAMES:
         named.append(f"and {len(files) - limits.GIT_NAMES:,} more")
     text = "\n".join([f"Committed {about}", f"Files: {', '.join(named)}", output.text])
-    return replace(output, text=text, outcome=f"commit {about.partition(' ')[0]}")
+    return replace(output, text=text, outcome="committed")
 
 
 def _not_made(output: ToolOutput, new: Sequence[str]) -> ToolOutput:

@@ -133,7 +133,7 @@ def _log(wanted: _Wanted, repo: Repository, chosen: Sequence[str], ctx: ToolCont
     if not text:
         return ToolOutput("No commit.", "no commit")
     if wanted.stat:
-        return ToolOutput(_fitted(text, said.cut, (), (), ctx.bounds.most), "log")
+        return ToolOutput(_fitted(text, said.cut, (), (), ctx.bounds.most))
     lines = text.split("\n")
     more = [] if len(lines) <= wanted.count else [f"[the newest {wanted.count}; there are more, ask with count]"]
     lines = lines[: wanted.count]
