@@ -1,8 +1,8 @@
 """What a person has allowed: for the length of a session in memory, for good in the file of grants.
 
-A session's grant is exact: a command's text and folder, a file's path. One for good is exact too, or a prefix that
-every part of a compound command must have. Each holds in the box it was given in and in narrower ones, never in a
-wider one.
+A session's grant is exact: a command's text and folder, a file's path, a host of the web. One for good is exact too,
+or a prefix that every part of a compound command must have. Each holds in the box it was given in and in narrower ones,
+never in a wider one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from agent_core import limits
 from agent_core.errors import ConfigError
-from agent_core.grants_file import CommandGrant, GrantsFile, Written
-from agent_core.ports import Action, CommandAction, EditAction, ReadAction
+from agent_core.grants_file import CommandGrant, GrantsFile, HostGrant, Written, covers_host
+from agent_core.ports import Action, CommandAction, EditAction, ReadAction, WebAction
 from agent_core.sandbox.policy import UNCONFINED, Box
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Scope:
     is_trusted: Callable[[str, Path], bool] = lambda command, folder: False
     """A command only reads, by its text; such parts need no grant."""
     redact: Callable[[str], str] = lambda text: text
-    record: Callable[[CommandGrant], None] = lambda grant: None
+    record: Callable[[CommandGrant | HostGrant], None] = lambda grant: None
     """Told of a grant for good before it is written. Raises StoreError; it is then not written."""
     tell: Callable[[ConfigError], None] = lambda error: None
     """The file cannot be used: said once, and again when the reason is another one."""
@@ -54,6 +54,8 @@ class SessionGrants:
     """Every change of a file that no path rule asks about."""
     changed: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
+    hosts: tuple[tuple[str, bool], ...] = ()
+    """(host, whether it is asked to search): else its pages."""
 
 
 class Grants:
@@ -65,6 +67,7 @@ class Grants:
         self._commands: dict[tuple[str, str], Box] = {}
         self._changed: set[str] = set()
         self._read: set[str] = set()
+        self._hosts: set[tuple[str, bool]] = set()
         self._edits = False
         self._told = ""
 
@@ -80,6 +83,9 @@ class Grants:
                 self.grant_command(command, cwd, box or _box_of(action))
             case ReadAction(path):
                 self.grant_path(path, read_only=True)
+            case WebAction(_, host, is_search) if is_search or not path_asked:
+                with self._lock:
+                    self._hosts.add((host, is_search))
             case EditAction(diffs) if path_asked:
                 for diff in diffs:
                     self.grant_path(diff.path)
@@ -109,9 +115,13 @@ class Grants:
         this command for the session only. Raises StoreError.
         """
         self.grant(action, box=box)
-        if not isinstance(action, CommandAction) or self._scope.file is None:
+        if self._scope.file is None:
             return
-        wanted = self._always(action, pattern, box or _box_of(action))
+        wanted: CommandGrant | HostGrant | None = None
+        if isinstance(action, CommandAction):
+            wanted = self._always(action, pattern, box or _box_of(action))
+        elif isinstance(action, WebAction) and pattern in ("", action.host):
+            wanted = HostGrant(action.host, action.is_search, time.time(), self._scope.session)
         if wanted is None:
             return
         self._scope.record(wanted)
@@ -126,6 +136,8 @@ class Grants:
 
     def patterns_for(self, action: Action, box: Box | None = None) -> tuple[str, ...]:
         """All that may be written for an action, the one to offer first."""
+        if isinstance(action, WebAction) and self._scope.file is not None:
+            return (action.host,)
         if not isinstance(action, CommandAction) or self._scope.file is None:
             return ()
         command = action.command
@@ -173,17 +185,31 @@ class Grants:
                         return True
                 case ReadAction(path):
                     return path in self._read or path in self._changed
+                case WebAction(_, host, is_search):
+                    if path_asked and not is_search:  # it is about this one address
+                        return False
+                    if (host, is_search) in self._hosts:
+                        return True
                 case EditAction(diffs):
                     if self._edits and not path_asked:
                         return True
                     return bool(diffs) and all(diff.path in self._changed for diff in diffs)
                 case _:
                     return False
+        if isinstance(action, WebAction):
+            granted_hosts = self._written().hosts
+            return any(
+                one.is_search == action.is_search and covers_host(one.host, action.host) for one in granted_hosts
+            )
         return self._for_good(action, box or _box_of(action))
 
-    def _for_good(self, action: CommandAction, box: Box) -> bool:
+    def _written(self) -> Written:
         written = self._scope.file.read() if self._scope.file is not None else Written()
         self._tell(written.problem)
+        return written
+
+    def _for_good(self, action: CommandAction, box: Box) -> bool:
+        written = self._written()
         workspace = self._scope.workspace
         here = ("", str(workspace)) if _is_below(action.cwd, workspace) else ("",)
         good = [one for one in written.commands if one.workspace in here and _within(box, one.box)]
@@ -244,7 +270,13 @@ class Grants:
         """What the session's grants are now."""
         with self._lock:
             commands = tuple((*command, box) for command, box in self._commands.items())
-            return SessionGrants(commands, self._edits, tuple(sorted(self._changed)), tuple(sorted(self._read)))
+            return SessionGrants(
+                commands,
+                self._edits,
+                tuple(sorted(self._changed)),
+                tuple(sorted(self._read)),
+                tuple(sorted(self._hosts)),
+            )
 
     def revoke(self, which: SessionGrants) -> None:
         """Take back what `which` names; it asks again from the next call on."""
@@ -254,6 +286,7 @@ class Grants:
             self._edits = self._edits and not which.edits
             self._changed -= set(which.changed)
             self._read -= set(which.read)
+            self._hosts -= set(which.hosts)
 
     def give_back(self, which: SessionGrants) -> None:
         """Undo `revoke`."""
@@ -262,6 +295,7 @@ class Grants:
             self._edits = self._edits or which.edits
             self._changed |= set(which.changed)
             self._read |= set(which.read)
+            self._hosts |= set(which.hosts)
 
 
 def _box_of(action: CommandAction) -> Box:

@@ -62,10 +62,36 @@ class CommandGrant:
 
 
 @dataclass(frozen=True, slots=True)
+class HostGrant:
+    """A host of the web that may be asked without a person: for its pages, or to search."""
+
+    host: str
+    """In ASCII; "*.example.org" is all below example.org, and that itself."""
+    is_search: bool = False
+    when: float = 0.0
+    """Seconds since the epoch."""
+    session: str = ""
+    """The one it was granted in."""
+
+    @property
+    def pattern(self) -> str:
+        return self.host
+
+
+def covers_host(pattern: str, host: str) -> bool:
+    """Whether a host is the one that is meant; "*.example.org" means that and all below it. Capitals do not count."""
+    pattern, host = pattern.lower().rstrip("."), host.lower()
+    if pattern.startswith("*."):
+        return bool(pattern[2:]) and (host == pattern[2:] or host.endswith(pattern[1:]))
+    return host == pattern
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
     """What the file says. With a `problem` it grants nothing."""
 
     commands: tuple[CommandGrant, ...] = ()
+    hosts: tuple[HostGrant, ...] = ()
     modes: Mapping[str, frozenset[Mode]] = field(default_factory=dict)
     """By workspace: the modes that were confirmed there."""
     no_sandbox: bool = False
@@ -136,20 +162,28 @@ class GrantsFile:
 
     # -- what it holds -------------------------------------------------------------------------------------------
 
-    def add(self, grant: CommandGrant) -> None:
+    def add(self, grant: CommandGrant | HostGrant) -> None:
         """Write a grant down; one that says the same is there once. Raises ConfigError."""
 
         def edit(document: Document) -> None:
+            if isinstance(grant, HostGrant):
+                hosts = document.setdefault("hosts", [])
+                if not any(_means(entry, grant) for entry in hosts):
+                    hosts.append(_host_entry(grant))
+                return
             entries = document.setdefault("commands", [])
             if not any(_command(entry, "").same_as(grant) for entry in entries):
                 entries.append(_entry(grant))
 
         self.change(edit)
 
-    def remove(self, grant: CommandGrant) -> None:
+    def remove(self, grant: CommandGrant | HostGrant) -> None:
         """Take a grant back; none that says the same stays. Raises ConfigError."""
 
         def edit(document: Document) -> None:
+            if isinstance(grant, HostGrant):
+                document["hosts"] = [entry for entry in document.get("hosts", []) if not _means(entry, grant)]
+                return
             entries = document.get("commands", [])
             document["commands"] = [entry for entry in entries if not _command(entry, "").same_as(grant)]
 
@@ -283,6 +317,7 @@ def _parse(document: Document, path: Path) -> Written:
     try:
         return Written(
             tuple(_command(entry, f"commands[{at}]") for at, entry in enumerate(_of(document, "commands", list, []))),
+            tuple(_host(entry, f"hosts[{at}]") for at, entry in enumerate(_of(document, "hosts", list, []))),
             {
                 _text(workspace, "modes"): frozenset(_mode(mode, f"modes[{workspace!r}]") for mode in modes)
                 for workspace, modes in _of(document, "modes", dict, {}).items()
@@ -343,7 +378,6 @@ def _command(entry: object, where: str) -> CommandGrant:
     words = {name: entry.get(name, "") for name in ("workspace", "cwd", "program", "session")}
     for name, value in words.items():
         _is(value, str, f'{where}, "{name}"')
-    when = entry.get("when", 0.0)
     return CommandGrant(
         text if prefix is None else " ".join(text.split()),
         prefix is not None,
@@ -351,9 +385,34 @@ def _command(entry: object, where: str) -> CommandGrant:
         words["workspace"],
         words["cwd"],
         words["program"],
-        float(when) if isinstance(when, int | float) and 0 <= when < _LATEST else 0.0,
+        _when(entry),
         words["session"],
     )
+
+
+def _host(entry: object, where: str) -> HostGrant:
+    if not isinstance(entry, dict):
+        raise _Wrong(f"has something wrong at {where}: it must be an object")
+    host, session = _text(entry.get("host"), f'{where}, "host"'), _text(entry.get("session", ""), where)
+    if not host.removeprefix("*.").strip(".") or "*" in host.removeprefix("*."):
+        raise _Wrong(f'has something wrong at {where}: "host" must be a name, or one behind "*."')
+    is_search = entry.get("search", False)
+    _is(is_search, bool, f'{where}, "search"')
+    return HostGrant(host, is_search, _when(entry), session)
+
+
+def _when(entry: Document) -> float:
+    when = entry.get("when", 0.0)
+    return float(when) if isinstance(when, int | float) and 0 <= when < _LATEST else 0.0
+
+
+def _means(entry: object, grant: HostGrant) -> bool:
+    found = _host(entry, "")
+    return (found.host.lower(), found.is_search) == (grant.host.lower(), grant.is_search)
+
+
+def _host_entry(grant: HostGrant) -> Document:
+    return {"host": grant.host, "search": grant.is_search, "when": round(grant.when, 3), "session": grant.session}
 
 
 def _entry(grant: CommandGrant) -> Document:

@@ -54,6 +54,12 @@ EXIT_PLAN: Final = "exit_plan"
 GOAL_DONE: Final = "goal_done"
 SESSION_SEARCH: Final = "session_search"
 
+SEARCH_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "brave": ("BRAVE_SEARCH_API_KEY", "BRAVE_API_KEY"),
+    "tavily": ("TAVILY_API_KEY",),
+}
+"""Variables that may hold the key of a search engine, the usual one first."""
+
 MCP_PREFIX: Final = "mcp_"  # what the names of tools of MCP servers begin with
 
 BLIND: Final = "images_left_out"  # code of the notice that a model takes no images

@@ -18,6 +18,7 @@ from agent_core.cancel import CancelScope
 from agent_core.credentials import Secret
 from agent_core.errors import ToolFailure
 from agent_core.lookup import WebHit
+from agent_core.names import SEARCH_KEYS
 from agent_core.text.ansi import clean
 from agent_core.text.printable import printable
 from agent_core.web_door import Ask, Door, Page, fetch
@@ -208,7 +209,7 @@ ENGINES: Final[tuple[Engine, ...]] = (
         "api.search.brave.com",
         _brave,
         _json("web", "results", snippet="description"),
-        keys=("BRAVE_SEARCH_API_KEY", "BRAVE_API_KEY"),
+        keys=SEARCH_KEYS["brave"],
         also=("brave-free",),
     ),
     Engine(
@@ -216,7 +217,7 @@ ENGINES: Final[tuple[Engine, ...]] = (
         "api.tavily.com",
         _tavily,
         _json("results", snippet="content"),
-        keys=("TAVILY_API_KEY",),
+        keys=SEARCH_KEYS["tavily"],
         hint={432: "The plan's searches are used up.", 433: "The plan's searches are used up."},
     ),
     Engine(
@@ -228,9 +229,6 @@ ENGINES: Final[tuple[Engine, ...]] = (
     ),
 )
 """In the order in which they are taken when none is chosen: the person's own, those with a key, the open one."""
-
-KEYS: Final = tuple(name for engine in ENGINES for name in engine.keys)
-"""Variables that may hold a key of one."""
 
 
 def named(name: str) -> Engine | None:

@@ -380,6 +380,21 @@ KEYS: Final[tuple[Key, ...]] = (
         least=0,
         endless=True,
     ),
+    Key(
+        "web.search_backend",
+        "text",
+        "",
+        "What web_search asks: searxng, brave, tavily or duckduckgo; empty: the first that is set up, else DuckDuckGo "
+        "with consent.",
+    ),
+    Key("web.searxng_url", "text", "", "The address of your SearXNG; it may stand on this machine."),
+    Key(
+        "web.allow_hosts",
+        "texts",
+        [],
+        "Hosts of the web that are asked without a question; *.example.org is all below example.org.",
+    ),
+    Key("web.proxy", "text", "", "The proxy by which web tools go; proxy variables count for the model only."),
     Key("files.respect_gitignore", "flag", True, "grep, glob and the file picker leave out what .gitignore names."),
     Key("context_files.enabled", "flag", True, "Give the model AGENTS.md and its kin."),
     # The screen.
@@ -435,7 +450,7 @@ UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
         prefill_messages_file privacy prompt_caching provider_routing qqbot quick_commands runtime save_trajectories
         secrets security session session_reset sessions signal skills slack smart_model_routing sms streaming stt
         teams telegram thread_sessions_per_user timezone tools toolsets tts
-        unauthorized_dm_behavior updates video_gen voice wake_word web webhook wecom whatsapp worktree x_search
+        unauthorized_dm_behavior updates video_gen voice wake_word webhook wecom whatsapp worktree x_search
         yuanbao _config_version
         """
     )
@@ -496,6 +511,7 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
             tui_agents_nudge tui_auto_resume_recent tui_status_indicator turn_completion_explainer turn_summary
             user_message_preview vim_mode
             """,
+        "web": "backend extract_backend extract_char_limit use_gateway",
         "logging": "backup_count max_size_mb",
         "checkpoints": "auto_prune delete_orphans min_interval_hours",
     }.items()

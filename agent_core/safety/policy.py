@@ -101,6 +101,7 @@ def decide(
     danger: Hit | None,
     granted: bool,
     held: bool = False,
+    listed: bool = False,
     deny: str = "",
     path_verdict: str = "allow",
     path_rule: str = "",
@@ -108,9 +109,10 @@ def decide(
     """The verdict on one action.
 
     `trusted`, `hard` and `danger` are what the command checks said; `held`: the command's box holds all its dangers
-    (`held_by`), so that they are no reason of their own to ask and are only told where it is asked anyway; `deny`: the
-    user's pattern that never allows it; `granted`: a person has allowed what `settled` makes of the action, for the
-    session or for good; `path_verdict` "ask": the path door wants a person's consent, `path_rule` names why.
+    (`held_by`), so that they are no reason of their own to ask and are only told where it is asked anyway;
+    `listed`: the user's config lets the program ask this host (`web.allow_hosts`); `deny`: the user's pattern that
+    never allows it; `granted`: a person has allowed what `settled` makes of the action, for the session or for good;
+    `path_verdict` "ask": the path door wants a person's consent, `path_rule` names why.
     """
     if isinstance(action, NoAction):
         return Verdict("allow", "", "")
@@ -124,6 +126,8 @@ def decide(
         box = box_of(action, situation, trusted)
     kind = _class_of(action, situation, trusted)
     answer = TABLE[situation.mode][kind]
+    if kind == "web" and (listed or situation.network or situation.is_free):
+        answer = "do"
     if trusted and kind == "bare":
         answer = "ask"  # it would run if the kernel kept it to reading
     if answer == "refuse":
@@ -137,7 +141,7 @@ def decide(
     if situation.policy == "never":
         # Nobody is to be asked: what is contained runs, what is not is refused. A file of secrets is not contained.
         # With full access there is nothing to leave; a path that wants consent still wants somebody to be there.
-        contained = path_verdict != "ask" and kind not in ("bare", "leaving")
+        contained = path_verdict != "ask" and kind not in ("bare", "leaving", "web")
         if contained or (situation.is_free and not (path_verdict == "ask" and situation.unattended)):
             return Verdict("allow", "policy never", "", box)
         return Verdict("refuse", rule, _NEVER_TEXT.format(rule=rule), box)
@@ -237,14 +241,14 @@ def _rule_to_ask(
             return "leaves the sandbox"
         if kind == "bare" and (trusted or situation.mode != "ask"):
             return "no sandbox" if situation.is_bare else situation.gap
-        return f"mode {situation.mode}"
+        return "the web" if kind == "web" else f"mode {situation.mode}"
     if situation.policy == "always" and kind != "read":
         return "policy always"
     return ""
 
 
 def _why_allowed(kind: _Class, situation: Situation) -> str:
-    return kind if kind in ("read", "trusted") else f"mode {situation.mode}"
+    return kind if kind in ("read", "trusted", "web") else f"mode {situation.mode}"
 
 
 _PLAN_TEXT: Final = (

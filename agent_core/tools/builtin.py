@@ -18,6 +18,7 @@ from . import (
     plan,
     read,
     search,
+    web,
     write,
 )
 
@@ -42,4 +43,6 @@ def builtin_tools() -> tuple[Tool, ...]:
         plan.EXIT_PLAN_TOOL,
         plan.GOAL_DONE_TOOL,
         search.TOOL,
+        web.FETCH_TOOL,
+        web.SEARCH_TOOL,
     )

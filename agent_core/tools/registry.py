@@ -41,6 +41,7 @@ from agent_core.ports import (
     ToolContext,
     ToolOutput,
     ToolSchema,
+    WebAction,
 )
 from agent_core.safety import danger, hardline, policy
 from agent_core.safety.deny import denied
@@ -50,6 +51,7 @@ from agent_core.spill import FOLDER, Results
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
 from agent_core.text.coerce import coerce
+from agent_core.text.diff import moves
 from agent_core.tools import misnamed
 
 log = logging.getLogger(__name__)
@@ -114,6 +116,8 @@ class Toolbox:
     redact: Callable[[str], str]
     deny: Callable[[], Iterable[str]] = tuple
     """The user's patterns of commands that are never run, as they are when a command is judged."""
+    listed: Callable[[str], bool] = lambda host: False
+    """Whether the user's config lets a host of the web be asked (web.allow_hosts)."""
     started: Callable[[ToolCall], None] = lambda call: None
     """Tells the listener that the call begins."""
     progress: Callable[[ToolCall, str], None] = lambda call, text: None
@@ -406,10 +410,10 @@ class _Attempt:
             return asked
         if len(refused) == len(hunks) or asked.prepared.without is None:
             raise self._refused(action, verdict, reply.by, _refusal(reply))
-        prepared, told = asked.prepared.without(refused), _left_out(action.diffs, refused)
-        places = "\n".join(
-            f"{diff.path}, line {hunk.old_start}" for key, (diff, hunk) in hunks.items() if key in refused
-        )
+        prepared = asked.prepared.without(refused)
+        left_out = {key: pair for key, pair in hunks.items() if key in refused}
+        told = _told_of(left_out, len(hunks), self._box.redact)
+        places = "\n".join(_place(diff, hunk) for diff, hunk in left_out.values())
         self._box.record(Decided("edit", places, "refuse", verdict.rule, reply.by, call_id=self._call.id))
         count = f"{len(refused)} hunk{'s' if len(refused) > 1 else ''} refused"
         inner = prepared.run
@@ -463,6 +467,7 @@ class _Attempt:
             hard=hard,
             danger=dangerous,
             held=held,
+            listed=isinstance(action, WebAction) and self._box.listed(action.host),
             deny=deny,
             granted=self._box.grants.covers(action, prepared.path_verdict == "ask", box),
             path_verdict=prepared.path_verdict,
@@ -505,7 +510,10 @@ class _Attempt:
         return review
 
     def _ask(self, action: Action, path_asked: bool, verdict: policy.Verdict) -> tuple[Reply, Question]:
-        pattern = self._box.grants.pattern_for(action, verdict.box) if isinstance(action, CommandAction) else ""
+        can_last = isinstance(action, CommandAction) or (
+            isinstance(action, WebAction) and (action.is_search or not path_asked)
+        )
+        pattern = self._box.grants.pattern_for(action, verdict.box) if can_last else ""
         question = question_for(action, path_asked, verdict, self._call.id, pattern)
         asker = _TimedAsker(self._box.context.asker, self._watch)
         return asker.ask(question, self._cancel), question
@@ -529,6 +537,9 @@ class _Attempt:
                 self._box.record(Decided("edit", what, decided, verdict.rule, by, call_id=self._call.id))
             case ReadAction(path):
                 self._box.record(Decided("read", path, decided, verdict.rule, by, call_id=self._call.id))
+            case WebAction(url, host, is_search):
+                what = f"{host}: {url}" if is_search else url
+                self._box.record(Decided("web", what, decided, verdict.rule, by, call_id=self._call.id))
             case NoAction():
                 self._box.record(Decided("tool", self.name, decided, verdict.rule, by, call_id=self._call.id))
 
@@ -563,35 +574,68 @@ def question_for(
     if isinstance(action, ReadAction):
         return Question("read", f"Read {action.path}", rule, path=action.path, decisions=decisions,
                         grant="reading this file", call_id=call_id)  # fmt: skip
+    if isinstance(action, WebAction):
+        return _web_question(action, path_asked, rule, call_id, pattern)
     return Question("command", "Go on", rule, decisions=("once", "refuse"), call_id=call_id)
 
 
+def _web_question(action: WebAction, path_asked: bool, rule: str, call_id: str, pattern: str) -> Question:
+    decisions: tuple[Decision, ...] = (
+        ("once", "session", "always", "refuse") if pattern else ("once", "session", "refuse")
+    )
+    host = action.shown or action.host
+    if action.is_search:
+        return Question("web", "Search the web", rule, query=action.url, host=host, decisions=decisions,
+                        grant="every search there", pattern=pattern, call_id=call_id)  # fmt: skip
+    # What the address carries is asked about each time.
+    decisions = ("once", "refuse") if path_asked else decisions
+    return Question("web", "Fetch a page", rule, url=action.url, host=host, decisions=decisions,
+                    grant="every page of this host", pattern=pattern, call_id=call_id)  # fmt: skip
+
+
 def _edit_title(action: EditAction) -> str:
-    verb = {"create": "Create", "edit": "Change", "delete": "Delete"}
-    if len(action.diffs) == 1:
-        return f"{verb[action.diffs[0].change]} {action.diffs[0].path}"
-    return f"Change {len(action.diffs)} files"
+    verbs = {"create": "Create", "edit": "Change", "delete": "Delete"}
+    gone = moves(action.diffs).values()
+    files = [diff for number, diff in enumerate(action.diffs) if number not in gone]
+    named = {"Move" if diff.old_path else verbs[diff.change] for diff in files}
+    verb = named.pop() if len(named) == 1 else "Change"
+    if len(files) > 1:
+        return f"{verb} {len(files)} files"
+    return f"{verb} {files[0].old_path} to {files[0].path}" if files[0].old_path else f"{verb} {files[0].path}"
 
 
 def hunks_of(diffs: Sequence[FileDiff]) -> dict[str, tuple[FileDiff, Hunk]]:
-    """The hunks of `diffs` by the names they are refused by ("file.hunk", Answer.refused)."""
+    """The hunks of `diffs` by the names they are refused by ("file.hunk", Answer.refused).
+
+    A file that moves as it is has one: what goes goes with what is made.
+    """
+    gone = moves(diffs).values()
     return {
-        f"{number}.{index}": (diff, hunk) for number, diff in enumerate(diffs) for index, hunk in enumerate(diff.hunks)
+        f"{number}.{index}": (diff, hunk)
+        for number, diff in enumerate(diffs)
+        if number not in gone
+        for index, hunk in enumerate(diff.hunks)
     }
 
 
-def _left_out(diffs: Sequence[FileDiff], refused: frozenset[str]) -> str:
+def _place(diff: FileDiff, hunk: Hunk) -> str:
+    return f"{diff.path}, line {hunk.old_start}" if diff.change == "edit" else diff.path
+
+
+def _told_of(refused: Mapping[str, tuple[FileDiff, Hunk]], total: int, redact: Callable[[str], str]) -> str:
     """What the model is told of hunks that the person has refused: where they are, and the lines they would change."""
-    hunks = hunks_of(diffs)
-    head = f"The user refused {len(refused)} of {len(hunks)} hunks; they were not applied, and the rest was:"
-    lines = [head]
-    for key, (diff, hunk) in hunks.items():
-        if key in refused:
-            lines.append(f"not applied, {diff.path} at line {hunk.old_start}:")
-            signs = {"add": "+", "remove": "-"}
-            lines += [f"{signs[line.kind]}{line.text}" for line in hunk.lines if line.kind != "same"]
-    end = "Do not make the refused changes another way; ask if you do not see why."
-    return f"{clamp(chr(10).join(lines), limits.REFUSED_HUNKS)}\n{end}"
+    lines: list[str] = []
+    signs = {"add": "+", "remove": "-"}
+    for diff, hunk in refused.values():
+        if diff.change == "create" and diff.old_path:
+            lines.append(f"not applied: {diff.old_path} was not moved to {diff.path}")
+            continue
+        lines.append(f"not applied, {_place(diff, hunk)}:")
+        lines += [f"{signs[line.kind]}{line.text}" for line in hunk.lines if line.kind != "same"]
+    head = f"The user refused {len(refused)} of {total} hunks; they were not applied, and the rest was:"
+    # Redacted before it is cut: half a key is none that would be found.
+    quoted = clamp(redact("\n".join(lines)), limits.REFUSED_HUNKS)
+    return f"{head}\n{quoted}\nDo not make the refused changes another way; ask if you do not see why."
 
 
 def _refusal(reply: Reply) -> str:

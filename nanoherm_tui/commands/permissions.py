@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_core.grants_file import HostGrant
 from agent_core.permissions import NoSandbox
 from agent_core.sandbox.policy import UNCONFINED, Box
 from nanoherm_tui.i18n import phrase, t, tell
@@ -125,12 +126,24 @@ def _of_session(one: SessionGrants, home: str) -> Line:
     if one.commands:
         [(command, folder, box)] = one.commands
         return Line(visible(command), _box(box), (visible(command), _folder(folder, home), _box(box)), allowed=one)
+    if one.hosts:
+        [(host, is_search)] = one.hosts
+        words = _host_words(host, is_search)
+        return Line(words, detail=(words,), allowed=one)
     path = visible("".join((*one.changed, *one.read)))
     words = t("permissions.changes" if one.changed else "permissions.reads", path=path)
     return Line(words, detail=(words,), allowed=one)
 
 
-def _of_file(grant: CommandGrant, home: str) -> Line:
+def _host_words(host: str, is_search: bool) -> str:
+    return t("permissions.searches_at" if is_search else "permissions.pages_of", host=visible(host))
+
+
+def _of_file(grant: CommandGrant | HostGrant, home: str) -> Line:
+    if isinstance(grant, HostGrant):
+        words, anywhere = _host_words(grant.host, grant.is_search), t("permissions.anywhere")
+        given = datetime.fromtimestamp(grant.when).strftime("%Y-%m-%d %H:%M") if grant.when else ""
+        return Line(words, anywhere, tuple(filter(None, (words, given))), allowed=grant)
     where = _folder(grant.cwd or grant.workspace, home) if grant.cwd or grant.workspace else t("permissions.anywhere")
     how = t("approval.holds_all" if grant.prefix else "approval.holds_exact") if grant.workspace or grant.cwd else ""
     when = datetime.fromtimestamp(grant.when).strftime("%Y-%m-%d %H:%M") if grant.when else ""

@@ -614,7 +614,7 @@ class ApprovalPanel(Widget, can_focus=True):
     def _open_always(self, question: Question) -> None:
         """Show exactly what would be written; only the same key again, after a while without keys, writes it."""
         self._use = "always"
-        self._patterns = tuple(dict.fromkeys((question.pattern, question.command)))
+        self._patterns = tuple(dict.fromkeys(filter(None, (question.pattern, question.command))))
         self._second.asked()
         self._text.show(question, self._pattern, self.refused)
         self._come_forward(self)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from agent_core.names import NOT_REVIEWED
 from agent_core.sandbox.policy import UNCONFINED
+from agent_core.text.diff import moves
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.panes.hunks import Left, hunk_keys, left_of
 from nanoherm_tui.panes.title import shorten_home
@@ -19,8 +20,18 @@ if TYPE_CHECKING:
 
 LABEL: Final = 10  # cells of the column of labels
 _VERBS: Final = {"create": "approval.create", "edit": "approval.change", "delete": "approval.delete"}
-_ONE: Final = {"create": "approval.create_one", "edit": "approval.edit_one", "delete": "approval.delete_one"}
-_MANY: Final = {"create": "approval.create_many", "edit": "approval.edit_many", "delete": "approval.delete_many"}
+_ONE: Final = {
+    "create": "approval.create_one",
+    "edit": "approval.edit_one",
+    "delete": "approval.delete_one",
+    "move": "approval.move_one",
+}
+_MANY: Final = {
+    "create": "approval.create_many",
+    "edit": "approval.edit_many",
+    "delete": "approval.delete_many",
+    "move": "approval.move_many",
+}
 
 Kind = Literal["value", "muted", "strong", "warn", "choice", "file", "left out"]
 
@@ -52,6 +63,13 @@ def _labelled(label: str, words: str, cells: int, *, exact: bool) -> list[Questi
 def always_rows(question: Question, pattern: str, cells: int) -> list[QuestionRow]:
     """What "always" would write and where it holds: `pattern` exactly, its characters that hide shown."""
     room = max(4, cells - LABEL)
+    if question.kind == "web":
+        holds = t("approval.holds_search" if question.query else "approval.holds_host")
+        return [
+            *_of_kind("strong", _labelled(t("approval.always_label"), visible(pattern), room, exact=True)),
+            *_of_kind("muted", _labelled("", holds, room, exact=False)),
+            *_of_kind("muted", _labelled("", t("approval.kept_host"), room, exact=False)),
+        ]
     exact = pattern == question.command
     holds = t("approval.holds_exact" if exact else "approval.holds_all")
     here = t("approval.here_exact" if exact else "approval.here_all")
@@ -93,8 +111,13 @@ def question_rows(question: Question, cells: int, refused: frozenset[str] = froz
         rows += _sandbox_rows(question, room)
     if question.path:
         rows += _labelled(t("approval.file"), visible(question.path).replace("\n", "\\n"), room, exact=True)
+    for label, words in (("url", question.url), ("query", question.query), ("host", question.host)):
+        if words:
+            rows += _labelled(t(f"approval.{label}"), visible(words).replace("\n", "\\n"), room, exact=True)
+    moved = moves(question.diffs)
     for number, diff in enumerate(question.diffs):
-        rows += _file_rows(diff, left_of(diff, number, refused), room)
+        if number not in moved.values():
+            rows += _file_rows(diff, left_of(diff, number, refused), room, is_whole=number not in moved)
     if question.kind == "command" and question.text:  # the core's words; those of a plan or a question are the model's
         why = "\n".join(_reason(line) for line in clean(question.text).split("\n"))
         rows += _labelled(t("approval.reason"), why, room, exact=False)
@@ -111,9 +134,26 @@ def question_rows(question: Question, cells: int, refused: frozenset[str] = froz
     return rows
 
 
-def _file_rows(diff: FileDiff, left: Left, room: int) -> list[QuestionRow]:
-    """What would be done to a file, and how many lines of it."""
+def _file_rows(diff: FileDiff, left: Left, room: int, *, is_whole: bool) -> list[QuestionRow]:
+    """What would be done to a file, and how many lines of it. Not `is_whole`: it moves as it is."""
     label = t("approval.left_out") if left.is_nothing else t(_VERBS[diff.change])
+    if diff.old_path:
+        verb = label if left.is_nothing else t("approval.move")
+        old = _labelled(verb, visible(diff.old_path).replace("\n", "\\n"), room, exact=True)
+        new = replace(diff, old_path="")
+        if is_whole:
+            return [*_labels(old, left), *_named(t("approval.move_to"), new, left, room)]
+        new_rows = _labelled(t("approval.move_to"), visible(new.path).replace("\n", "\\n"), room, exact=True)
+        return [*_labels(old, left), *_labels(new_rows, left)]
+    return _named(label, diff, left, room)
+
+
+def _labels(rows: list[QuestionRow], left: Left) -> list[QuestionRow]:
+    return _of_kind("muted", rows) if left.is_nothing else rows
+
+
+def _named(label: str, diff: FileDiff, left: Left, room: int) -> list[QuestionRow]:
+    """A path and its figures."""
     figures = 4 + len(str(left.added)) + len(str(left.removed))
     pieces = _whole(visible(diff.path).replace("\n", "\\n"), room)
     if width(pieces[-1]) + figures > room:
@@ -155,6 +195,8 @@ def title(question: Question, refused: frozenset[str] = frozenset()) -> str:
         return t("approval.plan")
     if question.kind == "read" and question.path:
         return t("approval.read_file")
+    if question.kind == "web":
+        return t("approval.search_web" if question.query else "approval.fetch_page")
     if question.kind == "edit" and question.diffs:
         return _edit_title(question.diffs, refused)
     return visible(question.title).replace("\n", "\\n")
@@ -166,11 +208,13 @@ def _edit_title(diffs: tuple[FileDiff, ...], refused: frozenset[str]) -> str:
         return t("approval.apply_hunks", n=total - len(refused), total=total)
     if refused:
         return t("approval.apply_none")
-    changes = {diff.change for diff in diffs}
-    change = changes.pop() if len(changes) == 1 else "edit"
-    if len(diffs) > 1:
-        return t(_MANY[change], n=len(diffs))
-    return t(_ONE[change], path=visible(diffs[0].path).replace("\n", "\\n"))
+    gone = moves(diffs).values()
+    files = [diff for number, diff in enumerate(diffs) if number not in gone]
+    verbs = {"move" if diff.old_path else diff.change for diff in files}
+    verb = verbs.pop() if len(verbs) == 1 else "edit"
+    if len(files) > 1:
+        return t(_MANY[verb], n=len(files))
+    return t(_ONE[verb], path=visible(files[0].old_path or files[0].path).replace("\n", "\\n"))
 
 
 def time_left(deadline: float, now: float) -> str:
