@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Final
 
 from agent_core import limits
@@ -78,6 +79,16 @@ def version(text: str) -> str:
 def stat(diff: FileDiff) -> str:
     """Lines added and removed in a few characters: "+12 -3"."""
     return f"+{diff.added} -{diff.removed}"
+
+
+def moves(diffs: Sequence[FileDiff]) -> dict[int, int]:
+    """Files that move as they are: the place of the one that is made, to that of the one beside it that goes."""
+    pairs = pairwise(diffs)
+    return {
+        number: number + 1
+        for number, (made, gone) in enumerate(pairs)
+        if (made.change, gone.change) == ("create", "delete") and made.old_path and made.old_path == gone.path
+    }
 
 
 def _lines(text: str) -> list[str]:

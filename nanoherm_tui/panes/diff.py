@@ -15,6 +15,7 @@ from itertools import accumulate, zip_longest
 from typing import NamedTuple
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
+from agent_core.text.diff import moves
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans
@@ -69,7 +70,8 @@ def diff_rows(
     with FOLD. Without `wrap` no more files than fit into limits.DIFF_ROWS are shown; the rest is counted.
     """
     rows: list[Row] = []
-    moved = {} if wrap else _moved(diffs)
+    # What waits for an answer is shown whole, unless it is said to move as it is.
+    moved = moves(diffs) | ({} if wrap else _moved(diffs))
     for number, diff in enumerate(diffs):
         if number in moved.values():
             continue  # the other half of a move
@@ -81,7 +83,8 @@ def diff_rows(
             rows.append(_note(words, NUMBER))
             break
         if number in moved:
-            rows += _move(diff, diffs[moved[number]], cells, f"{number}.0")
+            key, old = f"{number}.0", diffs[moved[number]].path
+            rows += _move_asked(diff, old, cells, key, refused) if wrap else _move(diff, old, cells, key)
             continue
         rows += _file_rows(diff, number, _Shape(cells, _digits(diff), wrap, split), folds or {}, refused)
     return rows
@@ -106,6 +109,9 @@ def _file_rows(
     diff: FileDiff, number: int, shape: _Shape, folds: Mapping[str, Fold], refused: Collection[str]
 ) -> list[Row]:
     rows = _heading(diff, shape.cells, wrap=shape.wrap)
+    if diff.old_path:
+        rows.append(_note(t("dock.moved_from"), NUMBER, sign=False))
+        rows += _old_path(diff.old_path, shape.cells, wrap=shape.wrap)
     old_end: int | None = None
     new_end = 0
     for index, hunk in enumerate(diff.hunks):
@@ -204,18 +210,42 @@ def _texts(diff: FileDiff) -> list[tuple[str, str]]:
     return [(line.text, line.end) for hunk in diff.hunks for line in hunk.lines]
 
 
-def _move(new: FileDiff, old: FileDiff, cells: int, key: str) -> list[Row]:
-    words = t("dock.renamed")
-    rows = [
-        Row(
-            (
-                Span(cut_path(visible(new.path), max(cells - 2 - width(words), 2)), bold=True),
-                Span("  " + words, "muted"),
-            )
-        )
+def _move(new: FileDiff, old: str, cells: int, key: str) -> list[Row]:
+    words = "  " + t("dock.renamed")
+    path = cut_path(visible(new.path), max(cells - width(words), 2))
+    return [
+        Row((Span(path, bold=True), Span(words, "muted")), key=key),
+        *_old_path(old, cells, wrap=False),
     ]
-    rows[0] = replace(rows[0], key=key)
-    return [*rows, Row((Span("  "), Span(cut_path(visible(old.path), max(cells - 2, 2)), "muted")), margin=2)]
+
+
+def _move_asked(new: FileDiff, old: str, cells: int, key: str, refused: Collection[str]) -> list[Row]:
+    """The same while it waits for an answer: nothing is cut, and it is refused like a hunk."""
+    rows = [
+        *_wrapped(new.path, cells, 0, Span("", bold=True)),
+        Row((Span("  "), Span(t("dock.renamed"), "muted"))),
+        *_old_path(old, cells, wrap=True),
+    ]
+    if new.hunks:
+        words = t("dock.hunk", n=1, total=1)
+        rows.append(_hunk_heading(words, key, is_refused=key in refused, is_decided=bool(refused)))
+    return rows
+
+
+def _old_path(path: str, cells: int, *, wrap: bool) -> list[Row]:
+    if not wrap:
+        return [Row((Span("  "), Span(cut_path(visible(path), max(cells - 2, 2)), "muted")), margin=2)]
+    return _wrapped(path, cells, 2, Span("", "muted"))
+
+
+def _wrapped(path: str, cells: int, indent: int, like: Span) -> list[Row]:
+    """A path in whole, in as many rows as it needs, in the style of `like`."""
+    shown, rows = visible(path), []
+    for piece in code_rows(shown, max(cells - indent, 2)):
+        margin = indent + piece.hang
+        words = replace(like, text=shown[piece.start : piece.end])
+        rows.append(Row((Span(" " * margin), words), margin=margin, join=piece.join))
+    return rows
 
 
 def plain_diff(diffs: Sequence[FileDiff]) -> str:
@@ -223,7 +253,7 @@ def plain_diff(diffs: Sequence[FileDiff]) -> str:
     signs = {"same": " ", "add": "+", "remove": "-"}
     parts: list[str] = []
     for diff in diffs:
-        parts.append("--- " + ("/dev/null" if diff.change == "create" else diff.path))
+        parts.append("--- " + ("/dev/null" if diff.change == "create" else diff.old_path or diff.path))
         parts.append("+++ " + ("/dev/null" if diff.change == "delete" else diff.path))
         for hunk in diff.hunks:
             old = sum(line.kind != "add" for line in hunk.lines)
