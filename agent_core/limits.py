@@ -163,6 +163,8 @@ TASK_CONTEXT: Final = 8 * KB  # of the output before a piece that is looked at f
 TASK_QUIET: Final = 1.0  # seconds after which a last word is taken for whole: a prompt has no line end
 TASK_NEWEST: Final = 4 * KB  # of the end of an output looked at for its newest line
 TASK_PIECE: Final = 256 * KB  # of an output given at once
+TASK_FIRST_LOOK: Final = 0.7  # seconds for a command that cannot work to end: its result says so at once then
+TASK_POLL: Final = 0.1  # between two looks of a call that waits
 TASK_WAIT: Final = 60  # seconds that a model may wait for more output in one call
 
 SHELL_DEPTH: Final = 40  # nested substitutions, groups and quoted scripts that are read; deeper is refused

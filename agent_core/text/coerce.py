@@ -30,7 +30,8 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
     "file_text": "content", "contents": "content", "cmd": "command", "working_directory": "cwd", "workdir": "cwd",
     "regex": "pattern", "query": "pattern", "include": "glob", "case_insensitive": "ignore_case",
     "start_line": "offset", "todos": "items", "content": "text", "task": "text", "options": "choices",
-    "input": "patch", "diff": "patch", "patch_text": "patch",
+    "urls": "url", "uri": "url", "link": "url", "q": "query", "max_results": "limit", "num_results": "limit",
+    "task_id": "task", "id": "task", "session_id": "task", "input": "patch", "diff": "patch", "patch_text": "patch",
 }  # fmt: skip
 
 
@@ -126,7 +127,10 @@ def _object(given: dict[str, Any], schema: Mapping[str, Any], where: str, proble
     required = schema.get("required", ())
     for name, ours in OTHER_NAMES.items():
         if name in given and name not in properties and ours in properties and given.get(ours) is None:
-            given = {**given, ours: given[name]}
+            value = given[name]
+            if isinstance(value, list) and len(value) == 1 and properties[ours].get("type") == "string":
+                value = value[0]  # a tool that takes several, as Hermes' web_extract does, was meant for one
+            given = {**given, ours: value}
             del given[name]
     out: dict[str, Any] = {}
     for name, part in properties.items():

@@ -18,6 +18,7 @@ from . import (
     plan,
     read,
     search,
+    tasks,
     web,
     write,
 )
@@ -43,6 +44,10 @@ def builtin_tools() -> tuple[Tool, ...]:
         plan.EXIT_PLAN_TOOL,
         plan.GOAL_DONE_TOOL,
         search.TOOL,
+        tasks.START_TOOL,
+        tasks.LIST_TOOL,
+        tasks.OUTPUT_TOOL,
+        tasks.KILL_TOOL,
         web.FETCH_TOOL,
         web.SEARCH_TOOL,
     )

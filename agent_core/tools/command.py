@@ -34,35 +34,61 @@ from . import base
 
 
 def _prepare(args: Args, ctx: ToolContext) -> Prepared:
+    most = limits.COMMAND_TIMEOUT_MAX
+    wanted = base.number(args, "timeout", round(ctx.command_timeout), 1, 10**9)
+    if wanted > most and ctx.tasks is not None:
+        from . import tasks  # it builds on this room
+
+        remark = (
+            f"[run_command waits {most:.0f} s at most and {wanted} were asked for, so the command was started in the "
+            "background.]"
+        )
+        return prepared(args, ctx, lambda command, folder, box: tasks.started(command, folder, box, ctx, remark))
+    return prepared(args, ctx, lambda command, folder, box: _run(command, folder, box, float(min(wanted, most)), ctx))
+
+
+def prepared(args: Args, ctx: ToolContext, run: Callable[[str, Path, Box], ToolOutput]) -> Prepared:
+    """A call with a command, its folder and what it needs; `run` is given the command, the folder and the box."""
     command = checked(base.text(args, "command"))
     folder = _folder(base.text(args, "cwd", ".") or ".", ctx)
-    timeout = float(base.number(args, "timeout", round(ctx.command_timeout), 1, int(limits.COMMAND_TIMEOUT_MAX)))
     asked = base.text(args, "needs", "")
     needs: Needs = next((known for known in NEEDS if known == asked), "")
+    return Prepared(
+        CommandAction(command, str(folder), needs),
+        lambda box: run(command, folder, box),
+        seal=lambda box: sealed(command, folder, ctx.env, box),
+    )
 
-    def run(box: Box) -> ToolOutput:
-        since = time.time_ns()
-        try:
-            return execute(
-                command,
-                folder,
-                timeout,
-                box=box,
-                backend=ctx.backend,
-                env=ctx.env,
-                cancel=ctx.cancel,
-                spill=Spill(ctx.data_home / FOLDER, ctx.keys(), ctx.bounds.most),
-                progress=ctx.progress,
-                bounds=ctx.bounds,
-                way_out=_way_out(ctx),
-            )
-        finally:
-            ctx.files.ran(since, time.time_ns())
 
-    def seal(box: Box) -> str:
-        return sealed(command, folder, ctx.env, box)
+def changing(box: Box, ctx: ToolContext) -> Callable[[], None]:
+    """A command is about to run; what this gives is to be called when it has ended, to know what it changed."""
+    done, since = ctx.changes.command(box), time.time_ns()
 
-    return Prepared(CommandAction(command, str(folder), needs), run, seal=seal)
+    def ended() -> None:
+        ctx.files.ran(since, time.time_ns())
+        done()
+
+    return ended
+
+
+def _run(command: str, folder: Path, box: Box, timeout: float, ctx: ToolContext) -> ToolOutput:
+    ended = changing(box, ctx)
+    try:
+        return execute(
+            command,
+            folder,
+            timeout,
+            box=box,
+            backend=ctx.backend,
+            env=ctx.env,
+            cancel=ctx.cancel,
+            spill=Spill(ctx.data_home / FOLDER, ctx.keys(), ctx.bounds.most),
+            progress=ctx.progress,
+            bounds=ctx.bounds,
+            way_out=_way_out(ctx),
+        )
+    finally:
+        ended()
 
 
 def sealed(command: str, folder: Path, env: Mapping[str, str], box: Box) -> str:
