@@ -11,7 +11,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final
@@ -104,7 +104,9 @@ class Repository:
     is_shallow: bool
     is_sparse: bool
     filters: tuple[str, ...]
-    """Names of the content filters that are switched off (`lfs`)."""
+    """Names of the content filters that are known to git here (`lfs`); for reading all are switched off."""
+    own_filters: tuple[str, ...]
+    """Those of them that the repository's own configuration names."""
     is_its_own: bool
     """Its data lies below its top, or belongs to it by a link that is true both ways; else it is another's."""
     program: str
@@ -118,8 +120,17 @@ class Repository:
         What it says is not judged here. `words`: as git takes them; what comes from others has been made a name or a
         path that cannot be an option.
         """
-        options = [word for name in self.filters for word in _without_filter(name)]
-        return _run(self, (*options, *words), limit)
+        return _run(self, (*_without(self.filters), *words), limit)
+
+    def change(self, *words: str, seconds: float = limits.GIT_SECONDS) -> Said:
+        """Run a command that changes something, which a person has asked for. Raises ToolFailure when it failed.
+
+        Programs that the person's own configuration names are run, those that the repository names are not.
+        """
+        said = _run(self, (*_without(self.own_filters), *words), limits.GIT_READ, seconds)
+        if said.code:
+            raise ToolFailure(f"git {words[0]} failed: {words_of(said)}", code="git_failed", outcome="git failed")
+        return said
 
     def must(self, *words: str, limit: int = limits.GIT_READ) -> Said:
         """As `ask`; raises ToolFailure with git's words when it failed, and when it took too long."""
@@ -174,7 +185,7 @@ def repository(
         )
     kept = {name: env[name] for name in _PASSED_ON if name in env}
     bare = Repository(
-        folder, top, top / ".git", top / ".git", False, False, (), True, program, {**kept, **_ENV, _NOTHING: ""},
+        folder, top, top / ".git", top / ".git", False, False, (), (), True, program, {**kept, **_ENV, _NOTHING: ""},
         cancel, sandbox,
     )  # fmt: skip
     found = bare.ask(
@@ -192,11 +203,12 @@ def repository(
             code="other_work_tree",
             outcome="refused",
         )
-    settings = bare.ask("config", "--list", "-z")
+    settings = bare.ask("config", "--list", "--show-scope", "-z")
     if settings.code or settings.cut:
         raise _unusable(settings, top)
-    values = dict(_settings(settings.items))
-    filters = tuple(dict.fromkeys(name[1] for name in map(_FILTER.fullmatch, values) if name))
+    scopes = _scopes(settings.items)
+    values = {name: value for scope in scopes.values() for name, value in scope.items()}
+    filters = _filters(values)
     if len(filters) > limits.GIT_FILTERS:
         raise ToolFailure(
             f"The repository's configuration names more than {limits.GIT_FILTERS} content filters, programs that git "
@@ -217,14 +229,22 @@ def repository(
         is_shallow=places[3] == "true",
         is_sparse=values.get("core.sparsecheckout", "").lower() == "true",
         filters=filters,
+        own_filters=_filters(name for scope in ("local", "worktree") for name in scopes.get(scope, ())),
         is_its_own=own,
     )
 
 
-def _settings(items: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for item in items:
+def _scopes(items: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The settings of each scope (`system`, `global`, `local`, `worktree`, `command`), the last value of each."""
+    found: dict[str, dict[str, str]] = {}
+    for scope, item in zip(items[::2], items[1::2], strict=False):
         name, _, value = item.partition("\n")
-        yield name, value
+        found.setdefault(scope, {})[name] = value
+    return found
+
+
+def _filters(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(found[1] for found in map(_FILTER.fullmatch, names) if found))
 
 
 def _top_of(folder: Path) -> Path | None:
@@ -252,22 +272,20 @@ def words_of(said: Said) -> str:
     return " ".join(clean(said.complaint).split())[: limits.GIT_COMPLAINT] or f"exit code {said.code}"
 
 
-def _without_filter(name: str) -> tuple[str, ...]:
-    """Options that switch a content filter off; an empty program is none, and what is not required may be missing."""
-    return (
-        *(f"--config-env=filter.{name}.{key}={_NOTHING}" for key in ("clean", "smudge", "process")),
-        f"--config-env=filter.{name}.required={_NOTHING}",
-    )
+def _without(filters: Iterable[str]) -> list[str]:
+    """Options that switch content filters off; an empty program is none, and what is not required may be missing."""
+    keys = ("clean", "smudge", "process", "required")
+    return [f"--config-env=filter.{name}.{key}={_NOTHING}" for name in filters for key in keys]
 
 
 # -- running ------------------------------------------------------------------------------------------------------
 
 
-def _run(repo: Repository, words: Sequence[str], limit: int) -> Said:
+def _run(repo: Repository, words: Sequence[str], limit: int, seconds: float = limits.GIT_SECONDS) -> Said:
     options = [part for name, value in _OFF.items() for part in ("-c", f"{name}={value}")]
     argv = (repo.program, "--no-pager", *options, *words)
     late = CancelScope(repo.cancel)
-    deadline = time.monotonic() + limits.GIT_SECONDS
+    deadline = time.monotonic() + seconds
     try:
         with (
             late,
