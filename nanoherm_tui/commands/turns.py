@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from agent_core import intents
+from agent_core import intents, names
+from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
     from nanoherm_tui.overlays.rewind import Rewound
+    from nanoherm_tui.session_view import SessionView
+
+# Tools that change no file; whatever else was called may have.
+_HARMLESS: Final = frozenset(
+    {names.READ_FILE, names.LIST_DIR, names.GREP, names.GLOB, names.WEB_FETCH, names.WEB_SEARCH, names.GIT_STATUS}
+    | {names.GIT_DIFF, names.TODO_WRITE, names.TODO_READ, names.ASK_USER, names.EXIT_PLAN, names.GOAL_DONE}
+    | {names.TASK_LIST, names.TASK_OUTPUT, names.TASK_KILL, names.SESSION_SEARCH, names.SHELL}
+)
 
 
 def steer(app: NanohermApp, text: str) -> None:
@@ -53,6 +62,11 @@ def rewind(app: NanohermApp, argument: str) -> None:
     def chosen(choice: Rewound | None) -> None:
         if choice is None or app.view is not view:
             return
+        if choice.what != "conversation":
+            view.session.send(intents.Rollback(choice.turn_id))
+            app.hint(t("rewind.rolling_back", command="/rollback redo"), limits.TOLD_HINT)
+        if choice.what == "files":
+            return
         if choice.how == "take_out":
             view.session.send(intents.Rewind(choice.message_id))
             app.hint(t("rewind.taken_out", command="/redo"))
@@ -62,4 +76,14 @@ def rewind(app: NanohermApp, argument: str) -> None:
 
     from nanoherm_tui.overlays.rewind import RewindScreen
 
-    app.open_overlay(RewindScreen(said), chosen)
+    screen = RewindScreen(said, may_have_files=_may_have_files(view))
+    if _may_have_files(view):
+        look = app.host.checkpoints
+        screen.ask_plan = lambda turn: app.desk.do_beside(lambda: look.plan(view.id, turn), screen.show_plan)
+        app.desk.do_beside(lambda: look.list(view.id), screen.show_turns)
+    app.open_overlay(screen, chosen)
+
+
+def _may_have_files(view: SessionView) -> bool:
+    """Whether turns may have changed files: by what was called, as far as that is known without looking."""
+    return view.model.earlier > 0 or any(call.name not in _HARMLESS for call in view.calls.values())

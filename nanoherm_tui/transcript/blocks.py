@@ -120,6 +120,8 @@ class Note:
     code: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     word: str = ""
+    lines: tuple[tuple[str, str], ...] = ()
+    """What is listed below the words: a path, and why it is as it is."""
     join: str = PARAGRAPH
     gap: bool = False
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from agent_core import events
 from agent_core.limits import PREVIEW_LINES, SUBJECT_CHARS
 from agent_core.names import SHELL
+from agent_core.rollback import REASONS
 from agent_core.safety.redact import redact
 from nanoherm_tui.text import clean, one_line
 from nanoherm_tui.transcript.blocks import Block, Card, CardState, Note
@@ -127,6 +128,8 @@ class TranscriptModel:
                 return {self._add_note(note)}
             case events.ErrorRaised():
                 return {self._add_note(Note(0, event.text, "error", event.code, event.params))}
+            case events.FilesRolledBack():
+                return {self._add_note(note) for note in _rolled_back(event)}
             case events.TurnFinished():
                 return self._end_turn()
             case events.HistoryChanged(messages, earlier):
@@ -450,6 +453,25 @@ class TranscriptModel:
                 entry.touch()
                 changed.add(entry)
         return changed | self._leave_partial()
+
+
+def _rolled_back(event: events.FilesRolledBack) -> list[Note]:
+    """Which files are others now, and which were left and why."""
+    notes: list[Note] = []
+    if event.paths or not event.left:
+        word = "rollback.nothing_done" if not event.paths else "rollback.redone" if event.redo else "rollback.done"
+        lines = tuple((one_line(path), "") for path in event.paths)
+        notes.append(Note(0, "", word=word, params={"command": "/rollback redo"}, lines=lines))
+    if event.left:
+        notes.append(Note(0, "", "warning", word="rollback.left", lines=tuple(map(_left, event.left))))
+    return notes
+
+
+def _left(words: str) -> tuple[str, str]:
+    """A path and the reason behind it; either may have a colon in it."""
+    line = one_line(words)
+    why = next((why for why in REASONS.values() if line.endswith(f": {why}")), "")
+    return (line.removesuffix(f": {why}"), why) if why else (line, "")
 
 
 def _shell_card(run: ShellRun) -> Card:

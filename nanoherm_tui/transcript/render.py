@@ -17,8 +17,9 @@ from rich.style import Style
 from textual.strip import Strip
 
 from agent_core.names import RUN_COMMAND, TODO_WRITE
+from nanoherm_tui import limits
 from nanoherm_tui import text as cells
-from nanoherm_tui.i18n import t, tell
+from nanoherm_tui.i18n import phrase, t, tell
 from nanoherm_tui.strips import LoneStrip
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.transcript import highlight, markdown, outcomes
@@ -567,7 +568,11 @@ def _subject(subject: str, room: int) -> str:
 
 def note_words(block: Note) -> str:
     """What a note says, in the interface's language."""
-    return cells.clean(t(block.word) if block.word else tell(block.code, block.params, block.text))
+    words = cells.clean(t(block.word, **block.params) if block.word else tell(block.code, block.params, block.text))
+    listed = [f"  {path}: {phrase('left_because', why)}" if why else f"  {path}" for path, why in block.lines]
+    if len(listed) > limits.NOTE_LINES:
+        listed[limits.NOTE_LINES - 1 :] = [f"  {t('rollback.and_more', n=len(listed) - limits.NOTE_LINES + 1)}"]
+    return "\n".join((words, *map(cells.visible, listed)))
 
 
 def _note(block: Note, width: int, look: Look) -> list[Row]:

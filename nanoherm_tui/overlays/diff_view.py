@@ -1,0 +1,41 @@
+"""A change of one file inside an overlay, to be read and scrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.diff import diff_rows
+from nanoherm_tui.panes.rows import Row, RowsView, Span
+from nanoherm_tui.text import wrap
+
+if TYPE_CHECKING:
+    from agent_core.messages import FileDiff
+
+
+class DiffView(RowsView):
+    """Draws on the overlay's ground; the keys of panes scroll it."""
+
+    GROUND: ClassVar[str] = "surface"
+    DEFAULT_CSS = "DiffView { height: 1fr; }"
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id)
+        self._change: FileDiff | None = None
+        self._problem = ""
+
+    def show(self, diff: FileDiff | None, problem: str = "") -> None:
+        """Show a change from its beginning on, or why there is none."""
+        self._change, self._problem, self.top = diff, problem, 0
+        self.stale()
+
+    def body(self, cells: int) -> Sequence[Row]:
+        if self._change is None or not (self._change.hunks or self._change.change != "edit"):
+            words = self._problem or t("rollback.no_diff")
+            return [self._on_ground(Row((Span(line, "muted"),))) for line in wrap(words, max(cells, 1))]
+        return [self._on_ground(row) for row in diff_rows([self._change], cells, wrap=True)]
+
+    def _on_ground(self, row: Row) -> Row:
+        return replace(row, bg=self.GROUND, key="") if row.bg == "panel" else replace(row, key="")
