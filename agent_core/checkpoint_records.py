@@ -447,14 +447,18 @@ class Records:
             return _kept(self._db)
 
 
+_PLAIN: Final = b"="  # what is packed begins otherwise
+
+
 def packed(data: bytes) -> bytes:
-    return zlib.compress(data, 1)
+    """As it is stored: what is short gains nothing by packing."""
+    return zlib.compress(data, 1) if len(data) > limits.CHECKPOINT_PLAIN else _PLAIN + data
 
 
 def unpacked(digest: str, data: bytes) -> bytes | None:
     """None: it is not what it was."""
     try:
-        plain = zlib.decompress(data)
+        plain = data[1:] if data.startswith(_PLAIN) else zlib.decompress(data)
     except zlib.error:
         return None
     return plain if hashlib.sha256(plain).hexdigest() == digest else None

@@ -292,14 +292,12 @@ class Tree:
         now, data = self._read(full, status)
         if now is None:
             return  # it changed while it was read, or went: the next look has more luck
-        before, why = self._before(full, seen, was_listed or folder.born, unruled)
-        if now.state.is_known and self._is_told(full, now.state, seen):
-            pass  # a tool's change, or a rollback, that is recorded already
-        elif window is not None and not before.same(now.state) and not (seen and self._only_looked(seen, now)):
-            if before == UNKNOWN and before == now.state:
-                why = why or now.why
-            self._found.append((window.turn, full, before, now.state, why if before == UNKNOWN else now.why))
-            self._keep_for_record(before)
+        if window is not None and not (now.state.is_known and self._is_told(full, now.state, seen)):
+            before, why = self._before(full, seen, was_listed or folder.born, unruled)
+            if not before.same(now.state) and not (seen and self._only_looked(seen, now)):
+                why = (why or now.why) if before == UNKNOWN else now.why
+                self._found.append((window.turn, full, before, now.state, why))
+                self._keep_for_record(before)
         self._note(folder.path, name, now, data)
 
     def _only_looked(self, seen: _Seen, now: _Seen) -> bool:
@@ -371,9 +369,11 @@ class Tree:
             if status.st_size > self._caps.file:
                 return seen("?", "too_large"), None
             descriptor = os.open(full, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
-            with open(descriptor, "rb") as file:
-                data = file.read(self._caps.file + 1)
+            try:
+                data = _content(descriptor, status.st_size)
                 after = os.fstat(descriptor)
+            finally:
+                os.close(descriptor)
         except FileNotFoundError:
             return None, None
         except OSError:
@@ -383,11 +383,11 @@ class Tree:
         return seen(f"f:{hashlib.sha256(data).hexdigest()}"), data
 
     def _note(self, folder: bytes, name: bytes, now: _Seen, data: bytes | None) -> None:
-        if data is not None and not self._has(now.what[2:]):
+        if data is not None:
             pack = packed(data)
             if self._kept + len(pack) <= self._caps.tree:
-                self._db.execute("INSERT INTO blobs VALUES (?, ?)", (now.what[2:], pack))
-                self._kept += len(pack)
+                put = self._db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (now.what[2:], pack))
+                self._kept += len(pack) if put.rowcount else 0
         self._db.execute(
             "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (folder, name, now.what, now.why, now.mode, now.size, now.mtime, now.ctime, now.ino, now.seen),
@@ -411,3 +411,11 @@ class Tree:
         (self._kept,) = self._db.execute("SELECT coalesce(sum(length(data)), 0) FROM blobs").fetchone()
         self._db.execute("UPDATE kept SET bytes = ?", (self._kept,))
         self._db.execute("COMMIT")
+
+
+def _content(descriptor: int, size: int) -> bytes:
+    """A file's content, of which `size` bytes are expected; one byte more when it is longer."""
+    parts = [os.read(descriptor, size + 1)]
+    while parts[-1] and (left := size + 1 - sum(map(len, parts))) > 0:
+        parts.append(os.read(descriptor, left))
+    return parts[0] if len(parts) <= 2 else b"".join(parts)
