@@ -30,6 +30,10 @@ def reindent_added(wanted: Sequence[str], there: Sequence[str], kept: Sequence[b
     indentation than the patch gave it, and the shift is not the same for all, the patch's own indentation holds:
     changing it may be what the patch is for.
     """
+    if all(_indent(a) == _indent(b) for a, b, stays in zip(wanted, there, kept, strict=True) if not stays):
+        # Kept lines one blank short have lost their sign in the patch: nothing else has moved.
+        wanted = [there[i] if stays and _indent(there[i]) == f" {_indent(wanted[i])}" else wanted[i]
+                  for i, stays in enumerate(kept)]  # fmt: skip
     pairs = _pairs(wanted, there)
     if (shifted := _shifted(pairs, new)) is not None:
         return shifted

@@ -36,13 +36,24 @@ class Patch:
 def parse(text: str) -> Patch:
     """What a patch does to which files, in its order. Raises ToolFailure when a part of it cannot be meant so."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
-    if lines and not lines[-1]:
-        lines.pop()
+    lines = _unfenced(lines)
     if any(_BEGIN.match(line) or _FILE.fullmatch(line) for line in lines):
         return _parse(_inside(lines))
     if unified.looks_like(lines):
         return Patch(unified.parse(lines))
     return Patch(())
+
+
+def _unfenced(lines: list[str]) -> list[str]:
+    """The lines without blank ones and a Markdown fence around them."""
+    first, last = 0, len(lines)
+    while first < last and not lines[first].strip():
+        first += 1
+    while last > first and not lines[last - 1]:
+        last -= 1
+    if last - first > 1 and lines[first].startswith("```") and lines[last - 1].rstrip() == "```":
+        return lines[first + 1 : last - 1]
+    return lines[first:last]
 
 
 def paths(text: str) -> tuple[str, ...]:
