@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from agent_core.permissions import Allowed, Permissions
     from agent_core.store.search import Search, SearchHit
     from agent_core.web import WebOptions
+    from agent_core.worktrees import Worktrees
 
 log = logging.getLogger(__name__)
 
@@ -874,6 +875,13 @@ class Host:
         """A session as text in one of exchange.FORMS. Raises StoreError."""
         decisions = self.store.audit.list(session_id, None)
         return exchange.export(form, self.store.get(session_id), self.store.messages(session_id), decisions)
+
+    def worktrees(self, workspace: Path) -> Worktrees:
+        """Those of the repository that a workspace lies in; what they do belongs on no screen's thread."""
+        from agent_core.cancel import CancelScope
+        from agent_core.worktrees import Worktrees  # no start waits for it
+
+        return Worktrees(workspace, child_env(self.launch.env), CancelScope())
 
     def list_dirs(self, path: Path) -> list[Path]:
         """The folders in `path`, sorted, at most limits.FOLDERS_LISTED, for a folder chooser; hidden ones are left out.

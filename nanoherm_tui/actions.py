@@ -96,6 +96,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("sessions", slash="resume", aliases=("sessions", "continue"), argument="[title]", run="sessions.choose"),
     Action("search", slash="search", argument="[words]", run="search.search"),
     Action("fork", slash="fork", aliases=("branch",), run="sessions.fork"),
+    Action("worktree", slash="worktree", argument="[name|list|remove name]", run="worktree.worktree"),
     Action("rename", slash="rename", aliases=("title", "name"), argument="[title]", run="sessions.rename"),
     Action("delete", slash="delete", run="sessions.delete"),
     Action("restore", slash="restore", run="sessions.restore"),
@@ -124,6 +125,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("motion", slash="motion", run="settings.toggle_motion"),
     Action("setup", slash="setup", run="settings.setup"),
     Action("editor", keys=("ctrl+g",), slash="editor", run="writing.edit_draft"),
+    Action("image", slash="image", argument="<path>", run="images.add"),
     Action("copy", slash="copy", run="copying.copy_answer"),
     # -- composer ----------------------------------------------------------------------------------------------------
     Action("send", "composer", ("enter",)),
@@ -133,6 +135,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("history_next", "composer", ("down",)),
     Action("history_search", "composer", ("ctrl+r",)),
     Action("expand_paste", "composer", ("alt+o",)),
+    Action("paste_image", "composer", ("ctrl+v", "alt+v")),
     Action("undo_edit", "composer", ("ctrl+underscore",)),
     Action("redo_edit", "composer", ("ctrl+y",)),
     Action("preview_file", "composer", ("f4",)),

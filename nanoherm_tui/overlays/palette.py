@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Kind = Literal[
     "action", "mode", "model", "persona", "temperature", "effort", "theme", "session", "language", "pane", "folder",
-    "said",
+    "said", "worktree",
 ]  # fmt: skip
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 _PAGE: Final = 10
@@ -299,6 +299,7 @@ class PaletteScreen(Overlay[str | None]):
             "effort": t("palette.ask_effort"),
             "theme": t("palette.ask_theme"),
             "session": t("palette.ask_session"),
+            "worktree": t("palette.ask_worktree"),
             "language": t("palette.ask_language"),
         }
         self._field.placeholder = Content(placeholder[self._kind])

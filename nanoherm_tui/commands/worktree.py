@@ -1,0 +1,160 @@
+"""Worktrees: a session beside the others, on a branch and in a folder of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nanoherm_tui import limits
+from nanoherm_tui.commands.sessions import open_by_id
+from nanoherm_tui.i18n import t
+from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
+from nanoherm_tui.panes.title import shorten_home
+from nanoherm_tui.text import visible
+
+if TYPE_CHECKING:
+    from agent_core.worktrees import Removed, Worktree, Worktrees
+    from nanoherm_tui.app import NanohermApp
+
+
+def worktree(app: NanohermApp, argument: str) -> None:
+    """`[name]` makes one and begins a session there, `list` offers those there are, `remove NAME` removes one."""
+    if app.view is None:
+        return
+    trees = app.host.worktrees(app.view.session.workspace)
+    word, _, rest = argument.partition(" ")
+    if word == "list" and not rest:
+        _list(app, trees)
+    elif word == "remove":
+        _remove(app, trees, rest.strip())
+    else:
+        _make(app, trees, argument)
+
+
+def _make(app: NanohermApp, trees: Worktrees, name: str) -> None:
+    app.hint(t("worktree.making"), limits.TOLD_HINT)
+
+    def made(result: tuple[Worktree, Path]) -> None:
+        one, folder = result
+        app.hint(t("worktree.made", branch=visible(one.branch), path=_shown(one.folder)), limits.TOLD_HINT)
+        app.conversations.bring(lambda: app.host.new(folder))
+
+    app.desk.do_beside(lambda: trees.make(name), made)
+
+
+# -- the list -----------------------------------------------------------------------------------------------------
+
+
+def _list(app: NanohermApp, trees: Worktrees) -> None:
+    """Offer them; the chosen one's latest session comes forward, or a new one begins there."""
+    app.hint(t("worktree.looking"), limits.TOLD_HINT)
+
+    def listed(found: tuple[Worktree, ...]) -> None:
+        app.hint("")
+        if not found:
+            app.hint(t("worktree.none", command="/worktree"), limits.TOLD_HINT)
+            return
+        items = [PaletteItem(str(one.folder), "worktree", visible(one.name), _about(app, one)) for one in found]
+        here = app.view.session.workspace if app.view is not None else Path()
+        current = frozenset(str(one.folder) for one in found if here.is_relative_to(one.folder))
+        app.open_overlay(PaletteScreen(items, kind="worktree", current=current), lambda chosen: _open(app, chosen))
+
+    app.desk.do_beside(trees.list, listed)
+
+
+def _open(app: NanohermApp, chosen: str | None) -> None:
+    if chosen is None:
+        app.composer.focus()
+        return
+    folder = Path(chosen)
+    sessions = _sessions(app, folder)
+    if sessions:
+        open_by_id(app, sessions[0])
+    else:
+        app.conversations.bring(lambda: app.host.new(folder))
+
+
+def _about(app: NanohermApp, one: Worktree) -> str:
+    """What is in it, and where it lies."""
+    parts = []
+    if one.is_missing:
+        parts.append(t("worktree.missing"))
+    elif one.changed < 0 or one.unmerged < 0:
+        parts.append(t("worktree.unknown"))
+    if one.is_locked:
+        parts.append(t("worktree.locked"))
+    if one.changed > 0:
+        parts.append(t("worktree.changed", n=one.changed))
+    if one.unmerged > 0:
+        parts.append(_count("unmerged", one.unmerged))
+    if sessions := len(_sessions(app, one.folder)):
+        parts.append(_count("sessions", sessions))
+    return " · ".join([*parts, _shown(one.folder)])
+
+
+def _sessions(app: NanohermApp, folder: Path) -> list[str]:
+    """Ids of the sessions that are worked in there, the newest first: those in this run, then what is stored."""
+    live = [view.id for view in app.conversations.views.values() if view.session.workspace.is_relative_to(folder)]
+    stored = [row.id for row in app.conversations.rows if Path(row.workspace).is_relative_to(folder)]
+    return list(dict.fromkeys([*reversed(live), *stored]))
+
+
+# -- removing -----------------------------------------------------------------------------------------------------
+
+
+def _remove(app: NanohermApp, trees: Worktrees, name: str) -> None:
+    """Remove one. What holds work of its own is asked about first, and that work is kept."""
+    if not name:
+        words = t("worktree.needs_name", command="/worktree remove", list="/worktree list")
+        app.conversations.tell("worktree_needs_name", words)
+        return
+
+    def found(one: Worktree) -> None:
+        if _is_busy(app, one.folder):
+            app.conversations.tell("worktree_busy", t("worktree.busy", name=visible(one.name)))
+            return
+        if not one.has_work:
+            _do_remove(app, trees, one, sure=False)
+            return
+        from nanoherm_tui.overlays.confirm import ConfirmScreen
+
+        parts = [_count("sure_changed", one.changed)] if one.changed > 0 else []
+        parts += [_count("sure_unmerged", one.unmerged)] if one.unmerged > 0 else []
+        text = "\n".join([*parts, t("worktree.sure_folder", path=_shown(one.folder))])
+        title = t("worktree.sure", name=visible(one.name))
+
+        def sure(yes: bool | None) -> None:
+            if yes:
+                _do_remove(app, trees, one, sure=True)
+
+        app.open_overlay(ConfirmScreen(title, text, t("worktree.remove")), sure)
+
+    app.desk.do_beside(lambda: trees.find(name), found)
+
+
+def _do_remove(app: NanohermApp, trees: Worktrees, one: Worktree, *, sure: bool) -> None:
+    def work() -> tuple[Removed, Path]:
+        main = trees.main()
+        return app.host.worktrees(main).remove(str(one.folder), sure=sure), main
+
+    def gone(result: tuple[Removed, Path]) -> None:
+        removed, main = result
+        key = "removed_stash" if removed.stashed else "removed" if removed.branch_deleted else "removed_branch"
+        app.hint(t(f"worktree.{key}", name=visible(one.name)), limits.TOLD_HINT)
+        if app.view is not None and app.view.session.workspace.is_relative_to(one.folder):
+            app.conversations.bring(lambda: app.host.new(main))  # where one was is no more
+
+    app.desk.do_beside(work, gone)
+
+
+def _is_busy(app: NanohermApp, folder: Path) -> bool:
+    views = app.conversations.views.values()
+    return any(view.session.busy for view in views if view.session.workspace.is_relative_to(folder))
+
+
+def _count(key: str, n: int) -> str:
+    return t(f"worktree.{key}_one") if n == 1 else t(f"worktree.{key}", n=n)
+
+
+def _shown(folder: Path) -> str:
+    return shorten_home(visible(str(folder)), str(Path.home()))
