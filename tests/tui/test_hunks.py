@@ -11,9 +11,9 @@ from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.hunks import hunk_keys, left_of
 from tests.fakes.model_server import Reply
 from tests.tui.composer_app import Question
+from tests.tui.overlay_app import shown
 from tests.tui.panes_app import PaneApp, lines, painted
 from tests.tui.test_app import Stage
-from tests.tui.test_approval import rows as screen_rows
 
 FILE = "".join(f"value_{n} = {n}\n" for n in range(1, 61))
 EDITS = [{"old_text": f"value_{n} = {n}\n", "new_text": f"value_{n} = 'new'\n"} for n in (10, 30, 50)]
@@ -55,7 +55,7 @@ class Asked(Stage):
         return [row[2:] for row in self.dock() if row[4:8] == "hunk"]
 
     def screen(self):
-        return "\n".join(screen_rows(self.app))
+        return shown(self.app)
 
     async def idle(self):
         await self.until(lambda: self.state == "idle")
@@ -252,6 +252,6 @@ async def test_refused_and_moved_fit_every_size(language, size):
         dock.show_answers((("y", "once"),), armed=True)
         dock.show_refused(frozenset({"0.0", "1.0", "3.0"}))
         await pilot.pause()
-        shown = lines(dock)  # checks each row's width
-        assert all(cell_len(row) == size[0] for row in shown)
+        fitted = lines(dock)  # checks each row's width
+        assert all(cell_len(row) == size[0] for row in fitted)
         assert len(dock._hunks()) == 4
