@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from typing import Any, Literal, TextIO
 
 from agent_core import events, limits, names
@@ -17,7 +18,7 @@ from agent_core.errors import GIVEN_BACK, RETRYABLE
 from agent_core.events import Envelope, TurnFinished
 from agent_core.host import Host
 from agent_core.intents import Interrupt, Submit
-from agent_core.messages import Usage, usage_to_json
+from agent_core.messages import ImagePart, Usage, usage_to_json
 from agent_core.session import LiveSession
 from agent_core.text.ansi import clean
 
@@ -28,8 +29,18 @@ CONFIG_CODES = frozenset({"no_provider", "no_key", "unknown_provider", "auth", "
 """Error codes that say the set-up is wrong, not the work."""
 
 
-def run(host: Host, session: LiveSession, prompt: str, form: OutputFormat, out: TextIO = sys.stdout) -> int:
-    """Run one turn with `prompt` and write it to `out`. Returns the exit code; raises OSError when `out` fails."""
+def run(
+    host: Host,
+    session: LiveSession,
+    prompt: str,
+    form: OutputFormat,
+    out: TextIO = sys.stdout,
+    pictures: Sequence[ImagePart] = (),
+) -> int:
+    """Run one turn with `prompt` and `pictures` and write it to `out`.
+
+    Returns the exit code; raises OSError when `out` fails.
+    """
     came = threading.Event()
     stopped_by: list[int] = []
     obeyed = 0
@@ -40,7 +51,7 @@ def run(host: Host, session: LiveSession, prompt: str, form: OutputFormat, out: 
     previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         session.mailbox.listen(lambda urgent: came.set())
-        session.send(Submit(prompt))
+        session.send(Submit(prompt, tuple(pictures)))
         report = _Report(session.id, form, out)
         while report.end is None:
             came.wait(limits.SIGNAL_CHECK)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,9 +23,9 @@ from agent_core.images import Picture
 from agent_core.messages import ImagePart, Message
 from agent_core.plain_files import atomic_write, read_regular
 from agent_core.text.ansi import clean
+from agent_core.text.image_refs import REFERENCE, plain
 
 FOLDER: Final = "images"
-REFERENCE: Final = re.compile(r"\[image ([0-9a-f]{16}) ([^\[\]\n]{1,200})\]")
 _ENDINGS: Final = {"image/png": ".png", "image/jpeg": ".jpg"}
 _BRACKETS: Final = str.maketrans("[]\n", "()_")
 
@@ -100,16 +99,6 @@ class KeptImages:
             entries = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(self._folder) if entry.is_file()]
             for _, path in sorted(entries)[: -limits.IMAGES_KEPT]:
                 os.unlink(path)
-
-
-def plain(text: str) -> str:
-    """`text` as a person and a model read it: references without what names the copies."""
-    return REFERENCE.sub(r"[image: \2]", text)
-
-
-def count(text: str) -> int:
-    """How many images `text` names."""
-    return len({name for name, _ in REFERENCE.findall(text)})
 
 
 def too_many() -> AgentError:

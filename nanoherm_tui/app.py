@@ -93,6 +93,8 @@ class Start:
     """Open the core, and the session that was asked for. Called off the screen's thread; may raise AgentError."""
     prompt: str = ""
     """The first message."""
+    images: tuple[str, ...] = ()
+    """Files with images for it."""
     choose: bool = False
     """Begin with the list of sessions."""
     mode: names.Mode | None = None
@@ -141,6 +143,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.panes: Layout = lay_out(limits.NARROW, limits.SHORT, self.wish)
         self.keymap, self.keymap_problems = load_keymap(start.config.get("keymap"))
         self._start = start
+        self._first_images: list[str] = []  # references to the images of the first message
+        self._image_problems: list[str] = []
         self._first_prompts = [start.prompt] if start.prompt else []  # what was sent before there was a session
         self.held: Containment | None = None
         """How far commands are confined here; None until the core has looked."""
@@ -272,6 +276,11 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             log.exception("the core could not be opened")
             return crash(error)
         self.host.on_model(self._model_has_changed)
+        for path in self._start.images:
+            try:
+                self._first_images.append(self.host.images.take_file(path, os.path.basename(path)))
+            except AgentError as error:
+                self._image_problems.append(i18n.tell(error.code, error.params, error.text))
         return session
 
     def _model_has_changed(self, state: ModelState) -> None:
@@ -317,6 +326,11 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
             set_mode(self, self._start.mode, confirmed=True)  # who writes it on a command line means it
         prompts, self._first_prompts = self._first_prompts, []
+        if pictures := " ".join(self._first_images):
+            if self._start.prompt and prompts:
+                prompts[0] = f"{prompts[0]}\n{pictures}"
+            else:
+                self.composer.bring_back(f"{pictures} ")
         problem = self.host.model.problem
         if self._start.choose or problem is not None:
             for prompt in reversed(prompts):
@@ -349,6 +363,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         yield from (error.text for error in self.themes.broken)
         if self.themes.theme() is None:
             yield t("app.unknown_theme", name=self.themes.chosen, themes=", ".join(self.themes.all))
+        yield from self._image_problems
         yield from self.host.store.warnings
 
     # -- the clipboard --------------------------------------------------------------------------------------------
@@ -691,6 +706,21 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             if self.wish.over == "dock":
                 self.wish = replace(self.wish, over=None)
                 self.arrange()
+
+    def on_composer_image_paste_requested(self, message: Composer.ImagePasteRequested) -> None:
+        from nanoherm_tui.commands.images import paste
+
+        paste(self)
+
+    def on_composer_images_pasted(self, message: Composer.ImagesPasted) -> None:
+        from nanoherm_tui.commands.images import dropped
+
+        dropped(self, message.paths, message.text)
+
+    def on_mention_popup_image_taken(self, message: MentionPopup.ImageTaken) -> None:
+        from nanoherm_tui.commands.images import mentioned
+
+        mentioned(self, message.path, message.written)
 
     def on_mention_popup_preview_requested(self, message: MentionPopup.PreviewRequested) -> None:
         from nanoherm_tui.commands.looking import preview

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_core import names
+from agent_core import limits, names
 from agent_core.version import __version__
 from nanoherm_tui import subcommands
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agent_core.config.load import ProjectFiles
     from agent_core.config.paths import Places
     from agent_core.host import Launch
+    from agent_core.messages import ImagePart
 
 DESCRIPTION = "A full-screen terminal coding agent for any OpenAI-compatible model server."
 _COMMANDS = "\n".join(f"  {name:<10} {words}" for name, words in subcommands.NAMES.items())
@@ -77,6 +78,15 @@ def parser() -> argparse.ArgumentParser:
         help="a session by id, the start of one, or title; without: choose",
     )
     where.add_argument("--profile", metavar="NAME", help="a home of its own: settings, keys, sessions, logs")
+    p.add_argument(
+        "-i",
+        "--image",
+        action="append",
+        default=[],
+        dest="images",
+        metavar="FILE",
+        help=f"an image for the first message; repeatable, at most {limits.IMAGES_A_TURN}",
+    )
     may = p.add_argument_group("what it may do")
     may.add_argument("--mode", choices=names.MODES, metavar="MODE", help=f"{', '.join(names.MODES)} (default: ask)")
     may.add_argument(
@@ -158,6 +168,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             args.yolo,
             _use_profile(args.profile),
         )
+        if args.images:
+            _check_images(args.images)
     except ValueError as error:
         return _say(str(error), names.EXIT_USAGE)
     if args.headless:
@@ -202,7 +214,11 @@ def _headless(args: argparse.Namespace, run: Run) -> int:
         prompt = f"{prompt}\n\n{piped}".strip() if piped.strip() else prompt
     if args.resume == "":
         return _say("-p -r needs a session: its id, the start of one, or its title.", names.EXIT_USAGE)
-    if not prompt:
+    try:
+        pictures = [_picture(given) for given in args.images]
+    except AgentError as error:
+        return _say(error.text, names.EXIT_USAGE)
+    if not (prompt or pictures):
         return _say("-p needs a message: as the argument, or on standard input.", names.EXIT_USAGE)
     try:
         host = Host(run.launch(args, unattended=True))
@@ -227,7 +243,7 @@ def _headless(args: argparse.Namespace, run: Run) -> int:
             _say(line, 0)
         if run.mode not in (None, session.mode):
             session.send(SetMode(run.mode, confirmed=True))  # who writes it on a command line means it
-        return headless.run(host, session, prompt, args.output_format)
+        return headless.run(host, session, prompt, args.output_format, pictures=pictures)
     except AgentError as error:
         return _say(error.text, names.EXIT_CONFIG if isinstance(error, ConfigError) else names.EXIT_FAILED)
     except OSError as error:
@@ -268,6 +284,7 @@ def _screen(args: argparse.Namespace, run: Run) -> int:
             config,
             open_host,
             args.prompt or "",
+            images=tuple(os.path.abspath(os.path.expanduser(given)) for given in args.images),
             choose=args.resume == "",
             mode=run.mode,
             new_profile=run.new_profile,
@@ -377,6 +394,26 @@ def _file(given: str | None) -> Path | None:
     if not file.is_file():
         raise ValueError(f"--hooks {given}: there is no such file.")
     return file
+
+
+def _check_images(given: Sequence[str]) -> None:
+    """Look at the images of -i before anything is started. Raises ValueError."""
+    from agent_core import images, kept_images
+    from agent_core.errors import AgentError
+
+    try:
+        kept_images.at_most(given)
+        for path in given:
+            images.check(images.read(os.path.expanduser(path)), path)
+    except AgentError as error:
+        raise ValueError(f"-i: {error.text}") from error
+
+
+def _picture(given: str) -> ImagePart:
+    """The image of -i as a model is given it. Raises AgentError."""
+    from agent_core import images
+
+    return images.fit(images.read(os.path.expanduser(given)), given).part
 
 
 def _count(text: str) -> int:

@@ -9,6 +9,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
+from agent_core.text.kinds import IMAGE_NAMES
 from agent_core.text.refs import Lines, Mention, mention_before, parse_lines, write
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.popup import Popup
@@ -39,6 +40,14 @@ class Files(Protocol):
 
 class MentionPopup(Popup):
     """Follows the caret of a draft. The composer gives it the keys, and calls `follow` when caret or text moved."""
+
+    class ImageTaken(Message):
+        """An image was chosen; what was written for it."""
+
+        def __init__(self, path: str, written: str) -> None:
+            super().__init__()
+            self.path = path
+            self.written = written
 
     class PreviewRequested(Message):
         """A file, or these lines of it, should be shown. 0: no lines were named."""
@@ -197,6 +206,8 @@ class MentionPopup(Popup):
             self._taken = self._draft.cursor_location
         if self.files is not None:
             self.files.taken(hit.path)
+        if hit.path.lower().endswith(IMAGE_NAMES):
+            self.post_message(self.ImageTaken(hit.path, text))
         self.follow()
 
     # -- the rows ----------------------------------------------------------------------------------------------------

@@ -60,9 +60,23 @@ class ChipDraft(DraftArea):
     def type_in(self, value: str) -> None:
         super().type_in(chips.unmarked(value))
 
+    def put_image(self, reference: str, instead: str = "") -> None:
+        """A chip for an image, and a blank behind it: where `instead` stands last, else at the caret."""
+        chip = self._chips.fold_images(reference, self.text)
+        row, column = max(
+            ((row, self.document[row].rfind(instead)) for row in range(self.document.line_count)),
+            key=lambda place: (place[1] >= 0, place),
+        )
+        if instead and column >= 0:
+            self.replace(f"{chip} ", (row, column), (row, column + len(instead)), maintain_selection_offset=True)
+        else:
+            super().type_in(f"{chip} ")
+
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
+        if self.takes_paste(event.text):
+            return
         text = chips.unmarked(event.text.replace("\r\n", "\n").replace("\r", "\n"))
         now = time.monotonic()
         if self._pasted is not None and now - self._pasted[1] < limits.PASTE_JOIN:
@@ -72,6 +86,10 @@ class ChipDraft(DraftArea):
         long = chips.is_long(text)
         super().type_in(self._fold(text, self.text) if long else text)
         self._pasted = (text, now) if long else None
+
+    def takes_paste(self, text: str) -> bool:
+        """Whether a pasted text is no text to be written."""
+        return False
 
     def _fold(self, text: str, draft: str) -> str:
         if self._chips.length + len(text) > limits.CHIPS_KEPT:
@@ -105,7 +123,12 @@ class ChipDraft(DraftArea):
     def expand_chip(self) -> Literal["expanded", "too long", "none"]:
         """Put its text in place of the chip at the caret, else of the nearest before it, else of the first."""
         row, column = caret = self.cursor_location
-        found = [(y, *span) for y in range(self.document.line_count) for span in chips.spans(self.document[y])]
+        found = [
+            (y, start, end)
+            for y in range(self.document.line_count)
+            for start, end in chips.spans(self.document[y])
+            if not self._chips.is_image(self.document[y][start:end])
+        ]
         if not found:
             return "none"
         at_caret = [chip for chip in found if chip[0] == row and chip[1] <= column <= chip[2]]

@@ -1,5 +1,7 @@
 """A long paste as a few words in the draft: "[120 lines, 4.1 KB #1]" stands for its text until the text is needed.
 
+An image is one too: "[image 1: shot.png 800x600 PNG]" stands for the reference to its kept copy.
+
 The label is kept in the draft with two marks inside its brackets that no key sends and no paste leaves in place, so a
 label typed by hand is only text, and undoing brings a chip back like any other text.
 """
@@ -9,9 +11,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from agent_core.text.image_refs import REFERENCE
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.text import size
+from nanoherm_tui.text import cut_path, one_line, size
 
 _MARKS: Final = re.compile("[\x0e\x0f]")
 _CHIP: Final = re.compile("\\[\x0e[^\x0e\x0f\n]*\x0f\\]")
@@ -57,6 +60,27 @@ class Chips:
         self._texts[label] = text
         return label
 
+    def fold_images(self, text: str, draft: str = "") -> str:
+        """`text` with a chip for each image it refers to, numbered after those of `draft`."""
+        number = sum(self.is_image(label) for label in _CHIP.findall(draft))
+
+        def chip(found: re.Match[str]) -> str:
+            nonlocal number
+            label = next((label for label, whole in self._texts.items() if whole == found[0]), "")
+            if not label or label in draft:
+                number += 1
+                label = _image_label(found[2], number)
+                while self._texts.get(label, found[0]) != found[0]:
+                    number += 1
+                    label = _image_label(found[2], number)
+                self._texts[label] = found[0]
+            return label
+
+        return REFERENCE.sub(chip, text)
+
+    def is_image(self, label: str) -> bool:
+        return REFERENCE.fullmatch(self._texts.get(label, "")) is not None
+
     def expand(self, draft: str) -> str:
         """The draft with every chip replaced by its text."""
         return _CHIP.sub(lambda found: self._texts.get(found[0], found[0]), draft) if "\x0e" in draft else draft
@@ -66,11 +90,18 @@ class Chips:
         text = unmarked(text)
         for label, whole in self._texts.items():
             text = text.replace(whole, label, 1)
-        return text
+        return self.fold_images(text, text)
 
     def keep_only(self, draft: str) -> None:
         """Forget the texts of chips that `draft` does not hold."""
         self._texts = {label: text for label, text in self._texts.items() if label in draft}
+
+
+def _image_label(words: str, number: int) -> str:
+    """`words`: the image's name, then its size and kind."""
+    name, size_, kind = words.rsplit(" ", 2) if words.count(" ") > 1 else (words, "", "")
+    shown = f"{cut_path(one_line(name), limits.CHIP_NAME).strip()} {size_} {kind}".strip()
+    return f"[\x0e{t('composer.chip_image', n=number, name=shown)}\x0f]".replace(" ", _NO_BREAK)
 
 
 def _label(text: str, number: int) -> str:

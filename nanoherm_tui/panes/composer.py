@@ -16,9 +16,11 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
 
+from agent_core.text.image_refs import plain
 from nanoherm_tui import limits
 from nanoherm_tui.actions import SlashProblem, parse_slash
 from nanoherm_tui.compat import read_lines_as_pastes, teach_alt_keys
+from nanoherm_tui.dropped import image_paths
 from nanoherm_tui.history import History, Walk
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
@@ -62,6 +64,12 @@ class _Draft(ChipDraft):
         super().__init__(id="draft")
         self._composer = composer
 
+    def takes_paste(self, text: str) -> bool:
+        paths = image_paths(text) if self._composer.may_have_images else ()
+        if paths:
+            self._composer.post_message(self._composer.ImagesPasted(paths, text))
+        return bool(paths)
+
     async def _on_key(self, event: events.Key) -> None:
         if self._composer.draft_key(event):
             event.stop()
@@ -87,7 +95,7 @@ class PendingRows(Painted):
         shown = waiting[-limits.PENDING_ROWS :]
         rows = []
         for index, (label, value) in enumerate(shown):
-            left: list[Part] = [(fit(label, pad), muted), (one_line(value), words)]
+            left: list[Part] = [(fit(label, pad), muted), (one_line(plain(value)), words)]
             last = index == len(shown) - 1
             keys = hints(look, [(self.take_back_key, t("composer.take_back"))])
             right = keys[0] if last and keys else []
@@ -155,6 +163,17 @@ class Composer(Widget):
             super().__init__()
             self.key = key
             self.text = text
+
+    class ImagesPasted(Message):
+        """The paths of image files were pasted, or files dropped: `text` is to be written when they are none."""
+
+        def __init__(self, paths: tuple[str, ...], text: str) -> None:
+            super().__init__()
+            self.paths = paths
+            self.text = text
+
+    class ImagePasteRequested(Message):
+        """The image on the clipboard is wanted in the draft."""
 
     class TakeBackRequested(Message):
         """The newest pending text should return to the draft."""
@@ -239,6 +258,16 @@ class Composer(Widget):
     def insert(self, text: str) -> None:
         """Put `text` at the caret, over a selection."""
         self._draft.type_in(text)
+
+    @property
+    def may_have_images(self) -> bool:
+        """The draft is a message: no command, and no search."""
+        return self._searching is None and not self._draft.document[0].startswith(("!", "/"))
+
+    def add_image(self, reference: str, instead: str = "") -> None:
+        """Put an image into the draft, as a chip: in the place of the text `instead`, else at the caret."""
+        self.end_search()
+        self._draft.put_image(reference, instead)
 
     def bring_back(self, text: str) -> None:
         """A text that was not sent after all: it stands before the present draft."""
@@ -537,6 +566,8 @@ class Composer(Widget):
             self._begin_search()
         elif action == "expand_paste":
             self._expand_paste()
+        elif action == "paste_image":
+            self.post_message(self.ImagePasteRequested())
         elif action == "redo_edit":
             draft.redo()
         elif action == "preview_file":

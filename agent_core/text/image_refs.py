@@ -1,0 +1,19 @@
+"""Images that a text refers to: "[image 3f9a2c41d0e8b7a6 shot.png 800x600 PNG]", by the content of a kept copy."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+REFERENCE: Final = re.compile(r"\[image ([0-9a-f]{16}) ([^\[\]\n]{1,200})\]")
+"""The name of the copy; the image's own name, its size and its kind."""
+
+
+def plain(text: str) -> str:
+    """`text` as a person and a model read it: references without what names the copies."""
+    return REFERENCE.sub(r"[image: \2]", text) if "[image " in text else text
+
+
+def count(text: str) -> int:
+    """How many images `text` refers to."""
+    return len({name for name, _ in REFERENCE.findall(text)}) if "[image " in text else 0
