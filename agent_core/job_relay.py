@@ -19,6 +19,9 @@ line with the number of bytes that went before and then the newest ones; and "st
     "exit CODE TIME", "signal NUMBER TIME"   how the shell ended, in seconds since the epoch
     "ended"                  somebody wished its end, or the program went
     "gone TIME"              nothing of it is left; the last line
+
+It also takes in what has outlived a command in the foreground ("foster" of the plan): that is not below it, and is
+known by number and start, by the mark in the environment, the mount namespace, or the parent.
 """
 
 import ctypes
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 _SUBREAPER = 36
 _CHUNK = 64 * 1024
 _AT_ONCE = 16  # chunks read before anything else is looked at
+_LOOK = 1.0  # seconds between two looks at processes whose end nobody tells
 _AGAIN = 0.1  # seconds between two rounds of KILL, since a fork may be faster than one
 _PATIENCE = 10.0  # what still lives then cannot be killed by us
 _HEAD = 21  # bytes of the output's first line
@@ -117,16 +121,48 @@ def _descendants() -> "list[int]":
     return found
 
 
-def _signal_all(shell: int, number: int) -> None:
-    try:
-        members = _descendants()
-    except OSError:  # no /proc: its group has to do
-        members = [-shell]
-    for pid in members:
+class Foster:
+    """The processes that outlived a command in the foreground."""
+
+    def __init__(self, known: "list[tuple[int, int]]", mark: bytes, namespace: int) -> None:
+        self._known, self._mark, self._namespace = set(known), mark, namespace
+
+    def live(self) -> bool:
+        """Whether any of it does. Those known are looked at first: the others cost more."""
+        return any(_since(pid) == since for pid, since in self._known) or bool(self.members())
+
+    def members(self) -> "list[int]":
+        states = {int(name): _stat(name) for name in os.listdir("/proc") if name.isdigit()}
+        living = {pid: fields for pid, fields in states.items() if len(fields) > 19 and fields[0] not in (b"Z", b"X")}
+        own = os.getpid()
+        found = {
+            pid
+            for pid, fields in living.items()
+            if pid != own and ((pid, int(fields[19])) in self._known or self._is_marked(pid))
+        }
+        grown = True
+        while grown:
+            more = {pid for pid, fields in living.items() if int(fields[1]) in found} - found
+            found |= more
+            grown = bool(more)
+        self._known = {(pid, int(living[pid][19])) for pid in found}
+        return sorted(found)
+
+    def _is_marked(self, pid: int) -> bool:
         try:
-            os.kill(pid, number)
-        except OSError:  # gone, or another user's by now
-            pass
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                marks = [entry for entry in file.read().split(b"\0") if entry.startswith(b"NANOHERM_COMMAND=")]
+            if marks:  # that of another command: the kernel may have used the namespace's number again
+                return self._mark in marks
+            return bool(self._namespace) and os.stat(f"/proc/{pid}/ns/mnt").st_ino == self._namespace
+        except OSError:
+            return False
+
+
+def _since(pid: int) -> int:
+    """When a living process began, in ticks since boot; 0: there is none."""
+    fields = _stat(str(pid))
+    return int(fields[19]) if len(fields) > 19 and fields[0] not in (b"Z", b"X") else 0
 
 
 class Relay:
@@ -143,6 +179,9 @@ class Relay:
         self._state = os.open(self._folder + b"/state", flags, 0o600)
         self._output = Output(self._folder + b"/output", plan["keep"], plan["room"])
         self._poll = select.poll()
+        self._readers: list[int] = []
+        foster = plan["foster"]
+        self._foster = Foster(*foster) if foster else None
 
     def say(self, line: str) -> None:
         try:
@@ -155,8 +194,11 @@ class Relay:
     def start(self) -> str:
         """Start it; gives the line that says so."""
         plan = self._plan
+        if self._foster is not None:
+            for descriptor in plan["readers"]:
+                self._read_from(descriptor)
+            return f"started {plan['foster'][0][0][0]}"
         reader, writer = os.pipe()
-        os.set_blocking(reader, False)
         parent = [str(os.getpid())] if plan["launcher"] else []
         streams = [
             (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
@@ -177,8 +219,7 @@ class Relay:
             os.close(writer)
             for descriptor in plan["pass"]:
                 os.close(descriptor)
-        self._reader = reader
-        self._poll.register(reader, select.POLLIN)
+        self._read_from(reader)
         for group in plan["groups"]:  # the launcher waits for it, and refuses when it does not come
             try:
                 with open(group + b"/cgroup.procs", "wb", buffering=0) as file:
@@ -186,6 +227,11 @@ class Relay:
             except OSError:
                 pass
         return f"started {self._shell}"
+
+    def _read_from(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self._readers.append(descriptor)
+        self._poll.register(descriptor, select.POLLIN)
 
     # -- while it runs --------------------------------------------------------------------------------------------
 
@@ -206,14 +252,15 @@ class Relay:
                 elif descriptor == self._control:
                     self._hear()
                 else:
-                    self._drain()
+                    self._drain(descriptor)
             self._press()
-        self._drain()
+        for descriptor in list(self._readers):
+            self._drain(descriptor)
 
     def _patience(self) -> "float | None":
         """Milliseconds to wait at most."""
         if not self._ending:
-            return None
+            return None if self._foster is None else _LOOK * 1000
         return max(_AGAIN, self._ending - time.monotonic()) * 1000
 
     def _hear(self) -> None:
@@ -245,7 +292,7 @@ class Relay:
         due = time.monotonic() + grace
         if not self._ending:
             self.say("ended")
-            _signal_all(self._shell, signal.SIGTERM)
+            self._signal(signal.SIGTERM)
             self._ending, self._given_up = due, due + _PATIENCE
         self._ending = min(self._ending, due)
 
@@ -257,20 +304,29 @@ class Relay:
                         file.write(b"1")
                 except OSError:  # an older kernel
                     pass
-            _signal_all(self._shell, signal.SIGKILL)
+            self._signal(signal.SIGKILL)
 
-    def _drain(self) -> None:
+    def _signal(self, number: int) -> None:
+        try:
+            members = _descendants() if self._foster is None else self._foster.members()
+        except OSError:  # no /proc: its group has to do
+            members = [-self._shell]
+        for pid in members:
+            try:
+                os.kill(pid, number)
+            except OSError:  # gone, or another user's by now
+                pass
+
+    def _drain(self, reader: int) -> None:
         for _ in range(_AT_ONCE):
             try:
-                data = os.read(self._reader, _CHUNK)
+                data = os.read(reader, _CHUNK)
             except BlockingIOError:
                 return
-            except OSError:  # closed already
-                return
             if not data:
-                self._poll.unregister(self._reader)
-                os.close(self._reader)
-                self._reader = -1
+                self._poll.unregister(reader)
+                self._readers.remove(reader)
+                os.close(reader)
                 return
             self._output.add(data)
 
@@ -278,6 +334,8 @@ class Relay:
         """Bury the dead; False when that was the last."""
         if self._ending and time.monotonic() > self._given_up:
             return False
+        if self._foster is not None:
+            return self._foster.live()
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)

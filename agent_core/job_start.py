@@ -82,11 +82,37 @@ def begin(
         return begun
 
 
+def take_in(folder: Path, leftover: process.Leftover) -> Start:
+    """Start a relay for what has outlived a command in the foreground. Raises OSError and SandboxError."""
+    with ExitStack() as stack:
+        members = leftover.members()
+        if not members:
+            raise OSError(3, "it has just ended")
+        groups = leftover.move()
+        readers = [os.dup(pipe) for pipe in leftover.pipes]
+        for reader in readers:
+            stack.callback(os.close, reader)
+        names = leftover.hand_over()
+        for _, descriptor in names:
+            stack.callback(os.close, descriptor)
+        mark = f"{process.MARKER}={leftover.marker}".encode()
+        plan = _plan(folder, Path("/")) | {
+            "foster": (members, mark, leftover.namespace),
+            "readers": readers,
+            "places": [(os.fsencode(path), descriptor) for path, descriptor in names],
+            "groups": _bytes(map(str, groups[:1])),
+            "remove": _bytes(map(str, groups)),
+        }
+        return _relay(plan, None, stack)
+
+
 def _plan(folder: Path, cwd: Path) -> dict[str, Any]:
     return {
         "folder": os.fsencode(folder),
         "cwd": os.fsencode(cwd),
         "launcher": False,
+        "foster": None,
+        "readers": [],
         "pass": [],
         "tmp": b"",
         "held": [],
@@ -116,7 +142,7 @@ def _relay(plan: dict[str, Any], policy: SandboxPolicy | None, stack: ExitStack)
     stack.callback(os.close, reader)
     writer = os.open(control, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     places = [descriptor for _, descriptor in plan["places"]]
-    passed = [code, data, *plan["pass"], *plan["held"], *places]
+    passed = [code, data, *plan["pass"], *plan["held"], *plan["readers"], *places]
     try:
         relay = process.spawn([*argv, str(data)], Path("/"), {}, stdin=reader, pass_fds=passed)
         words = _first_words(relay)

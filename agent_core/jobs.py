@@ -25,7 +25,7 @@ from agent_core.errors import SandboxError, ToolFailure
 from agent_core.events import Event
 from agent_core.intents import KeepTask, KillTask
 from agent_core.job_files import Record, State
-from agent_core.job_start import Start, begin
+from agent_core.job_start import Start, begin, take_in
 from agent_core.sandbox.policy import UNCONFINED, Apart, Box, SandboxPolicy
 from agent_core.store.owner import life_of
 from agent_core.text.ansi import clean
@@ -57,6 +57,8 @@ class _Job:
     """The pipe to its relay; while one end is open in a program, the task has one."""
     ended: list[Callable[[], None]] = field(default_factory=list)
     """To be called when it has."""
+    leftover: process.Leftover | None = None
+    """What it is, where it has outlived a command in the foreground."""
     told: bool = False
     """The model knows that it has ended."""
     wished: bool = False
@@ -180,6 +182,9 @@ class SessionJobs:
         self._starting = 0
         self._closed = False
         self._found = False
+        self._news = False
+        """Something has changed that nobody was told of."""
+        self._told_at = 0.0
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -235,12 +240,14 @@ class SessionJobs:
         """Take in what has changed, and tell of it; whether anything runs."""
         with self._lock:
             jobs = list(self._all.values())
-        changed = [self._look_at(job) for job in jobs]
+        for job in jobs:
+            self._look_at(job)
         with self._lock:
-            old = self._forget_old()
+            self._news |= self._forget_old()
             runs = any(job.runs for job in self._all.values())
-        if any(changed) or old:
-            self._tell()
+            # An end is told at once, that more was written now and then.
+            if self._news and (not runs or time.monotonic() - self._told_at >= limits.TASK_LOOK):
+                self._tell()
         return runs
 
     def _look_at(self, job: _Job) -> bool:
@@ -263,6 +270,7 @@ class SessionJobs:
             job.task = _as_told(before, state, lost, total, newest)
             if job.task == before:
                 return False
+            self._news = True
             callbacks: list[Callable[[], None]] = []
             if not job.runs:
                 job.let_go()
@@ -274,7 +282,8 @@ class SessionJobs:
             if job.task.state == "lost":
                 record = job_files.read_record(job.folder)
                 process.kill_marked(record.marker if record is not None else "")
-            if not job.wished:
+            lasted = (job.task.ended or 0.0) - job.task.started
+            if not job.wished and lasted > limits.TASK_FIRST_LOOK:  # sooner, the call that began it says so
                 self._emit(_ended_notice(job.task))
         return True
 
@@ -294,6 +303,7 @@ class SessionJobs:
 
     def _tell(self) -> None:
         with self._lock:
+            self._news, self._told_at = False, time.monotonic()
             self._emit(events.TasksChanged(self._tasks()))
 
     # -- what the model is told ---------------------------------------------------------------------------------------
@@ -339,6 +349,27 @@ class SessionJobs:
 
         return self._begin(command, cwd, box, origin, start, ended)
 
+    def adopt(self, leftover: process.Leftover, command: str, cwd: Path, box: Box) -> str:
+        """Take in what has outlived a command in the foreground; gives the task's name, "" when that fails."""
+
+        def start(folder: Path, marker: str) -> Start:
+            return take_in(folder, leftover)
+
+        try:
+            return self._begin(command, cwd, box, "promoted", start, leftover.close, leftover).id
+        except (OSError, SandboxError, ToolFailure) as error:
+            log.warning("what a command left behind is ended: %s", error)
+            return ""
+
+    def when_ended(self, task_id: str, call: Callable[[], None]) -> None:
+        """Have `call` called when a task has ended; at once when it has."""
+        with self._lock:
+            job = self._all.get(task_id)
+            if job is not None and job.runs:
+                job.ended.append(call)
+                return
+        call()
+
     def _begin(
         self,
         command: str,
@@ -347,6 +378,7 @@ class SessionJobs:
         origin: TaskOrigin,
         start: Callable[[Path, str], Start],
         ended: Callable[[], None],
+        leftover: process.Leftover | None = None,
     ) -> Task:
         self.find()
         with self._lock:
@@ -386,7 +418,7 @@ class SessionJobs:
             except BaseException:
                 job_files.remove(folder)
                 raise
-            job = _Job(replace(record.task(), pid=begun.pid), folder, begun.relay, begun.control, [ended])
+            job = _Job(replace(record.task(), pid=begun.pid), folder, begun.relay, begun.control, [ended], leftover)
             with self._lock:
                 self._all[task_id] = job
                 closed = self._closed
@@ -423,6 +455,8 @@ class SessionJobs:
             raise ToolFailure(
                 f"Task {task_id} could not be reached; it stays as it is.", code="task_unreachable", task=task_id
             )
+        if job.runs and job.leftover is not None:
+            job.leftover.keep(keep)
         with self._lock:
             if job.runs:
                 job.task = replace(job.task, kept=keep)
@@ -449,10 +483,13 @@ class SessionJobs:
         with self._lock:
             self._closed = True
             jobs, self._all = list(self._all.values()), {}
+            callbacks = [call for job in jobs for call in job.ended]
+            for job in jobs:
+                job.ended = []
         for job in jobs:
             job.let_go()
-            for call in job.ended:
-                call()
+        for call in callbacks:
+            call()
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,6 +516,9 @@ class Runner:
     def list(self) -> tuple[Task, ...]:
         return self.jobs.list()
 
+    def when_ended(self, task_id: str, call: Callable[[], None]) -> None:
+        self.jobs.when_ended(task_id, call)
+
     def saw_end(self, task_id: str) -> None:
         self.jobs.saw_end(task_id)
 
@@ -504,7 +544,8 @@ def how_it_is(task: Task) -> str:
         return f"{name} went away while nobody watched it; how it ended is not known."
     if task.signal is not None:
         return f"{name} was ended by signal {task.signal} after {took}."
-    return f"{name} ended with exit code {task.exit_code} after {took}."
+    how = f" with exit code {task.exit_code}" if task.exit_code is not None else ""
+    return f"{name} ended{how} after {took}."
 
 
 def _ended_notice(task: Task) -> Event:

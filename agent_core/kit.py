@@ -16,7 +16,19 @@ from agent_core.grants_file import CommandGrant, HostGrant, covers_host
 from agent_core.jobs import Runner
 from agent_core.messages import ToolCall
 from agent_core.names import ApprovalPolicy, Mode
-from agent_core.ports import Asker, ChangeLog, Decided, NoChangeLog, ReadAction, TodoItem, ToolContext, Web, WebAction
+from agent_core.ports import (
+    Asker,
+    ChangeLog,
+    Decided,
+    NoChangeLog,
+    ReadAction,
+    TerminalBackend,
+    TodoItem,
+    ToolContext,
+    Web,
+    WebAction,
+)
+from agent_core.process import LocalBackend
 from agent_core.sandbox.policy import Box, SandboxPolicy
 from agent_core.services import Connection, SessionServices
 from agent_core.store.audit import for_the_record, is_worth_a_row
@@ -121,7 +133,7 @@ class Kit:
                 data_home=services.data_home,
                 cancel=scope,
                 asker=asker,
-                backend=services.backend(confine),
+                backend=self._backend(confine),
                 confine=confine,
                 todos=self.todos,
                 files=self.files,
@@ -154,6 +166,13 @@ class Kit:
             record=record,
             results=spill.Results(services.result_bounds, services.data_home / spill.FOLDER),
         )
+
+    def _backend(self, confine: Callable[[Box], SandboxPolicy | None]) -> TerminalBackend:
+        """Where commands run; what outlives one becomes a task."""
+        backend = self._services.backend(confine)
+        if self.tasks is not None and isinstance(backend, LocalBackend):
+            return replace(backend, adopt=self.tasks.adopt)
+        return backend
 
     def _still_hidden(self, places: Iterable[Path], workspace: Path) -> tuple[Path, ...]:
         """`places` without the files that the person has let be read: commands may read them then, too."""

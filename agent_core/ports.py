@@ -207,7 +207,9 @@ class ExecResult:
     stdout_bytes: int = 0
     stderr_bytes: int = 0
     left_running: tuple[int, ...] = ()
-    """Process ids of children that outlived the shell and were ended with the call."""
+    """Process ids of children that outlived the shell; they were ended with the call unless they have become a task."""
+    left_as: str = ""
+    """The task that they have become."""
 
 
 class TerminalBackend(Protocol):
@@ -383,6 +385,10 @@ class TaskRunner(Protocol):
         ...
 
     def list(self) -> tuple[Task, ...]: ...
+
+    def when_ended(self, task_id: str, call: Callable[[], None]) -> None:
+        """Have `call` called when a task has ended; at once when it has."""
+        ...
 
     def saw_end(self, task_id: str) -> None:
         """The model is being told how this one is: where it has ended, no note has to say so."""

@@ -161,12 +161,22 @@ def spawn(
 
 _GUARD: Final = """
 trap '' HUP INT TERM
-read -r farewell && exit 0
+spared=
+while read -r word mark; do
+    case $word in
+        farewell) exit 0 ;;
+        spare) spared="$spared $mark" ;;
+    esac
+done
 for try in 1 2 3; do
     found=
     for file in $(grep -lsF "$1" /proc/[0-9]*/environ /proc/[0-9]*/mountinfo; grep -lsF "$2" /proc/[0-9]*/cgroup); do
         pid=${file#/proc/}
-        kill -KILL "${pid%/*}" 2>/dev/null && found=1
+        pid=${pid%/*}
+        for mark in $spared; do
+            grep -qsF "$mark" "/proc/$pid/environ" "/proc/$pid/mountinfo" && continue 2
+        done
+        kill -KILL "$pid" 2>/dev/null && found=1
     done
     [ "$found" ] || exit 0
     sleep 0.2
@@ -178,8 +188,8 @@ class _Guard:
     """A small shell that outlives the program by a moment and ends what its commands leave when it was killed.
 
     A killed program can end nothing itself, and the kernel's death signal reaches direct children alone. The shell
-    waits for the end of a pipe; the words of farewell tell it that there is nothing to do. What has put off the mark in
-    its environment is known by that of its mounts, or by its control group.
+    waits for the end of a pipe; the word farewell tells it that there is nothing to do, others whom to spare. What has
+    put off the mark in its environment is known by that of its mounts, or by its control group.
     """
 
     def __init__(self) -> None:
@@ -203,6 +213,12 @@ class _Guard:
                 if stream is not None:
                     stream.close()
             self._process = process
+
+    def spare(self, marker: str) -> None:
+        """What bears this mark outlives the program."""
+        with self._lock, suppress(OSError):
+            if self._process is not None and self._process.stdin is not None:
+                self._process.stdin.write(f"spare {marker}\n".encode())
 
     def dismiss(self) -> None:
         with self._lock:
@@ -325,6 +341,14 @@ class _Walls:
                 "sandbox_cgroup", f"The command's control group could not be joined: {error}. Nothing was run."
             ) from error
 
+    def hand_over(self) -> list[tuple[str, int]]:
+        """Copies of what keeps names free, by their paths: who has them releases the names. Ours are closed."""
+        if self._launch is None:
+            return []
+        copies = [(str(place.path), os.dup(place.descriptor)) for place in self._launch.places]
+        self._launch.hand_over()
+        return copies
+
     def check(self) -> None:
         """After the process has ended by itself. Raises SandboxError or OSError when the command was not started."""
         failure = self._launch.failure() if self._launch is not None else None
@@ -393,8 +417,9 @@ class _Family:
 
     def __init__(self, process: subprocess.Popen[bytes], marker: str, walls: _Walls) -> None:
         self.process = process
-        self._walls = walls
+        self.walls = walls
         self._leaf = walls.leaf
+        self.marker = marker
         self._marker = f"{MARKER}={marker}".encode()
         stat = _stat(process.pid)
         self._since = stat[4] if stat is not None else 0
@@ -416,7 +441,7 @@ class _Family:
             elif started >= self._since:
                 others.append((pid, parent, member))
         inside = set(cgroup.members(self._leaf)) if self._leaf is not None else set()
-        namespace = self._walls.namespace
+        namespace = self.walls.namespace
         for pid, _, member in others:
             environ = _environ(pid)
             if pid in inside or self._marker in environ or (namespace and self._is_in(namespace, pid, environ)):
@@ -438,7 +463,7 @@ class _Family:
         """
         if _namespace(pid) != namespace or f"{MARKER}=".encode() in environ:
             return False
-        self._walls.keep_namespace(pid)
+        self.walls.keep_namespace(pid)
         return True
 
     def signal(self, number: int) -> bool:
@@ -482,7 +507,7 @@ class _Family:
     def close(self) -> None:
         """Forget it, and take down its walls. To be called once."""
         _families.discard(self)
-        self._walls.close()
+        self.walls.close()
 
 
 def kill_marked(marker: str) -> None:
@@ -491,6 +516,51 @@ def kill_marked(marker: str) -> None:
     for pid in _process_ids() if marker else ():
         if mark in _environ(pid).split(b"\0"):
             _ignoring_gone(os.kill, pid, signal.SIGKILL)
+
+
+class Leftover:
+    """What has outlived its command and is to go on: its processes, and the pipes that they hold.
+
+    Whoever takes it has it watched (job_relay.py), reads the pipes, and calls `close` when all of it has ended.
+    """
+
+    def __init__(self, family: _Family, pids: tuple[int, ...], pipes: tuple[int, int]) -> None:
+        self._family = family
+        self.pids = pids
+        self.pipes = pipes
+        """Descriptors; they are the command's result's, to be copied."""
+
+    @property
+    def marker(self) -> str:
+        return self._family.marker
+
+    def members(self) -> list[tuple[int, int]]:
+        """Ids and starts (ticks since boot) of its processes."""
+        return [(member.pid, member.started) for member in self._family.members()]
+
+    @property
+    def namespace(self) -> int:
+        return self._family.walls.namespace
+
+    def move(self) -> tuple[Path, ...]:
+        """Out of the session's control group into one of its own, which is given; none where it is in none."""
+        leaf = self._family.walls.leaf
+        return cgroup.move_apart(leaf) if leaf is not None else ()
+
+    def hand_over(self) -> list[tuple[str, int]]:
+        """See _Walls.hand_over."""
+        return self._family.walls.hand_over()
+
+    def keep(self, keep: bool) -> None:
+        """Whether the end of the program is to spare it."""
+        if keep:
+            _families.discard(self._family)
+            _guard.spare(self.marker)
+        else:
+            _families.add(self._family)
+
+    def close(self) -> None:
+        self._family.close()
 
 
 def _process_ids() -> list[int]:
@@ -586,13 +656,15 @@ def run(
     stdin: int = subprocess.DEVNULL,
     stream_limit: int = limits.COMMAND_STREAM,
     sandbox: SandboxPolicy | None = None,
+    leave: Callable[[Leftover], str] | None = None,
 ) -> ExecResult:
     """Run a program to its end, its time limit (seconds) or `cancel`, whichever is first.
 
     Both streams are drained all the time, whatever is kept of them (LIM-10). A child that outlives the program and
     holds a pipe is waited for no longer than limits.COMMAND_PIPE_GRACE, named in `left_running`, and ended (TERM,
     then KILL). On cancel this returns at once while the ending goes on. `on_output` gets the output as it arrives,
-    in this thread. `stdin`: empty, or a descriptor of a file. `sandbox`: what it is held to; None: nothing.
+    in this thread. `stdin`: empty, or a descriptor of a file. `sandbox`: what it is held to; None: nothing. `leave`
+    may take what outlived the program and give it a name (ExecResult.left_as); then it is not ended.
 
     Raises OSError when the program cannot be started, SandboxError when it cannot be confined as it had to be: then
     nothing has run, and nothing is tried without (A8).
@@ -615,15 +687,19 @@ def run(
     drain = _Drain(process, dict(zip((process.stdout, process.stderr), streams, strict=True)), on_output)
     wake = _Wake()
     left: tuple[int, ...] = ()
+    left_as = ""
     try:
         with cancel.closing(wake.set):
             ended = drain.until_exit(started + timeout, wake.reader, cancel)
             if ended == "exit":
                 walls.check()
                 left = _linger(family, drain)
+                if left and leave is not None:
+                    pipes = (process.stdout.fileno(), process.stderr.fileno())
+                    left_as = leave(Leftover(family, left, pipes))
             if ended == "exit" and not left:
                 family.close()
-            else:
+            elif not left_as:
                 grace = limits.COMMAND_TERM_GRACE
                 family.signal(signal.SIGTERM)
                 if ended == "timeout":
@@ -651,6 +727,7 @@ def run(
         stdout_bytes=streams[0].total,
         stderr_bytes=streams[1].total,
         left_running=left,
+        left_as=left_as,
     )
 
 
@@ -756,6 +833,8 @@ class LocalBackend:
 
     confine: Callable[[Box], SandboxPolicy | None] = lambda box: None
     """The policy of a box; None: it sets no bounds. Raises SandboxError when it cannot be made."""
+    adopt: Callable[[Leftover, str, Path, Box], str] | None = None
+    """Take what outlives a command, which it is given with its folder and box, and give it a name; "": it cannot."""
 
     def execute(
         self,
@@ -771,4 +850,7 @@ class LocalBackend:
         argv, policy = ("/bin/sh", "-c", command), self.confine(box)
         if policy is None and box != UNCONFINED:
             raise SandboxError("no_sandbox", "This machine cannot confine commands, and it had to be confined.")
-        return run(argv, cwd, env=env, timeout=timeout, cancel=cancel, on_output=on_output, sandbox=policy)
+        adopt, leave = self.adopt, None
+        if adopt is not None:
+            leave = lambda leftover: adopt(leftover, command, cwd, box)  # noqa: E731
+        return run(argv, cwd, env=env, timeout=timeout, cancel=cancel, on_output=on_output, sandbox=policy, leave=leave)

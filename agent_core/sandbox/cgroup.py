@@ -154,6 +154,31 @@ def join(folder: Path, pid: int) -> None:
         pass
 
 
+def move_apart(leaf: Path) -> tuple[Path, ...]:
+    """Move all of a command's leaf into a group of its own, with the same bounds, which may outlive the program.
+
+    Gives the new leaf and the group; nothing where it cannot be moved, and then it stays where it was.
+    """
+    group = leaf.parent.parent / f"{_APART}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    new = group / leaf.name
+    try:
+        group.mkdir()
+        for bound in ("pids.max", "memory.max", "memory.swap.max"):
+            if (value := _read(leaf.parent / bound).strip()) and value != "max":
+                with suppress(OSError):
+                    (group / bound).write_text(value)
+        new.mkdir()
+        while pids := members(leaf):  # what is forked meanwhile is moved in the next round
+            for pid in pids:
+                join(new, pid)
+    except OSError:
+        for folder in (new, group):
+            with suppress(OSError):
+                folder.rmdir()
+        return ()
+    return new, group
+
+
 def members(folder: Path) -> list[int]:
     """The ids of the processes in a leaf."""
     return [int(word) for word in _read(folder / _PROCS).split() if word.isdigit() and word != "0"]

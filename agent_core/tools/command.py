@@ -73,6 +73,7 @@ def changing(box: Box, ctx: ToolContext) -> Callable[[], None]:
 
 def _run(command: str, folder: Path, box: Box, timeout: float, ctx: ToolContext) -> ToolOutput:
     ended = changing(box, ctx)
+    left: list[str] = []
     try:
         return execute(
             command,
@@ -80,6 +81,7 @@ def _run(command: str, folder: Path, box: Box, timeout: float, ctx: ToolContext)
             timeout,
             box=box,
             backend=ctx.backend,
+            left=left.append,
             env=ctx.env,
             cancel=ctx.cancel,
             spill=Spill(ctx.data_home / FOLDER, ctx.keys(), ctx.bounds.most),
@@ -88,7 +90,10 @@ def _run(command: str, folder: Path, box: Box, timeout: float, ctx: ToolContext)
             way_out=_way_out(ctx),
         )
     finally:
-        ended()
+        if left and ctx.tasks is not None:  # what it left goes on, and may go on changing files
+            ctx.tasks.when_ended(left[0], ended)
+        else:
+            ended()
 
 
 def sealed(command: str, folder: Path, env: Mapping[str, str], box: Box) -> str:
@@ -148,11 +153,13 @@ def execute(
     progress: Callable[[str], None],
     bounds: ResultBounds = NANO,
     way_out: str = "",
+    left: Callable[[str], object] = lambda task: None,
 ) -> ToolOutput:
     """Run `command` in `folder` for at most `timeout` seconds. Raises ToolFailure when it cannot be started.
 
     `progress` is called with the newest line of its output, now and then; `spill` is closed at the end. `way_out`:
-    what to do when the sandbox may have stopped it, `{needs}` standing for what it would have needed.
+    what to do when the sandbox may have stopped it, `{needs}` standing for what it would have needed. `left` is called
+    with the name of the task that its children have become, where some outlive it.
     """
     newest_line = _progress(progress, spill.without_keys)
 
@@ -170,6 +177,8 @@ def execute(
         raise ToolFailure(f"The command was not run: {error.text}", code=error.code, outcome="no sandbox") from error
     finally:
         spill.close()
+    if result.left_as:
+        left(result.left_as)
     return shown(command, result, timeout, spill, bounds, _kept_out(box, command, result, way_out))
 
 
@@ -246,7 +255,13 @@ def shown(
         parts = [head, block(spill, "\n".join(parts[1:]))]
     if result.left_running:
         pids = ", ".join(map(str, result.left_running[: limits.LEFT_RUNNING_NAMED]))
-        parts.append(f"[still running when the command had ended, and ended with it: process {pids}]")
+        if result.left_as:
+            parts.append(
+                f"[still running, as task {result.left_as} now: process {pids}. task_output reads what it writes, "
+                "task_kill ends it]"
+            )
+        else:
+            parts.append(f"[still running when the command had ended, and ended with it: process {pids}]")
     if remark:
         parts.append(remark)
     return ToolOutput(
