@@ -89,7 +89,7 @@ def _about(app: NanohermApp, one: Worktree) -> str:
         parts.append(_count("unmerged", one.unmerged))
     if sessions := len(_sessions(app, one.folder)):
         parts.append(_count("sessions", sessions))
-    return " · ".join([*parts, _shown(one.folder)])
+    return "  ".join([*parts, _shown(one.folder)])
 
 
 def _sessions(app: NanohermApp, folder: Path) -> list[str]:
