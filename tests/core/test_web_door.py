@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import shutil
 import socket
@@ -19,58 +18,12 @@ import pytest
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted, ToolFailure
-from agent_core.web_door import Ask, Door, Page, fetch, judge
+from agent_core.safety import urls
+from agent_core.web_door import Ask, Door, Page, fetch, foresee, judge
+from tests.fakes.web_server import HERE, Handler, Server, door, says
 
-HERE = "127.0.0.1"
 ELSEWHERE = "127.0.0.2"
 """Plays an address that is not public."""
-
-Handler = Callable[[socket.socket, bytes], None]
-
-
-class Server:
-    """Answers each request (its head) by a function, on 127.0.0.1; the requests are kept."""
-
-    def __init__(self, handler: Handler, tls: ssl.SSLContext | None = None) -> None:
-        self.requests: list[bytes] = []
-        self._handler = handler
-        self._tls = tls
-        self._listening = socket.create_server((HERE, 0))
-        self.port: int = self._listening.getsockname()[1]
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listening.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
-
-    def _answer(self, connection: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            connection.settimeout(10)
-            if self._tls is not None:
-                connection = self._tls.wrap_socket(connection, server_side=True)
-            with connection:
-                request = b""
-                while b"\r\n\r\n" not in request:
-                    piece = connection.recv(65_536)
-                    if not piece:
-                        return
-                    request += piece
-                self.requests.append(request)
-                self._handler(connection, request)
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
-
-
-def says(body: bytes = b"hello", status: str = "200 OK", *headers: str) -> Handler:
-    head = "".join(f"{line}\r\n" for line in (f"Content-Length: {len(body)}", *headers))
-    return lambda connection, request: connection.sendall(f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body)
 
 
 @pytest.fixture
@@ -84,12 +37,6 @@ def serve() -> Iterator[Callable[..., Server]]:
     yield start
     for server in servers:
         server.close()
-
-
-def door(**changes) -> Door:
-    """One for which 127.0.0.1 is the public internet, and every name leads there."""
-    usual = {"resolve": lambda host: [HERE], "is_public": lambda address: str(address) == HERE, "seconds": 20.0}
-    return Door(**{**usual, **changes})
 
 
 def get(url: str, at: Door | None = None, **more) -> Page:
@@ -354,3 +301,92 @@ def test_https_never_goes_on_in_http(serve, certificate):
     trusting = door(trust=lambda scheme: ssl.create_default_context(cafile=str(certificate)))
     assert refusal(f"https://site.example:{server.port}/", trusting).code == "url_refused"
     assert plain.requests == []
+
+
+def test_what_can_be_foreseen_asks_no_resolver():
+    def asked(host: str) -> list[str]:
+        raise AssertionError(host)
+
+    at = Door(resolve=asked)
+    table = {
+        "https://docs.example/page": "allow",
+        "http://10.0.0.1/": "deny",
+        "http://169.254.169.254/latest": "deny",
+        "http://localhost:8080/": "deny",
+        "http://metadata.google.internal/": "deny",
+        "https://user:pw@docs.example/": "deny",
+        "file:///etc/passwd": "deny",
+        "https://docs.example/?access_token=abcdefgh": "ask",
+    }
+    assert {url: foresee(url, at).verdict for url in table} == table
+
+
+@pytest.mark.parametrize(
+    ("own", "url", "reached"),
+    [
+        ("http://127.0.0.1:{port}", "http://127.0.0.1:{port}/search", True),
+        ("http://localhost:{port}", "http://localhost:{port}/search", True),
+        ("http://127.0.0.1:{port}", "http://127.0.0.1:{other}/search", False),
+        ("http://127.0.0.1:{other}", "http://127.0.0.1:{port}/search", False),
+        ("http://localhost:{port}", "http://127.0.0.1:{port}/search", False),
+        ("https://127.0.0.1:{port}", "http://127.0.0.1:{port}/search", False),
+        ("http://169.254.169.254:{port}", "http://169.254.169.254:{port}/", False),
+    ],
+)
+def test_what_a_person_named_is_reached_and_nothing_beside_it(serve, own, url, reached):
+    server, beside = serve(says()), serve(says())
+    ports = {"port": server.port, "other": beside.port}
+    origin = foresee_origin(own.format(**ports))
+    at = Door(own=frozenset({origin}), resolve=lambda host: [HERE], seconds=5.0)
+    if reached:
+        assert get(url.format(**ports), at).content == b"hello"
+    else:
+        assert refusal(url.format(**ports), at).code == "url_refused"
+        assert server.requests == beside.requests == []
+
+
+def test_from_there_no_redirect_leads_to_anything_else_that_is_not_public(serve):
+    beside = serve(says(b"inside"))
+    server = serve(says(b"", "302 Found", f"Location: http://127.0.0.1:{beside.port}/"))
+    at = Door(own=frozenset({("http", HERE, server.port)}), seconds=5.0)
+    assert refusal(f"http://{HERE}:{server.port}/", at).code == "url_refused"
+    assert beside.requests == []
+
+
+def test_a_redirect_to_a_host_that_nobody_agreed_to_is_told_and_not_followed(serve):
+    last = serve(says(b"there"))
+    first = serve(says(b"", "302 Found", f"Location: http://other.example:{last.port}/end?q=1"))
+    looked_up: list[str] = []
+    at = door(resolve=lambda host: looked_up.append(host) or [HERE])
+    with pytest.raises(ToolFailure) as caught:
+        fetch(Ask(f"http://a.example:{first.port}/"), at, CancelScope(), follows=lambda came_from, target: False)
+    assert caught.value.code == "web_elsewhere"
+    assert f"http://other.example:{last.port}/end?q=1" in caught.value.text
+    assert (last.requests, looked_up) == ([], ["a.example"])
+    again = serve(says(b"", "302 Found", "Location: /there"))
+    with pytest.raises(ToolFailure) as caught:
+        fetch(Ask(f"http://a.example:{again.port}/"), at, CancelScope(), follows=lambda came_from, target: False)
+    assert caught.value.code == "web_redirects"  # on the same host it is followed, as long as it is no circle
+
+
+@pytest.mark.parametrize("network", [True, False])
+def test_a_machine_without_a_network_says_so(serve, network):
+    server = serve(says())
+    server.close()
+
+    def no_answer(host: str) -> list[str]:
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    unknown = refusal("http://a.example/", door(resolve=no_answer, has_network=lambda: network))
+    unreached = refusal(f"http://a.example:{server.port}/", door(has_network=lambda: network))
+    if network:
+        assert (unknown.code, unreached.code) == ("url_refused", "web_failed")
+    else:
+        assert (unknown.code, unreached.code) == ("web_offline", "web_offline")
+        assert all("no network" in failure.text and "a.example" in failure.text for failure in (unknown, unreached))
+
+
+def foresee_origin(url: str) -> tuple[str, str, int]:
+    target = urls.parse(url)
+    assert isinstance(target, urls.Target)
+    return target.origin
