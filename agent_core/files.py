@@ -16,7 +16,9 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from pathlib import Path
 
 from agent_core import limits
 from agent_core.errors import ToolFailure
@@ -142,6 +144,20 @@ def make_link(verdict: PathVerdict, rules: PathRules, target: bytes) -> None:
             os.fsync(folder)
     except OSError as error:
         raise _failed("written", verdict.shown, error) from error
+
+
+def missing_folders(verdict: PathVerdict) -> tuple[Path, ...]:
+    """Folders that `write` would have to make for a new file, the innermost first."""
+    return tuple(takewhile(lambda folder: not folder.exists(), verdict.path.parents))
+
+
+def remove_folder(verdict: PathVerdict, rules: PathRules, folder: Path) -> None:
+    """Remove a folder on the way to a judged path, if it is empty and no link leads there."""
+    try:
+        with folder_of(replace(verdict, path=folder), rules) as (above, name):
+            os.rmdir(name, dir_fd=above)
+    except OSError as error:
+        raise _failed("removed", str(folder), error) from error
 
 
 def delete(verdict: PathVerdict, rules: PathRules, expect: str) -> None:

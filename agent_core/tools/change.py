@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from agent_core import files, limits
@@ -236,11 +237,16 @@ def _do_all(steps: Sequence[Step], rules: PathRules) -> str | None:
 
     Where that cannot be done either, what has happened is given in words for the model.
     """
+    made = [(step.verdict, folder) for step in steps if step.after is not None and step.before is None
+            for folder in files.missing_folders(step.verdict)]  # fmt: skip
     for number, step in enumerate(steps):
         try:
             _do(step, rules)
         except ToolFailure as failure:
             left = [done.verdict.shown for done in reversed(steps[:number]) if not _take_back(done, rules)]
+            for verdict, folder in made:
+                with suppress(ToolFailure):  # not made yet, made by two of them, or used by somebody since
+                    files.remove_folder(verdict, rules, folder)
             if left:
                 return f"{failure.text}\nAnd these are changed already and could not be put back: {', '.join(left)}."
             none = "" if len(steps) == 1 else " None of the files was changed."

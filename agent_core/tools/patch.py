@@ -24,7 +24,9 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
     if said.strays:
         raise _unusable(f"not understood: {base.cut_line(said.strays[0], limits.MATCH_LINE_CHARS)}")
     if not said.files:
-        raise _unusable('it changes nothing. It begins with "*** Begin Patch", or is a unified diff')
+        raise _unusable(
+            'it names no file. It is a unified diff, or "*** Begin Patch", "*** Update File: path" and hunks'
+        )
     work = _Work(ctx)
     for one in said.files:
         work.do(one)

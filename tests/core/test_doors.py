@@ -15,7 +15,11 @@ from tests.core.session_support import call as calls
 from tests.core.tool_support import call, context, prepare
 
 READ = {"read_file": {}, "list_dir": {}, "grep": {"pattern": "x"}, "glob": {"pattern": "*"}}
-CHANGE = {"write_file": {"content": "new\n"}, "edit_file": {"old_text": "old", "new_text": "new"}}
+CHANGE = {
+    "write_file": {"content": "new\n"},
+    "edit_file": {"old_text": "old", "new_text": "new"},
+    "apply_patch": {"patch": "*** Update File: {path}\n@@\n-old\n+new\n"},
+}
 NO_PATHS = {"run_command", "todo_write", "todo_read", "ask_user", "exit_plan", "goal_done", "session_search"}
 
 
@@ -46,7 +50,8 @@ def outcome(ctx, tool: str, path: str, args: dict) -> str:
         except ToolFailure:
             pass
     try:
-        return prepare(ctx, tool, path=path, **args).path_verdict
+        given = {name: value.replace("{path}", path) for name, value in args.items()}
+        return prepare(ctx, tool, path=path, **given).path_verdict
     except ToolFailure as failure:
         return "refused" if failure.code == "denied" else failure.code
 
