@@ -20,6 +20,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(scratch: str) -> None:
+    become()
+    # A program that has changed its user may not look at its own files in /proc; a new one may.
+    os.execv(sys.executable, [sys.executable, "-m", "tests.corpus.sandbox_scene", scratch])
+
+
+def become() -> None:
+    """Be that user, who can reach the interpreter and this repository. There is no way back."""
     needed = {Path(os.path.realpath(place)) for place in (ROOT, sys.prefix, sys.base_prefix)}
     closed = {wall for place in needed if (wall := _wall(place)) is not None}
     if closed:
@@ -29,8 +36,6 @@ def main(scratch: str) -> None:
     os.setresuid(NOBODY, NOBODY, NOBODY)
     os.umask(0o022)
     os.makedirs(os.environ["HOME"], exist_ok=True)
-    # A program that has changed its user may not look at its own files in /proc; a new one may.
-    os.execv(sys.executable, [sys.executable, "-m", "tests.corpus.sandbox_scene", scratch])
 
 
 def _wall(place: Path) -> Path | None:
