@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from agent_core import files, limits
-from agent_core.errors import ToolFailure
+from agent_core.errors import StoreError, ToolFailure
 from agent_core.messages import FileDiff
 from agent_core.ports import EditAction, Prepared, ToolContext, ToolOutput
 from agent_core.safety import redact
@@ -56,11 +56,15 @@ class Change:
 # -- the kinds ------------------------------------------------------------------------------------------------------
 
 
-def creation(verdict: PathVerdict, content: str) -> Change:
-    """A file where there is none. Raises ToolFailure when it could not be written."""
+def creation(verdict: PathVerdict, content: str, like: base.TextFile | None = None) -> Change:
+    """A file where there is none, in the encoding and with the permissions of `like`.
+
+    Raises ToolFailure when it could not be written.
+    """
     change = diff.build(verdict.shown, None, content)
     lines = base.count(change.added, "line")
-    step = Step(verdict, None, _encoded(content, encoding.UTF8, verdict), content)
+    data = _encoded(content, encoding.UTF8 if like is None else like.decoded, verdict)
+    step = Step(verdict, None, data, content, like=None if like is None else like.content)
     return Change((step,), (change,), f"Created {verdict.shown} ({lines}).", f"new, {lines}")
 
 
@@ -219,7 +223,7 @@ def _make(changes: Sequence[Change], ctx: ToolContext, note: str) -> ToolOutput:
             base.saw(step.verdict, files.digest(step.after), step.text or "", ctx)
     told = "\n".join(change.told for change in changes) + note
     said = ctx.after_edit([step.verdict.path for step in steps if step.after is not None])
-    rewritten = {step.verdict.path: now for step in steps if (now := _now(step, rules)) is not None} if said else {}
+    rewritten = {step.verdict.path: now for step in steps if (now := _now(step, rules)) is not None}
     diffs = [one for change in changes for one in change.diffs]
     for step in steps:
         if (file := rewritten.get(step.verdict.path)) is not None:
@@ -296,7 +300,10 @@ def _now(step: Step, rules: PathRules) -> base.TextFile | None:
 def _rewriting(step: Step, file: base.TextFile, ctx: ToolContext) -> str:
     """A note for the model on a file that the project's own commands have rewritten; with it, it knows the file."""
     shown, now = step.verdict.shown, file.decoded.text
-    ctx.changes.file(step.verdict.path, step.after, file.content.data, file.content.mode)
+    try:
+        ctx.changes.file(step.verdict.path, step.after, file.content.data, file.content.mode)
+    except StoreError as error:  # it has happened; a rollback will find that the file was changed since
+        log.warning("what the project's own commands did to %s is not kept: %s", shown, error.text)
     changes = base.changed_lines(shown, step.text or "", now) if step.verdict.verdict == "allow" else None
     base.saw(step.verdict, file.digest, now, ctx)
     start = f"{shown} was then rewritten by the project's own commands"

@@ -70,7 +70,8 @@ class _Work:
 
     def changes(self) -> list[change.Change]:
         """What has become of each file. Raises ToolFailure when that is what was there already."""
-        moved = {id(place.came_from) for place in self._places.values() if place.came_from is not None}
+        sources = (place.came_from for place in self._places.values() if place.is_there)
+        moved = {id(source) for source in sources if source is not None and not source.is_there}
         found = (self._change(place) for place in self._places.values() if id(place) not in moved)
         made = [one for one in found if one is not None]
         if not made:
@@ -79,6 +80,11 @@ class _Work:
 
     def _change(self, place: _Place) -> change.Change | None:
         source = place.came_from
+        if source is not None and source.is_there and place.is_there:  # moved away, and another made there
+            text = place.text if place.text is not None else _text_or_none(source)
+            if text is None:
+                raise _unusable(f"{source.verdict.shown} is no text and is made anew where it was. Use a command")
+            return change.creation(place.verdict, text, source.file)
         if source is not None and source.disk is not None and place.is_there:
             return change.move(source.verdict, source.file or source.disk, place.verdict, place.text)
         if place.disk is None:

@@ -438,6 +438,23 @@ def test_a_file_that_a_formatter_rewrites_is_known_as_it_is_then(ctx, ws, tool):
     assert (ws / "a").read_text() == "x = z\n"
 
 
+def test_a_formatter_that_says_nothing_is_noticed_too(ctx, ws):
+    known(ctx, a=b"x = 1\n", b=b"b\n")
+
+    def quiet(paths):
+        (ws / "a").write_text("x=2\n")
+        return ""
+
+    log = Log(ws)
+    ctx = replace(ctx, after_edit=quiet, changes=log)
+    log.file = lambda *told: log.told.append(told[1:3])
+    said = call(ctx, "apply_patch", patch=patch(update("a", "-x = 1\n+x = 2\n"), update("b", "-b\n+c\n")))
+    assert said.text.endswith("a was then rewritten by the project's own commands:\n@@ line 1 @@\n-x = 2\n+x=2")
+    assert log.told[-1] == (b"x = 2\n", b"x=2\n")
+    assert call(ctx, "edit_file", path="b", old_text="c", new_text="d").text == "Changed b (+1 -1)."
+    call(ctx, "edit_file", path="a", old_text="2", new_text="3")
+
+
 def test_a_long_rewriting_is_counted(ctx, ws):
     known(ctx, a=b"x = 1\n")
     said = call(replace(ctx, after_edit=formatter(ws, long=True)), "edit_file", path="a", old_text="1", new_text="2")
