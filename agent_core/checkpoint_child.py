@@ -40,6 +40,33 @@ def tree_file(folder: Path, workspace: str) -> Path:
     return folder / TREES / f"{hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]}.db"
 
 
+def look(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Look at a workspace; gives the answer."""
+    began = time.monotonic()
+    try:
+        records = Records(folder / CHANGES)
+        try:
+            patterns = deny_read_patterns(
+                wanted["deny_read"], map(Path, wanted["roots"]), Path(wanted["home"]), Path(wanted["data_home"])
+            )
+            file = tree_file(folder, wanted["workspace"])
+            caps = Caps(wanted["file"], wanted["tree"])
+            tree = Tree(
+                file, wanted["workspace"], records, hiding(patterns), caps, os.path.realpath(wanted["data_home"])
+            )
+            try:
+                for _ in tree.look():
+                    pass
+            finally:
+                tree.close()
+            os.utime(file)  # a tree that nobody has looked at for long goes
+        finally:
+            records.close()
+    except (sqlite3.Error, OSError) as error:  # the next look opens everything anew
+        return {"error": str(error)}
+    return {"seconds": time.monotonic() - began}
+
+
 class Program:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -62,34 +89,9 @@ class Program:
             wanted = waiting[0]["look"]
             same = [request for request in waiting if request["look"]["workspace"] == wanted["workspace"]]
             waiting = [request for request in waiting if request not in same]
-            answer = self._look(wanted)
+            answer = look(self._folder, wanted)
             for request in same:
                 print(json.dumps({"id": request["id"], **answer}), flush=True)
-
-    def _look(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        began = time.monotonic()
-        try:
-            records = Records(self._folder / CHANGES)
-            try:
-                patterns = deny_read_patterns(
-                    wanted["deny_read"], map(Path, wanted["roots"]), Path(wanted["home"]), Path(wanted["data_home"])
-                )
-                file = tree_file(self._folder, wanted["workspace"])
-                caps = Caps(wanted["file"], wanted["tree"])
-                tree = Tree(
-                    file, wanted["workspace"], records, hiding(patterns), caps, os.path.realpath(wanted["data_home"])
-                )
-                try:
-                    for _ in tree.look():
-                        pass
-                finally:
-                    tree.close()
-                os.utime(file)  # a tree that nobody has looked at for long goes
-            finally:
-                records.close()
-        except (sqlite3.Error, OSError) as error:  # the next look opens everything anew
-            return {"error": str(error)}
-        return {"seconds": time.monotonic() - began}
 
 
 if __name__ == "__main__":

@@ -37,7 +37,6 @@ class TurnLog:
         self._turn = 0
         self._unsure: list[tuple[int, bytes, State]] = []
         """Changes that tools were about to make: id, path, what was there."""
-        self._ran_commands = False
         self._told_wide = False
 
     def file(self, path: Path, before: bytes | None, after: bytes | None, mode: int | None = None) -> None:
@@ -82,7 +81,6 @@ class TurnLog:
         except (sqlite3.Error, OSError) as error:
             log.warning("what a command changes is not recorded: %s", error)
             return lambda: None
-        self._ran_commands = True
 
         def ended() -> None:
             try:
@@ -92,6 +90,10 @@ class TurnLog:
             self._looks.soon(workspace)
 
         return ended
+
+    @property
+    def has_recorded(self) -> bool:
+        return bool(self._turn)
 
     def close(self) -> None:
         """The turn is over."""

@@ -32,7 +32,7 @@ class LookOptions:
 class _Looked:
     """How the looking at a workspace goes."""
 
-    patience: float = limits.CHECKPOINT_WAIT
+    patience: float = field(default_factory=lambda: limits.CHECKPOINT_WAIT)
     took: float | None = None
     since: float = 0.0
     """When the last look that has ended was asked for (monotonic)."""

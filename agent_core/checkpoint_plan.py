@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from agent_core.checkpoint_records import FOLDER, NOTHING, UNKNOWN, Change, State
+from agent_core.checkpoint_records import FOLDER, NOTHING, Change, State
 from agent_core.rollback import ChangeBy
 
 
@@ -51,9 +51,17 @@ def chains(changes: Iterable[Change]) -> list[Chain]:
     return [Chain(path, tuple(found[path])) for path in sorted(found)]
 
 
-def folders_made(changes: Iterable[Change]) -> list[bytes]:
-    """Folders that turns have made, those inside others first."""
-    return sorted({change.path for change in changes if change.after == FOLDER}, key=lambda path: (-len(path), path))
+def folders(changes: Iterable[Change]) -> tuple[list[bytes], list[bytes]]:
+    """Folders that turns have made and those that they have removed, each with those inside others last."""
+    first: dict[bytes, State] = {}
+    last: dict[bytes, State] = {}
+    for change in changes:
+        if FOLDER in (change.before, change.after):
+            first.setdefault(change.path, change.before)
+            last[change.path] = change.after
+    made = sorted(path for path in first if first[path] == NOTHING and last[path] == FOLDER)
+    removed = sorted(path for path in first if first[path] == FOLDER and last[path] == NOTHING)
+    return made, removed
 
 
 Fate = Literal["restore", "remove", "recreate", "leave", "nothing"]
@@ -67,11 +75,11 @@ def fate(chain: Chain, present: State, has: Callable[[str], bool]) -> tuple[Fate
     changes left, and when nobody else has changed it between them: their change would be lost.
     """
     target = chain.before
-    if target == UNKNOWN:
+    if not target.is_known:
         return "leave", chain.changes[0].why or "too_early"
     if present.same(target):
         return "nothing", ""
-    if chain.after == UNKNOWN:
+    if not chain.after.is_known:
         return "leave", chain.changes[-1].why or "special"
     if (gap := _gap(chain.changes)) is not None:
         return "leave", gap
@@ -87,7 +95,7 @@ def fate(chain: Chain, present: State, has: Callable[[str], bool]) -> tuple[Fate
 def _gap(changes: Sequence[Change]) -> str | None:
     """Where one change did not begin with what the one before had left: why. The same change may be recorded twice."""
     for earlier, later in pairwise(changes):
-        if later.before == UNKNOWN:
+        if not later.before.is_known:
             if later.why != "made_room":
                 return later.why or "too_early"
         elif not (later.before.same(earlier.after) or _same_change(earlier, later)):

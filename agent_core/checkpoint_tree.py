@@ -254,6 +254,7 @@ class Tree:
                     continue
                 window = self._window(changed)
                 when = changed if window is not None else folder.when
+                window = window or self._window(when)  # what was moved is as old as it was
                 told = self._records.latest(self._root + b"/" + path + name)
                 if window is not None and is_new and (told is None or told[0] != FOLDER):
                     self._found.append((window.turn, self._root + b"/" + path + name, NOTHING, FOLDER, ""))
@@ -275,6 +276,10 @@ class Tree:
             self._folder_gone(below, changed)
         for name, seen in self._known(path).items():
             self._gone(path + name, seen, changed)
+        full = self._root + b"/" + path.rstrip(b"/")
+        told = self._records.latest(full)
+        if (window := self._since(changed)) is not None and (told is None or told[0] != NOTHING):
+            self._found.append((window.turn, full, FOLDER, NOTHING, ""))
         self._db.execute("DELETE FROM files WHERE folder = ?", (path,))
         self._db.execute("DELETE FROM folders WHERE path = ?", (path,))
 
@@ -323,9 +328,7 @@ class Tree:
 
     def _gone(self, relative: bytes, seen: _Seen, changed: int) -> None:
         """`changed`: when the folder that it was in had last changed, which may have been later."""
-        window = self._window(changed)
-        if window is None:  # better a deletion of the person's too many in a list than a command's too few
-            window = next((w for w in self._windows if w.begun - limits.CHECKPOINT_CLOCK <= changed), None)
+        window = self._since(changed)
         if window is None:
             return
         full = self._root + b"/" + relative
@@ -344,6 +347,14 @@ class Tree:
             if window.begun - limits.CHECKPOINT_CLOCK <= changed and (window.ended is None or changed <= window.ended):
                 return window
         return None
+
+    def _since(self, changed: int) -> Window | None:
+        """The command that may have removed what was in a folder that has last changed at a time.
+
+        Better a deletion of the person's too many in a list than a command's too few.
+        """
+        begun = (w for w in self._windows if w.begun - limits.CHECKPOINT_CLOCK <= changed)
+        return self._window(changed) or next(begun, None)
 
     # -- contents ---------------------------------------------------------------------------------------------------
 

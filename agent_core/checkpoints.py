@@ -21,7 +21,7 @@ from typing import Final
 from agent_core import checkpoint_child, limits, put_back
 from agent_core.checkpoint_log import TurnLog
 from agent_core.checkpoint_looks import LookOptions, Looks
-from agent_core.checkpoint_plan import Chain, Fate, chains, fate, folders_made
+from agent_core.checkpoint_plan import Chain, Fate, chains, fate, folders
 from agent_core.checkpoint_records import FOLDER, NOTHING, UNKNOWN, Change, Moved, Records, RollbackRow, State
 from agent_core.errors import StoreError, ToolFailure
 from agent_core.messages import FileDiff
@@ -134,6 +134,8 @@ class Checkpoints:
         finally:
             later.cancel()
             turn.close()
+            if turn.has_recorded:
+                self._make_room()
 
     def _records(self) -> Records:
         with self._lock:
@@ -205,7 +207,7 @@ class Checkpoints:
             if last is None:
                 return None
             steps = self._redo_steps(session_id, last, records)
-        return RollbackPlan(last.uid, tuple(_planned(step) for step in steps if not _is_folder(step)))
+        return RollbackPlan(last.uid, tuple(map(_planned, steps)))
 
     def diff(self, session_id: str, turn_id: str, path: str) -> FileDiff:
         """What bringing one file of a plan back would change in it now; without lines when it is no text."""
@@ -262,11 +264,7 @@ class Checkpoints:
         steps = []
         for moved in row.moved:
             chain = Chain(moved.path, (Change(0, 0, moved.path, "tool", moved.was, moved.now, "", 0),))
-            if FOLDER in (moved.was, moved.now):
-                rules = self._rules(Path(turn.workspace))
-                if (verdict := _folder_verdict(moved.path, rules)) is not None:
-                    steps.append(Step(verdict.shown, verdict, rules, moved.was, moved.now, b"", "recreate", "", chain))
-            else:
+            if FOLDER not in (moved.was, moved.now):
                 steps.append(self._step(chain, Path(turn.workspace), records))
         return steps
 
@@ -282,15 +280,18 @@ class Checkpoints:
             acts = [step for step in wanted if step.does != "leave"]
             if not acts:
                 return RolledBack(turn_id, left=_left(wanted))
-            folders = folders_made(changes)
+            made, removed = folders(changes)
             moved = [Moved(step.chain.path, step.present, step.target) for step in acts]
-            moved += [Moved(path, FOLDER, NOTHING) for path in folders]
+            moved += [Moved(path, FOLDER, NOTHING) for path in made]
+            moved += [Moved(path, NOTHING, FOLDER) for path in removed]
             number = records.begin_rollback(
                 session_id, turn_id, moved, {step.present.digest: step.data for step in acts if step.present.digest}
             )
+            rules = acts[0].rules
+            paths = {path for path in removed if _make_folder(path, rules)}
             done, failed = self._carry_out(acts, records)
-            gone = {path for path in folders if self._remove_folder(path, acts[0].rules)}
-            paths = {step.chain.path for step in done} | gone
+            paths |= {path for path in reversed(made) if _remove_folder(path, rules)}
+            paths |= {step.chain.path for step in done}
             records.end_rollback(number, [change.id for change in changes if change.path in paths], paths)
         left = (*_left(wanted), *((step.shown, REASONS["failed"]) for step in failed))
         return _result(turn_id, done, left)
@@ -303,14 +304,17 @@ class Checkpoints:
             if last is None:
                 return None
             steps = self._redo_steps(session_id, last, records)
-            folders = [step for step in steps if _is_folder(step)]
-            files = [step for step in steps if not _is_folder(step)]
-            done, failed = self._carry_out([step for step in files if step.does not in ("leave", "nothing")], records)
-            for step in reversed(folders):
-                put_back.make_folder(step.verdict, step.rules)
-            there = {step.chain.path for step in files if step.does == "nothing"}
-            records.taken_back(last.id, {step.chain.path for step in (*done, *folders)} | there)
-        left = (*_left(files), *((step.shown, REASONS["failed"]) for step in failed))
+            moved = [(one.path, one.was) for one in last.moved if FOLDER in (one.was, one.now)]
+            for path, was in moved:
+                if was == FOLDER and steps:
+                    _make_folder(path, steps[0].rules)
+            done, failed = self._carry_out([step for step in steps if step.does not in ("leave", "nothing")], records)
+            for path, was in reversed(moved):
+                if was == NOTHING and steps:
+                    _remove_folder(path, steps[0].rules)
+            there = {step.chain.path for step in steps if step.does == "nothing"} | {path for path, _ in moved}
+            records.taken_back(last.id, {step.chain.path for step in done} | there)
+        left = (*_left(steps), *((step.shown, REASONS["failed"]) for step in failed))
         return _result(last.uid, done, left)
 
     def _carry_out(self, steps: Sequence[Step], records: Records) -> tuple[Steps, Steps]:
@@ -327,10 +331,6 @@ class Checkpoints:
             (done if is_done else failed).append(step)
         return done, failed
 
-    def _remove_folder(self, path: bytes, rules: PathRules) -> bool:
-        verdict = _folder_verdict(path, rules)
-        return verdict is not None and put_back.remove_folder(verdict, rules)
-
     def _end_interrupted(self, session_id: str, records: Records) -> None:
         """What a killed program had done of a rollback is one that is done; the rest was none."""
         for row in records.rollbacks(session_id):
@@ -343,8 +343,8 @@ class Checkpoints:
             done = set()
             for moved in row.moved:
                 chain = Chain(moved.path, (Change(0, 0, moved.path, "tool", moved.now, moved.was, "", 0),))
-                if moved.was == FOLDER:
-                    if not os.path.lexists(moved.path):
+                if FOLDER in (moved.was, moved.now):
+                    if os.path.lexists(moved.path) == (moved.now == FOLDER):
                         done.add(moved.path)
                 elif self._step(chain, Path(first.workspace), records).does == "nothing":
                     done.add(moved.path)
@@ -353,6 +353,15 @@ class Checkpoints:
             records.end_rollback(row.id, ids, done)
 
     # -- bounds -----------------------------------------------------------------------------------------------------
+
+    def _make_room(self) -> None:
+        options = self._options()
+        try:
+            records = self._records()
+            if records.kept > options.total - options.tree:
+                records.prune(None, 0.0, options.turns, options.total - options.tree)
+        except (sqlite3.Error, OSError) as error:  # no reason to fail a turn that has ended
+            log.warning("old changes could not be given up: %s", error)
 
     def prune(self, sessions: Collection[str]) -> None:
         """Give up what there is no room for, what is too old, and what belongs to none of these sessions: the oldest
@@ -385,8 +394,14 @@ def _folder_verdict(path: bytes, rules: PathRules) -> PathVerdict | None:
     return replace(inside, verdict="allow", path=Path(text), shown=inside.shown.removesuffix("/x") + "/")
 
 
-def _is_folder(step: Step) -> bool:
-    return FOLDER in (step.target, step.present)
+def _make_folder(path: bytes, rules: PathRules) -> bool:
+    verdict = _folder_verdict(path, rules)
+    return verdict is not None and put_back.make_folder(verdict, rules)
+
+
+def _remove_folder(path: bytes, rules: PathRules) -> bool:
+    verdict = _folder_verdict(path, rules)
+    return verdict is not None and put_back.remove_folder(verdict, rules)
 
 
 def _planned(step: Step) -> PlannedFile:
