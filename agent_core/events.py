@@ -279,6 +279,8 @@ class OptionsChanged:
     persona: str = ""
     temperature: float | None = None
     reasoning_effort: str = ""
+    tools_off: tuple[str, ...] | None = None
+    """Tools that are switched off; None: as configured."""
 
 
 @dataclass(frozen=True, slots=True)

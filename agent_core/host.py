@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from agent_core.confinement import Confinement
     from agent_core.disk_report import DiskReport
     from agent_core.file_index import FileIndex
+    from agent_core.images import Drawing
     from agent_core.llm.discover import Health
     from agent_core.permissions import Allowed, Permissions
     from agent_core.store.search import Search, SearchHit
@@ -440,6 +441,7 @@ class Host:
             store=self.store,
             connect=self.connect,
             tools=_tools,
+            tools_off=tuple(get("agent.disabled_toolsets")),
             backend=LocalBackend,
             home=self.places.home,
             data_home=self.places.data_home,
@@ -507,7 +509,7 @@ class Host:
         def engine() -> web_search.Chosen:
             return web_search.choose(get("web.search_backend").strip(), get("web.searxng_url").strip(), key_of)
 
-        return WebOptions(Door(proxy=get("web.proxy"), hide=self.redact), engine)
+        return WebOptions(Door(proxy=get("web.proxy"), hide=self.redact), engine, self._keys)
 
     def containment(self) -> Containment:
         """How far the kernel holds commands on this machine, and what the person has set.
@@ -771,6 +773,10 @@ class Host:
     def preview(self, session_id: str, path: str, line: int = 1) -> FilePreview:
         """A part of a file of a session's workspace around a line. Raises AgentError with words for a person."""
         return preview.preview(path, line, self._path_rules(session_id), self.redact)
+
+    def draw(self, session_id: str, path: str, columns: int, rows: int, ground: str) -> Drawing:
+        """An image of a session's workspace in cells of a terminal, on a ground RRGGBB. Raises AgentError."""
+        return preview.draw(path, self._path_rules(session_id), columns, rows, ground)
 
     def unchanged_lines(self, session_id: str, path: str, versions: tuple[str, str]) -> FileLines:
         """The lines of a file that is still one of a change's versions. Raises AgentError as `preview` does."""

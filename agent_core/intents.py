@@ -190,6 +190,8 @@ class SetOptions:
     """None: not sent."""
     reasoning_effort: str = ""
     """Empty: as configured."""
+    tools_off: tuple[str, ...] | None = None
+    """The tools that the model is not offered, by their names; None: as configured (agent.disabled_toolsets)."""
 
 
 @dataclass(frozen=True, slots=True)

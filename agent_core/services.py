@@ -126,6 +126,8 @@ class SessionServices:
     """Whether entering the mode asks no more in a workspace. May read a file."""
     confirm_mode: Callable[[Path, Mode], None] = lambda workspace, mode: None
     """Entering it asks no more there. Raises ConfigError when that cannot be noted for good."""
+    tools_off: tuple[str, ...] = ()
+    """Names of tools and of sets of them that a session begins without (agent.disabled_toolsets)."""
     unattended: bool = False
     policy: ApprovalPolicy = "untrusted"
     deny: Callable[[], Iterable[str]] = tuple

@@ -49,7 +49,7 @@ class SessionPrompt:
         self._unsaved: SentPrompt | None = None
         self._anew = False
         self._noticed: tuple[str, ...] = ()
-        self._fixed: dict[Mode, Mapping[str, int]] = {}
+        self._fixed: dict[tuple[Mode, frozenset[str]], Mapping[str, int]] = {}
 
     def text(self, mode: Mode, key: tuple[str, ...], goal: str = "") -> str:
         """The whole prompt."""
@@ -91,17 +91,21 @@ class SessionPrompt:
             self._told = context
             return CONTEXT_CHANGED.format(context=context) if context else CONTEXT_GONE
 
-    def fixed(self, mode: Mode, key: tuple[str, ...]) -> Mapping[str, int]:
-        """About how many tokens every request holds beside the conversation: "system", "context", "tools"."""
+    def fixed(self, mode: Mode, key: tuple[str, ...], off: frozenset[str] = frozenset()) -> Mapping[str, int]:
+        """About how many tokens every request holds beside the conversation: "system", "context", "tools".
+
+        `off`: the tools that are switched off.
+        """
         with self._lock:
             self._make(key)
-            if mode not in self._fixed:
+            if (mode, off) not in self._fixed:
                 context = view.token_count(self._context)
                 whole = view.token_count(prompt.with_mode(self._base, mode))
-                tools = [tool for tool in self._services.tools() if not tool.modes or mode in tool.modes]
+                offered = (tool for tool in self._services.tools() if tool.name not in off)
+                tools = [tool for tool in offered if not tool.modes or mode in tool.modes]
                 counts = {"system": whole - context, "context": context, "tools": view.token_count(_described(tools))}
-                self._fixed[mode] = counts
-            return self._fixed[mode]
+                self._fixed[mode, off] = counts
+            return self._fixed[mode, off]
 
     def _make(self, key: tuple[str, ...]) -> None:
         if key == self._key:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from agent_core import limits
@@ -11,7 +12,8 @@ from agent_core.intents import SetOptions
 from agent_core.names import EFFORTS
 from agent_core.ports import LlmRequest
 from agent_core.services import SessionServices
-from agent_core.store.sessions import SessionRow
+from agent_core.store.sessions import TOOLS_OFF, SessionRow
+from agent_core.toolsets import in_order, tools_named
 
 
 class SessionSettings:
@@ -19,7 +21,7 @@ class SessionSettings:
 
     def __init__(self, services: SessionServices, row: SessionRow) -> None:
         self._services = services
-        self._options = SetOptions(row.persona, row.temperature, row.reasoning_effort)
+        self._options = SetOptions(row.persona, row.temperature, row.reasoning_effort, _kept(row.model_config))
         self._keeps = services.model_named and row.model_chosen
         """What was chosen once gives way to the model of this run, and stays stored."""
         self._chosen = (row.model, row.provider) if row.model_chosen and not self._keeps else ("", "")
@@ -59,17 +61,25 @@ class SessionSettings:
             raise AgentError(
                 "bad_effort", f"The effort is one of {', '.join(EFFORTS)}.", efforts=", ".join(EFFORTS)
             )  # fmt: skip
+        if wanted.tools_off is not None:
+            wanted = replace(wanted, tools_off=in_order(tools_named(wanted.tools_off)))
         self._options = wanted
         return self.event()
 
     def event(self) -> OptionsChanged:
         options = self._options
-        return OptionsChanged(options.persona, options.temperature, options.reasoning_effort)
+        return OptionsChanged(options.persona, options.temperature, options.reasoning_effort, options.tools_off)
 
     @property
     def persona(self) -> str:
         """The text of the chosen persona, for the system prompt; one that is not configured any more has none."""
         return self._services.personas().get(self._options.persona, "")
+
+    @property
+    def tools_off(self) -> frozenset[str]:
+        """The tools that are switched off now."""
+        chosen = self._options.tools_off
+        return tools_named(self._services.tools_off) if chosen is None else frozenset(chosen)
 
     def request(self, turn: str) -> LlmRequest:
         """What every request of a turn has in common."""
@@ -86,9 +96,23 @@ class SessionSettings:
         store = self._services.store
         if self._options != self._stored_options:
             options = self._options
-            store.set_options(session_id, options.persona, options.temperature, options.reasoning_effort)
+            store.set_options(
+                session_id, options.persona, options.temperature, options.reasoning_effort, options.tools_off
+            )
             self._stored_options = options
         now = (model, provider, bool(self._chosen[0]))
         if model and now != self._stored and not self._keeps:
             store.set_model(session_id, model, provider, chosen=bool(self._chosen[0]))
             self._stored = now
+
+
+def _kept(model_config: str) -> tuple[str, ...] | None:
+    """The tools that are switched off by a session's stored settings; None where they say nothing, or nonsense."""
+    try:
+        kept = json.loads(model_config or "{}")
+    except ValueError:
+        return None
+    off = kept.get(TOOLS_OFF) if isinstance(kept, dict) else None
+    if not isinstance(off, list):
+        return None
+    return in_order(tools_named(name for name in off if isinstance(name, str)))

@@ -173,6 +173,7 @@ class SessionTurns:
             replace(
                 toolbox,
                 tools=self.prompt.in_order(toolbox.tools, self.model.prompt_key),
+                off=lambda: self._settings.tools_off,
                 veto=self.hooks.veto(scope),
                 remark=self.hooks.remark(scope),
             ),
@@ -299,7 +300,7 @@ class SessionTurns:
 
     def _fixed_tokens(self) -> Mapping[str, int]:
         mode, _ = self._ways()
-        return self.prompt.fixed(mode, self.model.prompt_key)
+        return self.prompt.fixed(mode, self.model.prompt_key, self._settings.tools_off)
 
     def _context_notice(self, notice: str) -> None:
         self._outbox.emit(events.Notice("context_file", notice, "warning"))

@@ -130,6 +130,13 @@ KEYS: Final[tuple[Key, ...]] = (
         choices=("auto", "native", "text"),
     ),
     Key(
+        "agent.disabled_toolsets",
+        "texts",
+        [],
+        "Tools and sets of them that sessions begin without; /tools shows them all. A project may add to them.",
+        "tighten",
+    ),
+    Key(
         "prompt_caching.cache_ttl",
         "text",
         "5m",
@@ -356,7 +363,9 @@ KEYS: Final[tuple[Key, ...]] = (
         least=0,
         endless=True,
     ),
-    Key("checkpoints.enabled", "flag", True, "Keep what turns change in files, for /rollback; see docs/checkpoints.md."),
+    Key(
+        "checkpoints.enabled", "flag", True, "Keep what turns change in files, for /rollback; see docs/checkpoints.md."
+    ),
     Key(
         "checkpoints.max_snapshots",
         "whole",
@@ -463,7 +472,7 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
         "model": "api_key api_mode aliases extra_body max_output_tokens openai_runtime reasoning_echo",
         "agent": """
             agent_cache api_max_retries bot_mode_protocol budget_warning_ratio build_wait_timeout clarify_timeout
-            coding_context coding_instructions cron_drain_timeout disabled_toolsets empty_response_guard
+            coding_context coding_instructions cron_drain_timeout empty_response_guard
             environment_hint environment_probe execution_guidance fast_auto_seconds gateway_auto_continue_freshness
             gateway_notify_interval gateway_startup_restore_drain_timeout gateway_startup_warmup_timeout
             gateway_timeout gateway_timeout_warning gateway_turn_lease_timeout

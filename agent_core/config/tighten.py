@@ -17,7 +17,7 @@ _TIGHTEST_FIRST: Final[dict[str, Sequence[Any]]] = {
     "sandbox.mode": ("read-only", "workspace-write", "danger-full-access"),
     "sandbox.network": (False, True),
 }
-_JOINED: Final = frozenset({"approvals.deny", "files.deny_read"})
+_JOINED: Final = frozenset({"approvals.deny", "files.deny_read", "agent.disabled_toolsets"})
 """Lists of what is refused: a project's entries come to the user's."""
 _LOWERED: Final = frozenset({"approvals.timeout", "sandbox.max_processes", "sandbox.max_memory_mb"})
 

@@ -72,6 +72,8 @@ class SessionRow:
     """The session this one was forked from."""
     model_chosen: bool = False
     """A person chose the model for this session."""
+    model_config: str = ""
+    """More of its own settings: a JSON object, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +106,14 @@ _SELECT = """
             AND m.position > (SELECT position FROM messages WHERE session_id = s.id AND uid = s.seen)
             AND CASE WHEN json_valid(m.body) THEN json_type(m.body, '$.tool_calls') IS NULL END
         ),
-        s.persona, s.temperature, s.reasoning_effort, coalesce(s.parent_session_id, ''), s.model_chosen
+        s.persona, s.temperature, s.reasoning_effort, coalesce(s.parent_session_id, ''), s.model_chosen,
+        coalesce(s.model_config, '')
     FROM sessions s
     WHERE s.deleted_at IS NULL
 """
+TOOLS_OFF = "tools_off"  # in sessions.model_config: the names of the tools that are switched off
+_IS_OBJECT = "CASE WHEN json_valid(model_config) THEN json_type(model_config) = 'object' END"
+_SETTINGS = f"CASE WHEN {_IS_OBJECT} THEN model_config ELSE '{{}}' END"
 _PRIVATE = "private"  # kind of the effect of a shell command that the model is not told of
 
 
@@ -246,15 +252,26 @@ class Store:
 
         self._db.write(work, "transcript")
 
-    def set_options(self, session_id: str, persona: str, temperature: float | None, reasoning_effort: str) -> None:
+    def set_options(
+        self,
+        session_id: str,
+        persona: str,
+        temperature: float | None,
+        reasoning_effort: str,
+        tools_off: Sequence[str] | None = None,
+    ) -> None:
         """Note a session's own settings (intents.SetOptions)."""
-        values = (_clean(persona), temperature, _clean(reasoning_effort), session_id)
+        off = None if tools_off is None else json.dumps([_clean(name) for name in tools_off])
+        values = (_clean(persona), temperature, _clean(reasoning_effort), off, off, session_id)
 
         def work(c: sqlite3.Connection) -> None:
             _touched(
                 session_id,
                 c.execute(
-                    "UPDATE sessions SET persona = ?, temperature = ?, reasoning_effort = ? WHERE id = ?", values
+                    "UPDATE sessions SET persona = ?, temperature = ?, reasoning_effort = ?, "
+                    f"model_config = CASE WHEN ? IS NULL THEN json_remove({_SETTINGS}, '$.{TOOLS_OFF}') "
+                    f"ELSE json_set({_SETTINGS}, '$.{TOOLS_OFF}', json(?)) END WHERE id = ?",
+                    values,
                 ),
             )
 
@@ -334,9 +351,10 @@ class Store:
             new, now = messages.new_id(), time.time()
             c.execute(
                 "INSERT INTO sessions (id, title, workspace, model, provider, mode, created, updated, todos, goal, "
-                "persona, temperature, reasoning_effort, model_chosen, parent_session_id, source) "
+                "persona, temperature, reasoning_effort, model_chosen, model_config, parent_session_id, source) "
                 "SELECT ?, ?, workspace, model, provider, mode, ?, ?, todos, goal, "
-                "persona, temperature, reasoning_effort, model_chosen, id, 'fork' FROM sessions WHERE id = ?",
+                "persona, temperature, reasoning_effort, model_chosen, model_config, id, 'fork' "
+                "FROM sessions WHERE id = ?",
                 (new, fork_title(source.title, titles), now, now, session_id),
             )
             c.execute(

@@ -9,7 +9,7 @@ import difflib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,6 +114,8 @@ class Toolbox:
     trust: Callable[[Path], TrustContext]
     """For the folder a command would run in."""
     redact: Callable[[str], str]
+    off: Callable[[], Collection[str]] = frozenset
+    """The tools that the person has switched off, as they are at each call: neither offered nor run."""
     deny: Callable[[], Iterable[str]] = tuple
     """The user's patterns of commands that are never run, as they are when a command is judged."""
     listed: Callable[[str], bool] = lambda host: False
@@ -135,7 +137,8 @@ class Toolbox:
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         mode = self.situation().mode
-        return tuple(t.schema for t in self.tools.values() if not t.modes or mode in t.modes)
+        off = self.off()
+        return tuple(t.schema for t in self.tools.values() if t.name not in off and (not t.modes or mode in t.modes))
 
     def find(self, call: ToolCall) -> Tool | None:
         """The tool a call means: by its name, by a Hermes alias, by a name that is written otherwise.
@@ -300,6 +303,14 @@ class _Attempt:
         tool = self._tool
         if tool is None:
             raise ToolFailure(self._unknown(), code="unknown_tool", outcome="unknown tool")
+        if tool.name in self._box.off():
+            raise ToolFailure(
+                f"{tool.name} is switched off in this session. It was not run. Only the user can switch it on: with "
+                f"/tools on {tool.name}, or agent.disabled_toolsets in the config. Do what you can without it, or say "
+                "what you would need it for.",
+                code="tool_off",
+                outcome="switched off",
+            )
         situation = self._box.situation()
         mode = situation.mode
         if tool.modes and mode not in tool.modes:

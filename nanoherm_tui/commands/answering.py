@@ -151,7 +151,8 @@ def _set(app: NanohermApp, action: str, value: str, **change: Any) -> None:
     if app.view is not None:
         app.view.options = options
         app.view.asked = options, t("app.is_set", name=t(f"actions.{action}"), value=value)
-    app.conversations.send(intents.SetOptions(options.persona, options.temperature, options.reasoning_effort))
+    wanted = intents.SetOptions(options.persona, options.temperature, options.reasoning_effort, options.tools_off)
+    app.conversations.send(wanted)
 
 
 def _offer(app: NanohermApp, kind: Kind, items: list[PaletteItem], current: str) -> None:

@@ -1,0 +1,72 @@
+"""Named groups of the built-in tools, for switching them off and on together (TOOL-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from agent_core import names
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    name: str
+    tools: tuple[str, ...] = ()
+    includes: tuple[str, ...] = ()
+    """Other sets that belong to it."""
+
+
+TOOLSETS: Final[tuple[Toolset, ...]] = (
+    Toolset(
+        "files",
+        (
+            names.READ_FILE,
+            names.WRITE_FILE,
+            names.EDIT_FILE,
+            names.APPLY_PATCH,
+            names.LIST_DIR,
+            names.GREP,
+            names.GLOB,
+        ),
+    ),
+    Toolset(
+        "commands",
+        (names.RUN_COMMAND, names.TASK_START, names.TASK_LIST, names.TASK_OUTPUT, names.TASK_KILL),
+    ),
+    Toolset("web", (names.WEB_FETCH, names.WEB_SEARCH)),
+    Toolset("git", (names.GIT_STATUS, names.GIT_DIFF, names.GIT_COMMIT)),
+    Toolset("planning", (names.TODO_WRITE, names.TODO_READ)),
+    Toolset("talk", (names.ASK_USER, names.SESSION_SEARCH)),
+    Toolset("all", includes=("files", "commands", "web", "git", "planning", "talk")),
+)
+SHOWN: Final = tuple(one for one in TOOLSETS if one.tools)
+"""Those with tools of their own: each tool is in one of them."""
+ALIASES: Final = {"file": "files", "terminal": "commands", "todo": "planning", "nano": "all"}
+"""Names that Hermes has for them."""
+FIXED: Final = frozenset({names.EXIT_PLAN, names.GOAL_DONE})
+"""The ways out of a mode: never switched off."""
+
+_BY_NAME: Final = {one.name: one for one in TOOLSETS}
+
+
+def tools_of(name: str) -> frozenset[str]:
+    """The tools that a name stands for: of a set with all that it includes, of a tool, of a Hermes name of either.
+
+    Empty for a name of nothing that could be switched.
+    """
+    found = _BY_NAME.get(ALIASES.get(name, name))
+    if found is not None:
+        return frozenset(found.tools).union(*(tools_of(other) for other in found.includes))
+    switched = tools_of("all")
+    return frozenset(names.TOOL_ALIASES.get(name, (name,))) & switched
+
+
+def tools_named(words: Iterable[str]) -> frozenset[str]:
+    """All tools that `words` stand for; one that stands for none, as a set of Hermes that is not here, is no error."""
+    return frozenset().union(*(tools_of(word.strip().lower()) for word in words))
+
+
+def in_order(tools: Collection[str]) -> tuple[str, ...]:
+    """`tools` as they stand in the sets: what is stored does not depend on the order of switching."""
+    return tuple(tool for one in SHOWN for tool in one.tools if tool in tools)
