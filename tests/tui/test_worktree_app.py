@@ -1,0 +1,65 @@
+"""/worktree: a session in a worktree of its own, the list of them, and removing one."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from nanoherm_tui.overlays.confirm import ConfirmScreen
+from nanoherm_tui.overlays.palette import PaletteScreen
+from tests.core.git_support import commit, git, repository
+from tests.fakes.model_server import Reply
+from tests.tui.test_app import Stage
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+
+async def test_a_worktree_is_made_worked_in_listed_and_removed_without_losing_work(tmp_path):
+    repo = repository(tmp_path / "work", {"a.txt": "one\n"})
+    side = tmp_path / "work-fix-it"
+    async with Stage(tmp_path, [Reply(text="Here.")]) as stage:
+        app = stage.app
+        await stage.type("/worktree fix/it")
+        await stage.until(lambda: app.view.session.workspace == side)
+        first = app.view.id
+        await stage.until(lambda: app.view.branch == "fix/it")
+        assert "fix/it" in app._hint
+        await stage.type("hello")
+        await stage.until(lambda: "Here." in stage.transcript() and stage.state == "idle")
+
+        # Its own work is told before anything is done, and only y does it.
+        commit(side, "only here", {"b.txt": "b\n"})
+        (side / "a.txt").write_text("changed\n")
+        await stage.type("/worktree list")
+        await stage.until(lambda: isinstance(app.screen, PaletteScreen))
+        (item,) = app.screen._items
+        assert item.title == "fix/it"
+        for words in ("1 changed", "1 commit of its own", "1 session", str(side)):
+            assert words in item.help, words
+        await stage.pilot.press("enter")
+        await stage.until(lambda: not isinstance(app.screen, PaletteScreen))
+        assert app.view.id == first  # the session there comes forward, no second one begins
+
+        await stage.type("/worktree remove fix/it")
+        await stage.until(lambda: isinstance(app.screen, ConfirmScreen))
+        await stage.pilot.press("enter", "n")
+        await stage.until(lambda: not isinstance(app.screen, ConfirmScreen))
+        assert side.exists()
+        await stage.type("/worktree remove fix/it")
+        await stage.until(lambda: isinstance(app.screen, ConfirmScreen))
+        await stage.pilot.press("y")
+        await stage.until(lambda: app.view.session.workspace == repo)  # where one was is no more
+        assert not side.exists()
+        assert "only here" in git(repo, "log", "--format=%s", "fix/it")
+        assert "worktree fix/it" in git(repo, "stash", "list")
+
+        # What goes wrong is told, and nothing has changed.
+        await stage.type("/worktree remove fix/it")
+        await stage.until(lambda: "There is no worktree fix/it" in stage.transcript())
+        await stage.type("/worktree --force")
+        await stage.until(lambda: "No branch can be called --force" in stage.transcript())
+        await stage.type("/worktree remove")
+        await stage.until(lambda: "Name the worktree to remove" in stage.transcript())
+        await stage.type("/worktree list")
+        await stage.until(lambda: "has no worktrees" in app._hint)
