@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
@@ -28,6 +29,8 @@ class WebOptions:
     door: Door
     engine: Callable[[], Chosen]
     """As it is configured now. May read files. Raises ToolFailure."""
+    keys: Callable[[], Iterable[str]] = lambda: ()
+    """What is told to nobody, by its value."""
 
 
 class SessionWeb:
@@ -90,11 +93,15 @@ class SessionWeb:
     def check_words(self, words: str) -> None:
         """Raise ToolFailure for a query that would tell a key to whoever is asked."""
         self._check_keys(words)
+        if self._options.door.hide(words) != words:  # also what only its name makes one
+            raise ToolFailure(_KEY_TEXT, code="url_refused", outcome="refused", rule="key in the query")
 
     def _check_keys(self, text: str) -> None:
-        hide = self._options.door.hide
+        """Raise ToolFailure for what is a key by its value or its shape. What is only called one is asked about."""
+        hide, keys = self._options.door.hide, tuple(self._options.keys())
         for spelled in (text, unquote(text), unquote(unquote(text))):
-            if hide(spelled) != spelled:
+            known = any(key and key.lower() in spelled.lower() for key in keys)
+            if known or any(hide(piece) != piece for piece in _PIECES.split(spelled)):
                 raise ToolFailure(_KEY_TEXT, code="url_refused", outcome="refused", rule="key in the URL")
 
     def _keep(self, url: str, page: WebText) -> None:
@@ -107,6 +114,7 @@ class SessionWeb:
                 self._size -= len(self._pages.popitem(last=False)[1].text)
 
 
+_PIECES: Final = re.compile(r"[/?&=;#:@\s]+")
 _KEY_TEXT: Final = (
     "Refused: there is what looks like a key or a password in it, and whoever is asked would have it. Leave it out. "
     "What needs a key is not for this tool."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import os
 import re
 import sys
@@ -189,12 +190,21 @@ def _converted(page: str, url: str, cancel: CancelScope, sandbox: SandboxPolicy 
 
     Raises Interrupted, ToolFailure "web_page".
     """
-    argv = (sys.executable, "-I", "-W", "ignore", _CHILD, url, str(limits.PAGE_MEMORY), str(round(limits.PAGE_SECONDS)))
+    argv = (
+        sys.executable,
+        "-I",
+        "-W",
+        "ignore",
+        _CHILD,
+        url,
+        str(limits.PAGE_MEMORY),
+        str(math.ceil(limits.PAGE_SECONDS)),
+    )
     env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
     scope = CancelScope(cancel)
     try:
         with tempfile.TemporaryFile() as given:
-            given.write(page.encode("utf-8", "replace"))
+            given.write(page.replace("\0", "\ufffd").encode("utf-8", "replace"))
             given.flush()
             os.lseek(given.fileno(), 0, os.SEEK_SET)
             with (
