@@ -44,7 +44,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
             "background.]"
         )
         return prepared(args, ctx, lambda command, folder, box: tasks.started(command, folder, box, ctx, remark))
-    return prepared(args, ctx, lambda command, folder, box: _run(command, folder, box, float(min(wanted, most)), ctx))
+    return prepared(args, ctx, lambda command, folder, box: to_end(command, folder, box, float(min(wanted, most)), ctx))
 
 
 def prepared(args: Args, ctx: ToolContext, run: Callable[[str, Path, Box], ToolOutput]) -> Prepared:
@@ -71,7 +71,10 @@ def changing(box: Box, ctx: ToolContext) -> Callable[[], None]:
     return ended
 
 
-def _run(command: str, folder: Path, box: Box, timeout: float, ctx: ToolContext) -> ToolOutput:
+def to_end(
+    command: str, folder: Path, box: Box, timeout: float, ctx: ToolContext, way_out: str | None = None
+) -> ToolOutput:
+    """Run a command that was allowed, and have what it changes kept. As `execute`; `way_out`: None, the usual one."""
     ended = changing(box, ctx)
     left: list[str] = []
     try:
@@ -87,7 +90,7 @@ def _run(command: str, folder: Path, box: Box, timeout: float, ctx: ToolContext)
             spill=Spill(ctx.data_home / FOLDER, ctx.keys(), ctx.bounds.most),
             progress=ctx.progress,
             bounds=ctx.bounds,
-            way_out=_way_out(ctx),
+            way_out=_way_out(ctx) if way_out is None else way_out,
         )
     finally:
         if left and ctx.tasks is not None:  # what it left goes on, and may go on changing files

@@ -22,10 +22,9 @@ from agent_core.names import GIT_COMMIT
 from agent_core.ports import Args, CommandAction, Effect, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.safety.paths import may_read_found
 from agent_core.sandbox.policy import Box
-from agent_core.spill import FOLDER, Spill
 
 from . import base
-from .command import checked, execute, sealed
+from .command import checked, sealed, to_end
 from .git_status import literal, name_of, opened, place_of
 
 _MORE: Final = 'If it must have more, run it with run_command and needs="{needs}".'
@@ -187,19 +186,8 @@ def _word(pathspec: str) -> str:
 
 def _prepared(command: str, new: Sequence[str], ctx: ToolContext) -> Prepared:
     def run(box: Box) -> ToolOutput:
-        output = execute(
-            command,
-            ctx.workspace,
-            ctx.command_timeout,
-            box=box,
-            backend=ctx.backend,
-            env=ctx.env,
-            cancel=ctx.cancel,
-            spill=Spill(ctx.data_home / FOLDER, ctx.keys(), ctx.bounds.most),
-            progress=ctx.progress,
-            bounds=ctx.bounds,
-            way_out=_MORE,
-        )
+        way_out = _MORE if ctx.can_ask and ctx.mode != "plan" else ""
+        output = to_end(command, ctx.workspace, box, ctx.command_timeout, ctx, way_out)
         return _made(output, ctx) if output.ok else _not_made(output, new)
 
     return Prepared(
