@@ -41,7 +41,7 @@ _SUBREAPER = 36
 _CHUNK = 64 * 1024
 _AT_ONCE = 16  # chunks read before anything else is looked at
 _LOOK = 1.0  # seconds between two looks at processes whose end nobody tells
-_AGAIN = 0.1  # seconds between two rounds of KILL, since a fork may be faster than one
+_AGAIN = 0.1  # seconds between two rounds of TERM or KILL, since a fork may be faster than one
 _PATIENCE = 10.0  # what still lives then cannot be killed by us
 _HEAD = 21  # bytes of the output's first line
 
@@ -174,6 +174,8 @@ class Relay:
         self._ending = 0.0
         """When KILL is due (monotonic); 0: nobody wishes its end."""
         self._given_up = 0.0
+        self._told: set[int] = set()
+        """Processes that were sent TERM."""
         self._control = 0
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._state = os.open(self._folder + b"/state", flags, 0o600)
@@ -261,7 +263,7 @@ class Relay:
         """Milliseconds to wait at most."""
         if not self._ending:
             return None if self._foster is None else _LOOK * 1000
-        return max(_AGAIN, self._ending - time.monotonic()) * 1000
+        return _AGAIN * 1000
 
     def _hear(self) -> None:
         try:
@@ -297,7 +299,9 @@ class Relay:
         self._ending = min(self._ending, due)
 
     def _press(self) -> None:
-        if self._ending and time.monotonic() >= self._ending:
+        if self._ending and time.monotonic() < self._ending:
+            self._signal(signal.SIGTERM)  # what was just being forked has not heard of it
+        elif self._ending:
             for group in self._plan["groups"][:1]:
                 try:
                     with open(group + b"/cgroup.kill", "wb", buffering=0) as file:
@@ -311,6 +315,9 @@ class Relay:
             members = _descendants() if self._foster is None else self._foster.members()
         except OSError:  # no /proc: its group has to do
             members = [-self._shell]
+        if number == signal.SIGTERM:  # each is told once
+            members = [pid for pid in members if pid not in self._told]
+            self._told.update(members)
         for pid in members:
             try:
                 os.kill(pid, number)
@@ -406,8 +413,13 @@ def _remove(folder: bytes) -> None:
 
 
 def _prepare(plan: "dict[str, Any]") -> None:
-    for descriptor in (*plan["held"], *(place for _, place in plan["places"])):
-        os.set_inheritable(descriptor, False)
+    for name in os.listdir("/dev/fd"):  # but for what the launcher is given, nothing goes on to the command
+        descriptor = int(name)
+        if descriptor > 2 and descriptor not in plan["pass"]:
+            try:
+                os.set_inheritable(descriptor, False)
+            except OSError:  # that of the listing itself
+                pass
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):  # of a terminal that is not ours
