@@ -146,7 +146,7 @@ _OWN_KEYS: Final = _table("""
     .env* *credential* auth.json auth *oauth* *token* mcp-tokens vault
 """)
 _OWN_RECORDS: Final = _table("""
-    state.db* history logs spill-private checkpoints
+    state.db* history logs spill-private checkpoints tasks
 """)
 _OWN_POLICY: Final = _table("""
     config.yaml config.yml grants.json hooks.json mcp.json ignore hooks state.db*

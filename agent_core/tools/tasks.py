@@ -100,7 +100,7 @@ def _output(task_id: str, since: int, wait: float, ctx: ToolContext) -> ToolOutp
         waited = f" in {wait:.0f} s" if wait and task.state == "running" else ""
         hint = " Ask again with wait, or do something else meanwhile." if task.state == "running" and not wait else ""
         text = f"(no new output{waited}){hint}"
-    return ToolOutput(f"{head}\n{text}", _outcome(task) if task.state != "running" else f"{size:,} bytes")
+    return ToolOutput(f"{head}\n{text}", _outcome(task) if task.state != "running" else base.count(size, "byte"))
 
 
 def _until_more(tasks: TaskRunner, task_id: str, at: int, seconds: float, ctx: ToolContext) -> Task:
