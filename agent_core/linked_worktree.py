@@ -64,6 +64,8 @@ def link_of(root: Path) -> Link | None:
     kept = [*(git_dir / name for name in _OWN_KEPT), *(common / name for name in _SHARED_KEPT)]
     if "worktreeconfig" in config or (git_dir / "config.worktree").exists():  # else git never reads it
         kept.append(git_dir / "config.worktree")
+    if (git_dir / "modules").exists():  # the repositories of its submodules, with a config and hooks each
+        kept.append(git_dir / "modules")
     return Link(git_dir, common, (git_dir, *shared), tuple(kept))
 
 

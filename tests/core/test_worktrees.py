@@ -167,6 +167,8 @@ def test_a_true_link_gives_what_a_commit_needs_and_keeps_what_steers_git(shop, l
     assert set(link.read_only) == kept
     git(shop, "config", "extensions.worktreeConfig", "true")
     assert set(link_of(linked).read_only) == {*kept, mine / "config.worktree"}
+    (mine / "modules/part").mkdir(parents=True)
+    assert mine / "modules" in link_of(linked).read_only
     assert link_of(shop) is None
 
 
