@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from agent_core.llm.discover import Health
     from agent_core.permissions import Allowed, Permissions
     from agent_core.store.search import Search, SearchHit
+    from agent_core.tool_list import ToolEntry
     from agent_core.web import WebOptions
     from agent_core.worktrees import Worktrees
 
@@ -827,6 +828,12 @@ class Host:
     def decisions(self, session_id: str | None = None, limit: int = limits.DECISIONS_LISTED) -> list[Entry]:
         """What was decided about calls, grants, modes and trust, the newest first. Raises StoreError."""
         return self.store.audit.list(session_id, limit)
+
+    def tools(self) -> tuple[ToolEntry, ...]:
+        """The built-in tools, as a person chooses among them. Looks for programs on the disk."""
+        from agent_core.tool_list import tool_list  # no start waits for it
+
+        return tool_list(_tools(), self.launch.env.get("PATH", ""))
 
     def permissions(self, session_id: str) -> Permissions:
         """What is allowed in an open session, here and for good, and what was decided in it last. Raises StoreError."""

@@ -116,6 +116,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("persona", slash="persona", aliases=("personality",), argument="[name]", run="answering.choose_persona"),
     Action("temperature", slash="temperature", argument="[0-2]", run="answering.choose_temperature"),
     Action("effort", slash="effort", argument="[level]", run="answering.choose_effort"),
+    Action("tools", slash="tools", aliases=("toolsets",), argument="[on|off] [name]", run="tools.show"),
     Action("disk", slash="disk", run="sessions.show_disk"),
     Action("doctor", slash="doctor", run="doctor.show"),
     Action("usage", slash="usage", aliases=("cost",), run="answering.show_usage"),

@@ -143,14 +143,18 @@ def _options(app: NanohermApp) -> OptionsChanged:
 
 
 def _set(app: NanohermApp, action: str, value: str, **change: Any) -> None:
+    set_option(app, t("app.is_set", name=t(f"actions.{action}"), value=value), **change)
+
+
+def set_option(app: NanohermApp, told: str, **change: Any) -> None:
     """Change one of the settings; the view has it at once, so that the next change knows of it.
 
-    What it is now is told when the session has agreed.
+    What it is now is `told` when the session has agreed.
     """
     options = replace(_options(app), **change)
     if app.view is not None:
         app.view.options = options
-        app.view.asked = options, t("app.is_set", name=t(f"actions.{action}"), value=value)
+        app.view.asked = (options, told) if told else None
     wanted = intents.SetOptions(options.persona, options.temperature, options.reasoning_effort, options.tools_off)
     app.conversations.send(wanted)
 

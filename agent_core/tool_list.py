@@ -1,0 +1,52 @@
+"""The built-in tools as a person chooses among them: in their sets, with what each costs a request."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from agent_core import view
+from agent_core.ports import Tool
+from agent_core.toolsets import SHOWN, tools_of
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEntry:
+    name: str
+    toolset: str
+    text: str
+    """What the model is told of it."""
+    size: int
+    """Bytes of its schema in a request."""
+    tokens: int
+    """About how many tokens that is."""
+    modes: tuple[str, ...] = ()
+    """Where it is offered; empty: in every mode."""
+    problem: Literal["", "no_git"] = ""
+    """Why it cannot work on this machine."""
+
+
+def tool_list(tools: Iterable[Tool], path: str) -> tuple[ToolEntry, ...]:
+    """Those of `tools` that can be switched, in the order of the sets. `path`: where commands are looked for."""
+    there = {tool.name: tool for tool in tools}
+    no_git = shutil.which("git", path=path) is None
+    entries = []
+    for one in SHOWN:
+        for tool in (there[name] for name in one.tools if name in there):
+            function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            schema = json.dumps({"type": "function", "function": function}, ensure_ascii=False, default=dict)
+            entries.append(
+                ToolEntry(
+                    tool.name,
+                    one.name,
+                    tool.description,
+                    len(schema.encode("utf-8", "surrogatepass")),
+                    view.token_count(schema),
+                    tool.modes,
+                    "no_git" if no_git and tool.name in tools_of("git") else "",
+                )
+            )
+    return tuple(entries)

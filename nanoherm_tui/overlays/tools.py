@@ -1,0 +1,234 @@
+"""Which tools the model is offered: sets and tools with what each costs a request; Space switches the one at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.strip import Strip
+
+from nanoherm_tui import limits
+from nanoherm_tui.i18n import t
+from nanoherm_tui.keymap import show as key
+from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.grouped import Detail, GroupedList, Heading
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import cut, one_line, width
+
+if TYPE_CHECKING:
+    from agent_core.tool_list import ToolEntry
+
+_PAGE: Final = 10
+_NAME: Final = 15  # cells of the column of names, below their sets
+
+State = Literal["on", "off", "partly"]
+_MARKS: Final[dict[State, tuple[str, str]]] = {
+    "on": ("done", "ok"),
+    "off": ("failed", "muted"),
+    "partly": ("waiting", "muted"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """A set, or a tool of one."""
+
+    name: str
+    words: str
+    """What it is for."""
+    tools: tuple[str, ...]
+    """What Space switches."""
+    state: State
+    side: str
+    detail: tuple[str, ...]
+    is_set: bool = False
+    warning: str = ""
+    """Why it cannot work here."""
+
+
+def tool_rows(entries: Sequence[ToolEntry], off: frozenset[str]) -> list[ToolRow]:
+    """The sets, each with its tools below it."""
+    rows: list[ToolRow] = []
+    for name in dict.fromkeys(entry.toolset for entry in entries):
+        members = [entry for entry in entries if entry.toolset == name]
+        tools = tuple(entry.name for entry in members)
+        gone = [tool for tool in tools if tool in off]
+        state: State = "on" if not gone else "off" if len(gone) == len(tools) else "partly"
+        words = t(f"tools.set_{name}")
+        tokens = sum(entry.tokens for entry in members if entry.name not in off)
+        cost = t("tools.costs", n=tokens) if state != "off" else t("tools.off")
+        rows.append(ToolRow(name, words, tools, state, cost, (f"{name}: {words}", ", ".join(tools)), is_set=True))
+        rows += [_tool_row(entry, off) for entry in members]
+    return rows
+
+
+def _tool_row(entry: ToolEntry, off: frozenset[str]) -> ToolRow:
+    is_off = entry.name in off
+    words = t(f"tools.{entry.name}")
+    problem = t(f"tools.{entry.problem}") if entry.problem else ""
+    size = t("tools.size", bytes=f"{entry.size:,}", n=entry.tokens)
+    side = t("tools.off") if is_off else t("tools.costs", n=entry.tokens)
+    detail = tuple(filter(None, (f"{entry.name}: {words}. {size}", problem, one_line(entry.text))))
+    return ToolRow(entry.name, words, (entry.name,), "off" if is_off else "on", side, detail, warning=problem)
+
+
+class ToolsList(GroupedList[str, ToolRow]):
+    DEFAULT_CSS = "ToolsList { height: 1fr; }"
+
+    def __init__(self, moved: Callable[[], None], chosen: Callable[[], None]) -> None:
+        super().__init__("tools-list")
+        self._moved, self._chosen = moved, chosen
+
+    def show(self, rows: Sequence[ToolRow]) -> None:
+        """Show them; the cursor stays where it is."""
+        at = self.at
+        lines: list[Heading[str] | ToolRow] = []
+        for tool in rows:
+            if tool.is_set and lines and self.app.size.height >= limits.SHORT:
+                lines.append(Heading())
+            lines.append(tool)
+        self.put(lines, "")
+        self.at = max(0, min(at, len(self._rows) - 1))
+        self._moved()
+
+    def move(self, step: int) -> None:
+        super().move(step)
+        self._moved()
+
+    def on_resize(self) -> None:
+        self._moved()  # there may be more below now, or no more
+
+    def clicked(self, line: ToolRow) -> None:
+        self.at = next(n for n, (_, other) in enumerate(self._rows) if other is line)
+        self.refresh()
+        self._moved()
+        self._chosen()
+
+    def draw_heading(self, of: str | None, cells: int) -> Strip:
+        return row(cells, [], look_of(self).style("text", "surface"))
+
+    def draw_row(self, line: ToolRow, here: bool, cells: int) -> Strip:
+        look = look_of(self)
+        ground = "selection" if here else "surface"
+        words = look.style("seltext" if here else "text", ground, bold=line.is_set)
+        plain = look.style("seltext" if here else "text" if line.state != "off" else "muted", ground)
+        muted = plain if here else look.style("muted", ground)
+        symbol, role = _MARKS[line.state]
+        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", plain), (" ", plain)]
+        left += [("" if line.is_set else "  ", plain), (f"{sym(symbol)} ", look.mark(role, ground))]
+        if line.is_set:
+            left += [(line.name, words), (f"  {line.words}", muted)]
+        else:
+            left.append((line.name + " " * max(2, _NAME - width(line.name)), plain))
+            warn = look.style("warn", ground) if line.warning and not here else muted
+            left.append((line.warning or line.words, warn))
+        side = cut(line.side, cells // 2)
+        return row(cells, left, plain, [(side, muted), (" ", plain)])
+
+
+class _Foot(Painted):
+    total = ""
+    more = False
+    """The list goes on below what is in view."""
+    can_reset = False
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        keys = [(key("space"), t("tools.switch"))]
+        keys += [("r", t("tools.as_configured"))] if self.can_reset else []
+        keys.append(("Esc", t("tools.close")))
+        keys += [(key("pagedown"), t("tools.more"))] if self.more else []
+        said: list[list[Part]] = [[(self.total, look.style("muted", "surface"))]]
+        return flow(width, [*said, *hints(look, keys)], look.style("text", "surface"), indent=2)
+
+
+class ToolsScreen(Overlay[None]):
+    """`switch` is called with what is off from now on, None for as configured."""
+
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/tools.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k,ctrl+p", "move(-1)", show=False),
+        Binding("down,j,ctrl+n", "move(1)", show=False),
+        Binding("pageup", f"move(-{_PAGE})", show=False),
+        Binding("pagedown", f"move({_PAGE})", show=False),
+        Binding("home,g", "move(-100000)", show=False),
+        Binding("end,G", "move(100000)", show=False),
+        Binding("space,enter", "switch", show=False),
+        Binding("r", "reset", show=False),
+        Binding("q", "close", show=False),
+    ]
+
+    def __init__(self, entries: Sequence[ToolEntry], off: frozenset[str], configured: frozenset[str]) -> None:
+        super().__init__()
+        self.switch: Callable[[frozenset[str] | None], None] = lambda off: None
+        self._entries, self._off, self._configured = entries, off, configured
+        self._list = ToolsList(self._follow, self.action_switch)
+        self._detail = Detail(id="tools-detail")
+        self._foot = _Foot(id="tools-foot")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+            yield self._list
+            yield self._detail
+            yield self._foot
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._show()
+
+    def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
+        self._show()
+        self._detail.refresh(layout=True)
+
+    def refresh_look(self) -> None:
+        self._show()
+        super().refresh_look()
+
+    def _show(self) -> None:
+        self._list.show(tool_rows(self._entries, self._off))
+
+    def _follow(self) -> None:
+        """The row under the cursor is another one, or may be something else now."""
+        line = self._list.row
+        self._detail.say(line.detail if line is not None else ())
+        foot = self._foot
+        tokens = sum(entry.tokens for entry in self._entries if entry.name not in self._off)
+        total = t("tools.total", n=tokens, total=sum(entry.tokens for entry in self._entries))
+        now = (total, self._list.has_more, self._off != self._configured)
+        if now != (foot.total, foot.more, foot.can_reset):
+            foot.total, foot.more, foot.can_reset = now
+            foot.refresh(layout=True)
+
+    def action_move(self, step: int) -> None:
+        self._list.move(step)
+
+    def action_switch(self) -> None:
+        """Off, what is on at least in part; else on."""
+        line = self._list.row
+        if line is None:
+            return
+        tools = frozenset(line.tools)
+        self._change(self._off - tools if line.state == "off" else self._off | tools)
+
+    def action_reset(self) -> None:
+        self._off = self._configured
+        self._show()
+        self.switch(None)
+
+    def _change(self, off: frozenset[str]) -> None:
+        self._off = off
+        self._show()
+        self.switch(off)
+
+    def on_mouse_scroll_down(self) -> None:
+        self._list.move(1)
+
+    def on_mouse_scroll_up(self) -> None:
+        self._list.move(-1)
