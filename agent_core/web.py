@@ -100,7 +100,7 @@ class SessionWeb:
         """Raise ToolFailure for what is a key by its value or its shape. What is only called one is asked about."""
         hide, keys = self._options.door.hide, tuple(self._options.keys())
         for spelled in (text, unquote(text), unquote(unquote(text))):
-            known = any(key and key.lower() in spelled.lower() for key in keys)
+            known = any(len(key) >= limits.SECRET_CHARS and key.lower() in spelled.lower() for key in keys)
             if known or any(hide(piece) != piece for piece in _PIECES.split(spelled)):
                 raise ToolFailure(_KEY_TEXT, code="url_refused", outcome="refused", rule="key in the URL")
 

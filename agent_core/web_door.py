@@ -180,7 +180,8 @@ def _open(verdict: UrlVerdict, door: Door) -> Target:
     if verdict.rule == "no address" and not door.has_network():
         raise _offline(f"looking up the host's address failed ({verdict.text.split(' ', 1)[0]})")
     if verdict.verdict == "deny" or verdict.target is None:
-        raise ToolFailure(verdict.text, code="url_refused", outcome="refused", rule=verdict.rule)
+        outcome = verdict.rule if verdict.rule == "no address" else "refused"
+        raise ToolFailure(verdict.text, code="url_refused", outcome=outcome, rule=verdict.rule)
     return verdict.target
 
 

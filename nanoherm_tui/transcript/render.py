@@ -437,7 +437,7 @@ def _user(block: UserText, width: int, look: Look) -> list[Row]:
     if block.hidden_lines:
         notes.append(t("transcript.more_lines", n=block.hidden_lines))
     if block.images:
-        notes.append(t("transcript.images", n=block.images))
+        notes.append(t("transcript.image" if block.images == 1 else "transcript.images", n=block.images))
     for note in notes:
         shown = cells.cut(f"{sym('cut')} {note}" if block.hidden_lines and note is notes[0] else note, room)
         rows.append(_row(width, look, bar, (), tail=[(shown, look.style("muted"))]))
@@ -562,7 +562,7 @@ def _card(block: Card, width: int, look: Look, moment: Moment) -> list[Row]:
 
 
 def _subject(subject: str, room: int) -> str:
-    looks_like_path = "/" in subject and " " not in subject
+    looks_like_path = "/" in subject and " " not in subject and "://" not in subject  # of an address the host counts
     return cells.cut_path(subject, room) if looks_like_path else cells.cut(subject, room)
 
 

@@ -539,3 +539,9 @@ def test_without_a_way_to_the_web_the_tools_say_so(tmp_path):
     desk = Desk(tmp_path, YES)
     desk.context = replace(desk.context, web=None)
     assert desk.fetch("https://docs.example/").outcome == "no web"
+
+
+def test_a_key_of_a_few_letters_makes_no_address_a_secret(tmp_path):
+    desk = Desk(tmp_path)
+    web = SessionWeb(replace(desk.web._options, keys=lambda: ("k", "")))
+    assert web.place("https://docs.example/k?k=k").host == "docs.example"
