@@ -198,6 +198,9 @@ class Conversations:
             if view is self.view and not view.loaded:
                 self._hold(happened)
             changed = view.take(happened)
+            if view.rewind_due and not view.session.busy:
+                view.session.send(intents.Rewind(view.rewind_to))
+                view.rewind_to, view.rewind_due = "", False
             if view is self.view:
                 self._in_view(happened)
             else:

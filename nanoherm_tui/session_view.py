@@ -91,6 +91,10 @@ class SessionView:
     plan: tuple[TodoItem, ...] = ()
     tasks: tuple[Task, ...] = ()
     """Its commands in the background, the newest last."""
+    rewind_to: str = ""
+    """The message to rewind to once files have been rolled back, where somebody wanted both."""
+    rewind_due: bool = False
+    """They have been, and the session only has to be free."""
     rolled_back: list[str] = field(default_factory=list)
     """Paths that have become others by a rollback, for whoever looks at files."""
     steers: tuple[str, ...] = ()
@@ -154,6 +158,7 @@ class SessionView:
                 changed |= {"status", "list"}
             case events.TurnStarted():
                 self.turn_started, self.step, self.stored = time.monotonic(), 0, True
+                self.rewind_to, self.rewind_due = "", False
                 self.updated = time.time()
                 changed |= {"status", "list"}
             case events.StepStarted(step):
@@ -207,6 +212,7 @@ class SessionView:
                 changed.add("tasks")
             case events.FilesRolledBack(_, paths):
                 self.rolled_back += paths
+                self.rewind_due = bool(self.rewind_to)
                 changed.add("files")
             case events.QuestionAsked(question, deadline):
                 self.waiting.append(Waiting(question, deadline))

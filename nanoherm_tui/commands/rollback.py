@@ -117,6 +117,7 @@ def _or_error(work: Callable[[], T]) -> Callable[[], T | AgentError]:
 
 def _act(app: NanohermApp, view: SessionView, chosen: Chosen | None) -> None:
     if chosen is not None:
+        view.rewind_to = ""
         view.session.send(intents.Rollback(chosen.turn_id, chosen.paths))
 
 

@@ -40,10 +40,11 @@ def read_output(app: NanohermApp, task_id: str, start: int, end: int) -> None:
             while at < end:
                 got = app.host.tasks.output(view.id, task_id, at, end - at)
                 first = got.start if first is None else first
-                texts.append(got.text)
+                over = max(0, got.next - end)  # no character is given in parts: of the last one there may be more
+                texts.append(got.text.encode()[:-over].decode(errors="ignore") if over else got.text)
                 if got.next <= at:
                     break
-                at = got.next
+                at = min(got.next, end)
         except AgentError as error:
             return error
         return Piece(start if first is None else first, at, "".join(texts))

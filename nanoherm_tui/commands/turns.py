@@ -63,9 +63,10 @@ def rewind(app: NanohermApp, argument: str) -> None:
         if choice is None or app.view is not view:
             return
         if choice.what != "conversation":
+            view.rewind_to = choice.message_id if choice.what == "both" and choice.how == "take_out" else ""
             view.session.send(intents.Rollback(choice.turn_id))
             app.hint(t("rewind.rolling_back", command="/rollback redo"), limits.TOLD_HINT)
-        if choice.what == "files":
+        if choice.what == "files" or view.rewind_to:
             return
         if choice.how == "take_out":
             view.session.send(intents.Rewind(choice.message_id))

@@ -192,6 +192,7 @@ class RollbackScreen(Overlay[Chosen | None]):
     """
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/rollback.tcss"]
+    AUTO_FOCUS: ClassVar[str | None] = ""  # the diff has the keyboard while it is shown, else the screen
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k,ctrl+p", "move(-1)", show=False),
         Binding("down,j,ctrl+n", "move(1)", show=False),
@@ -224,6 +225,7 @@ class RollbackScreen(Overlay[Chosen | None]):
         self._title = _Title(id="rollback-title")
         self._list = RollbackList(self._follow)
         self._diff = DiffView("rollback-diff")
+        self._diff.display = False
         self._detail = Detail(id="rollback-detail")
         self._foot = _Foot(id="rollback-foot")
 
@@ -238,7 +240,6 @@ class RollbackScreen(Overlay[Chosen | None]):
     def on_mount(self) -> None:
         super().on_mount()
         self._arming.asked()
-        self._diff.display = False
         self._show_level()
         self.set_interval(_TICK, self._follow_foot)
 

@@ -15,7 +15,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.panes.findable import Findable
 from nanoherm_tui.panes.rows import BLANK, Row, RowList, Span
-from nanoherm_tui.panes.task_output import OutputWindow, Piece, Wanted
+from nanoherm_tui.panes.task_output import OutputWindow, Piece
 from nanoherm_tui.panes.wrapped import NARROWEST, code_rows
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, duration, one_line, wrap
@@ -133,6 +133,7 @@ class TasksTab(Findable):
         self._chosen_id = ""  # the one the cursor is at, or whose output is shown
         self._window: OutputWindow | None = None
         self._added = 0  # lines put in front of those that are shown, not laid out yet
+        self._settling = False
         self._frame = 0
         self._dying = ""  # the task that another x ends
         self._dying_ends: Timer | None = None
@@ -263,9 +264,19 @@ class TasksTab(Findable):
         self.refresh(Region(0, 0, self.size.width, len(head)))
 
     def settle_output(self) -> None:
-        """Rows of the output are in view: follow its end if that is, and ask for what is missing."""
+        """Other rows of the output may be in view: what is missing of it is asked for.
+
+        Not at once: a key may scroll twice, and a message that is made while the screen paints goes no further.
+        """
+        if self._window is not None and self.made and not self._settling:
+            self._settling = True
+            self.call_next(self._ask_for_output)
+
+    def _ask_for_output(self) -> None:
+        """Follow the end of the output if that is in view, and ask for the next piece."""
+        self._settling = False
         window = self._window
-        if window is None or not self.made:
+        if window is None or not self.made or not self.tasks_in_front:
             return
         at_end = self.top >= len(self._body) - self.view_height
         if at_end and not window.has_newer:
@@ -273,11 +284,7 @@ class TasksTab(Findable):
         # What somebody selects stays where it is.
         wanted = window.wanted(at_top=self.top == 0, at_end=at_end and self.text_selection is None)
         if wanted is not None:
-            # Not at once: Textual stops a message at the screen when it was made while the screen painted.
-            self.call_next(self._ask_for_output, window.task_id, wanted)
-
-    def _ask_for_output(self, task_id: str, wanted: Wanted) -> None:
-        self.post_message(self.OutputRequested(task_id, wanted.start, wanted.end))
+            self.post_message(self.OutputRequested(window.task_id, wanted.start, wanted.end))
 
     def tasks_text(self) -> str:
         """What is shown as text, for copying."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent_core import intents
 from agent_core.background import Task, TaskOutput
 from nanoherm_tui import i18n, limits
 from nanoherm_tui.panes import tasks as tab
@@ -11,7 +12,9 @@ from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.status import StatusInfo, status_row
 from nanoherm_tui.panes.task_output import OutputWindow, Piece, Wanted
 from nanoherm_tui.text import width
+from tests.fakes.model_server import Reply
 from tests.tui.panes_app import PaneApp, lines
+from tests.tui.test_app import Stage
 
 NOW = 1_000_000.0
 
@@ -28,12 +31,22 @@ LOST = task("t5", "watch 中文 " * 20, state="lost", ended=NOW)
 ALL = (SERVER, FAILED, PASSED, KILLED, LOST)
 
 
+class Clock:
+    """Stands in for the module `time` where the rows are made."""
+
+    def __init__(self):
+        self.now = NOW
+
+    def time(self):
+        return self.now
+
+
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
     """The time that the rows are made at."""
-    now = [NOW]
-    monkeypatch.setattr(tab.time, "time", lambda: now[0])
-    return now
+    clock = Clock()
+    monkeypatch.setattr(tab, "time", clock)
+    return clock
 
 
 class TasksApp(PaneApp):
@@ -119,7 +132,7 @@ async def test_marks_step_and_seconds_count_and_nothing_else_is_painted(clock):
         dock.tick(1)
         await pilot.pause()
         assert shown(dock)[6].startswith("⠙ npm run dev")
-        clock[0] += 3
+        clock.now += 3
         dock.tick(2)
         await pilot.pause()
         assert shown(dock)[6].endswith("15 s")
@@ -299,14 +312,16 @@ async def test_whoever_looks_further_up_is_left_alone_until_they_are_at_the_end_
         assert "the last" in shown(dock)
 
 
-async def test_of_a_large_output_a_window_is_kept_and_older_output_comes_without_moving_what_is_read():
+async def test_of_a_large_output_a_window_is_kept_and_older_output_comes_without_moving_what_is_read(monkeypatch):
+    monkeypatch.setattr(limits, "TASK_PIECE", 512)
+    monkeypatch.setattr(limits, "TASK_KEPT", 2_048)
     dock = Dock()
     app = TasksApp(dock)
     async with app.run_test(size=(60, 20)) as pilot:
-        total = 60_000
+        total = 600
         writer = await writing(pilot, dock, app, numbered(0, total))
         assert f"line {total - 1}" in shown(dock)
-        assert len(dock.rows) < 4_000, "a piece, not all of it"
+        assert len(dock.rows) < 100, "a piece, not all of it"
         await pilot.press("g")
         top = shown(dock)[3:12]
         first = next(int(row.split()[1]) for row in top if row.startswith("line ") and row != top[-1])
@@ -317,7 +332,7 @@ async def test_of_a_large_output_a_window_is_kept_and_older_output_comes_without
             await pilot.press("g")
             await writer.answers(pilot)
         assert f"line {total - 1}" not in "\n".join(row.text for row in dock.rows)
-        assert len(dock.rows) < 4_000 + limits.TASK_PIECE // len("line 1\n"), "the newest gives way to the oldest"
+        assert len(dock.rows) < 400, "the newest gives way to the oldest"
         await pilot.press("G")
         for _ in range(200):
             if not await writer.answers(pilot):
@@ -364,6 +379,81 @@ async def test_it_fits_any_size(size):
         dock.show_tasks((*ALL[1:], writer.task))
         await pilot.pause()
         lines(dock)
+
+
+# -- the whole app, with commands that run ------------------------------------------------------------------------
+
+SCRIPT = "i=0; while [ $i -lt 6000 ]; do echo line $i 中文; i=$((i+1)); done; echo ready; cat > /dev/null; sleep 600"
+
+
+def starts(body, number):
+    """Begins a command in the background, then says so."""
+    if body["messages"][-1]["role"] == "tool":
+        return Reply(text="It runs.")
+    return Reply(calls=[("task_start", {"command": SCRIPT, "description": "serve"})])
+
+
+class Serving(Stage):
+    """A command runs in the background of the session in view."""
+
+    async def __aenter__(self):
+        await super().__aenter__()
+        self.app.view.session.send(intents.SetMode("auto", confirmed=True))
+        await self.until(lambda: self.app.view.mode == "auto")
+        await self.type("serve it")
+        await self.until(lambda: self.app.view.tasks and self.state == "idle", 30)
+        return self
+
+    @property
+    def task(self):
+        return self.app.view.tasks[0]
+
+    def dock_rows(self):
+        return shown(self.app.dock)
+
+    def status(self):
+        return self.app.status.render_line(0).text
+
+
+async def test_a_real_command_is_listed_read_back_to_its_beginning_kept_and_ended(tmp_path):
+    async with Serving(tmp_path, starts) as stage:
+        app, dock = stage.app, stage.app.dock
+        assert "1 task" in stage.status()
+        await stage.type("/tasks")
+        await stage.until(lambda: dock.cursor_key == f"task:{stage.task.id}")
+        assert app._ticker is not None, "its mark steps"
+        await stage.pilot.press("enter")
+        await stage.until(lambda: "ready" in stage.dock_rows())
+        window = dock._window
+        for _ in range(200):
+            if not window.has_older and window.text.startswith("line 0 "):
+                break
+            await stage.pilot.press("g")
+            await stage.pilot.pause(0.02)
+        lines = window.text.splitlines()
+        whole = [f"line {n} 中文" for n in range(6000)]
+        assert lines[:-1] == whole[: len(lines) - 1], "piece joins piece, whatever byte they were cut at"
+        await stage.pilot.press("K")
+        await stage.until(lambda: stage.task.kept)
+        assert app.conversations.ending_tasks == 0
+        await stage.pilot.press("K")
+        await stage.until(lambda: not stage.task.kept)
+        await stage.pilot.press("x", "x")
+        await stage.until(lambda: stage.task.state == "killed")
+        await stage.until(lambda: app._ticker is None)
+        assert "1 task" not in stage.status()
+
+
+async def test_quitting_says_first_what_ends_with_the_program(tmp_path):
+    async with Serving(tmp_path, starts) as stage:
+        await stage.pilot.press("ctrl+c")
+        assert "1 command in the background ends with the program" in stage.status()
+        stage.app.hint("")
+        await stage.pilot.press("ctrl+d")
+        assert stage.app.is_running
+        assert "1 command in the background ends with the program" in stage.status()
+        await stage.pilot.press("ctrl+d")
+        await stage.until(lambda: not stage.app.is_running)
 
 
 # -- the window of pieces -----------------------------------------------------------------------------------------
