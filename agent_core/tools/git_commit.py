@@ -81,7 +81,7 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         )
     now = changes(repo)
     _check_state(now, repo, chosen=bool(paths), everything=everything)
-    said = f"git commit -m {shlex.quote(message)}"
+    said = f"git commit -m {_quoted(message)}"
     new: list[str] = []
     if paths:
         files, new = _chosen([base.judged("read", path, ctx).path for path in paths], now, repo, ctx)
@@ -181,7 +181,14 @@ def _shown(place: Path, repo: Repository) -> str:
 def _word(pathspec: str) -> str:
     """A pathspec as a word of the command: plain where git would take the plain name for itself."""
     plain = pathspec.removeprefix(":(literal)")
-    return shlex.quote(plain if re.fullmatch(r"[^:*?\[\\]+", plain) else pathspec)
+    return _quoted(plain if re.fullmatch(r"[^:*?\[\\]+", plain) else pathspec)
+
+
+def _quoted(text: str) -> str:
+    """`text` as one word for the shell, as a person would write it: an apostrophe stands between double quotes."""
+    if "'" in text and not re.search(r'["$`\\]', text):
+        return f'"{text}"'
+    return shlex.quote(text)
 
 
 def _prepared(command: str, new: Sequence[str], ctx: ToolContext) -> Prepared:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoherm_tui import limits
+from nanoherm_tui import i18n, limits
 from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
@@ -89,7 +89,7 @@ def _about(app: NanohermApp, one: Worktree) -> str:
         parts.append(_count("unmerged", one.unmerged))
     if sessions := len(_sessions(app, one.folder)):
         parts.append(_count("sessions", sessions))
-    return "  ".join([*parts, _shown(one.folder)])
+    return ("，" if i18n.language() == "zh" else ", ").join([*parts, _shown(one.folder)])
 
 
 def _sessions(app: NanohermApp, folder: Path) -> list[str]:

@@ -504,6 +504,9 @@ MESSAGES = (
     "plain",
     "主题\n\n正文 with 'quotes', \"more\", $HOME `id` \\ and\n# a line that is no remark\n! $(touch canary)",
     "#1 is mended",
+    "it's `touch canary`",
+    "it's \\ back",
+    "it's\n!history",
 )
 
 
@@ -541,7 +544,7 @@ def test_a_folder_stands_for_its_changes_but_not_for_secrets(ctx, ws):
 def test_what_is_asked_about_is_exactly_what_runs(ctx, ws):
     (ws / "a.txt").write_text("two\n")
     prepared = prepare(ctx, GIT_COMMIT, message="it's", paths=["a.txt"])
-    assert prepared.action == CommandAction("""git commit -m 'it'"'"'s' --only -- a.txt""", str(ws))
+    assert prepared.action == CommandAction("""git commit -m "it's" --only -- a.txt""", str(ws))
     (ws / "new").write_text("x")
     both = prepare(ctx, GIT_COMMIT, message="x", paths=["a.txt", "new"])
     assert both.action.command == "git add --intent-to-add -- new && git commit -m x --only -- a.txt new"
