@@ -99,13 +99,7 @@ def draw(data: bytes, name: str, columns: int, rows: int, ground: str, cancel: C
 def check(data: bytes, name: str) -> None:
     """Raise AgentError for what is refused before it is decoded: by its size, and by what its first bytes say."""
     if len(data) > limits.IMAGE_FILE:
-        mb = limits.IMAGE_FILE // limits.MB
-        raise AgentError(
-            "image_too_large",
-            f"{name} is larger than {mb} MB, the most that is taken of an image. Send a smaller one.",
-            path=name,
-            mb=mb,
-        )
+        raise too_large(name)
     if not data:
         raise AgentError("image_empty", f"{name} is empty: there is no image in it.", path=name)
     if is_svg(data):
@@ -120,6 +114,12 @@ def check(data: bytes, name: str) -> None:
             path=name,
             kind=kind,
         )
+
+
+def too_large(name: str) -> AgentError:
+    mb = limits.IMAGE_FILE // limits.MB
+    text = f"{name} is larger than {mb} MB, the most that is taken of an image. Send a smaller one."
+    return AgentError("image_too_large", text, path=name, mb=mb)
 
 
 def _refused(reason: str, name: str) -> AgentError:

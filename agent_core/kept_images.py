@@ -19,7 +19,7 @@ from typing import Final
 from agent_core import images, limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError
-from agent_core.images import Picture
+from agent_core.images import Drawing, Picture
 from agent_core.messages import ImagePart, Message
 from agent_core.plain_files import atomic_write, read_regular
 from agent_core.text.ansi import clean
@@ -74,6 +74,13 @@ class KeptImages:
                     return ImagePart(media_type, base64.b64encode(data).decode("ascii"))
         return None
 
+    def draw(self, name: str, shown: str, columns: int, rows: int, ground: str) -> Drawing:
+        """The image with this name in a reference, in cells. Raises AgentError."""
+        part = self.find(name)
+        if part is None:
+            raise _gone(shown)
+        return images.draw(base64.b64decode(part.data), shown, columns, rows, ground)
+
     def attach(self, message: Message) -> WithImages:
         """A person's message with the images that its text names, at most limits.IMAGES_A_TURN.
 
@@ -85,8 +92,7 @@ class KeptImages:
         for name, words in dict.fromkeys(REFERENCE.findall(message.text)):
             part = self.find(name)
             if part is None:
-                text = f"The copy of {words} is gone; the message goes without it. Add the image again."
-                problems.append(AgentError("image_gone", text, name=words))
+                problems.append(_gone(words))
             elif part not in parts and len(parts) >= limits.IMAGES_A_TURN:
                 problems.append(too_many())
             elif part not in parts:
@@ -99,6 +105,11 @@ class KeptImages:
             entries = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(self._folder) if entry.is_file()]
             for _, path in sorted(entries)[: -limits.IMAGES_KEPT]:
                 os.unlink(path)
+
+
+def _gone(words: str) -> AgentError:
+    text = f"The copy of {words} is gone; the message goes without it. Add the image again."
+    return AgentError("image_gone", text, name=words)
 
 
 def too_many() -> AgentError:

@@ -9,8 +9,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agent_core import files, limits
+from agent_core import files, images, limits
 from agent_core.errors import AgentError, ToolFailure
+from agent_core.images import Drawing
 from agent_core.safety.paths import PathRules, PathVerdict, classify
 from agent_core.text.diff import version
 from agent_core.text.encoding import Decoded, decode
@@ -55,6 +56,18 @@ def preview(path: str, line: int, rules: PathRules, redact: Redact) -> FilePrevi
     return FilePreview(verdict.shown, tuple(each[: limits.PREVIEW] for each in shown), first + 1, len(lines))
 
 
+def draw(path: str, rules: PathRules, columns: int, rows: int, ground: str) -> Drawing:
+    """The image in a file, in cells. Raises AgentError as `preview` does, and as images.draw."""
+    verdict = _allowed(path, rules)
+    try:
+        data = files.read(verdict, rules, limits.IMAGE_FILE).data
+    except ToolFailure as failure:
+        if failure.code == "too_large":
+            raise images.too_large(verdict.shown) from None
+        raise _for_a_person(failure, verdict.shown) from None
+    return images.draw(data, verdict.shown, columns, rows, ground)
+
+
 def unchanged_lines(path: str, versions: tuple[str, str], rules: PathRules, redact: Redact) -> FileLines:
     """The lines of a file, if it still is one of `versions` (FileDiff.versions).
 
@@ -68,13 +81,18 @@ def unchanged_lines(path: str, versions: tuple[str, str], rules: PathRules, reda
 
 
 def _read(path: str, rules: PathRules) -> tuple[PathVerdict, Decoded]:
-    verdict = classify("read", path, rules)
-    if verdict.verdict != "allow":
-        raise AgentError("path_refused", verdict.text)
+    verdict = _allowed(path, rules)
     try:
         return verdict, decode(files.read(verdict, rules).data)
     except ToolFailure as failure:
         raise _for_a_person(failure, verdict.shown) from None
+
+
+def _allowed(path: str, rules: PathRules) -> PathVerdict:
+    verdict = classify("read", path, rules)
+    if verdict.verdict != "allow":
+        raise AgentError("path_refused", verdict.text)
+    return verdict
 
 
 def _for_a_person(failure: ToolFailure, path: str) -> AgentError:

@@ -712,6 +712,16 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
         paste(self)
 
+    def on_composer_image_preview_requested(self, message: Composer.ImagePreviewRequested) -> None:
+        from nanoherm_tui.commands.looking import show_kept
+
+        show_kept(self, message.name, message.words)
+
+    def on_dock_drawing_requested(self, message: Dock.DrawingRequested) -> None:
+        from nanoherm_tui.commands.looking import draw
+
+        draw(self, message.picture, message.columns, message.rows)
+
     def on_composer_images_pasted(self, message: Composer.ImagesPasted) -> None:
         from nanoherm_tui.commands.images import dropped
 
@@ -840,12 +850,15 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def open_call(self, call_id: str) -> None:
         """Show a tool call's result, or its changes, in the dock."""
-        from nanoherm_tui.commands.looking import call_result
+        from nanoherm_tui.commands.looking import call_result, is_image_read, preview
 
         if self.view is None:
             return
         shown = self.view.calls.get(call_id)
         if shown is None:
+            return
+        if is_image_read(shown):
+            preview(self, shown.subject, 0, 0)
             return
         if shown.diffs:
             self.dock.show_diffs(shown.diffs)

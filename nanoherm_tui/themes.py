@@ -108,6 +108,10 @@ class Look:
         """The style of a one-cell mark, bar or sign: coloured in an ansi theme too."""
         return self._make(fg, bg, bold, False, False, False, mark=True)
 
+    def pixels(self, fg: str, bg: str) -> Style:
+        """Of two colours "#rrggbb" of an image, whatever the theme. There are too many to keep them."""
+        return Style(color=fg, bgcolor=bg)
+
     def _make(
         self, fg: str, bg: str | None, bold: bool, italic: bool, underline: bool, reverse: bool, *, mark: bool
     ) -> Style:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_core import names
 from agent_core.errors import AgentError
 from agent_core.spill import BLOCK_START, SpillPage, find_note
+from agent_core.text.kinds import IMAGE_NAMES
 from nanoherm_tui.i18n import tell
+from nanoherm_tui.panes.image import Picture
 from nanoherm_tui.panes.output import Result
 from nanoherm_tui.panes.preview import Preview
 from nanoherm_tui.text import clean
@@ -24,6 +27,10 @@ def preview(app: NanohermApp, path: str, first: int, last: int) -> None:
     view = app.view
     if view is None:
         return
+    if path.lower().endswith(IMAGE_NAMES) and not first:
+        app.files.taken(path)
+        _show(app, Picture(path))
+        return
 
     def read() -> Preview:
         try:
@@ -33,14 +40,52 @@ def preview(app: NanohermApp, path: str, first: int, last: int) -> None:
 
     def show(preview: Preview) -> None:
         if app.view is view:
-            app.dock.show_preview(preview)
             if preview.file is not None:
                 app.files.taken(path)
-            app.show_pane("dock")
-            if app.panes.dock == "over":  # the draft is behind it: keys go where they are seen
-                app.dock.focus()
+            _show(app, preview)
 
     app.desk.do(read, show)
+
+
+def show_kept(app: NanohermApp, name: str, words: str) -> None:
+    """Show the image of a chip."""
+    if app.view is not None:
+        _show(app, Picture(words, name))
+
+
+def _show(app: NanohermApp, preview: Preview | Picture) -> None:
+    app.dock.show_preview(preview)
+    app.show_pane("dock")
+    if app.panes.dock == "over":  # the draft is behind it: keys go where they are seen
+        app.dock.focus()
+
+
+def draw(app: NanohermApp, picture: Picture, columns: int, rows: int) -> None:
+    """Give the dock an image in so many cells, or tell it why there is none."""
+    view = app.view
+    if view is None:
+        return
+    ground = app.look.theme.colour("panel").removeprefix("#")
+    ground = ground if len(ground) == 6 else "000000"  # an ansi theme: it is told of in words
+
+    def work() -> Picture:
+        try:
+            if not picture.kept:
+                return replace(picture, drawing=app.host.draw(view.id, picture.path, columns, rows, ground))
+            return replace(picture, drawing=app.host.images.draw(picture.kept, picture.path, columns, rows, ground))
+        except AgentError as error:
+            return replace(picture, drawing=None, problem=tell(error.code, error.params, error.text))
+
+    def show(drawn: Picture) -> None:
+        if app.view is view:
+            app.dock.show_drawing(drawn)
+
+    app.desk.do_beside(work, show)
+
+
+def is_image_read(call: Call) -> bool:
+    """Whether a call has read an image: that is looked at rather than what the model was told of it."""
+    return call.name == names.READ_FILE and call.ok and call.text.startswith("[image ")
 
 
 def call_result(call: Call) -> Result:

@@ -207,7 +207,7 @@ class RewindScreen(Overlay[Rewound | None]):
         self._chosen = chosen
         said = self._said[chosen.message_id]
         title, foot = self.query_one(_Title), self.query_one(_Foot)
-        title.message, foot.choosing = one_line(said.text[:_SHOWN]) or t("rewind.images", n=said.images), True
+        title.message, foot.choosing = one_line(said.text[:_SHOWN]) or t("rewind.image" if said.images == 1 else "rewind.images", n=said.images), True
         self._show_list_of(title, foot)
         self._ask_plan()
         self._offer()
@@ -257,7 +257,7 @@ def _files(count: int) -> str:
 
 def _item(said: Said, now: float) -> PaletteItem:
     """A row: how the message begins, how much would go with it, and when it was said."""
-    words = one_line(said.text[:_SHOWN]) or t("rewind.images", n=said.images)
+    words = one_line(said.text[:_SHOWN]) or t("rewind.image" if said.images == 1 else "rewind.images", n=said.images)
     goes = t("rewind.goes_one") if said.turns == 1 else t("rewind.goes", turns=said.turns)
     return PaletteItem(said.id, "said", words, key=f"{goes}  {_when(said.created, now)}")
 

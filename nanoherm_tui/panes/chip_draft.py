@@ -140,6 +140,19 @@ class ChipDraft(DraftArea):
         self.replace(text, (y, start), (y, end), maintain_selection_offset=False)
         return "expanded"
 
+    def image_at_caret(self) -> tuple[str, str] | None:
+        """Name and words of the image whose chip is at the caret, or the nearest before it, else the first."""
+        caret = self.cursor_location
+        found: list[tuple[Location, tuple[str, str]]] = []
+        for y in range(self.document.line_count):
+            for start, end in chips.spans(self.document[y]):
+                if (image := self._chips.image(self.document[y][start:end])) is not None:
+                    found.append(((y, start), image))
+        before = [image for place, image in found if place <= caret]
+        if before:
+            return before[-1]
+        return found[0][1] if found else None
+
     # -- keeping -----------------------------------------------------------------------------------------------------
 
     def set_aside(self) -> Kept:

@@ -79,7 +79,12 @@ class Chips:
         return REFERENCE.sub(chip, text)
 
     def is_image(self, label: str) -> bool:
-        return REFERENCE.fullmatch(self._texts.get(label, "")) is not None
+        return self.image(label) is not None
+
+    def image(self, label: str) -> tuple[str, str] | None:
+        """The name of the copy, and the words, that a chip stands for; None: it stands for a text."""
+        found = REFERENCE.fullmatch(self._texts.get(label, ""))
+        return (found[1], found[2]) if found is not None else None
 
     def expand(self, draft: str) -> str:
         """The draft with every chip replaced by its text."""

@@ -172,6 +172,14 @@ class Composer(Widget):
             self.paths = paths
             self.text = text
 
+    class ImagePreviewRequested(Message):
+        """The image of a chip is to be shown: the name of its copy, and its words."""
+
+        def __init__(self, name: str, words: str) -> None:
+            super().__init__()
+            self.name = name
+            self.words = words
+
     class ImagePasteRequested(Message):
         """The image on the clipboard is wanted in the draft."""
 
@@ -571,7 +579,7 @@ class Composer(Widget):
         elif action == "redo_edit":
             draft.redo()
         elif action == "preview_file":
-            return self.mention.preview()
+            return self.mention.preview() or self._preview_image()
         elif action == "help_empty" and self.is_empty:
             self.post_message(self.SlashEntered("/help"))
         else:
@@ -591,6 +599,13 @@ class Composer(Widget):
         else:
             return False
         return True
+
+    def _preview_image(self) -> bool:
+        """Ask for the image of the chip at the caret, or the nearest before it, to be shown."""
+        found = self._draft.image_at_caret()
+        if found is not None:
+            self.post_message(self.ImagePreviewRequested(*found))
+        return found is not None
 
     def _expand_paste(self) -> None:
         if self._draft.expand_chip() == "too long":

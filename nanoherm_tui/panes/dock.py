@@ -15,6 +15,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.context import ITEM, context_rows, item_id, plain_context, tokens
 from nanoherm_tui.panes.diff import FOLD, Fold, diff_rows, plain_diff
 from nanoherm_tui.panes.hunks import hunk_keys
+from nanoherm_tui.panes.image import Picture, picture_heading, picture_rows
 from nanoherm_tui.panes.output import Result, result_book, result_rows
 from nanoherm_tui.panes.pages import Book, BookRows
 from nanoherm_tui.panes.plan import plan_rows
@@ -22,6 +23,7 @@ from nanoherm_tui.panes.preview import Preview, preview_heading, preview_rows
 from nanoherm_tui.panes.rows import BLANK, Body, Place, Row, RowList, Span
 from nanoherm_tui.panes.tasks import TasksTab
 from nanoherm_tui.session_view import count_running
+from nanoherm_tui.strips import look_of
 from nanoherm_tui.text import clean, width, wrap
 
 if TYPE_CHECKING:
@@ -74,6 +76,15 @@ class Dock(TasksTab):
             self.name = name
             self.page = page
 
+    class DrawingRequested(Message):
+        """An image is wanted in at most so many cells: `show_drawing`."""
+
+        def __init__(self, picture: Picture, columns: int, rows: int) -> None:
+            super().__init__()
+            self.picture = picture
+            self.columns = columns
+            self.rows = rows
+
     class LinesRequested(Message):
         """The lines that a change left as they were are wanted: `show_lines`."""
 
@@ -115,7 +126,8 @@ class Dock(TasksTab):
         self.report: Report | None = None
         self._report_asked = self._report_stale = False
         self._item = ""  # the message the cursor is at
-        self._preview: Preview | None = None
+        self._preview: Preview | Picture | None = None
+        self._drawing_asked = (0, 0)  # the cells that the image of the preview was asked for
         self._aim = False  # the lines of the preview that were asked for are still to be brought into view
         self._places: dict[Tab, int | Place] = {}
         self._back_to: Place | None = None
@@ -221,13 +233,21 @@ class Dock(TasksTab):
             self._report_asked = True
             self.call_next(self.post_message, self.ContextRequested())
 
-    def show_preview(self, preview: Preview, *, bring: bool = True) -> None:
-        """Show a part of a file, the lines that were asked for at a third of the height."""
+    def show_preview(self, preview: Preview | Picture, *, bring: bool = True) -> None:
+        """Show a part of a file, the lines that were asked for at a third of the height, or an image."""
         self._preview = preview
+        self._drawing_asked = (0, 0)
         self._changed("file")
         self._aim = True
         if bring:
             self.show_tab("file")
+
+    def show_drawing(self, picture: Picture) -> None:
+        """An image that was asked for has been drawn, or cannot be."""
+        if picture.is_same(self._preview):
+            self._preview = picture
+            if self.tab == "file":
+                self.stale()
 
     def clear(self) -> None:
         """Forget everything: another session comes."""
@@ -312,7 +332,10 @@ class Dock(TasksTab):
             spans.append(Span(title, "accent" if here else "muted", bold=here, underline=here))
         rows = [Row(tuple(spans)), BLANK]
         if self.tab == "file" and self._preview is not None:
-            rows.append(preview_heading(self._preview, cells))  # in view wherever its lines are scrolled to
+            shown = self._preview
+            rows.append(
+                picture_heading(shown, cells) if isinstance(shown, Picture) else preview_heading(shown, cells)
+            )  # in view wherever its lines are scrolled to
         return rows + self.tasks_head() if self.tab == "tasks" else rows
 
     def body(self, cells: int) -> Sequence[Row] | Body:
@@ -321,7 +344,10 @@ class Dock(TasksTab):
                 return self._empty(t("dock.no_result"), cells)
             return result_rows(self._result, self._book, cells, self._problem)
         if self.tab == "file":
-            return preview_rows(self._preview, cells) if self._preview else self._empty(t("dock.no_file"), cells)
+            preview = self._preview
+            if isinstance(preview, Picture):
+                return picture_rows(preview, look_of(self), cells)
+            return preview_rows(preview, cells) if preview else self._empty(t("dock.no_file"), cells)
         if self.tab == "context":
             return context_rows(self.report, cells) if self.report else self._empty(t("dock.no_context"), cells)
         if self.tab == "diff":
@@ -395,7 +421,8 @@ class Dock(TasksTab):
             "tasks": self._tasks,
             "context": self.report,
         }
-        if self._preview if self.tab == "file" else shown[self.tab]:
+        preview = None if isinstance(self._preview, Picture) else self._preview
+        if preview if self.tab == "file" else shown[self.tab]:
             hints.append((key("dock_copy"), t("dock.hint_copy")))
         return hints
 
@@ -416,7 +443,7 @@ class Dock(TasksTab):
             items = [index for index, row in enumerate(body) if row.key.startswith(ITEM)]
             chosen = next((index for index in items if item_id(body[index].key) == self._item), None)
             self.cursor = chosen if chosen is not None else next(iter(items), None)
-        if self.tab == "file" and self._aim and self._preview is not None and self._preview.file is not None:
+        if self.tab == "file" and self._aim and isinstance(self._preview, Preview) and self._preview.file is not None:
             self._aim = False
             line = max(0, self._preview.first - self._preview.file.first)
             self.top = max(0, body.row_at(Place(0, line, 0)) - self.view_height // 3) if self._preview.first else 0
@@ -429,10 +456,21 @@ class Dock(TasksTab):
     def settled(self) -> None:
         if self.tab == "tasks":
             self.settle_output()
+        if self.tab == "file" and isinstance(self._preview, Picture):
+            self._want_drawing(self._preview)
         body = self._body
         if isinstance(body, BookRows) and body.book.file:
             for page in body.missing(self.top, self.view_height):
                 self.want_page(page)
+
+    def _want_drawing(self, picture: Picture) -> None:
+        size = self.cells, self.view_height
+        if size != self._drawing_asked and min(size) > 0:
+            self._drawing_asked = size
+            self.call_next(self._ask_drawing, picture, *size)  # not at once: see want_page
+
+    def _ask_drawing(self, picture: Picture, columns: int, rows: int) -> None:
+        self.post_message(self.DrawingRequested(picture, columns, rows))
 
     def want_page(self, page: int) -> None:
         if self._book.file and page not in self._asked:
@@ -655,7 +693,8 @@ class Dock(TasksTab):
         if self.tab == "context":
             return plain_context(self.report) if self.report else ""
         if self.tab == "file":
-            return "\n".join(self._preview.file.lines) + "\n" if self._preview and self._preview.file else ""
+            preview = self._preview
+            return "\n".join(preview.file.lines) + "\n" if isinstance(preview, Preview) and preview.file else ""
         return "".join(f"[{'x' if item.status == 'completed' else ' '}] {item.text}\n" for item in self._plan)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -34,7 +34,10 @@ RIGHT = 2  # columns after it
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A run of clean one-line text in one style. `bg` None: the row's. A `mark` has its colour in ansi themes too."""
+    """A run of clean one-line text in one style. `bg` None: the row's. A `mark` has its colour in ansi themes too.
+
+    Colours are roles; only the pixels of an image are "#rrggbb".
+    """
 
     text: str
     fg: str = "text"
@@ -219,6 +222,8 @@ def paint_row(row: Row, cells: int, look: Look, *, selected: bool = False) -> St
 def span_style(span: Span, row_bg: str, look: Look, selected: bool = False) -> Style:
     """The style of a span in a row on `row_bg`."""
     bg = row_bg if selected or span.bg is None else span.bg
+    if span.fg.startswith("#"):
+        return look.style("muted", row_bg) if look.behind else look.pixels(span.fg, span.bg or span.fg)
     if span.mark:
         return look.mark(span.fg, bg, bold=span.bold)
     return look.style(span.fg, bg, bold=span.bold, italic=span.italic, underline=span.underline)
