@@ -62,7 +62,7 @@ def tool_rows(entries: Sequence[ToolEntry], off: frozenset[str]) -> list[ToolRow
         state: State = "on" if not gone else "off" if len(gone) == len(tools) else "partly"
         words = t(f"tools.set_{name}")
         tokens = sum(entry.tokens for entry in members if entry.name not in off)
-        cost = t("tools.costs", n=tokens) if state != "off" else t("tools.off")
+        cost = t("tools.costs", n=tokens) if state != "off" else t("tools.is_off")
         rows.append(ToolRow(name, words, tools, state, cost, (f"{name}: {words}", ", ".join(tools)), is_set=True))
         rows += [_tool_row(entry, off) for entry in members]
     return rows
@@ -73,7 +73,7 @@ def _tool_row(entry: ToolEntry, off: frozenset[str]) -> ToolRow:
     words = t(f"tools.{entry.name}")
     problem = t(f"tools.{entry.problem}") if entry.problem else ""
     size = t("tools.size", bytes=f"{entry.size:,}", n=entry.tokens)
-    side = t("tools.off") if is_off else t("tools.costs", n=entry.tokens)
+    side = t("tools.is_off") if is_off else t("tools.costs", n=entry.tokens)
     detail = tuple(filter(None, (f"{entry.name}: {words}. {size}", problem, one_line(entry.text))))
     return ToolRow(entry.name, words, (entry.name,), "off" if is_off else "on", side, detail, warning=problem)
 

@@ -1,0 +1,114 @@
+"""/tools: the list of tools with what they cost, switching them there and by typing."""
+
+import pytest
+from rich.cells import cell_len
+
+from agent_core.tool_list import tool_list
+from agent_core.tools.builtin import builtin_tools
+from agent_core.toolsets import SHOWN, tools_of
+from nanoherm_tui.i18n import set_language, texts
+from nanoherm_tui.overlays.tools import ToolsScreen, tool_rows
+from tests.fakes.model_server import Reply
+from tests.tui.overlay_app import OverlayApp, rows, shown
+from tests.tui.test_app import Stage
+
+ENTRIES = tool_list(builtin_tools(), "/usr/bin:/bin")
+NONE = frozenset()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_set_and_every_tool_has_its_words(language):
+    table = texts(language)
+    wanted = {f"tools.set_{one.name}" for one in SHOWN} | {f"tools.{name}" for name in tools_of("all")}
+    assert wanted - set(table) == set()
+
+
+def test_a_set_costs_what_its_tools_cost_and_one_that_is_partly_off_less():
+    off = frozenset({"web_search", "git_status", "git_diff", "git_commit"})
+    found = {row.name: row for row in tool_rows(ENTRIES, off)}
+    cost = {entry.name: entry.tokens for entry in ENTRIES}
+    assert (found["web"].state, found["web"].side) == ("partly", f"{cost['web_fetch']} tokens")
+    assert (found["git"].state, found["git"].side) == ("off", "off")
+    assert (found["files"].state, found["web_fetch"].state, found["web_search"].state) == ("on", "on", "off")
+    assert all(cost.values())
+
+
+def test_what_cannot_work_here_is_listed_with_the_reason():
+    found = {row.name: row.warning for row in tool_rows(tool_list(builtin_tools(), "/nowhere"), NONE)}
+    assert found["git_commit"] == "git is not installed"
+    assert found["read_file"] == ""
+
+
+async def test_space_switches_the_row_at_hand_and_r_goes_back_to_the_config():
+    app, switched = OverlayApp(), []
+    screen = ToolsScreen(ENTRIES, frozenset({"web_search"}), frozenset({"web_search"}))
+    screen.switch = switched.append
+    async with app.run_test(size=(100, 44)) as pilot:
+        app.push_screen(screen)
+        await pilot.pause()
+        whole = sum(entry.tokens for entry in ENTRIES)
+        assert f"of {whole} tokens a request" in shown(app)
+        assert "as configured" not in shown(app)
+        await pilot.press("down", "space")  # read_file
+        await pilot.press("up", "space")  # files, of which the rest is on
+        await pilot.press("space")
+        await pilot.pause()
+        assert switched == [
+            {"web_search", "read_file"},
+            {"web_search"} | tools_of("files"),
+            {"web_search"},
+        ]
+        row = next(y for y, text in enumerate(rows(app)) if "web_search" in text and "search the web" in text)
+        await pilot.click(offset=(30, row))
+        await pilot.pause()
+        assert switched[-1] == NONE
+        await pilot.press("r")
+        assert switched[-1] is None
+        assert "off" in next(text for text in rows(app) if "web_search" in text and "search the web" in text)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert len(app.screen_stack) == 1
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (200, 60), (3, 2)])
+async def test_the_list_fits_every_size_and_its_end_can_be_reached(language, size):
+    set_language(language)
+    app = OverlayApp()
+    async with app.run_test(size=size) as pilot:
+        app.push_screen(ToolsScreen(ENTRIES, NONE, NONE))
+        await pilot.pause()
+        await pilot.press("G")
+        await pilot.pause()
+        assert all(cell_len(row) == size[0] for row in rows(app))
+        if size != (3, 2):
+            assert "session_search" in shown(app)
+
+
+async def test_what_is_switched_by_typing_acts_on_the_next_request_and_is_seen_in_the_list(tmp_path):
+    async with Stage(tmp_path, [Reply(text="one"), Reply(text="two")], size=(100, 44)) as stage:
+        app = stage.app
+        await stage.type("/tools off web todo")
+        await stage.until(lambda: "Tools that are off" in app._hint)
+        assert "web_fetch, web_search, todo_write, todo_read" in app._hint
+        await stage.type("hi")
+        await stage.until(lambda: stage.state == "idle" and app.view.usage.total_tokens)
+        names = {tool["function"]["name"] for tool in stage._server.requests[-1]["tools"]}
+        assert "web_fetch" not in names
+        assert "todo_write" not in names
+        assert "read_file" in names
+        await stage.type("/tools on web_fetch")
+        await stage.until(lambda: app.view.options.tools_off == ("web_search", "todo_write", "todo_read"))
+        await stage.type("/tools")
+        await stage.until(lambda: isinstance(app.screen, ToolsScreen))
+        await stage.pilot.press("G", "k", "k", "k", "space", "escape")  # todo_read
+        await stage.until(lambda: app.view.options.tools_off == ("web_search", "todo_write"))
+        for typed, said in (("/tools off nonsense", "no set of tools"), ("/tools sideways", "/tools off web")):
+            await stage.type(typed)
+            await stage.until(lambda said=said: said in " ".join(stage.transcript().split()))
+        # A persona or a temperature that is set later leaves them as they are.
+        await stage.type("/temperature 0.5")
+        await stage.until(lambda: app.view.options.temperature == 0.5)
+        assert app.view.options.tools_off == ("web_search", "todo_write")
+        await stage.type("/tools default")
+        await stage.until(lambda: app.view.options.tools_off is None)
