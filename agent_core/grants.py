@@ -87,8 +87,8 @@ class Grants:
                 with self._lock:
                     self._hosts.add((host, is_search))
             case EditAction(diffs) if path_asked:
-                for diff in diffs:
-                    self.grant_path(diff.path)
+                for path in (path for diff in diffs for path in diff.paths):
+                    self.grant_path(path)
             case EditAction():
                 self.grant_edits()
 
@@ -193,7 +193,7 @@ class Grants:
                 case EditAction(diffs):
                     if self._edits and not path_asked:
                         return True
-                    return bool(diffs) and all(diff.path in self._changed for diff in diffs)
+                    return bool(diffs) and all(self._changed.issuperset(diff.paths) for diff in diffs)
                 case _:
                     return False
         if isinstance(action, WebAction):

@@ -122,6 +122,11 @@ class FileDiff:
     """Where the file was before, when the change moves it. A move that leaves the content as it is has two diffs, the
     file made and the file removed; the one made has this."""
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every place it changes."""
+        return (self.path, self.old_path) if self.old_path else (self.path,)
+
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:

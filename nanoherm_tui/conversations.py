@@ -273,7 +273,7 @@ class Conversations:
         if "context" in changed:
             app.dock.context_changed()
         if "diffs" in changed:
-            app.files.changed([diff.path for diff in view.diffs])
+            app.files.changed([path for diff in view.diffs for path in diff.paths])
         if "diffs" in changed and not view.waiting:
             # Not away from somebody who is reading something else there.
             app.dock.show_diffs(view.diffs, bring=bool(view.diffs) and not app.dock.holds_focus)

@@ -86,12 +86,12 @@ class _Work:
                 raise _unusable(f"{source.verdict.shown} is no text and is made anew where it was. Use a command")
             return change.creation(place.verdict, text, source.file)
         if source is not None and source.disk is not None and place.is_there:
+            _text_or_none(source)  # to be shown
             return change.move(source.verdict, source.file or source.disk, place.verdict, place.text)
         if place.disk is None:
             return change.creation(place.verdict, place.text or "") if place.is_there else None
         if not place.is_there:
-            text = None if place.disk.is_link else _text_or_none(place)
-            return change.removal(place.verdict, place.disk, text)
+            return change.removal(place.verdict, place.disk, _text_or_none(place))
         return None if place.text is None or place.file is None else change.edit(place.file, place.text)
 
     # -- the parts of a patch ---------------------------------------------------------------------------------------
@@ -212,7 +212,8 @@ class _Work:
 
 
 def _text_or_none(place: _Place) -> str | None:
-    if place.file is None and place.disk is not None:
+    """What was there as text, if it is text."""
+    if place.file is None and place.disk is not None and not place.disk.is_link:
         try:
             place.file = base.as_text(place.verdict, place.disk)
         except ToolFailure:  # binary: it can be removed, but not shown

@@ -544,7 +544,7 @@ class _Attempt:
                 words = verdict.box.words
                 self._box.record(Decided("command", command, decided, verdict.rule, by, cwd, words, self._call.id))
             case EditAction(diffs):
-                what = "\n".join(diff.path for diff in diffs)
+                what = "\n".join(dict.fromkeys(path for diff in diffs for path in diff.paths))
                 self._box.record(Decided("edit", what, decided, verdict.rule, by, call_id=self._call.id))
             case ReadAction(path):
                 self._box.record(Decided("read", path, decided, verdict.rule, by, call_id=self._call.id))

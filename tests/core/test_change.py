@@ -332,6 +332,17 @@ def test_hunks_are_left_out_exactly(ctx, ws):
     assert said.diffs == left.action.diffs
 
 
+def test_what_moves_or_goes_unread_is_shown_all_the_same(ctx, ws):
+    (ws / "a").write_text("secret or not\n")
+    (ws / "b").write_text("b\n")
+    (ws / "bin").write_bytes(b"\0")
+    parts = ["*** Move File: a -> c\n", delete("b"), "*** Move File: bin -> bin2\n"]
+    diffs = prepare(ctx, "apply_patch", patch=patch(*parts)).action.diffs
+    assert [(one.path, one.added, one.removed) for one in diffs] == [
+        ("c", 1, 0), ("a", 0, 1), ("b", 0, 1), ("bin2", 0, 0), ("bin", 0, 0)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("refused", [{"0.0"}, {"1.0"}, {"0.0", "1.0"}])
 def test_a_move_is_refused_as_one(ctx, ws, refused):
     known(ctx, a=b"a\n", b=b"b\n")

@@ -566,3 +566,12 @@ def test_no_text_breaks_the_judgement_and_what_is_taken_apart_can_be_put_togethe
     for command in commands:
         [again] = plain_commands(command.text)
         assert again.words == command.words
+
+
+def test_both_ends_of_a_move_must_be_granted():
+    moved = FileDiff("new.txt", (), 0, 0, old_path=".git/config")
+    grants = Grants()
+    grants.grant_path("new.txt")
+    assert not grants.covers(EditAction((moved,)), path_asked=True)
+    grants.grant(EditAction((moved,)), path_asked=True)
+    assert grants.covers(EditAction((moved,)), path_asked=True)
