@@ -128,6 +128,7 @@ _COLUMNS = {
     "contained": "other commands",
     "leaving": "what leaves the sandbox",
     "bare": "commands where there is no sandbox",
+    "web": "pages and searches of the web",
 }
 
 

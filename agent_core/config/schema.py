@@ -395,15 +395,23 @@ KEYS: Final[tuple[Key, ...]] = (
         "",
         "What web_search asks: searxng, brave, tavily or duckduckgo; empty: the first that is set up, else DuckDuckGo "
         "with consent.",
+        danger="tighten",
     ),
-    Key("web.searxng_url", "text", "", "The address of your SearXNG; it may stand on this machine."),
+    Key("web.searxng_url", "text", "", "The address of your SearXNG; it may stand on this machine.", danger="tighten"),
     Key(
         "web.allow_hosts",
         "texts",
         [],
         "Hosts of the web that are asked without a question; *.example.org is all below example.org.",
+        danger="tighten",
     ),
-    Key("web.proxy", "text", "", "The proxy by which web tools go; proxy variables count for the model only."),
+    Key(
+        "web.proxy",
+        "text",
+        "",
+        "The proxy by which web tools go; proxy variables count for the model only.",
+        danger="tighten",
+    ),
     Key("files.respect_gitignore", "flag", True, "grep, glob and the file picker leave out what .gitignore names."),
     Key("context_files.enabled", "flag", True, "Give the model AGENTS.md and its kin."),
     # The screen.

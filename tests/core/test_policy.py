@@ -9,7 +9,7 @@ import pytest
 from agent_core.grants import Grants
 from agent_core.messages import FileDiff
 from agent_core.names import APPROVAL_POLICIES, MODES
-from agent_core.ports import CommandAction, EditAction, NoAction, ReadAction
+from agent_core.ports import CommandAction, EditAction, NoAction, ReadAction, WebAction
 from agent_core.safety import danger
 from agent_core.safety.hardline import WAY_OUT, Hit
 from agent_core.safety.policy import Situation, box_of, decide, held_by, settled
@@ -37,6 +37,7 @@ ACTIONS = {
     "write": (command("write"), {}),
     "network": (command("network"), {}),
     "all": (command("everything"), {}),
+    "web": (WebAction("https://a.example/", "a.example"), {}),
 }
 SANDBOXES = {
     "workspace": {"kernel": True, "sandbox": "workspace-write"},
@@ -55,117 +56,118 @@ BOXES = {
 # "+" runs, "?" asks, "-" is refused; behind it, for commands, the box: r read-only, w workspace-write, N and n the same
 # with network, x none. Written out, so that a change of the program's table must be made here as well. The columns:
 # reading · a file of secrets · a change in the workspace · a change of what git or an editor runs · commands: trusted
-# (they only read) · any other · one with a dangerous pattern · any that says it needs write, network, everything.
+# (they only read) · any other · one with a dangerous pattern · any that says it needs write, network, everything · a page
+# of the web.
 MATRIX = """
-    policy    sandbox   mode  | re se ed gu tr co da wr ne al
+    policy    sandbox   mode  | re se ed gu tr co da wr ne al we
 
-    untrusted workspace ask   | +  ?  ?  ?  +r ?w ?w ?w ?n ?x
-    untrusted workspace plan  | +  ?  -  -  +r -  -  -  -  -
-    untrusted workspace debug | +  ?  ?  ?  +r +r ?r ?w ?N ?x
-    untrusted workspace auto  | +  ?  +  ?  +r +w ?w +w ?n ?x
-    untrusted workspace goal  | +  ?  +  ?  +r +w ?w +w ?n ?x
+    untrusted workspace ask   | +  ?  ?  ?  +r ?w ?w ?w ?n ?x ?
+    untrusted workspace plan  | +  ?  -  -  +r -  -  -  -  - ?
+    untrusted workspace debug | +  ?  ?  ?  +r +r ?r ?w ?N ?x ?
+    untrusted workspace auto  | +  ?  +  ?  +r +w ?w +w ?n ?x ?
+    untrusted workspace goal  | +  ?  +  ?  +r +w ?w +w ?n ?x ?
 
-    untrusted read-only ask   | +  ?  ?  ?  +r ?r ?r ?w ?N ?x
-    untrusted read-only plan  | +  ?  -  -  +r -  -  -  -  -
-    untrusted read-only debug | +  ?  ?  ?  +r +r ?r ?w ?N ?x
-    untrusted read-only auto  | +  ?  ?  ?  +r +r ?r ?w ?N ?x
-    untrusted read-only goal  | +  ?  ?  ?  +r +r ?r ?w ?N ?x
+    untrusted read-only ask   | +  ?  ?  ?  +r ?r ?r ?w ?N ?x ?
+    untrusted read-only plan  | +  ?  -  -  +r -  -  -  -  - ?
+    untrusted read-only debug | +  ?  ?  ?  +r +r ?r ?w ?N ?x ?
+    untrusted read-only auto  | +  ?  ?  ?  +r +r ?r ?w ?N ?x ?
+    untrusted read-only goal  | +  ?  ?  ?  +r +r ?r ?w ?N ?x ?
 
-    untrusted full      ask   | +  ?  ?  ?  +x ?x ?x ?x ?x ?x
-    untrusted full      plan  | +  ?  -  -  +r -  -  -  -  -
-    untrusted full      debug | +  ?  ?  ?  +r +r ?r ?w ?N ?x
-    untrusted full      auto  | +  ?  +  ?  +x ?x ?x ?x ?x ?x
-    untrusted full      goal  | +  ?  +  ?  +x ?x ?x ?x ?x ?x
+    untrusted full      ask   | +  ?  ?  ?  +x ?x ?x ?x ?x ?x +
+    untrusted full      plan  | +  ?  -  -  +r -  -  -  -  - +
+    untrusted full      debug | +  ?  ?  ?  +r +r ?r ?w ?N ?x +
+    untrusted full      auto  | +  ?  +  ?  +x ?x ?x ?x ?x ?x +
+    untrusted full      goal  | +  ?  +  ?  +x ?x ?x ?x ?x ?x +
 
-    untrusted none      ask   | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
-    untrusted none      plan  | +  ?  -  -  ?x -  -  -  -  -
-    untrusted none      debug | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
-    untrusted none      auto  | +  ?  +  ?  ?x ?x ?x ?x ?x ?x
-    untrusted none      goal  | +  ?  +  ?  ?x ?x ?x ?x ?x ?x
+    untrusted none      ask   | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
+    untrusted none      plan  | +  ?  -  -  ?x -  -  -  -  - ?
+    untrusted none      debug | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
+    untrusted none      auto  | +  ?  +  ?  ?x ?x ?x ?x ?x ?x ?
+    untrusted none      goal  | +  ?  +  ?  ?x ?x ?x ?x ?x ?x ?
 
-    untrusted accepted  ask   | +  ?  ?  ?  +x ?x ?x ?x ?x ?x
-    untrusted accepted  plan  | +  ?  -  -  +x -  -  -  -  -
-    untrusted accepted  debug | +  ?  ?  ?  +x ?x ?x ?x ?x ?x
-    untrusted accepted  auto  | +  ?  +  ?  +x ?x ?x ?x ?x ?x
-    untrusted accepted  goal  | +  ?  +  ?  +x ?x ?x ?x ?x ?x
+    untrusted accepted  ask   | +  ?  ?  ?  +x ?x ?x ?x ?x ?x ?
+    untrusted accepted  plan  | +  ?  -  -  +x -  -  -  -  - ?
+    untrusted accepted  debug | +  ?  ?  ?  +x ?x ?x ?x ?x ?x ?
+    untrusted accepted  auto  | +  ?  +  ?  +x ?x ?x ?x ?x ?x ?
+    untrusted accepted  goal  | +  ?  +  ?  +x ?x ?x ?x ?x ?x ?
 
-    untrusted gap       ask   | +  ?  ?  ?  +r ?w ?w ?w ?n ?x
-    untrusted gap       plan  | +  ?  -  -  +r -  -  -  -  -
-    untrusted gap       debug | +  ?  ?  ?  +r ?r ?r ?w ?N ?x
-    untrusted gap       auto  | +  ?  +  ?  +r ?w ?w ?w ?n ?x
-    untrusted gap       goal  | +  ?  +  ?  +r ?w ?w ?w ?n ?x
+    untrusted gap       ask   | +  ?  ?  ?  +r ?w ?w ?w ?n ?x ?
+    untrusted gap       plan  | +  ?  -  -  +r -  -  -  -  - ?
+    untrusted gap       debug | +  ?  ?  ?  +r ?r ?r ?w ?N ?x ?
+    untrusted gap       auto  | +  ?  +  ?  +r ?w ?w ?w ?n ?x ?
+    untrusted gap       goal  | +  ?  +  ?  +r ?w ?w ?w ?n ?x ?
 
-    always    workspace ask   | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x
-    always    workspace plan  | +  ?  -  -  ?r -  -  -  -  -
-    always    workspace debug | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
-    always    workspace auto  | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x
-    always    workspace goal  | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x
+    always    workspace ask   | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x ?
+    always    workspace plan  | +  ?  -  -  ?r -  -  -  -  - ?
+    always    workspace debug | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x ?
+    always    workspace auto  | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x ?
+    always    workspace goal  | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x ?
 
-    always    read-only ask   | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
-    always    read-only plan  | +  ?  -  -  ?r -  -  -  -  -
-    always    read-only debug | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
-    always    read-only auto  | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
-    always    read-only goal  | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
+    always    read-only ask   | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x ?
+    always    read-only plan  | +  ?  -  -  ?r -  -  -  -  - ?
+    always    read-only debug | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x ?
+    always    read-only auto  | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x ?
+    always    read-only goal  | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x ?
 
-    always    full      ask   | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
-    always    full      plan  | +  ?  -  -  ?r -  -  -  -  -
-    always    full      debug | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
-    always    full      auto  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
-    always    full      goal  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    always    full      ask   | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
+    always    full      plan  | +  ?  -  -  ?r -  -  -  -  - ?
+    always    full      debug | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x ?
+    always    full      auto  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
+    always    full      goal  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
 
-    always    none      ask   | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
-    always    none      plan  | +  ?  -  -  ?x -  -  -  -  -
-    always    none      debug | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
-    always    none      auto  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
-    always    none      goal  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    always    none      ask   | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
+    always    none      plan  | +  ?  -  -  ?x -  -  -  -  - ?
+    always    none      debug | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
+    always    none      auto  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
+    always    none      goal  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
 
-    always    accepted  ask   | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
-    always    accepted  plan  | +  ?  -  -  ?x -  -  -  -  -
-    always    accepted  debug | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
-    always    accepted  auto  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
-    always    accepted  goal  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x
+    always    accepted  ask   | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
+    always    accepted  plan  | +  ?  -  -  ?x -  -  -  -  - ?
+    always    accepted  debug | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
+    always    accepted  auto  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
+    always    accepted  goal  | +  ?  ?  ?  ?x ?x ?x ?x ?x ?x ?
 
-    always    gap       ask   | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x
-    always    gap       plan  | +  ?  -  -  ?r -  -  -  -  -
-    always    gap       debug | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x
-    always    gap       auto  | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x
-    always    gap       goal  | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x
+    always    gap       ask   | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x ?
+    always    gap       plan  | +  ?  -  -  ?r -  -  -  -  - ?
+    always    gap       debug | +  ?  ?  ?  ?r ?r ?r ?w ?N ?x ?
+    always    gap       auto  | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x ?
+    always    gap       goal  | +  ?  ?  ?  ?r ?w ?w ?w ?n ?x ?
 
-    never     workspace ask   | +  -  +  -  +r +w +w +w -  -
-    never     workspace plan  | +  -  -  -  +r -  -  -  -  -
-    never     workspace debug | +  -  +  -  +r +r +r -  -  -
-    never     workspace auto  | +  -  +  -  +r +w +w +w -  -
-    never     workspace goal  | +  -  +  -  +r +w +w +w -  -
+    never     workspace ask   | +  -  +  -  +r +w +w +w -  - -
+    never     workspace plan  | +  -  -  -  +r -  -  -  -  - -
+    never     workspace debug | +  -  +  -  +r +r +r -  -  - -
+    never     workspace auto  | +  -  +  -  +r +w +w +w -  - -
+    never     workspace goal  | +  -  +  -  +r +w +w +w -  - -
 
-    never     read-only ask   | +  -  -  -  +r +r +r -  -  -
-    never     read-only plan  | +  -  -  -  +r -  -  -  -  -
-    never     read-only debug | +  -  -  -  +r +r +r -  -  -
-    never     read-only auto  | +  -  -  -  +r +r +r -  -  -
-    never     read-only goal  | +  -  -  -  +r +r +r -  -  -
+    never     read-only ask   | +  -  -  -  +r +r +r -  -  - -
+    never     read-only plan  | +  -  -  -  +r -  -  -  -  - -
+    never     read-only debug | +  -  -  -  +r +r +r -  -  - -
+    never     read-only auto  | +  -  -  -  +r +r +r -  -  - -
+    never     read-only goal  | +  -  -  -  +r +r +r -  -  - -
 
-    never     full      ask   | +  +  +  +  +x +x +x +x +x +x
-    never     full      plan  | +  +  -  -  +r -  -  -  -  -
-    never     full      debug | +  +  +  +  +r +r +r +w +N +x
-    never     full      auto  | +  +  +  +  +x +x +x +x +x +x
-    never     full      goal  | +  +  +  +  +x +x +x +x +x +x
+    never     full      ask   | +  +  +  +  +x +x +x +x +x +x +
+    never     full      plan  | +  +  -  -  +r -  -  -  -  - +
+    never     full      debug | +  +  +  +  +r +r +r +w +N +x +
+    never     full      auto  | +  +  +  +  +x +x +x +x +x +x +
+    never     full      goal  | +  +  +  +  +x +x +x +x +x +x +
 
-    never     none      ask   | +  -  +  -  -  -  -  -  -  -
-    never     none      plan  | +  -  -  -  -  -  -  -  -  -
-    never     none      debug | +  -  +  -  -  -  -  -  -  -
-    never     none      auto  | +  -  +  -  -  -  -  -  -  -
-    never     none      goal  | +  -  +  -  -  -  -  -  -  -
+    never     none      ask   | +  -  +  -  -  -  -  -  -  - -
+    never     none      plan  | +  -  -  -  -  -  -  -  -  - -
+    never     none      debug | +  -  +  -  -  -  -  -  -  - -
+    never     none      auto  | +  -  +  -  -  -  -  -  -  - -
+    never     none      goal  | +  -  +  -  -  -  -  -  -  - -
 
-    never     accepted  ask   | +  -  +  -  +x -  -  -  -  -
-    never     accepted  plan  | +  -  -  -  +x -  -  -  -  -
-    never     accepted  debug | +  -  +  -  +x -  -  -  -  -
-    never     accepted  auto  | +  -  +  -  +x -  -  -  -  -
-    never     accepted  goal  | +  -  +  -  +x -  -  -  -  -
+    never     accepted  ask   | +  -  +  -  +x -  -  -  -  - -
+    never     accepted  plan  | +  -  -  -  +x -  -  -  -  - -
+    never     accepted  debug | +  -  +  -  +x -  -  -  -  - -
+    never     accepted  auto  | +  -  +  -  +x -  -  -  -  - -
+    never     accepted  goal  | +  -  +  -  +x -  -  -  -  - -
 
-    never     gap       ask   | +  -  +  -  +r -  -  -  -  -
-    never     gap       plan  | +  -  -  -  +r -  -  -  -  -
-    never     gap       debug | +  -  +  -  +r -  -  -  -  -
-    never     gap       auto  | +  -  +  -  +r -  -  -  -  -
-    never     gap       goal  | +  -  +  -  +r -  -  -  -  -
+    never     gap       ask   | +  -  +  -  +r -  -  -  -  - -
+    never     gap       plan  | +  -  -  -  +r -  -  -  -  - -
+    never     gap       debug | +  -  +  -  +r -  -  -  -  - -
+    never     gap       auto  | +  -  +  -  +r -  -  -  -  - -
+    never     gap       goal  | +  -  +  -  +r -  -  -  -  - -
 """
 ROWS = {tuple(line.split("|")[0].split()): line.split("|")[1].split() for line in MATRIX.splitlines() if "|" in line}
 DECIDED = {key: dict(zip(ACTIONS, cells, strict=True)) for key, cells in ROWS.items() if key[0] != "policy"}

@@ -22,6 +22,9 @@ from agent_core.ports import Decided, Reply, WebAction
 from agent_core.safety.policy import Situation
 from agent_core.safety.redact import redact
 from agent_core.safety.shell_trust import TrustContext
+from agent_core.sandbox import launch
+from agent_core.sandbox.policy import SandboxPolicy
+from agent_core.sandbox.probe import layers
 from agent_core.tools.registry import Toolbox
 from agent_core.web import SessionWeb, WebOptions
 from agent_core.web_search import ENGINES, Chosen
@@ -545,3 +548,17 @@ def test_a_key_of_a_few_letters_makes_no_address_a_secret(tmp_path):
     desk = Desk(tmp_path)
     web = SessionWeb(replace(desk.web._options, keys=lambda: ("k", "")))
     assert web.place("https://docs.example/k?k=k").host == "docs.example"
+
+
+@pytest.mark.skipif(not layers().can_confine, reason="the kernel confines nothing here")
+def test_pages_are_read_inside_the_sandbox_and_never_without_the_one_that_was_wanted(tmp_path, monkeypatch):
+    page, headers = (DATA / "docs.html").read_bytes(), {"content-type": "text/html"}
+    tmp = tmp_path / "tmp"
+    tmp.mkdir(mode=0o700)
+    title, text, _ = web_page.read(page, headers, "http://a.example/", CancelScope(), SandboxPolicy((), tmp))
+    assert title.startswith("Streams")
+    assert "```bash" in text
+    monkeypatch.setattr(launch, "layers", lambda: replace(layers(), landlock_abi=0))
+    with pytest.raises(ToolFailure) as caught:
+        web_page.read(page, headers, "http://a.example/", CancelScope(), SandboxPolicy((), tmp))
+    assert caught.value.outcome == "no sandbox"
