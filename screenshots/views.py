@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 from textual.events import Paste
@@ -20,14 +21,18 @@ from agent_core.names import Mode
 from agent_core.ports import Decided, Question
 from agent_core.sandbox.policy import Box
 from agent_core.services import Containment
+from agent_core.worktrees import Worktree
 from nanoherm_tui import commands, symbols
+from nanoherm_tui.commands import worktree
 from nanoherm_tui.commands.looking import preview
 from nanoherm_tui.overlays.consent import ConsentScreen
 from nanoherm_tui.overlays.frame import Overlay
+from nanoherm_tui.overlays.rewind import RewindScreen
+from nanoherm_tui.overlays.rollback import RollbackScreen
 from nanoherm_tui.overlays.search import SearchScreen
 from nanoherm_tui.overlays.setup import SetupScreen
 from nanoherm_tui.overlays.trust import TrustScreen
-from screenshots import content
+from screenshots import background, content
 from screenshots.stage import Stage
 
 Act = Callable[[Stage], Awaitable[None]]
@@ -321,6 +326,33 @@ async def _context(stage: Stage) -> None:
     await stage.settle()
 
 
+async def _tasks(stage: Stage) -> None:
+    """Commands in the background, one of each state."""
+    app, view = stage.app, stage.app.view
+    tasks = background.tasks(view.id, stage.clock.now, str(view.session.workspace))
+    app.conversations.deliver([Envelope(view.id, 0, stage.clock.now, events.TasksChanged(tasks))])
+    commands.run(app, "tasks")
+    await stage.shown("make docs")
+
+
+async def _task_output(stage: Stage) -> None:
+    """What one of them writes, at its end."""
+    setattr(
+        stage.host.tasks,
+        "output",
+        lambda _, task_id, start, limit: background.output(stage.app.view.tasks[0], start, limit),
+    )
+    await _tasks(stage)
+    await stage.press("G", "enter")
+    await stage.shown("12:01:29")
+
+
+async def _task_ending(stage: Stage) -> None:
+    await _tasks(stage)
+    await stage.press("x")
+    await stage.settle()
+
+
 async def _file(stage: Stage) -> None:
     preview(stage.app, "src/ledger/dates.py", 32, 37)
     await stage.shown("def parse_date")
@@ -461,6 +493,63 @@ async def _folders(stage: Stage) -> None:
     await stage.shown("notes")
 
 
+def _worktrees() -> tuple[Worktree, ...]:
+    place = Path.home()
+    return (
+        Worktree(place / "shop-fix-dates", "fix/dates", "1", changed=3, unmerged=1),
+        Worktree(place / "shop-日期", "日期", "2"),
+        Worktree(place / "shop-side-1", "side-1", "3", is_missing=True),
+    )
+
+
+async def _worktree_list(stage: Stage) -> None:
+    worktree.offer(stage.app, _worktrees())
+    await stage.settle()
+
+
+async def _worktree_remove(stage: Stage) -> None:
+    worktree.ask_first(stage.app, _worktrees()[0], lambda: None)
+    await stage.settle()
+
+
+def _rollback(*keys: str) -> Act:
+    """Files that are rolled back, after these keys."""
+
+    async def act(stage: Stage) -> None:
+        said = stage.app.view.session.said()
+        turns = background.turns(stage.language, stage.clock.now, said[-1].id)
+        screen = RollbackScreen(turns)
+        screen.ask_plan = lambda turn_id: screen.show_plan(background.plan(turn_id))
+        screen.ask_diff = lambda _, path: screen.show_diff(path, background.diff())
+        stage.app.open_overlay(screen)
+        await stage.settle()
+        await stage.press(*keys)
+        await stage.pilot.pause(0.7)  # an Enter that acts counts by then, and is drawn so
+        await stage.settle()
+
+    return act
+
+
+async def _rolled_back(stage: Stage) -> None:
+    plan = background.plan("")
+    left = tuple(f"{file.path}: {file.why}" for file in plan.files if file.does == "leave")
+    told = events.FilesRolledBack("", tuple(file.path for file in plan.acts), left)
+    stage.app.conversations.deliver([Envelope(stage.app.view.id, 0, stage.clock.now, told)])
+    await stage.settle()
+
+
+async def _rewind_what(stage: Stage) -> None:
+    """Conversation, files, or both."""
+    await _overlay("rewind")(stage)
+    screen = stage.app.screen
+    assert isinstance(screen, RewindScreen)
+    turn = stage.app.view.session.said()[-1].id
+    screen.ask_plan = lambda turn_id: screen.show_plan(background.plan(turn_id))
+    screen.show_turns(background.turns(stage.language, stage.clock.now, turn))
+    await stage.press("enter", "down", "down")
+    await stage.settle()
+
+
 async def _fresh(stage: Stage) -> None:
     await stage.until(lambda: stage.host.model.settled, "a model")
     await stage.settle()
@@ -579,6 +668,9 @@ _ALL: Final[tuple[View, ...]] = (
     View("dock-split", _diff_split, _dock),
     View("dock-unfolded", _diff_unfolded, _dock),
     View("dock-plan", _plan, _dock),
+    View("dock-tasks", _tasks, _dock),
+    View("dock-task-output", _task_output, _dock),
+    View("dock-task-ending", _task_ending, _dock),
     View("dock-context", _context, _dock),
     View("dock-file", _file, _file),
     View("dock-empty", _nothing, _dock, {"stored": False}),
@@ -604,8 +696,16 @@ _ALL: Final[tuple[View, ...]] = (
     View("setup", _overlay("setup")),
     View("setup-failed", _setup_tested),
     View("folders", _folders),
+    View("worktrees", _worktree_list),
+    View("worktree-remove", _worktree_remove),
     View("rename", _overlay("rename")),
     View("rewind", _overlay("rewind")),
+    View("rewind-what", _rewind_what),
+    View("rollback", _rollback()),
+    View("rollback-files", _rollback("enter", "down", "space", "down", "down")),
+    View("rollback-asking", _rollback("enter", "enter")),
+    View("rollback-diff", _rollback("enter", "d")),
+    View("rolled-back", _rolled_back),
     View("search", _search),
     View("rewind-chosen", _overlay("rewind", "enter")),
     View("confirm", _overlay("clear")),

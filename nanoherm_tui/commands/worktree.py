@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.text import visible
 
 if TYPE_CHECKING:
+    from agent_core.session import LiveSession
     from agent_core.worktrees import Removed, Worktree, Worktrees
     from nanoherm_tui.app import NanohermApp
 
@@ -46,20 +48,24 @@ def _make(app: NanohermApp, trees: Worktrees, name: str) -> None:
 
 
 def _list(app: NanohermApp, trees: Worktrees) -> None:
-    """Offer them; the chosen one's latest session comes forward, or a new one begins there."""
     app.hint(t("worktree.looking"), limits.TOLD_HINT)
 
     def listed(found: tuple[Worktree, ...]) -> None:
         app.hint("")
-        if not found:
+        if found:
+            offer(app, found)
+        else:
             app.hint(t("worktree.none", command="/worktree"), limits.TOLD_HINT)
-            return
-        items = [PaletteItem(str(one.folder), "worktree", visible(one.name), _about(app, one)) for one in found]
-        here = app.view.session.workspace if app.view is not None else Path()
-        current = frozenset(str(one.folder) for one in found if here.is_relative_to(one.folder))
-        app.open_overlay(PaletteScreen(items, kind="worktree", current=current), lambda chosen: _open(app, chosen))
 
     app.desk.do_beside(trees.list, listed)
+
+
+def offer(app: NanohermApp, found: Sequence[Worktree]) -> None:
+    """Show them; the chosen one's latest session comes forward, or a new one begins there."""
+    items = [PaletteItem(str(one.folder), "worktree", visible(one.name), _about(app, one)) for one in found]
+    here = app.view.session.workspace if app.view is not None else Path()
+    current = frozenset(str(one.folder) for one in found if here.is_relative_to(one.folder))
+    app.open_overlay(PaletteScreen(items, kind="worktree", current=current), lambda chosen: _open(app, chosen))
 
 
 def _open(app: NanohermApp, chosen: str | None) -> None:
@@ -116,20 +122,20 @@ def _remove(app: NanohermApp, trees: Worktrees, name: str) -> None:
         if not one.has_work:
             _do_remove(app, trees, one, sure=False)
             return
-        from nanoherm_tui.overlays.confirm import ConfirmScreen
-
-        parts = [_count("sure_changed", one.changed)] if one.changed > 0 else []
-        parts += [_count("sure_unmerged", one.unmerged)] if one.unmerged > 0 else []
-        text = "\n".join([*parts, t("worktree.sure_folder", path=_shown(one.folder))])
-        title = t("worktree.sure", name=visible(one.name))
-
-        def sure(yes: bool | None) -> None:
-            if yes:
-                _do_remove(app, trees, one, sure=True)
-
-        app.open_overlay(ConfirmScreen(title, text, t("worktree.remove")), sure)
+        ask_first(app, one, lambda: _do_remove(app, trees, one, sure=True))
 
     app.desk.do_beside(lambda: trees.find(name), found)
+
+
+def ask_first(app: NanohermApp, one: Worktree, then: Callable[[], None]) -> None:
+    """Say what is in a worktree and what becomes of it; `then` when that is wanted."""
+    from nanoherm_tui.overlays.confirm import ConfirmScreen
+
+    parts = [_count("sure_changed", one.changed)] if one.changed > 0 else []
+    parts += [_count("sure_unmerged", one.unmerged)] if one.unmerged > 0 else []
+    text = "\n".join([*parts, t("worktree.sure_folder", path=_shown(one.folder))])
+    title = t("worktree.sure", name=visible(one.name))
+    app.open_overlay(ConfirmScreen(title, text, t("worktree.remove")), lambda yes: then() if yes else None)
 
 
 def _do_remove(app: NanohermApp, trees: Worktrees, one: Worktree, *, sure: bool) -> None:
@@ -140,9 +146,19 @@ def _do_remove(app: NanohermApp, trees: Worktrees, one: Worktree, *, sure: bool)
     def gone(result: tuple[Removed, Path]) -> None:
         removed, main = result
         key = "removed_stash" if removed.stashed else "removed" if removed.branch_deleted else "removed_branch"
-        app.hint(t(f"worktree.{key}", name=visible(one.name)), limits.TOLD_HINT)
+        words = t(f"worktree.{key}", name=visible(one.name))
+
+        def told() -> None:
+            app.conversations.tell(f"worktree_{key}", words, warning=False)
+
+        def back(session: LiveSession) -> None:
+            app.conversations.show(session)
+            told()
+
         if app.view is not None and app.view.session.workspace.is_relative_to(one.folder):
-            app.conversations.bring(lambda: app.host.new(main))  # where one was is no more
+            app.conversations.bring(lambda: app.host.new(main), back)  # where one was is no more
+        else:
+            told()
 
     app.desk.do_beside(work, gone)
 
