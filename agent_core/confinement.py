@@ -24,6 +24,7 @@ from agent_core import limits
 from agent_core.errors import SandboxError
 from agent_core.fixed_places import git_places, kept_places, secret_places
 from agent_core.linked_worktree import Link, link_of
+from agent_core.names import TASKS_DIR
 from agent_core.safety.hidden import IsHidden
 from agent_core.sandbox import cgroup
 from agent_core.sandbox.mounts import outermost
@@ -161,7 +162,9 @@ class Confinement:
         writable = self._writable if box.mode == "workspace-write" else ()
         links = self._links() if writable and MOUNT_VIEW not in found.missing else ()
         linked = writable_roots((place for link in links for place in link.writable), self._safe)
-        hidden = outermost((*self._fixed(), *self._secrets.found))
+        # What tasks write may have come to be since the fixed places were looked for.
+        tasks = [place for place in (self._data_home / TASKS_DIR,) if place.is_dir()]
+        hidden = outermost((*self._fixed(), *self._secrets.found, *tasks))
         bounded = group is not None and group.bounds_memory
         return SandboxPolicy(
             writable=outermost((*writable, *linked)),

@@ -20,7 +20,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_core import context_files, jobs, kept_images, limits, preview, process, spill
+from agent_core import context_files, kept_images, limits, preview, process, spill
 from agent_core.budget import Budget
 from agent_core.compaction import Options as CompactionOptions
 from agent_core.compaction import Profile
@@ -52,6 +52,7 @@ from agent_core.names import (
     MODES_WITHOUT_SANDBOX,
     SANDBOX_MODES,
     SEARCH_KEYS,
+    TASKS_DIR,
     ApprovalPolicy,
     Mode,
     SandboxMode,
@@ -152,7 +153,7 @@ class Host:
         """Scratch folders made in this run; those of sessions that were never stored go with it."""
         self._confinements: dict[str, Confinement] = {}
         """By session: the walls around its commands."""
-        self.tasks = Jobs(self.places.data_home / jobs.FOLDER, self.redact, self._keys)
+        self.tasks = Jobs(self.places.data_home / TASKS_DIR, self.redact, self._keys)
         """Commands in the background: to look at (intents KillTask, KeepTask)."""
         self._closing = threading.Event()
         self._notebook = Notebook(self.store.notes, self._keys, self._notes_failed)

@@ -34,9 +34,6 @@ from agent_core.text.printable import printable
 
 log = logging.getLogger(__name__)
 
-FOLDER: Final = "tasks"
-"""Of our home; no tool and no confined command reads it."""
-
 Emit = Callable[[Event], None]
 Confine = Callable[[Box], SandboxPolicy | None]
 
@@ -339,6 +336,7 @@ class SessionJobs:
         origin: TaskOrigin = "started",
     ) -> Task:
         """Begin one. `ended` is called when it has, not when this raises: OSError, SandboxError, ToolFailure."""
+        self._jobs.home.mkdir(mode=0o700, parents=True, exist_ok=True)  # before the policy that hides it
         policy = confine(box)
         if (policy is None and box != UNCONFINED) or (policy is not None and apart is None):
             raise SandboxError("no_sandbox", "This machine cannot confine commands, and it had to be confined.")

@@ -5,6 +5,7 @@ from typing import Final, Literal
 APP: Final = "nanoherm-tui"
 HOME_DIR: Final = ".nanohermes"
 HERMES_DIR: Final = ".hermes"
+TASKS_DIR: Final = "tasks"  # of our home: what commands in the background write; closed to tools and commands
 
 Mode = Literal["ask", "plan", "debug", "auto", "goal"]
 MODES: Final[tuple[Mode, ...]] = ("ask", "plan", "debug", "auto", "goal")

@@ -282,8 +282,10 @@ def _how_it_ended(command: str, result: ExecResult, timeout: float) -> str:
         return f"[interrupted] The user stopped the command after {took}; what it had done by then is done."
     if result.timed_out:
         return (
-            f"[timed out] The command did not end within {timeout:.0f} s and was ended. Ask for a longer timeout "
-            f"(at most {limits.COMMAND_TIMEOUT_MAX:.0f}) only if it needs the time; it may have waited for input."
+            f"[timed out] The command did not end within {timeout:.0f} s and was ended. A server or a watcher never "
+            f"ends: start it with task_start. If it only needs the time, ask for a longer timeout (at most "
+            f"{limits.COMMAND_TIMEOUT_MAX:.0f}) or use task_start too. If it may have waited for input, give it that on "
+            "its command line: nobody can type here."
         )
     if result.exit_code is None:
         return f"ended by signal {result.signal} after {took}"
@@ -317,12 +319,12 @@ def _outcome(result: ExecResult, stdout: str, stderr: str) -> str:
 TOOL = Tool(
     RUN_COMMAND,
     "Run a shell command (sh -c) and wait for it. No input, no terminal; each call starts anew, so cd does not last. "
-    "For files prefer the file tools.",
+    "For files prefer the file tools; for what goes on running, as a server, task_start.",
     base.schema(
         ["command"],
         command=base.prop("string"),
         cwd=base.prop("string", "Folder in the workspace to run in"),
-        timeout=base.prop("integer", "Seconds, at most 600; default 180"),
+        timeout=base.prop("integer", "Seconds, default 180; above 600 it becomes a background task"),
         description=base.prop("string", "What it is for, in a few words"),
         needs=base.prop(
             "string",
