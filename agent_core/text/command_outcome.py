@@ -68,6 +68,42 @@ def shell_meaning(code: int) -> str | None:
     return f"ended by signal {_SIGNALS[code]}" if code in _SIGNALS else None
 
 
+_WANTED: Final = (
+    (
+        re.compile(r"problem with the editor|[Tt]erminal is dumb, but EDITOR unset"),
+        "It wanted an editor, and there is none here. Give the text on the command line (git commit -m), or set "
+        "GIT_EDITOR or GIT_SEQUENCE_EDITOR to a command that edits the file.",
+    ),
+    (
+        re.compile(r"could not read (?:Username|Password)|terminal prompts disabled|Authentication failed for"),
+        "It wanted a name or a password, and nobody can type one here. Only the user can set that up.",
+    ),
+    (
+        re.compile(r"^sudo: .*(?:a terminal is required|password is required|no askpass program)", re.MULTILINE),
+        "sudo wanted a password, and nobody can type one here. Do without, or say what the user has to run.",
+    ),
+    (
+        re.compile(r"Host key verification failed"),
+        "The host's key is not known here, and nobody can confirm it. The user has to connect to it once.",
+    ),
+    (
+        re.compile(
+            r"EOFError: EOF when reading a line|EOF when reading a line$|stdin is not a (?:tty|terminal)|"
+            r"input device is not a TTY|[\[(][Yy](?:es)?/[Nn]o?[\])][?: ]{0,3}\Z",
+            re.MULTILINE,
+        ),
+        "It asked for input, and there is none here. Use its option that asks nothing (-y, --yes, --no-input), or give "
+        "the answer on its command line.",
+    ),
+)
+
+
+def wanted_input(output: str) -> str:
+    """What to do where a command failed because it asked somebody for something; empty where it did not."""
+    end = output[-limits.SUMMARY_CHARS :].rstrip()
+    return next((words for pattern, words in _WANTED if pattern.search(end)), "")
+
+
 def _codes_of(program: str) -> dict[int, str]:
     return _MEANINGS.get(program, {})
 

@@ -265,6 +265,8 @@ def shown(
             )
         else:
             parts.append(f"[still running when the command had ended, and ended with it: process {pids}]")
+    wanted = command_outcome.wanted_input(f"{stdout}\n{stderr}") if not ok else ""
+    parts += [f"[{wanted}]"] if wanted and not result.interrupted else []
     if remark:
         parts.append(remark)
     return ToolOutput(
@@ -283,9 +285,9 @@ def _how_it_ended(command: str, result: ExecResult, timeout: float) -> str:
     if result.timed_out:
         return (
             f"[timed out] The command did not end within {timeout:.0f} s and was ended. A server or a watcher never "
-            f"ends: start it with task_start. If it only needs the time, ask for a longer timeout (at most "
-            f"{limits.COMMAND_TIMEOUT_MAX:.0f}) or use task_start too. If it may have waited for input, give it that on "
-            "its command line: nobody can type here."
+            "ends: start it with task_start. If it only needs the time, use task_start too, or ask for a longer "
+            f"timeout (at most {limits.COMMAND_TIMEOUT_MAX:.0f}). If it may have waited for input, give it that on its "
+            "command line: nobody can type here."
         )
     if result.exit_code is None:
         return f"ended by signal {result.signal} after {took}"

@@ -75,6 +75,26 @@ def test_a_timeout_says_what_it_was(ctx):
     assert "begun" in result.text
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("git init -q . && git add . && git commit", "It wanted an editor"),
+        ("python3 -c 'input(\"Name: \")'", "It asked for input"),
+        ("printf 'Go on? [y/N] '; exit 1", "It asked for input"),
+        ("echo 'Host key verification failed.' >&2; exit 255", "host's key is not known"),
+        ("echo 'sudo: a terminal is required to read the password' >&2; exit 1", "sudo wanted a password"),
+        ("echo \"fatal: could not read Username for 'https://x'\" >&2; exit 128", "name or a password"),
+        ("echo 'answer [y/N] was read' ; exit 1", ""),
+        ("echo 'Host key verification failed.'", ""),
+    ],
+)
+def test_who_asked_for_something_is_told_what_to_do(ctx, command, words):
+    (ctx.workspace / "f").touch()
+    prefix = "git config --global user.email a@b.c; git config --global user.name A; " if "git" in command else ""
+    said = call(ctx, "run_command", command=prefix + command).text
+    assert words in said if words else "[It" not in said and "nobody" not in said
+
+
 def test_a_stop_keeps_what_was_said(ctx):
     later(0.3, ctx.cancel.cancel)
     begun = time.monotonic()
