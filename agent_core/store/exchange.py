@@ -85,13 +85,8 @@ def _chat_messages(message: Message) -> list[dict[str, Any]]:
         text = f"{SHELL_HEAD}\n$ {run.command}\n{run.result.text}\n{SHELL_END}"
         return [] if run.private else [{"role": "user", "content": text}]
     if message.result is not None:
-        return [{"role": "tool", "tool_call_id": message.result.call_id, "content": message.result.text}]
-    content: Any = message.text
-    if message.parts:
-        images = [f"data:{part.media_type};base64,{part.data}" for part in message.parts]
-        content = [{"type": "text", "text": message.text}] if message.text else []
-        content += [{"type": "image_url", "image_url": {"url": image}} for image in images]
-    out = {"role": message.role, "content": content}
+        return [{"role": "tool", "tool_call_id": message.result.call_id, "content": _content(message)}]
+    out = {"role": message.role, "content": _content(message)}
     if message.reasoning:
         out["reasoning_content"] = message.reasoning
     if message.tool_calls:
@@ -104,6 +99,15 @@ def _chat_messages(message: Message) -> list[dict[str, Any]]:
             for call in message.tool_calls
         ]
     return [out]
+
+
+def _content(message: Message) -> Any:
+    """The text, or a list of it and the images."""
+    if not message.parts:
+        return message.text
+    images = [f"data:{part.media_type};base64,{part.data}" for part in message.parts]
+    text = [{"type": "text", "text": message.text}] if message.text else []
+    return [*text, *({"type": "image_url", "image_url": {"url": image}} for image in images)]
 
 
 def export_markdown(row: SessionRow, conversation: Sequence[Message]) -> str:
@@ -133,7 +137,8 @@ def facts(row: SessionRow) -> dict[str, str]:
 def _message(message: Message, calls: Mapping[str, ToolCall]) -> list[str]:
     """The paragraphs of one message."""
     if message.result is not None:
-        return _result(message.result, calls.get(message.result.call_id))
+        shown = [f"[image: {one_line(part.media_type)}]" for part in message.parts]
+        return [*_result(message.result, calls.get(message.result.call_id)), *shown]
     if message.shell is not None:
         return _shell(message.shell)
     if message.role == "system":

@@ -58,7 +58,7 @@ def _message(message: Message, calls: Mapping[str, ToolCall]) -> Iterator[str]:
     if message.role == "system":
         return
     if message.result is not None:
-        yield _result(message.result, calls.get(message.result.call_id))
+        yield _result(message.result, calls.get(message.result.call_id), message.parts)
         return
     if message.shell is not None:
         yield _shell(message.shell)
@@ -93,13 +93,14 @@ def _paragraph(text: str) -> list[str]:
     return [f'<div class="text">{_text(text.strip(chr(10)))}</div>\n'] if text.strip() else []
 
 
-def _result(result: ToolResult, call: ToolCall | None) -> str:
+def _result(result: ToolResult, call: ToolCall | None, images: Sequence[ImagePart] = ()) -> str:
     state = one_line(result.outcome) or ("done" if result.ok else "failed")
     inside = [_diff(diff) for diff in result.diffs]
     if call is not None and call.arguments:
         inside.insert(0, _code(json.dumps(dict(call.arguments), ensure_ascii=False, indent=2)))
     if result.text.strip():
         inside.append(_code(result.text.strip("\n")))
+    inside += [_image(part) for part in images]
     return _details(f"{one_line(result.name)}: {state}", "".join(inside), failed=not result.ok)
 
 

@@ -206,7 +206,7 @@ def from_openai(value: Mapping[str, Any]) -> Message:
         result = ToolResult(
             _string(value.get("tool_call_id")), _string(value.get("name") or value.get("tool_name")), text
         )
-        return Message("tool", text, created=created, result=result)
+        return Message("tool", text, created=created, parts=parts, result=result)
     calls = tuple(map(_call, value.get("tool_calls") or ())) if role == "assistant" else ()
     reasoning = value.get("reasoning_content") or value.get("reasoning") or ""
     return Message(
