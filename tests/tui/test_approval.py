@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from agent_core.messages import FileDiff
-from agent_core.ports import Question, ReadAction
+from agent_core.ports import Question, ReadAction, WebAction
 from agent_core.safety.policy import Verdict
 from agent_core.tools import registry
 from nanoherm_tui import limits
@@ -580,6 +580,10 @@ async def test_why_a_command_asks_is_shown_in_whole(cells):
         assert "reason    removes" in shown
 
 
+PAGE = WebAction("https://docs.example/" + "/".join(f"part-{n}" for n in range(40)), "docs.example")
+WORDS = WebAction("tidal-streams-" * 20 + "潮汐", "search.example", is_search=True)
+
+
 def test_the_file_that_would_be_read_is_shown_in_whole():
     path = "/srv/" + "/".join(f"folder-{n}" for n in range(20)) + "/.env"
     question = registry.question_for(ReadAction(path), True, Verdict("ask", "protected: secrets", ""), "c1")
@@ -591,10 +595,33 @@ def test_the_file_that_would_be_read_is_shown_in_whole():
     assert title_of(question) == "读取这个文件？"
 
 
+@pytest.mark.parametrize(
+    ("action", "language", "heading", "labels", "holds"),
+    [
+        (PAGE, "en", "Fetch this page?", ["page", "goes to", "rule", "session"], "Every page of this host."),
+        (PAGE, "zh", "读取这个网页？", ["网页", "发往", "规则", "本会话"], "这个主机的全部网页。"),
+        (WORDS, "en", "Search the web for this?", ["words", "goes to", "rule", "session"], "Every search there."),
+        (WORDS, "zh", "上网搜索这些内容？", ["搜索词", "发往", "规则", "本会话"], "在那里的全部搜索。"),
+    ],
+)
+def test_what_the_web_is_asked_is_shown_in_whole_with_whom_it_goes_to(action, language, heading, labels, holds):
+    set_language(language)
+    question = registry.question_for(action, False, Verdict("ask", "the web", ""), "c1", action.host)
+    assert title_of(question) == heading
+    found = question_rows(question, 60)
+    assert [row.label for row in found if row.label] == labels
+    at = [row.label for row in found].index(labels[1])
+    assert "".join(row.words.strip() for row in found[:at]) == action.url
+    assert found[at].words == action.host
+    assert max(cell_len(row.words) for row in found) <= 60 - LABEL
+    always = always_rows(question, question.pattern, 60)
+    assert [row.words for row in always][:2] == [action.host, holds]
+
+
 def test_every_grant_of_the_core_has_its_words():
     source = Path(registry.__file__).read_text(encoding="utf-8")
     grants = re.findall(r'"((?:this|every|reading) [a-z ,]+)"', source)
-    assert len(grants) == 4
+    assert len(grants) == 6
     assert {g for g in grants if f"questions.{phrase_key(g)}" not in texts("zh")} == set()
 
 
