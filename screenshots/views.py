@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 from textual.events import Paste
 from textual.widgets import TextArea
@@ -21,6 +22,7 @@ from agent_core.names import Mode
 from agent_core.ports import Decided, Question
 from agent_core.sandbox.policy import Box
 from agent_core.services import Containment
+from agent_core.text import diff
 from agent_core.worktrees import Worktree
 from nanoherm_tui import commands, symbols
 from nanoherm_tui.commands import worktree
@@ -185,6 +187,37 @@ async def _edit_asks_in_dock(stage: Stage) -> None:
     await stage.asked()
 
 
+async def _hunks_refused(stage: Stage) -> None:
+    """Of a change of several files two hunks are refused; one file moves."""
+    old, new = "src/ledger/util.py", "src/ledger/工具.py"
+    made = replace(diff.build(new, None, "ZERO = 0\n"), old_path=old)
+    dates = diff.build("src/ledger/dates.py", content.DATES_BEFORE, content.DATES_AFTER)
+    diffs = (dates, made, diff.build(old, "ZERO = 0\n", None))
+    grant = "every change of a file in the workspace"
+    stage.app.approval.ask(Question("edit", "", "mode ask", diffs=diffs, grant=grant), stage.clock.now + 291)
+    await stage.asked()
+    for key in ("0.1", "1.0"):
+        stage.app.approval.toggle_hunk(diffs, key, by_mouse=True)
+    await stage.settle()
+
+
+async def _hunks_in_dock(stage: Stage) -> None:
+    """The dock in front, the cursor at a refused hunk."""
+    await _dock(stage)
+    await stage.asked()
+    await stage.press("left_square_bracket", "left_square_bracket", "right_square_bracket")
+    await stage.settle()
+
+
+async def _tools(stage: Stage) -> None:
+    stage.app.conversations.send(intents.SetOptions(tools_off=("web_search", "git_status", "git_diff", "git_commit")))
+    await stage.until(lambda: stage.app.view.options.tools_off is not None, "the tools that are off")
+    commands.run(stage.app, "tools")
+    await stage.until(lambda: len(stage.app.screen_stack) > 1, "the list")
+    await stage.press("down", "down")
+    await stage.settle()
+
+
 async def _refusing(stage: Stage) -> None:
     await _edit_asks(stage)
     await stage.press("n")
@@ -211,6 +244,28 @@ def _question(command: str, sandbox: str, rule: str, pattern: str = "") -> Act:
         await stage.asked()
 
     return act
+
+
+def _web_asks(*keys: str, url: str = "", query: str = "", host: str = "") -> Act:
+    """A page or a search asks; then these keys are pressed."""
+
+    async def act(stage: Stage) -> None:
+        grant = "every search there" if query else "every page of this host"
+        question = Question(
+            "web", "", "the web", url=url, query=query, host=host, grant=grant, pattern=host.split(" ")[0],
+            decisions=("once", "session", "always", "refuse"),
+        )  # fmt: skip
+        stage.app.approval.ask(question, stage.clock.now + 291)
+        await stage.asked()
+        await stage.press(*keys)
+        if keys:
+            await stage.until(lambda: stage.app.approval._keys.armed, "the second w")
+        await stage.settle()
+
+    return act
+
+
+_PAGE = "https://docs.example.org/3.2/guide/streams-and-timers.html?highlight=timeout&version=stable#defaults"
 
 
 def _always(*keys: str) -> Act:
@@ -337,12 +392,11 @@ async def _tasks(stage: Stage) -> None:
 
 async def _task_output(stage: Stage) -> None:
     """What one of them writes, at its end."""
-    setattr(
-        stage.host.tasks,
-        "output",
-        lambda _, task_id, start, limit: background.output(stage.app.view.tasks[0], start, limit),
-    )
     await _tasks(stage)
+    served = stage.app.view.tasks[0]
+    patch.object(
+        stage.host.tasks, "output", lambda _, task_id, start, limit: background.output(served, start, limit)
+    ).start()  # for good: the stage goes with it
     await stage.press("G", "enter")
     await stage.shown("12:01:29")
 
@@ -653,11 +707,16 @@ _ALL: Final[tuple[View, ...]] = (
     View("approval-command", _command_asks),
     View("approval-edit", _edit_asks),
     View("approval-edit-dock", _edit_asks_in_dock, _dock),
+    View("approval-hunks", _hunks_refused),
+    View("approval-hunks-dock", _hunks_refused, _hunks_in_dock),
     View("approval-refusing", _refusing),
     View("approval-editing", _editing_command),
     View("approval-draft", _draft_open),
     View("approval-network", _question("git push origin main", "workspace-write, network", "leaves the sandbox")),
     View("approval-free", _question("systemctl --user restart shop", "no sandbox", "leaves the sandbox")),
+    View("approval-page", _web_asks(url=_PAGE, host="docs.example.org")),
+    View("approval-page-always", _web_asks("w", url=_PAGE, host="docs.example.org")),
+    View("approval-search", _web_asks(query="tidal streams 潮汐 timeout", host="api.search.brave.com")),
     View("approval-always", _always()),
     View("approval-exactly", _always("tab")),
     View("approval-question", _person_asked),
@@ -713,6 +772,7 @@ _ALL: Final[tuple[View, ...]] = (
     View("disk", _overlay("disk")),
     View("permissions", _permissions, stage={"approvals.deny": ["git push --force*", "*--no-verify*"]}),
     View("permissions-taken", _permissions_taken),
+    View("tools", _tools),
     View("trust", _trust),
     View("trust-changed", _trust_changed),
     View("palette-effort", _overlay("effort")),
