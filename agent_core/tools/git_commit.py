@@ -208,7 +208,7 @@ def _made(output: ToolOutput, ctx: ToolContext) -> ToolOutput:
     if not repo.has_commits:  # the person has made the command another one
         return output
     about = repo.must("log", "--max-count=1", "--no-show-signature", "--format=%h %s").text.strip()
-    files = repo.must("show", "--format=", "--name-only", "-z", "--first-parent", "HEAD").items
+    files = repo.must("show", "--format=", "--name-only", "-z", "--diff-merges=first-parent", "HEAD").items
     named = [name_of(name, repo) for name in files[: limits.GIT_NAMES]]
     if len(files) > limits.GIT_NAMES:
         named.append(f"and {len(files) - limits.GIT_NAMES:,} more")

@@ -222,6 +222,21 @@ def test_files_of_secrets_are_left_out_and_named_wherever_they_changed(ctx, ws):
     assert "one of them at a time" in refusal(ctx, GIT_DIFF, paths=["deep/.env.local", ".env"]).text
 
 
+def test_in_a_merge_secrets_are_left_out_too(ctx, ws):
+    commit(ws, "keys", {".env": "KEY=hunter1\n"})
+    git(ws, "checkout", "-q", "-b", "other")
+    commit(ws, "theirs", {"a.txt": "theirs\n", ".env": "KEY=hunter2\n"})
+    git(ws, "checkout", "-q", "main")
+    commit(ws, "ours", {"a.txt": "ours\n", ".env": "KEY=hunter3\n"})
+    git(ws, "merge", "other", check=False)
+    during = call(ctx, GIT_DIFF).text
+    commit(ws, "merged", {"a.txt": "both\n", ".env": "KEY=hunter4\n"})
+    for text in (during, call(ctx, GIT_DIFF, mode="show").text, call(ctx, GIT_DIFF, revision="main~1...other").text):
+        assert "theirs" in text
+        assert "hunter" not in text
+        assert "[not shown, protected (keys, .env): .env]" in text
+
+
 @confining
 def test_in_the_sandbox_secrets_are_neither_shown_nor_missed(confined, ws):
     commit(ws, "keys", {".env": "KEY=hunter1\n"})
