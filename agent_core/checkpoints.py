@@ -122,20 +122,20 @@ class Checkpoints:
 
     @contextmanager
     def turn(self, session_id: str, turn_id: str, workspace: Path, text: str) -> Iterator[TurnLog]:
-        """Keep what is changed in the block. Files are looked at when its first request is on its way."""
+        """Keep what is changed in the block."""
         first_line = self._redact(next((line.strip() for line in text.splitlines() if line.strip()), ""))
         row = (session_id, turn_id, str(workspace), first_line[: limits.SUBJECT_CHARS])
         turn = TurnLog(self._records, self._looks, row, self._owner, self._options().file)
-        later = threading.Timer(limits.CHECKPOINT_DELAY, self._looks.soon, (str(workspace),))
-        later.daemon = True
-        later.start()
         try:
             yield turn
         finally:
-            later.cancel()
             turn.close()
             if turn.has_recorded:
                 self._make_room()
+
+    def warm(self, workspace: Path) -> None:
+        """A command may come soon: have the workspace looked at, without waiting."""
+        self._looks.soon(str(workspace))
 
     def _records(self) -> Records:
         with self._lock:

@@ -123,11 +123,11 @@ class Confinement:
         self._group: cgroup.Group | None = None
         self._group_made = False
         self._closed = False
+        self._begun = False
         self._patience = limits.SECRETS_WAIT
         self._places: tuple[Path, ...] = ()
         self._places_until = 0.0
         self._secrets = SecretFiles([root for root in self._roots if root != Path("/")], hidden)
-        self._secrets.begin()
         atexit.register(self.close)
 
     # -- what holds ---------------------------------------------------------------------------------------------------
@@ -157,7 +157,12 @@ class Confinement:
         if box.mode == "danger-full-access":
             raise SandboxError("no_such_box", "There is no box that allows everything but the network.")
         self._first_look()
-        self._secrets.refresh()
+        if not self._secrets.refresh():
+            raise SandboxError(
+                "secrets_moving",
+                "Files of secrets are being moved about in the workspace, so they cannot be hidden. Nothing was run. "
+                "End what moves them, or try again.",
+            )
         tmp, group = self._private(), self._joined()
         writable = self._writable if box.mode == "workspace-write" else ()
         links = self._links() if writable and MOUNT_VIEW not in found.missing else ()
@@ -171,6 +176,7 @@ class Confinement:
             tmp=tmp,
             read_only=outermost((*self._kept(writable), *(place for link in links for place in link.read_only))),
             hidden=hidden,
+            inodes=self._secrets.inodes,
             network=box.network,
             env=confined_env(tmp, self._home, self._environ, network=box.network, covers=bool(self._secrets.found)),
             cgroups=group.folders if group is not None else (),
@@ -178,8 +184,18 @@ class Confinement:
             max_memory=0 if bounded else self._options.max_memory,
         )
 
+    def warm(self) -> None:
+        """A command may come soon: begin to look for what has to be hidden from it. Does not wait.
+
+        Not before: the walk holds the interpreter, and the turn's first request shall not wait for that.
+        """
+        if not self._begun:
+            self._begun = True
+            self._secrets.begin()
+
     def _first_look(self) -> bool:
         """Whether the first walk has ended. It is waited for once."""
+        self.warm()
         patience, self._patience = self._patience, 0.0
         return self._secrets.wait(patience)
 

@@ -547,7 +547,7 @@ class Host:
                     options,
                     environ=self.launch.env,
                 )
-        return Walls(walls.policy, walls.gap, walls.apart)
+        return Walls(walls.policy, walls.gap, walls.apart, walls.warm)
 
     def accept_no_sandbox(self, accepted: bool = True) -> None:
         """On this machine commands may run without a sandbox, or no longer. Raises ConfigError, StoreError."""

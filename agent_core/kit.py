@@ -155,6 +155,7 @@ class Kit:
                 tasks=Runner(self.tasks, confine, walls.apart) if self.tasks is not None else None,
             ),
             situation=situation,
+            mode=lambda: mode()[0],
             grants=self.grants,
             trust=lambda folder: trust_context(services, folder),
             redact=services.redact,

@@ -110,7 +110,6 @@ MATCH_COMPARE: Final = 1_000_000  # product of two lengths up to which texts are
 # -- checkpoints -------------------------------------------------------------------------------------------------
 CHECKPOINT_FILE_MOST: Final = 256 * MB  # of one file, whatever is set: it is held in memory while it is put back
 CHECKPOINT_ENTRIES: Final = 1_000_000  # files looked at in a workspace; of what is beyond, commands' changes are not seen
-CHECKPOINT_DELAY: Final = 0.3  # seconds after a turn's begin before files are looked at: its request is on its way then
 CHECKPOINT_WAIT: Final = 1.5  # seconds that all commands of a session together wait for that
 CHECKPOINT_GLANCE: Final = 0.25  # the same for one command where a look takes no longer than that
 CHECKPOINT_LIST: Final = 20.0  # seconds that a list waits for what commands have changed to be looked at
@@ -137,6 +136,7 @@ SANDBOX_FILE: Final = 16 * 1024 * MB  # of one file that a command writes; a run
 SECRETS_GLANCE: Final = 0.03  # seconds a walk for files of secrets may take before each command; nobody feels it
 SECRETS_WAIT: Final = 0.5  # for the first walk of a session, when its first command comes before its end
 SECRETS_SECONDS: Final = 20.0  # of one walk; it takes about 2 s for a million entries
+SECRETS_WALKS: Final = 4  # in a row while things move, before a command; then none is run
 SECRETS_ENTRIES: Final = 2_000_000  # of one walk: what is larger is asked about, command by command
 SECRETS_HIDDEN: Final = 1_000  # files and folders hidden from commands: each is a mount, and 1,000 of them take 0.15 s
 SECRETS_REPOSITORIES: Final = 200  # inside a workspace, and below one repository's modules

@@ -91,6 +91,8 @@ class Walls:
     apart: Callable[[SandboxPolicy], Apart] | None = None
     """The same policy with a folder and a group of its own, for a command that may outlive the session. None: it cannot
     be had."""
+    warm: Callable[[], None] = lambda: None
+    """A command may come soon. Does not wait."""
 
 
 @dataclass(frozen=True, slots=True)

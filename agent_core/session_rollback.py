@@ -27,13 +27,23 @@ class SessionRollback:
         self._services = services
         self._record = record
         self._files = files
+        self._reply_began = False
 
     def keeping(self, message: Message) -> AbstractContextManager[ChangeLog | None]:
         """Keeps what the turn that a message begins changes in files, while it runs."""
+        self._reply_began = False
         checkpoints = self._services.checkpoints()
         if checkpoints is None:
             return nullcontext()
         return checkpoints.turn(self._record.id, message.id, self._record.workspace, message.text)
+
+    def reply_began(self) -> None:
+        """A request has left, and commands may come: now the workspace can be looked at without anything waiting."""
+        if not self._reply_began:
+            self._reply_began = True
+            self._services.confinement(self._record.id, self._record.workspace).warm()
+            if (checkpoints := self._services.checkpoints()) is not None:
+                checkpoints.warm(self._record.workspace)
 
     def run(self, intent: Rollback | RollbackRedo, conversation: Conversation, emit: Callable[[Event], None]) -> None:
         """Do it, tell the listener, and tell the model with its next request. Raises StoreError."""

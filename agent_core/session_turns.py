@@ -39,6 +39,10 @@ if TYPE_CHECKING:  # what only a turn needs comes with the first one: no start w
     from agent_core.turn import TurnTools
 
 
+_REPLYING = (events.TextDelta, events.ReasoningDelta, events.AssistantMessage, events.ToolQueued)
+"""What tells that a model has begun to answer."""
+
+
 class SessionTurns:
     """`ways` is asked at each call for mode and approval policy; `leave_mode` is what a tool may do about the mode.
 
@@ -162,6 +166,8 @@ class SessionTurns:
         toolbox = replace(toolbox, context=replace(toolbox.context, sees_images=sees))
 
         def telling(event: Event) -> None:
+            if isinstance(event, _REPLYING):
+                self.rollback.reply_began()
             if isinstance(event, events.Notice) and event.code == BLIND:
                 self._services.went_blind(str(event.params["provider"]), str(event.params["model"]))
             worker.stood_in_for |= isinstance(event, events.ModelChanged)

@@ -114,6 +114,8 @@ class Toolbox:
     trust: Callable[[Path], TrustContext]
     """For the folder a command would run in."""
     redact: Callable[[str], str]
+    mode: Callable[[], str] | None = None
+    """The mode alone: a request asks for it, and does not wait for what else the situation is made of."""
     off: Callable[[], Collection[str]] = frozenset
     """The tools that the person has switched off, as they are at each call: neither offered nor run."""
     deny: Callable[[], Iterable[str]] = tuple
@@ -136,7 +138,7 @@ class Toolbox:
     """What bounds those of the turn by `context.bounds`; None: each by itself."""
 
     def schemas(self) -> tuple[ToolSchema, ...]:
-        mode = self.situation().mode
+        mode = self.mode() if self.mode is not None else self.situation().mode
         off = self.off()
         return tuple(t.schema for t in self.tools.values() if t.name not in off and (not t.modes or mode in t.modes))
 
