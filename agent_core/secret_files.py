@@ -11,7 +11,8 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -37,13 +38,15 @@ class SecretFiles:
         self._hidden = hidden
         self._looking = threading.Lock()
         self._first = threading.Event()
-        self._found: dict[str, tuple[str, ...]] = {}
-        """By folder: the hidden things in it, links resolved."""
+        self._found: dict[str, dict[str, int]] = {}
+        """By folder: the hidden things in it, links resolved, with their inode numbers."""
         self._repositories: tuple[str, ...] | None = None
         self._seconds = 0.0
         self._next = 0.0
         self._complete = False
         self._closed = False
+        self._seen_moving = False
+        """Something was missed where it had been: only a whole walk tells where it is now."""
 
     @property
     def complete(self) -> bool:
@@ -53,7 +56,15 @@ class SecretFiles:
     @property
     def found(self) -> tuple[Path, ...]:
         """The files and folders to hide, resolved."""
-        return tuple(Path(path) for path in sorted({path for paths in self._found.values() for path in paths}))
+        return tuple(map(Path, sorted(self._known())))
+
+    @property
+    def inodes(self) -> dict[Path, int]:
+        """The same with their inode numbers: by then another command may have put something else in their place."""
+        return {Path(path): inode for path, inode in self._known().items()}
+
+    def _known(self) -> dict[str, int]:
+        return {path: inode for here in self._found.values() for path, inode in here.items()}
 
     @property
     def repositories(self) -> tuple[Path, ...]:
@@ -69,11 +80,25 @@ class SecretFiles:
         """Wait for the first walk; whether it has ended."""
         return self._first.wait(seconds)
 
-    def refresh(self) -> None:
-        """See what is there now: all of it where that is quick, else the likely folders, and all in the background."""
+    def refresh(self) -> bool:
+        """See what is there now: all of it where that is quick, else the likely folders, and all in the background.
+
+        What is no longer where it was may have been moved, by a command that still runs or by one before: then all is
+        walked until nothing is missed. False when things move about all the time.
+        """
         if not self._first.is_set():
-            return
-        if self._seconds <= limits.SECRETS_GLANCE:
+            return True
+        for _ in range(limits.SECRETS_WALKS):
+            before = self._known()
+            self._look_again()
+            if before.keys() <= self._known().keys():
+                return True
+            self._seen_moving = True
+        return False
+
+    def _look_again(self) -> None:
+        moving, self._seen_moving = self._seen_moving, False
+        if moving or self._seconds <= limits.SECRETS_GLANCE:
             self._look()
             return
         self._glance()
@@ -102,9 +127,9 @@ class SecretFiles:
             self._looking.release()
             self._first.set()
 
-    def _walk(self, deadline: float) -> tuple[dict[str, tuple[str, ...]], list[str], bool]:
+    def _walk(self, deadline: float) -> tuple[dict[str, dict[str, int]], list[str], bool]:
         hidden = self._hidden()
-        found: dict[str, tuple[str, ...]] = {}
+        found: dict[str, dict[str, int]] = {}
         repositories: list[str] = []
         todo, entries, kept = list(self._roots), 0, 0
         while todo:
@@ -132,43 +157,57 @@ class SecretFiles:
             self._found = {folder: here for folder, here in found.items() if here}
 
 
-def _read(folder: str, hidden: IsHidden) -> tuple[tuple[str, ...], list[str], int, bool]:
-    """Of one folder: what is to be hidden, the folders to go on with, how many entries, whether it is a repository."""
-    here: list[str] = []
+def _read(folder: str, hidden: IsHidden) -> tuple[dict[str, int], list[str], int, bool]:
+    """Of one folder: what is to be hidden with its inode, the folders to go on with, the entries, is it a repository.
+
+    By its descriptor, so that the numbers are those of this folder even if another one takes its name meanwhile.
+    """
+    here: dict[str, int] = {}
     below: list[str] = []
     count, repository = 0, False
+    beginning = folder if folder.endswith("/") else f"{folder}/"
     try:
-        with os.scandir(folder) as entries:
+        with _opened(folder) as descriptor, os.scandir(descriptor) as entries:
             for entry in entries:
                 count += 1
                 name = entry.name
+                path = beginning + name
                 if name == ".git":
                     repository = True
                 elif entry.is_dir(follow_symlinks=False):
-                    if hidden(entry.path, True):
-                        here.append(entry.path)
+                    if hidden(path, True):
+                        here[path] = entry.stat(follow_symlinks=False).st_ino
                     elif name not in _SKIPPED:
-                        below.append(entry.path)
-                elif hidden(entry.path, False):
-                    place = _to_hide(entry)
+                        below.append(path)
+                elif hidden(path, False):
+                    place, inode = _to_hide(entry, path)
                     if place:
-                        here.append(place)
+                        here[place] = inode
     except OSError:  # closed to us, and so to commands; or gone
         pass
-    return tuple(here), below, count, repository
+    return here, below, count, repository
 
 
-def _to_hide(entry: os.DirEntry[str]) -> str:
-    """Where the content of a hidden name really lies; "" when there is none, or when it is public."""
+@contextmanager
+def _opened(folder: str) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _to_hide(entry: os.DirEntry[str], path: str) -> tuple[str, int]:
+    """Where the content of a hidden name really lies, and its inode; "" when there is none, or when it is public."""
     try:
         status = entry.stat()
         if not stat.S_ISREG(status.st_mode):
-            return ""  # a folder behind a link is no file of secrets, nor is a pipe
-        if entry.name.casefold().endswith(".pem") and _is_public(entry.path, status.st_size):
-            return ""
-        return os.path.realpath(entry.path)
+            return "", 0  # a folder behind a link is no file of secrets, nor is a pipe
+        if entry.name.casefold().endswith(".pem") and _is_public(path, status.st_size):
+            return "", 0
+        return os.path.realpath(path), status.st_ino
     except OSError:  # a link that leads nowhere
-        return ""
+        return "", 0
 
 
 def _is_public(path: str, size: int) -> bool:

@@ -171,8 +171,16 @@ def _blank(name: bytes, like: os.stat_result, folder: int) -> bytes:
     return name
 
 
-def _cover(hidden: "list[bytes]", scratch: bytes) -> None:
-    """Lay an unreadable file without content over hidden files, and an empty folder over hidden folders."""
+def _moved(path: bytes) -> OSError:
+    return OSError(errno.ESTALE, f"{os.fsdecode(path)} has just been moved or replaced; try again")
+
+
+def _cover(hidden: "list[bytes]", inodes: "dict[bytes, int]", scratch: bytes) -> None:
+    """Lay an unreadable file without content over hidden files, and an empty folder over hidden folders.
+
+    `inodes`: what has to lie at some of them. Another command may have moved it since it was looked for, and it could
+    be read where it lies now.
+    """
     system = _kernel("fsopen", _FSOPEN, b"tmpfs", _FS_CLOEXEC)
     _kernel("fsconfig", _FSCONFIG, system, _CONFIG_STRING, b"size", b"64k", 0)
     _kernel("fsconfig", _FSCONFIG, system, _CONFIG_CREATE, None, None, 0)
@@ -186,9 +194,15 @@ def _cover(hidden: "list[bytes]", scratch: bytes) -> None:
     for number, path in enumerate(hidden):
         try:
             place = _place(path)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):  # gone, or shut for the command as well
+        except PermissionError:  # shut for the command as well
+            continue
+        except (FileNotFoundError, NotADirectoryError):
+            if path in inodes:
+                raise _moved(path) from None
             continue
         status = os.fstat(place)
+        if inodes.get(path, status.st_ino) != status.st_ino:
+            raise _moved(path)
         cover = b"folder" if stat.S_ISDIR(status.st_mode) else _blank(b"%d" % number, status, covers)
         mount = _copy(covers, cover)
         _make_read_only(mount)
@@ -231,7 +245,7 @@ def _see(view: "dict[str, Any]", mark: bytes) -> None:
         mounted = _libc.mount(mark, b"/dev/pts", b"devpts", ctypes.c_ulong(_NOSUID_NOEXEC), options)
         _checked(mounted, "terminals")
     if view["hidden"]:
-        _cover(view["hidden"], view["scratch"])
+        _cover(view["hidden"], view["inodes"], view["scratch"])
 
 
 # -- privileges ---------------------------------------------------------------------------------------------------

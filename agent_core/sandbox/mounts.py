@@ -231,13 +231,15 @@ def view(policy: SandboxPolicy, *, by_user: bool) -> tuple[dict[str, Any], list[
         for placeholder in held:
             placeholder.release()
         raise
+    hidden = covers(policy.hidden, writable)
     plan = {
         "by_user": by_user,
         "writable": [os.fsencode(path) for path in writable if path != Path("/")],
         "all_writable": Path("/") in writable,
         "parents": [os.fsencode(path) for path in sorted(protection.parents)],
         "read_only": [os.fsencode(path) for path in sorted(protection.read_only)],
-        "hidden": [os.fsencode(path) for path in covers(policy.hidden, writable)],
+        "hidden": [os.fsencode(path) for path in hidden],
+        "inodes": {os.fsencode(path): policy.inodes[path] for path in hidden if path in policy.inodes},
         # Where something writable lies in shared memory, a new one would take its place.
         "shm": limits.SANDBOX_SHM if os.path.isdir(_SHM) and not any(_SHM in path.parents for path in writable) else 0,
         "pts": os.path.isdir("/dev/pts"),

@@ -45,6 +45,8 @@ class SandboxPolicy:
     """Places below `writable` that stay as they are, also when they do not exist yet (S11)."""
     hidden: tuple[Path, ...] = ()
     """Files and folders that cannot be read: keys, and what the user's ignore file names."""
+    inodes: Mapping[Path, int] = field(default_factory=dict)
+    """Of some of those, what has to be in their place still when they are covered; else nothing is started."""
     network: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     """What a confined command gets beside its environment: TMPDIR, folders for caches."""

@@ -285,6 +285,39 @@ def test_in_a_large_workspace_the_likely_folders_are_looked_at_before_a_command_
     assert place / "b/.env" in files.found
 
 
+@pytest.mark.parametrize("glance", [-1.0, 60.0], ids=["large", "small"])
+def test_what_was_moved_with_its_folder_is_found_where_it_is_now(place, monkeypatch, glance):
+    make(place / "a/b/.env")
+    (place / "far/away").mkdir(parents=True)
+    files = SecretFiles([place], lambda: nothing_more)
+    files.begin()
+    assert files.wait(5)
+    monkeypatch.setattr(limits, "SECRETS_GLANCE", glance)
+    files._next = float("inf")
+    inode = (place / "a/b/.env").stat().st_ino
+    (place / "a/b").rename(place / "far/away/c")
+    assert files.refresh()
+    assert files.inodes == {place / "far/away/c/.env": inode}
+
+
+def test_what_is_moved_about_all_the_time_is_said_to_be(place, monkeypatch):
+    make(place / "a/.env")
+    files = SecretFiles([place], lambda: nothing_more)
+    files._look()
+    walk = files._walk
+
+    def moving(deadline):
+        folder = next(place.glob("*/.env")).parent
+        folder.rename(f"{folder}a")
+        return walk(deadline)
+
+    monkeypatch.setattr(files, "_walk", moving)
+    files._first.set()
+    assert not files.refresh()
+    monkeypatch.undo()
+    assert files.refresh()
+
+
 def test_links_to_secrets_hide_what_they_lead_to(place):
     make(place / "real.txt")
     (place / ".env").symlink_to("real.txt")

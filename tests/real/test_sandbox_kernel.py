@@ -324,6 +324,30 @@ def test_a_hidden_file_outside_is_kept_with_and_without_a_mount_view(here):
     assert here.python(script, without=["view"]).code == 0
 
 
+@pytest.mark.parametrize("meanwhile", ["moved", "replaced", "folder moved", "in place"])
+def test_what_was_moved_since_it_was_looked_for_means_that_nothing_runs(with_view, meanwhile):
+    secret = with_view.ws / "sub/.env"
+    secret.write_text("KEY=secret")
+    inodes = {secret: secret.stat().st_ino}
+    if meanwhile == "moved":
+        secret.rename(with_view.ws / "sub/plain")
+    elif meanwhile == "replaced":
+        secret.rename(with_view.ws / "sub/plain")
+        secret.write_text("decoy")
+    elif meanwhile == "folder moved":
+        (with_view.ws / "sub").rename(with_view.ws / "other")
+    try:
+        done = with_view.shell("cat */plain */.env; touch ran", hidden=(secret,), inodes=inodes)
+        assert "secret" not in done.out
+        assert (done.refused == "sandbox_mounts") == (meanwhile != "in place"), done
+        assert (with_view.ws / "ran").exists() == (meanwhile == "in place")
+    finally:
+        if meanwhile == "folder moved":
+            (with_view.ws / "other").rename(with_view.ws / "sub")
+        for name in ("sub/.env", "sub/plain", "ran"):
+            (with_view.ws / name).unlink(missing_ok=True)
+
+
 def test_metadata_is_kept_in_a_read_only_box_without_a_mount_view(here):
     by_handle = "os.utime(os.open(p,0),(1,1))"
     for line in ("os.chmod(p,0o644)", "os.utime(p,(1,1))", "os.chown(p,os.getuid(),-1)", by_handle):
