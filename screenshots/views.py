@@ -265,7 +265,7 @@ def _web_asks(*keys: str, url: str = "", query: str = "", host: str = "") -> Act
     return act
 
 
-_PAGE = "https://docs.example.org/3.2/guide/streams-and-timers.html?highlight=timeout&version=stable#defaults"
+_PAGE = "https://docs.example.org/3.2/guide/streams.html#defaults"
 
 
 def _always(*keys: str) -> Act:
@@ -716,7 +716,7 @@ _ALL: Final[tuple[View, ...]] = (
     View("approval-free", _question("systemctl --user restart shop", "no sandbox", "leaves the sandbox")),
     View("approval-page", _web_asks(url=_PAGE, host="docs.example.org")),
     View("approval-page-always", _web_asks("w", url=_PAGE, host="docs.example.org")),
-    View("approval-search", _web_asks(query="tidal streams 潮汐 timeout", host="api.search.brave.com")),
+    View("approval-search", _web_asks(query="tidal streams 潮汐 timeout", host="search.example.org")),
     View("approval-always", _always()),
     View("approval-exactly", _always("tab")),
     View("approval-question", _person_asked),
