@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.diff import diff_rows
-from nanoherm_tui.panes.rows import Row, RowsView, Span
+from nanoherm_tui.panes.diff import FOLD, diff_rows
+from nanoherm_tui.panes.rows import Row, RowsView, Span, Spans
 from nanoherm_tui.text import wrap
 
 if TYPE_CHECKING:
@@ -35,7 +35,18 @@ class DiffView(RowsView):
         if self._change is None or not (self._change.hunks or self._change.change != "edit"):
             words = self._problem or t("rollback.no_diff")
             return [self._on_ground(Row((Span(line, "muted"),))) for line in wrap(words, max(cells, 1))]
-        return [self._on_ground(row) for row in diff_rows([self._change], cells, wrap=True)]
+        rows = diff_rows([self._change], cells, wrap=True)
+        # Headings of hunks, which alone have keys here, are for those that can be chosen.
+        return [self._on_ground(row) for row in rows if not row.key or row.key.startswith(FOLD)]
 
     def _on_ground(self, row: Row) -> Row:
-        return replace(row, bg=self.GROUND, key="") if row.bg == "panel" else replace(row, key="")
+        """The row as it is, on the overlay's ground in place of a pane's."""
+
+        def left() -> Spans:
+            return tuple(map(self._span, row.left() if callable(row.left) else row.left))
+
+        ground = self.GROUND if row.bg == "panel" else row.bg
+        return replace(row, left=left, right=tuple(map(self._span, row.right)), bg=ground, key="")
+
+    def _span(self, span: Span) -> Span:
+        return replace(span, bg=self.GROUND) if span.bg == "panel" else span

@@ -293,7 +293,7 @@ class RollbackScreen(Overlay[Chosen | None]):
             title = t("rollback.redo_title") if self._redo else t("rollback.before", text=self._turn_text())
             self._title.say(title, change + stay)
         elif isinstance(line, FileLine):
-            self._title.say(visible(line.file.path), t("rollback.diff_means"))
+            self._title.say(t("rollback.diff_means"), _by(line.file))
         if isinstance(line, TurnLine):
             self._detail.say(_of_turn(line.checkpoint))
         elif line is not None:
@@ -420,5 +420,8 @@ def _of_file(line: FileLine) -> tuple[str, ...]:
     file = line.file
     does = t("rollback.stays") if line.out else t(f"rollback.means_{file.does}")
     why = f" {why_words(file.why)}" if file.does == "leave" and file.why else ""
-    by = t("rollback.was_by_command" if file.by == "command" else "rollback.was_by_tool")
-    return (visible(file.path), f"{does}{why}   {by}")
+    return (visible(file.path), f"{does}{why}   {_by(file)}")
+
+
+def _by(file: PlannedFile) -> str:
+    return t("rollback.was_by_command" if file.by == "command" else "rollback.was_by_tool")
