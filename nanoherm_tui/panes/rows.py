@@ -417,7 +417,7 @@ class RowsView(PaneKeys, can_focus=True):
             return self._edged(paint_row(self._head[y], self.cells, look_of(self)), y)
         index = self._index_at(y)
         if index is None:
-            return self._edged(paint_row(BLANK, self.cells, look_of(self)), y)
+            return self._edged(paint_row(Row(bg=self.GROUND), self.cells, look_of(self)), y)
         selected, key = index == self.cursor, self._body.key(index)
         content = self._painted.get(key)
         if selected or content is None:
