@@ -128,7 +128,8 @@ def question_rows(question: Question, cells: int, refused: frozenset[str] = froz
         rows += [QuestionRow(p, str(index + 1) if n == 0 else "", "choice", index) for n, p in enumerate(pieces)]
     if question.rule:
         rows += _labelled(t("approval.rule"), clean(rule_words(question.rule)), room, exact=False)
-    if question.grant and "session" in question.decisions:
+    nothing_left = bool(refused) and len(refused) == len(hunk_keys(question.diffs))
+    if question.grant and "session" in question.decisions and not nothing_left:
         granted = clean(phrase("questions", question.grant))
         rows += _of_kind("muted", _labelled(t("approval.grant"), granted, room, exact=False))
     return rows

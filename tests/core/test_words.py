@@ -58,7 +58,7 @@ EVENTS = [
     events.ModeToConfirm("auto", "workspace-write"),
     events.GoalChanged("all tests pass", "reached", "6 passed"),
     events.ModelChanged("m", "p", "M"),
-    events.OptionsChanged("pirate", 0.5, "high"),
+    events.OptionsChanged("pirate", 0.5, "high", ("web_fetch",)),
     events.TitleChanged("t"),
     events.StateChanged("asking"),
     events.HistoryChanged(tuple(MESSAGES)),

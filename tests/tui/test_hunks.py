@@ -119,6 +119,7 @@ async def test_typing_refuses_nothing_and_with_all_hunks_refused_yes_is_no_and_s
         assert "y refuse, tell why   n refuse, tell why" in stage.screen()
         assert "left out  a.py" in stage.screen()
         assert "this session" not in stage.screen()
+        assert "every change of a file" not in stage.screen()
         await stage.press("a")  # is not offered: a letter like any other
         assert app.composer.text == "a"
         await stage.press("backspace", "alt+4")
