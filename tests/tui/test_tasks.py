@@ -447,11 +447,11 @@ async def test_a_real_command_is_listed_read_back_to_its_beginning_kept_and_ende
 async def test_quitting_says_first_what_ends_with_the_program(tmp_path):
     async with Serving(tmp_path, starts) as stage:
         await stage.pilot.press("ctrl+c")
-        assert "1 command in the background ends with the program" in stage.status()
+        assert "Again quits, and ends 1 task" in stage.status()
         stage.app.hint("")
         await stage.pilot.press("ctrl+d")
         assert stage.app.is_running
-        assert "1 command in the background ends with the program" in stage.status()
+        assert "Again quits, and ends 1 task" in stage.status()
         await stage.pilot.press("ctrl+d")
         await stage.until(lambda: not stage.app.is_running)
 
