@@ -32,6 +32,7 @@ from agent_core.session_settings import SessionSettings
 from agent_core.session_worker import Worker
 from agent_core.store.lease import lost
 from agent_core.store.notes import Wanted
+from agent_core.text.image_refs import without
 from agent_core.waiting import PendingTexts
 
 if TYPE_CHECKING:  # what only a turn needs comes with the first one: no start waits for it
@@ -117,7 +118,7 @@ class SessionTurns:
 
         message = self._with_images(message, worker)
         self._mode_kept = self._ways()[0]  # the worker has stored every earlier one
-        self._record.make(message.text)
+        self._record.make(without(message.text))
         with self.history.lease(worker, scope) as lease, ExitStack() as kept:
             if rewind:
                 message = self.history.rewind(message, rewind, worker)

@@ -7,11 +7,18 @@ from typing import Final
 
 REFERENCE: Final = re.compile(r"\[image ([0-9a-f]{16}) ([^\[\]\n]{1,200})\]")
 """The name of the copy; the image's own name, its size and its kind."""
+_NAMED: Final = re.compile(r"\[image(?:: | [0-9a-f]{16} )[^\[\]\n]{1,200}\]")
 
 
 def plain(text: str) -> str:
     """`text` as a person and a model read it: references without what names the copies."""
     return REFERENCE.sub(r"[image: \2]", text) if "[image " in text else text
+
+
+def without(text: str) -> str:
+    """`text` without the images it names; all of it when it says nothing else."""
+    rest = _NAMED.sub(" ", text) if "[image" in text else text
+    return rest.strip() or text
 
 
 def count(text: str) -> int:

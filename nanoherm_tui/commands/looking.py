@@ -48,9 +48,9 @@ def preview(app: NanohermApp, path: str, first: int, last: int) -> None:
 
 
 def show_kept(app: NanohermApp, name: str, words: str) -> None:
-    """Show the image of a chip."""
+    """Show the image of a chip. `words`: its name, size and kind."""
     if app.view is not None:
-        _show(app, Picture(words, name))
+        _show(app, Picture(words.rsplit(" ", 2)[0], name))
 
 
 def _show(app: NanohermApp, preview: Preview | Picture) -> None:

@@ -41,6 +41,7 @@ def test_images_that_a_text_names_go_with_it_and_stay_with_retry_and_resend(tabl
     said = last_said(t.model.requests[0])
     assert (said.text, len(said.parts)) == ("What is [image: shot.png 30x20 PNG]?", 1)
     assert [e.images for e in t.of(events.UserMessage)] == [1]
+    assert t.store.get(t.session.id).title == "What is ?"
     (stored,) = [m for m in t.store.messages(t.session.id) if m.role == "user"]
     assert stored.parts == said.parts
     t.session.send(intents.Retry())
