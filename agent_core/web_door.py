@@ -13,7 +13,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Final
@@ -205,10 +205,18 @@ def _judged(
     """A verdict, with a look-up that can be left: the system's resolver cannot be stopped and may take its time."""
     done = threading.Event()
     found: list[UrlVerdict] = []
+    trouble: list[OSError] = []
+
+    def resolve(host: str) -> Iterable[str]:
+        try:
+            return door.resolve(host)
+        except OSError as error:
+            trouble.append(error)
+            raise
 
     def look() -> None:
         try:
-            found.append(judge_with(door.resolve))
+            found.append(judge_with(resolve))
         finally:
             done.set()
 
@@ -218,7 +226,16 @@ def _judged(
     cancel.check()
     if not found:
         raise _too_slow(door)
-    return found[0]
+    verdict = found[0]
+    if verdict.rule == "no address" and any(error.errno in _UNASKED for error in trouble):
+        host = verdict.text.split(" ", 1)[0]
+        text = f"{host} could not be looked up: no name server answered. The name may be right; try again later."
+        return replace(verdict, text=text)
+    return verdict
+
+
+_UNASKED: Final = (socket.EAI_AGAIN, socket.EAI_FAIL)
+"""What a look-up fails with when nobody has said that there is no such name."""
 
 
 # -- one request --------------------------------------------------------------------------------------------------

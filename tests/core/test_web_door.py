@@ -381,9 +381,20 @@ def test_a_machine_without_a_network_says_so(serve, network):
     unreached = refusal(f"http://a.example:{server.port}/", door(has_network=lambda: network))
     if network:
         assert (unknown.code, unreached.code) == ("url_refused", "web_failed")
+        assert "no name server answered" in unknown.text
     else:
         assert (unknown.code, unreached.code) == ("web_offline", "web_offline")
         assert all("no network" in failure.text and "a.example" in failure.text for failure in (unknown, unreached))
+
+
+def test_a_name_that_does_not_exist_is_told_as_that():
+    def no_such_name(host: str) -> list[str]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    assert (
+        refusal("http://gone.example/", door(resolve=no_such_name)).text
+        == "gone.example has no address. Check the name."
+    )
 
 
 def foresee_origin(url: str) -> tuple[str, str, int]:
