@@ -105,6 +105,8 @@ MATCH_PLACE_LINES: Final = 8  # lines of one such place
 MATCH_LINE_CHARS: Final = 200  # of one such line
 MATCH_CANDIDATES: Final = 50  # occurrences of one line that are considered for "nearest"
 MATCH_NEAREST_LINES: Final = 20_000  # lines compared word by word
+PATCH_MISSING: Final = 20  # hunks that are not found, after which a patch is not meant for the file
+PATCH_ROUNDS: Final = 5  # times hunks that are not found are looked for in what the others have made
 MATCH_COMPARE: Final = 1_000_000  # product of two lengths up to which texts are compared character by character
 
 # -- checkpoints -------------------------------------------------------------------------------------------------

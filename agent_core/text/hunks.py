@@ -83,14 +83,9 @@ class NoPlace:
 def apply(text: str, hunks: Sequence[PatchHunk], newline: str = "\n") -> Applied | NoPlace:
     """`text` with all hunks applied, or why not. `newline`: the line end that most of its lines have. Pure.
 
-    Hunks quote the file as it was; one that is not found there is looked for in what the hunks before it have made.
+    Hunks quote the file as it was; one that is not found there is looked for in what the others have made.
     """
-    lines = _split(text, newline)
-    at_once = _Work(lines, newline).all_at_once(hunks)
-    if isinstance(at_once, NoPlace) and at_once.reason in ("missing", "overlap", "no such hint") and len(hunks) > 1:
-        one_by_one = _Work(lines, newline).one_by_one(hunks)
-        return at_once if isinstance(one_by_one, NoPlace) else one_by_one
-    return at_once
+    return _Work(_split(text, newline), newline).apply(hunks)
 
 
 # -- lines of a file ------------------------------------------------------------------------------------------------
@@ -193,40 +188,50 @@ class _Work:
         self._ended = not rows or bool(rows[-1].end)
         self._index = _Index([row.text for row in rows])
 
-    def all_at_once(self, hunks: Sequence[PatchHunk]) -> Applied | NoPlace:
-        """Every hunk finds its place in the file as it was."""
-        drift = 0
-        placed: list[_Placed] = []
-        for number, hunk in enumerate(hunks, 1):
-            found = self._place(number, hunk, drift)
-            if isinstance(found, NoPlace):
-                return found
-            if hunk.line is not None:
-                drift = found.start + 1 - hunk.line
-            placed.append(found)
-        edits = sorted((edit for found in placed for edit in found.edits), key=lambda edit: (edit.start, edit.end))
-        for before, after in pairwise(edits):
-            if after.start < before.end:
-                return NoPlace(len(hunks), "overlap", (self._index.place(after.start),))
-        self._write(edits)
-        grown = [sum(len(e.rows) - e.end + e.start for e in edits if e.start < found.start) for found in placed]
-        return self._applied(placed, [found.start + more for found, more in zip(placed, grown, strict=True)])
+    def apply(self, hunks: Sequence[PatchHunk]) -> Applied | NoPlace:
+        waiting = list(enumerate(hunks, 1))
+        placed: list[tuple[int, _Placed]] = []
+        """By number; where each is in the file as it is after the rounds so far."""
+        for _ in range(limits.PATCH_ROUNDS):
+            found, missing = self._round(waiting)
+            stopped = next((miss for miss in missing if miss.reason not in ("missing", "no such hint")), None)
+            if stopped is not None:
+                return stopped
+            if not found or len(missing) > limits.PATCH_MISSING:
+                break
+            edits = sorted((e for _, one in found for e in one.edits), key=lambda edit: (edit.start, edit.end))
+            for before, after in pairwise(edits):
+                if after.start < before.end:
+                    return NoPlace(found[-1][0], "overlap", (self._index.place(after.start),))
+            placed = [(number, _moved(one, edits)) for number, one in (*placed, *found)]
+            self._write(edits)
+            if not missing:
+                return self._applied(placed)
+            failed = {miss.hunk for miss in missing}
+            waiting = [(number, hunk) for number, hunk in waiting if number in failed]
+        return self._near(missing[0], hunks[missing[0].hunk - 1])
 
-    def one_by_one(self, hunks: Sequence[PatchHunk]) -> Applied | NoPlace:
-        """Every hunk finds its place in what those before it have made."""
+    def _near(self, miss: NoPlace, hunk: PatchHunk) -> NoPlace:
+        """With the places that come nearest."""
+        wanted = miss.hint or "\n".join(line.text for line in hunk.lines if line.kind != "+")
+        return replace(miss, places=nearest("\n".join(self._index.lines), wanted))
+
+    def _round(self, hunks: Sequence[tuple[int, PatchHunk]]) -> tuple[list[tuple[int, _Placed]], list[NoPlace]]:
+        """The places of hunks in the file as it is now, and those that have none."""
         drift = 0
-        placed: list[_Placed] = []
-        for number, hunk in enumerate(hunks, 1):
-            found = self._place(number, hunk, drift)
-            if isinstance(found, NoPlace):
-                return found
-            grown = sum(len(edit.rows) - edit.end + edit.start for edit in found.edits)
+        found: list[tuple[int, _Placed]] = []
+        missing: list[NoPlace] = []
+        for number, hunk in hunks:
+            place = self._place(number, hunk, drift)
+            if isinstance(place, NoPlace):
+                missing.append(place)
+                if len(missing) > limits.PATCH_MISSING:
+                    break
+                continue
             if hunk.line is not None:
-                drift = found.start + 1 - hunk.line + grown
-            placed.append(found)
-            self._write(found.edits)
-            self._index = _Index([row.text for row in self._rows])
-        return self._applied(placed, [found.start for found in placed])
+                drift = place.start + 1 - hunk.line
+            found.append((number, place))
+        return found, missing
 
     def _place(self, number: int, hunk: PatchHunk, drift: int) -> _Placed | NoPlace:
         if all(line.kind == " " for line in hunk.lines):
@@ -240,7 +245,7 @@ class _Work:
             if plain is not None and (found := self._index.starts([x.text for x in plain.lines if x.kind != "+"]))[0]:
                 hunk, starts, how = plain, found[0], "escapes"
         if not starts:
-            return NoPlace(number, "missing", nearest("\n".join(self._index.lines), "\n".join(quoted)))
+            return NoPlace(number, "missing")
         chosen = self._chosen(starts, hunk, len(quoted), drift) if len(starts) > 1 else starts
         if len(chosen) != 1:
             places = tuple(self._index.place(start) for start in chosen[: limits.MATCH_PLACES])
@@ -282,8 +287,7 @@ class _Work:
             if len(found) > 1:
                 return NoPlace(number, "several hints", places, len(found), hunk.hints[-1])
             if not found:
-                near = nearest("\n".join(self._index.lines), hunk.hints[-1])
-                return NoPlace(number, "no such hint", near, 0, hunk.hints[-1])
+                return NoPlace(number, "no such hint", hint=hunk.hints[-1])
             at, how = found[0] + 1, "exact"
         elif hunk.line is not None and rows and not hunk.at_end:
             return NoPlace(number, "no context")
@@ -342,19 +346,25 @@ class _Work:
             out += (*self._rows[at : edit.start], *edit.rows)
             at = edit.end
         self._rows = [*out, *self._rows[at:]]
+        self._index = _Index([row.text for row in self._rows])
 
-    def _applied(self, placed: Sequence[_Placed], starts: Sequence[int]) -> Applied:
+    def _applied(self, placed: Sequence[tuple[int, _Placed]]) -> Applied:
         rows = [row if row.end else replace(row, end=self._end_at(i - 1)) for i, row in enumerate(self._rows)]
-        said = [found.final_end for found in placed if found.final_end is not None]
+        said = [found.final_end for _, found in placed if found.final_end is not None]
         if rows and (said[-1] == "" if said else not self._ended):
             rows[-1] = replace(rows[-1], end="")
-        index = _Index([row.text for row in rows])
         forgiven = tuple(
-            Forgiven(number, found.how, index.place(start, min(found.size, limits.MATCH_PLACE_LINES)))
-            for number, (found, start) in enumerate(zip(placed, starts, strict=True), 1)
+            Forgiven(number, found.how, self._index.place(found.start, min(found.size, limits.MATCH_PLACE_LINES)))
+            for number, found in sorted(placed, key=lambda one: one[0])
             if found.how != "exact"
         )
         return Applied("".join(row.text + row.end for row in rows), forgiven)
+
+
+def _moved(found: _Placed, edits: Sequence[_Edit]) -> _Placed:
+    """A hunk's place when all of these edits have been made."""
+    grown = sum(len(edit.rows) - edit.end + edit.start for edit in edits if edit.start < found.start)
+    return replace(found, start=found.start + grown) if grown else found
 
 
 def _final_end(hunk: PatchHunk, newline: str) -> str | None:

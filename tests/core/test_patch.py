@@ -306,7 +306,7 @@ def test_every_byte_outside_the_changed_lines_stays(lines, first, count, put, en
     if not removed:
         return
     rows = [f"{line}{end}" for line, end in zip(lines, ends, strict=False)]
-    if not is_ended:
+    if not is_ended and lines[-1]:
         rows[-1] = lines[-1]
     text = "".join(rows)
     body = "".join(f"-{line}\n" for line in removed) + "".join(f"+{line}\n" for line in put)
@@ -318,6 +318,21 @@ def test_every_byte_outside_the_changed_lines_stays(lines, first, count, put, en
         assert made.startswith(head)
     assert made.endswith(tail)
     assert [line.rstrip("\r") for line in made.split("\n")][: first + len(put)] == [*lines[:first], *put]
+
+
+def test_a_patch_that_is_not_meant_for_the_file_is_soon_known():
+    text = "".join(f"line {i}\n" for i in range(20_000))
+    body = "".join(f"@@\n-nowhere {i}\n+new\n" for i in range(2_000))
+    began = time.monotonic()
+    made = applied(text, update(body))
+    assert isinstance(made, NoPlace)
+    assert (made.reason, made.hunk) == ("missing", 1)
+    assert time.monotonic() - began < 5
+
+
+def test_hunks_that_build_on_each_other_are_found_a_few_times_over():
+    body = "".join(f"@@\n-a{i}\n+a{i + 1}\n" for i in range(3))
+    assert applied("a0\nb\n", update(body)) == "a3\nb\n"
 
 
 def test_a_large_file_and_many_hunks_take_no_time():
