@@ -412,7 +412,36 @@ async def _file(stage: Stage) -> None:
     await stage.shown("def parse_date")
 
 
+def _chart(stage: Stage) -> Path:
+    """An image in the workspace: bars of a chart."""
+    from PIL import Image, ImageDraw
+
+    view = stage.app.view
+    assert view is not None
+    picture = Image.new("RGB", (800, 500), "white")
+    pen = ImageDraw.Draw(picture)
+    for number, height in enumerate((120, 260, 180, 390, 310, 440, 220)):
+        pen.rectangle((40 + number * 105, 470 - height, 115 + number * 105, 470), fill=(60, 80 + 20 * number, 190))
+    pen.line((30, 30, 30, 470, 770, 470), fill="black", width=6)
+    path = Path(view.session.workspace, "chart.png")
+    picture.save(path)
+    return path
+
+
+async def _image(stage: Stage) -> None:
+    preview(stage.app, _chart(stage).name, 0, 0)
+    await stage.shown("800x500 PNG")
+
+
 # -- the composer -------------------------------------------------------------------------------------------------
+
+
+async def _image_chips(stage: Stage) -> None:
+    view = stage.app.view
+    assert view is not None
+    await stage.write(stage.words.queued + " ")
+    stage.app.composer.add_image(stage.app.host.images.take_file(_chart(stage), "docs/chart.png"))
+    await stage.settle()
 
 
 async def _chips(stage: Stage) -> None:
@@ -732,8 +761,10 @@ _ALL: Final[tuple[View, ...]] = (
     View("dock-task-ending", _task_ending, _dock),
     View("dock-context", _context, _dock),
     View("dock-file", _file, _file),
+    View("dock-image", _image, _file),
     View("dock-empty", _nothing, _dock, {"stored": False}),
     View("composer-chips", _chips),
+    View("composer-images", _image_chips),
     View("composer-long", _long_draft),
     View("composer-history", _history),
     View("composer-mention", _mention),
