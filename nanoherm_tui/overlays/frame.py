@@ -63,11 +63,11 @@ def pass_on(widget: Widget, event: events.Event) -> bool:
 
 
 # Keys of a text area that move between fields and rows where there is but one line: the overlay's.
-_AROUND: Final = frozenset({"enter", "up", "down", "pageup", "pagedown"})
+_AROUND: Final = frozenset({"enter", "tab", "up", "down", "pageup", "pagedown"})
 
 
 class LineField(DraftArea):
-    """One line of text: Enter and the vertical keys are left to what is around it, pasted line ends become blanks."""
+    """One line of text: Enter, Tab and the vertical keys are what is around it's, pasted line ends become blanks."""
 
     EDITING: ClassVar[dict[str, str]] = editing_keys(_AROUND)
 

@@ -86,7 +86,7 @@ class RewindScreen(Overlay[Rewound | None]):
         Binding("pageup", f"move(-{_PAGE})", show=False),
         Binding("pagedown", f"move({_PAGE})", show=False),
         Binding("enter", "choose('edit')", show=False),
-        Binding("tab", "choose('take_out')", show=False, priority=True),
+        Binding("tab", "choose('take_out')", show=False),
     ]
 
     def __init__(self, said: Sequence[Said], *, may_have_files: bool = False) -> None:
@@ -207,7 +207,10 @@ class RewindScreen(Overlay[Rewound | None]):
         self._chosen = chosen
         said = self._said[chosen.message_id]
         title, foot = self.query_one(_Title), self.query_one(_Foot)
-        title.message, foot.choosing = one_line(said.text[:_SHOWN]) or t("rewind.image" if said.images == 1 else "rewind.images", n=said.images), True
+        title.message, foot.choosing = (
+            one_line(said.text[:_SHOWN]) or t("rewind.image" if said.images == 1 else "rewind.images", n=said.images),
+            True,
+        )
         self._show_list_of(title, foot)
         self._ask_plan()
         self._offer()

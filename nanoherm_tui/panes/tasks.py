@@ -302,7 +302,7 @@ class TasksTab(Findable):
         hints = [(key("dock_unfold"), t("tasks.hint_output"))] if self._window is None else []
         if task.state == "running":
             kill = key("dock_kill")
-            hints.append((kill, t("tasks.hint_kill") if self._dying != task.id else t("tasks.kill_again", key=kill)))
+            hints.append((kill, t("tasks.hint_kill") if self._dying != task.id else t("tasks.kill_again")))
             hints.append((key("dock_keep"), t("tasks.hint_let_end" if task.kept else "tasks.hint_keep")))
         if self._window is not None:
             if self._window.has_newer and not self._to_end:

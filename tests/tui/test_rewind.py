@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from textual import events
 
 from agent_core import intents
 from nanoherm_tui.i18n import set_language
@@ -145,3 +146,12 @@ async def test_it_fits_every_screen_in_both_languages(tmp_path, size, language):
         await stage.pilot.press("end", "down", "enter")
         await stage.until(lambda: ("Esc leave it" if language == "en" else "Esc 放弃") in screen(stage))
         set_language("en")
+
+
+async def test_keys_of_one_read_choose_the_message_they_went_to(tmp_path):
+    async with Stage(tmp_path, [Reply(text="ok")]) as stage:
+        await talked(stage)
+        await opened(stage, "escape", "escape")
+        for key in ("down", "down", "tab"):
+            stage.app.post_message(events.Key(key, None))
+        await stage.until(lambda: not stage.app.view.session.said())
