@@ -20,7 +20,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_core import context_files, kept_images, limits, preview, process, spill
+from agent_core import after_edit, context_files, kept_images, limits, preview, process, spill
+from agent_core.after_edit import CheckSet
 from agent_core.budget import Budget
 from agent_core.compaction import Options as CompactionOptions
 from agent_core.compaction import Profile
@@ -306,16 +307,7 @@ class Host:
 
     def hooks(self, workspace: Path) -> HookSet:
         """The hooks that count in a workspace now. What has changed since it was trusted counts no more."""
-        standing = self.trusting.look(workspace)
-        if workspace == self.places.workspace:
-            trusted = standing.config.trusted or self.standing.config.trusted
-            if trusted and standing.config != self.standing.config:
-                self.look_again()
-            config = self.config
-        else:
-            config = config_load.load(
-                self.trusting.places_of(workspace), self.launch.env, self.launch.overrides, standing.config
-            )
+        standing, config = self._settings_in(workspace)
         found = self._hooks(standing, config)
         told = {problem.text for problem in self.hook_problems}
         found = replace(found, problems=tuple(problem for problem in found.problems if problem.text not in told))
@@ -323,6 +315,21 @@ class Host:
             params = {"folder": str(standing.offer.root), "files": ", ".join(standing.changed)}
             found += HookSet(problems=(ConfigError("trust_changed", standing.line, **params),))
         return found
+
+    def checks(self, workspace: Path) -> CheckSet:
+        """The checks that run after a change of files in a workspace now (after_edit)."""
+        return after_edit.parse(self._settings_in(workspace)[1].get("after_edit"))
+
+    def _settings_in(self, workspace: Path) -> tuple[Standing, Config]:
+        """What a workspace brings and how that stands now, and the settings that hold there."""
+        standing = self.trusting.look(workspace)
+        if workspace != self.places.workspace:
+            places = self.trusting.places_of(workspace)
+            return standing, config_load.load(places, self.launch.env, self.launch.overrides, standing.config)
+        trusted = standing.config.trusted or self.standing.config.trusted
+        if trusted and standing.config != self.standing.config:
+            self.look_again()
+        return standing, self.config
 
     def _hooks(self, standing: Standing, config: Config) -> HookSet:
         own = users_hooks(self.places, config.get("hooks"), self.launch.hooks_file)
@@ -466,6 +473,7 @@ class Host:
             approval_timeout=get("approvals.timeout"),
             review=self._review(),
             hooks=self.hooks,
+            checks=self.checks,
             command_timeout=get("terminal.timeout"),
             web=self._web,
             allow_hosts=tuple(get("web.allow_hosts")),

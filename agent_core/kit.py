@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_core import events, spill
+from agent_core.after_edit import Checker, Terms
 from agent_core.cancel import CancelScope
 from agent_core.events import Event
 from agent_core.goal import GoalKeeper
@@ -19,6 +20,7 @@ from agent_core.names import ApprovalPolicy, Mode
 from agent_core.ports import (
     Asker,
     ChangeLog,
+    Checked,
     Decided,
     NoChangeLog,
     ReadAction,
@@ -29,7 +31,7 @@ from agent_core.ports import (
     WebAction,
 )
 from agent_core.process import LocalBackend
-from agent_core.sandbox.policy import Box, SandboxPolicy
+from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
 from agent_core.services import Connection, SessionServices
 from agent_core.store.audit import for_the_record, is_worth_a_row
 from agent_core.text.printable import printable
@@ -64,6 +66,7 @@ class Kit:
         )
         self.files = SeenFiles()
         self.tasks = services.tasks(session_id, emit)
+        self._checker = Checker(emit)
         self._services = services
         self._session_id = session_id
         self._emit = emit
@@ -110,6 +113,12 @@ class Kit:
             free = now.policy != "always" and (now.network or now.is_free or listed(host))
             return free or self.grants.covers(WebAction("", host))
 
+        def check(paths: Iterable[Path], ctx: ToolContext) -> Checked:
+            found = services.checks(workspace)
+            if not found.checks and not found.problems:
+                return Checked()
+            return self._checker.run(found, paths, ctx, self._terms(workspace, situation(), services.backend(confine)))
+
         reviewer = self._reviewing()
 
         def record(decided: Decided) -> None:
@@ -152,6 +161,7 @@ class Kit:
                 web=self._the_web(),
                 may_visit=may_visit,
                 changes=changes or NoChangeLog(),
+                after_edit=check,
                 tasks=Runner(self.tasks, confine, walls.apart) if self.tasks is not None else None,
             ),
             situation=situation,
@@ -174,6 +184,24 @@ class Kit:
         if self.tasks is not None and isinstance(backend, LocalBackend):
             return replace(backend, adopt=self.tasks.adopt)
         return backend
+
+    def _terms(self, workspace: Path, now: Situation, backend: TerminalBackend) -> Terms:
+        """On what terms the project's own checks run: a call was allowed to write, so they may, in the sandbox."""
+        from agent_core.tools.command import changing
+
+        services = self._services
+
+        def record(command: str, box: Box) -> None:
+            decided = Decided("command", command, "allow", "after_edit", "rules", str(workspace), box.words)
+            services.store.audit.add(self._session_id, str(workspace), for_the_record(decided, services.redact))
+
+        box: Box | None = Box(now.sandbox, now.network)
+        why_not = now.gap
+        if now.is_free or (not now.kernel and now.accepted):
+            box = UNCONFINED
+        elif not now.kernel or now.gap:
+            box, why_not = None, now.gap or "this machine cannot confine commands"
+        return Terms(backend, box, why_not, services.deny(), services.redact, record, changing)
 
     def _still_hidden(self, places: Iterable[Path], workspace: Path) -> tuple[Path, ...]:
         """`places` without the files that the person has let be read: commands may read them then, too."""

@@ -490,6 +490,15 @@ class ResultBounds:
         return len(text) if self.characters else len(text.encode("utf-8", "surrogatepass"))
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the project's own checks say of files that were changed."""
+
+    text: str = ""
+    """For the model; empty: there were none."""
+    failed: bool = False
+
+
 IsHidden = Callable[[str, bool], str]
 """For an absolute, resolved path and whether it is a folder: the rule that hides it from reading, or ""."""
 
@@ -539,9 +548,9 @@ class ToolContext:
     """Declare the goal reached (goal_done). Raises StoreError."""
     changes: ChangeLog = field(default_factory=NoChangeLog)
     """Where each change of a file is kept before it is made."""
-    after_edit: Callable[[Iterable[Path]], str] = lambda paths: ""
-    """Run the project's own checks on files that a tool has just written (resolved paths); gives what they say, for the
-    model. They may have rewritten the files."""
+    after_edit: Callable[[Iterable[Path], ToolContext], Checked] = lambda paths, ctx: Checked()
+    """Run the project's own checks on files that a call has just written (resolved paths), in this context of the call.
+    They may have rewritten the files."""
     tasks: TaskRunner | None = None
     """None: nothing can run in the background."""
     web: Web | None = None

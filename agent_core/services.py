@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from agent_core import limits
+from agent_core.after_edit import CheckSet
 from agent_core.budget import Budget
 from agent_core.compaction import Options
 from agent_core.events import Event
@@ -153,6 +154,8 @@ class SessionServices:
     """For a workspace: ToolContext.hidden."""
     hooks: Callable[[Path], HookSet] = lambda workspace: HookSet()
     """Those that count in a workspace now. Reads files."""
+    checks: Callable[[Path], CheckSet] = lambda workspace: CheckSet()
+    """The checks that run after a change of files in a workspace, as they count now (after_edit). Reads files."""
     max_steps: int = limits.MAX_STEPS
     batch_timeout: float = limits.BATCH_TIMEOUT
     guard: GuardRules = USUAL

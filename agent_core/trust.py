@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from agent_core import hooks, limits
+from agent_core import after_edit, hooks, limits
 from agent_core.config.load import Held, ProjectFiles, load
 from agent_core.config.paths import Places
 from agent_core.errors import ConfigError
@@ -298,6 +298,10 @@ def _setting(held: Held) -> Iterator[tuple[Literal["setting", "hook", "server"],
         found, problems = hooks.from_config(held.value, held.file)
         yield from (("hook", words) for words in hooks.names(found))
         yield from (("setting", words) for words in problems)
+    elif held.key == "after_edit":
+        checks = after_edit.parse(held.value)
+        yield from (("hook", words) for words in after_edit.names(checks.checks))
+        yield from (("setting", words) for words in checks.problems)
     elif held.key == "mcp_servers":
         yield from (("server", _server(str(name), entry)) for name, entry in held.value.items())
     elif isinstance(held.value, Mapping) and held.value:

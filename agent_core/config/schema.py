@@ -354,6 +354,13 @@ KEYS: Final[tuple[Key, ...]] = (
         )
     ),
     Key("hooks", "mapping", {}, "Programs that hear of what is done, by event; see docs/hooks.md."),
+    Key(
+        "after_edit",
+        "list",
+        [],
+        "Commands that run when tools have changed files, as a formatter and a linter: match, run, timeout; see "
+        "docs/hooks.md.",
+    ),
     Key("mcp_servers", "mapping", {}, "MCP servers by name. Accepted; not started yet."),
     Key(
         "sessions.retention_days",

@@ -101,7 +101,7 @@ def removal(verdict: PathVerdict, content: files.FileContent, text: str | None) 
     )
 
 
-def move(source: PathVerdict, file: base.TextFile | files.FileContent, target: PathVerdict, new: str | None) -> Change:
+def moving(source: PathVerdict, file: base.TextFile | files.FileContent, target: PathVerdict, new: str | None) -> Change:
     """A file in another place, where nothing is; `new`: with this content, None: as it is.
 
     A move that changes nothing else is shown as a file that is made and one that is removed, another one as the change
@@ -125,7 +125,7 @@ def move(source: PathVerdict, file: base.TextFile | files.FileContent, target: P
         hunks = len(diffs[0].hunks)
         if len(diffs) > 1 or old is None or new is None or len(refused) >= hunks:
             return None
-        return move(source, file, target, diff.without(old, new, refused, hunks))
+        return moving(source, file, target, diff.without(old, new, refused, hunks))
 
     steps = (Step(target, None, data, text, old, like=content), Step(source, content, None, None, old))
     return Change(steps, diffs, told, outcome, less)
@@ -222,7 +222,7 @@ def _make(changes: Sequence[Change], ctx: ToolContext, note: str) -> ToolOutput:
         if step.after is not None:
             base.saw(step.verdict, files.digest(step.after), step.text or "", ctx)
     told = "\n".join(change.told for change in changes) + note
-    said = ctx.after_edit([step.verdict.path for step in steps if step.after is not None])
+    checked = ctx.after_edit([step.verdict.path for step in steps if step.after is not None], ctx)
     rewritten = {step.verdict.path: now for step in steps if (now := _now(step, rules)) is not None}
     diffs = [one for change in changes for one in change.diffs]
     for step in steps:
@@ -233,7 +233,9 @@ def _make(changes: Sequence[Change], ctx: ToolContext, note: str) -> ToolOutput:
     if len(changes) > 1:
         added, removed = sum(one.added for one in diffs), sum(one.removed for one in diffs)
         outcome = f"{len(changes)} files, +{added} -{removed}"
-    return ToolOutput(f"{told}\n{said}" if said else told, outcome, effect="done", diffs=tuple(diffs))
+    outcome += ", checks failed" if checked.failed else ""
+    told += f"\n{checked.text}" if checked.text else ""
+    return ToolOutput(told, outcome, effect="done", diffs=tuple(diffs))
 
 
 def _do_all(steps: Sequence[Step], rules: PathRules) -> str | None:

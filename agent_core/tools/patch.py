@@ -87,7 +87,7 @@ class _Work:
             return change.creation(place.verdict, text, source.file)
         if source is not None and source.disk is not None and place.is_there:
             _text_or_none(source)  # to be shown
-            return change.move(source.verdict, source.file or source.disk, place.verdict, place.text)
+            return change.moving(source.verdict, source.file or source.disk, place.verdict, place.text)
         if place.disk is None:
             return change.creation(place.verdict, place.text or "") if place.is_there else None
         if not place.is_there:
