@@ -13,6 +13,7 @@ from rich.cells import cell_len, split_graphemes
 
 from nanoherm_tui import i18n, symbols, text
 from nanoherm_tui.i18n import LANGUAGES
+from nanoherm_tui.panes.image import GLYPHS
 from screenshots import content
 from screenshots.frame import Frame, Pane
 
@@ -93,8 +94,8 @@ def _has_glyph(character: str) -> bool:
 
 @cache
 def _signs() -> frozenset[str]:
-    """The program's own signs, whichever set of them is in use now."""
-    return frozenset(symbols.SPINNER + symbols.STILL + "".join(glyph for glyph, _ in symbols._TABLE.values()))
+    """The program's own signs, whichever set of them is in use now, and those that images are drawn with."""
+    return frozenset(symbols.SPINNER + symbols.STILL + GLYPHS + "".join(glyph for glyph, _ in symbols._TABLE.values()))
 
 
 def _cells(row: str) -> list[str]:

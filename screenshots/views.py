@@ -761,7 +761,7 @@ _ALL: Final[tuple[View, ...]] = (
     View("dock-task-ending", _task_ending, _dock),
     View("dock-context", _context, _dock),
     View("dock-file", _file, _file),
-    View("dock-image", _image, _file),
+    View("dock-image", _image, _dock),
     View("dock-empty", _nothing, _dock, {"stored": False}),
     View("composer-chips", _chips),
     View("composer-images", _image_chips),

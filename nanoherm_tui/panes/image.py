@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_core.images import Drawing
     from nanoherm_tui.themes import Look
 
-_GLYPHS: Final = " ▐▘▝▖▗▚"
+GLYPHS: Final = " ▐▘▝▖▗▚"
 """In the order of image_child.PARTS: the pixels that have a cell's first colour."""
 _CELL: Final = 7  # bytes
 
@@ -85,7 +85,7 @@ def _drawn(cells: bytes) -> Spans:
         if of_it != colours and run:
             spans.append(_span(run, colours))
             run = ""
-        run, colours = run + _GLYPHS[part], of_it
+        run, colours = run + GLYPHS[part], of_it
     return (*spans, _span(run, colours)) if run else tuple(spans)
 
 
