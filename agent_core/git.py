@@ -37,6 +37,8 @@ _OFF: Final[Mapping[str, str]] = {
     "credential.helper": "",
     "gpg.program": "false",
     "log.showSignature": "false",
+    "log.mailmap": "false",  # this and the next read a file to its end, whatever it is
+    "diff.orderFile": "/dev/null",
     "protocol.allow": "never",
     "safe.bareRepository": "explicit",
     "submodule.recurse": "false",
@@ -48,6 +50,8 @@ _OFF: Final[Mapping[str, str]] = {
     "core.safecrlf": "false",
     "diff.noprefix": "false",
     "diff.mnemonicPrefix": "false",
+    "log.showRoot": "true",
+    "diff.relative": "false",  # names are taken from the top, also those that are left out
     "diff.ignoreSubmodules": "dirty",
     "diff.submodule": "short",
     "diff.colorMoved": "false",

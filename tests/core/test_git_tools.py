@@ -222,6 +222,24 @@ def test_files_of_secrets_are_left_out_and_named_wherever_they_changed(ctx, ws):
     assert "one of them at a time" in refusal(ctx, GIT_DIFF, paths=["deep/.env.local", ".env"]).text
 
 
+def test_no_setting_of_a_repository_shows_a_secret_or_makes_it_wait(tmp_path):
+    top = repository(tmp_path / "ws", {"sub/.env": "KEY=hunter1\n", "sub/in.txt": "1\n"})
+    os.mkfifo(top / "pipe")
+    for name, value in (("diff.relative", "true"), ("log.showRoot", "false")):
+        git(top, "config", name, value)
+    for name in ("diff.orderFile", "mailmap.file"):
+        git(top, "config", name, str(top / "pipe"))
+    (top / "sub/.env").write_text("KEY=hunter2\n")
+    (top / "sub/in.txt").write_text("2\n")
+    below = context(tmp_path, workspace=(top / "sub").resolve())
+    for args in ({}, {"mode": "show"}, {"revision": "HEAD"}):
+        text = call(below, GIT_DIFF, **args).text
+        assert "hunter" not in text, args
+        assert "diff --git a/sub/in.txt" in text, args
+        assert text.endswith("[not shown, protected (keys, .env): .env]"), args
+    assert "first" in call(below, GIT_DIFF, mode="log").text
+
+
 def test_in_a_merge_secrets_are_left_out_too(ctx, ws):
     commit(ws, "keys", {".env": "KEY=hunter1\n"})
     git(ws, "checkout", "-q", "-b", "other")
