@@ -270,7 +270,7 @@ def _how(result: ExecResult, seconds: float) -> str:
     if result.interrupted:
         return f"was stopped by the user after {result.seconds:.1f} s; the change itself is made"
     if result.timed_out:
-        return f"did not end within {seconds:.0f} s and was ended"
+        return f"did not end within {seconds:.3g} s and was ended"
     if result.exit_code is None:
         return f"was ended by signal {result.signal}"
     return f"failed, exit code {result.exit_code}"
