@@ -7,17 +7,13 @@ comes from anybody. Source: LIM-09, NUM-09.
 from __future__ import annotations
 
 import base64
-import json
 import os
-import sys
-import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from agent_core import limits, process
+from agent_core import helper, limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, SandboxError
 from agent_core.messages import ImagePart
@@ -136,37 +132,24 @@ def _decoded(
     what: Sequence[str], data: bytes, name: str, cancel: CancelScope | None, sandbox: SandboxPolicy | None
 ) -> tuple[dict[str, Any], bytes]:
     """What the decoding program gives. A program of ours that dies at an image has refused it."""
-    bounds = (str(limits.IMAGE_PIXELS), str(limits.IMAGE_MEMORY), str(round(limits.IMAGE_SECONDS)))
-    argv = (sys.executable, "-I", "-W", "ignore", _CHILD, *what, *bounds)
-    env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
-    scope = CancelScope(cancel) if cancel is not None else CancelScope()
     try:
-        with tempfile.TemporaryFile() as given:
-            given.write(data)
-            given.flush()
-            os.lseek(given.fileno(), 0, os.SEEK_SET)
-            with (
-                scope,
-                process.running(argv, Path("/"), env, scope, sandbox, given.fileno()) as child,
-                process.alarm(time.monotonic() + limits.IMAGE_SECONDS, scope),
-            ):
-                assert child.stdout is not None
-                with open(child.stdout.fileno(), "rb", closefd=False) as pipe:
-                    line = pipe.readline()
-                    out = pipe.read()
-                child.wait()
+        answer = helper.ask(
+            _CHILD,
+            (*what, str(limits.IMAGE_PIXELS)),
+            data,
+            memory=limits.IMAGE_MEMORY,
+            seconds=limits.IMAGE_SECONDS,
+            most=limits.IMAGE_FILE,
+            cancel=cancel,
+            sandbox=sandbox,
+        )
     except SandboxError:
         raise
     except OSError as error:
         raise AgentError("image_program", f"The program that decodes images could not be started: {error}.") from error
-    if cancel is not None:
-        cancel.check()
-    if scope.cancelled:
+    if answer.is_late:
         raise AgentError("image_slow", f"{name} takes too long to decode and was given up.", path=name)
-    try:
-        about = json.loads(line)
-    except ValueError:  # its memory or its time was over, or the decoder fell
-        about = {"refused": "undecodable"}
-    if "refused" in about:
-        raise _refused(str(about["refused"]), name)
-    return about, out
+    about = answer.about
+    if "refused" in about or "width" not in about:  # with neither its memory or its time was over, or the decoder fell
+        raise _refused(str(about.get("refused", "undecodable")), name)
+    return about, answer.out

@@ -7,18 +7,12 @@ comes from anybody. Source: LIM-04, MISC-01.
 from __future__ import annotations
 
 import codecs
-import json
-import math
-import os
 import re
-import sys
-import tempfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from agent_core import limits, process
+from agent_core import helper, limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.sandbox.policy import SandboxPolicy
@@ -190,47 +184,27 @@ def _converted(page: str, url: str, cancel: CancelScope, sandbox: SandboxPolicy 
 
     Raises Interrupted, ToolFailure "web_page".
     """
-    argv = (
-        sys.executable,
-        "-I",
-        "-W",
-        "ignore",
-        _CHILD,
-        url,
-        str(limits.PAGE_MEMORY),
-        str(math.ceil(limits.PAGE_SECONDS)),
-    )
-    env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
-    scope = CancelScope(cancel)
     try:
-        with tempfile.TemporaryFile() as given:
-            given.write(page.replace("\0", "\ufffd").encode("utf-8", "replace"))
-            given.flush()
-            os.lseek(given.fileno(), 0, os.SEEK_SET)
-            with (
-                scope,
-                process.running(argv, Path("/"), env, scope, sandbox, given.fileno()) as child,
-                process.alarm(time.monotonic() + limits.PAGE_SECONDS, scope),
-            ):
-                assert child.stdout is not None
-                with open(child.stdout.fileno(), "rb", closefd=False) as pipe:
-                    line = pipe.readline(limits.PAGE_TEXT)
-                    text = pipe.read(limits.PAGE_TEXT + 1)
+        answer = helper.ask(
+            _CHILD,
+            (url,),
+            page.replace("\0", "\ufffd").encode("utf-8", "replace"),
+            memory=limits.PAGE_MEMORY,
+            seconds=limits.PAGE_SECONDS,
+            most=limits.PAGE_TEXT,
+            cancel=cancel,
+            sandbox=sandbox,
+        )
     except SandboxError as error:  # never tried without
         raise ToolFailure(f"The page was not read: {error.text}", code=error.code, outcome="no sandbox") from error
     except OSError as error:
         raise ToolFailure(f"The program that reads pages could not be started: {error}.", code="web_page") from error
-    cancel.check()
-    try:
-        about: dict[str, Any] = json.loads(line)
-    except ValueError:  # its memory or its time was over, or the parser fell
-        about = {"refused": "too slow" if scope.cancelled else "broken"}
-    if "refused" in about:
+    if answer.is_late or "title" not in answer.about:  # else its memory was over, or the parser fell
+        why = str(answer.about.get("refused", "too slow" if answer.is_late else "broken"))
         raise ToolFailure(
-            f"{printable(url)} came, but no text could be made of it ({printable(str(about['refused']))}). "
+            f"{printable(url)} came, but no text could be made of it ({printable(why)}). "
             "Look for another page that says the same.",
             code="web_page",
             outcome="unreadable",
         )
-    whole = len(text) <= limits.PAGE_TEXT
-    return str(about.get("title", "")), text[: limits.PAGE_TEXT].decode("utf-8", "replace"), not whole
+    return str(answer.about["title"]), answer.out.decode("utf-8", "replace"), answer.is_cut
