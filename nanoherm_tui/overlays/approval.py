@@ -7,7 +7,6 @@ come or a draft is open, a letter answers only when it stands alone, and Enter a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -23,7 +22,9 @@ from textual.widgets import TextArea
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap, show
+from nanoherm_tui.overlays.approval_hunks import WaitingHunks
 from nanoherm_tui.overlays.approval_parts import ApprovalHead, ApprovalKeys, ApprovalText
+from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.question import time_left, title
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.draft import DraftArea, DraftBar
@@ -46,40 +47,27 @@ _ANSWERS: Final[tuple[tuple[str, Decision], ...]] = (
 )
 
 
-# -- when a letter may answer -------------------------------------------------------------------------------------
-
-
-class Arming:
-    """Whether a letter typed into an empty draft would answer. Time is monotonic seconds, from `clock`."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._quiet_since = clock()
-        self.explicit = False
-        """The person went to the panel by a key or a click: nothing has to be waited for."""
-
-    def asked(self) -> None:
-        """Another question is shown: what was meant for the one before must not reach it."""
-        self._quiet_since = self._clock()
-        self.explicit = False
-
-    def key(self) -> None:
-        """Something was typed."""
-        self._quiet_since = self._clock()
-
-    def armed(self, *, draft_empty: bool) -> bool:
-        if self.explicit:
-            return True
-        return draft_empty and self._clock() - self._quiet_since >= limits.APPROVAL_ARM
-
-
 # -- the panel ----------------------------------------------------------------------------------------------------
+
+
+Answer = Literal["", "once", "session", "always", "refuse", "edit", "hunk"]
+"""What a letter would do: decide, open the command for editing, go to the hunks; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     question: Question
     deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A letter that answers when no other key comes at once."""
+
+    answer: Answer
+    key: str
+    character: str
+    time: float
 
 
 def _choice_number(words: str, question: Question) -> int:
@@ -151,12 +139,12 @@ class ApprovalPanel(Widget, can_focus=True):
         self._patterns: tuple[str, ...] = ()
         """What "always" may write, the shown one first."""
         self._composer: Composer | None = None
-        self._docks: list[Dock] = []
+        self._hunks = WaitingHunks()
+        self._choosing_hunks = ""
+        """The question whose hunks the person went to from the draft: there they are taken and refused at once."""
         self._panes: list[PaneKeys] = []
         self._waiting: list[_Waiting] = []
-        self._left_out: dict[str, frozenset[str]] = {}
-        """Hunks that the person has refused, by the question; they are kept while another session is looked at."""
-        self._held: tuple[Decision | Literal["edit"], str, float] | None = None
+        self._held: _Held | None = None
         self._held_timer: Timer | None = None
         self._clock: Timer | None = None
         self._screen_height = 0
@@ -198,11 +186,11 @@ class ApprovalPanel(Widget, can_focus=True):
         """
         self._composer = composer
         composer.key_filter = self.take_key
-        self._docks = list(self.screen.query(Dock))
+        self._hunks.docks = list(self.screen.query(Dock))
         self._panes = list(self.screen.query(PaneKeys))
         for pane in self._panes:
             pane.key_filter = self.take_pane_key
-        for dock in self._docks:
+        for dock in self._hunks.docks:
             dock.toggle_hunk = self.toggle_hunk
 
     def ask(self, question: Question, deadline: float) -> None:
@@ -217,7 +205,7 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def close(self, question_id: str) -> None:
         """The question is answered, timed out or void. Unknown ids are no error: it may have left already."""
-        self._left_out.pop(question_id, None)
+        self._hunks.forget(question_id)
         index = next((i for i, w in enumerate(self._waiting) if w.question.id == question_id), None)
         if index is None:
             return
@@ -251,19 +239,11 @@ class ApprovalPanel(Widget, can_focus=True):
     @property
     def refused(self) -> frozenset[str]:
         """The hunks of the question in view that the person has refused."""
-        return self._left_out.get(self.current.id, frozenset()) if self.current is not None else frozenset()
-
-    @property
-    def _hunks(self) -> int:
-        return len(hunk_keys(self.current.diffs)) if self.current is not None else 0
-
-    @property
-    def _taken(self) -> int:
-        return self._hunks - len(self.refused)
+        return self._hunks.refused(self.current)
 
     @property
     def _refuses_all(self) -> bool:
-        return bool(self.refused) and len(self.refused) == self._hunks
+        return self._hunks.all_refused(self.current)
 
     def toggle_hunk(self, diffs: tuple[FileDiff, ...], key: str, *, by_mouse: bool = False) -> None:
         """Refuse a hunk of `diffs`, or take it again. By a key only when a letter would answer too.
@@ -273,9 +253,9 @@ class ApprovalPanel(Widget, can_focus=True):
         question = self.current
         if question is None or self._use or question.diffs != diffs or key not in hunk_keys(diffs):
             return
-        if not (by_mouse or self.armed):
+        if not (by_mouse or self.armed or self._choosing_hunks == question.id):
             return
-        self._left_out[question.id] = self.refused ^ {key}
+        self._hunks.toggle(question, key)
         self._text.show(question, refused=self.refused)
         self._tick()
 
@@ -303,10 +283,6 @@ class ApprovalPanel(Widget, can_focus=True):
     def _at_pane(self) -> bool:
         return any(pane.has_focus and not pane.uses_letters for pane in self._panes)
 
-    @property
-    def _at_dock(self) -> bool:
-        return any(dock.has_focus for dock in self._docks)
-
     def _show(self) -> None:
         """Bring the first waiting question into view, or hide."""
         self._drop_held()
@@ -327,13 +303,8 @@ class ApprovalPanel(Widget, can_focus=True):
         self._tick()
         self._show_keys()
         if question is None:
-            self._show_in_docks((), False)
+            self._hunks.show(None, (), armed=False)
         self.post_message(self.QuestionShown(question))
-
-    def _show_in_docks(self, keys: tuple[tuple[str, str], ...], armed: bool) -> None:
-        for dock in self._docks:
-            dock.show_refused(self.refused)
-            dock.show_answers(keys, armed)
 
     def _leave(self) -> None:
         """Give the keyboard back to the composer if it is here."""
@@ -407,14 +378,20 @@ class ApprovalPanel(Widget, can_focus=True):
             page = show("pagedown")
             warning = t("approval.below", n=below, key=page) if below > 1 else t("approval.below_one", key=page)
         if question.kind == "edit" and not self._use:
-            keys.append((label("toggle_dock"), t("approval.see_diff")))
+            keys.append(self._way_to_changes())
         answers = tuple((label(action), self._dock_words(action)) for action in offered)
-        self._show_in_docks(answers, armed and self._at_dock)
+        self._hunks.show(question, answers, armed=armed and self._hunks.has_focus)
         state = (tuple(keys), armed, note, warning)
         shown = self._keys
         if state != (shown.keys, shown.armed, shown.note, shown.warning):
             shown.keys, shown.armed, shown.note, shown.warning = state
             shown.refresh(layout=True)
+
+    def _way_to_changes(self) -> tuple[str, str]:
+        """Where they are seen the keys that choose among them, if there is a choice; else the key that shows them."""
+        if self._hunks.dock is None:
+            return self.keymap.label("toggle_dock"), t("approval.see_diff")
+        return self._hunks.labels(self.keymap), t("approval.choose_hunks")
 
     def _offered(self, question: Question) -> list[str]:
         """The actions that may answer this question."""
@@ -431,7 +408,8 @@ class ApprovalPanel(Widget, can_focus=True):
         if action == "allow_once" and self._refuses_all:
             action = "refuse"  # nothing is left that could be done
         if action == "allow_once" and self.refused:
-            return t("approval.hunks_short" if narrow else "approval.hunks", n=self._taken, total=self._hunks)
+            total = self._hunks.total(self.current)
+            return t("approval.hunks_short" if narrow else "approval.hunks", n=total - len(self.refused), total=total)
         if action == "allow_once":
             return t("approval.approve") if plan else t("approval.once")
         if action == "allow_session":
@@ -464,19 +442,25 @@ class ApprovalPanel(Widget, can_focus=True):
             return True
         armed = self.arming.armed(draft_empty=self._draft_empty)
         self.arming.key()
+        self._choosing_hunks = ""
         if not self._draft_empty:
             return False
         if event.key == "tab":
             self.focus()
             return True
-        action = self._action(event)
-        if self._use or not armed or action not in self._offered(question) or not event.character:
+        answer = self._meant(event, question)
+        if self._use or not armed or not answer or not event.character:
             self._show_keys()
             return False
-        decision = dict(_ANSWERS).get(action)
-        self._held = (decision or "edit", event.character, event.time)
+        self._held = _Held(answer, event.key, event.character, event.time)
         self._held_timer = self.set_timer(limits.APPROVAL_ALONE, self._answer_held)
         return True
+
+    def _meant(self, event: events.Key, question: Question) -> Answer:
+        action = self._action(event)
+        if action in self._offered(question):
+            return dict(_ANSWERS).get(action) or "edit"
+        return "hunk" if self._hunks.takes(self.keymap, event.key) else ""
 
     def _action(self, event: events.Key) -> str:
         return self.keymap.action(event.key, "approval")
@@ -498,8 +482,8 @@ class ApprovalPanel(Widget, can_focus=True):
     def _resolve_held(self, event: events.Key) -> bool:
         """Another key has come while a letter waited to be alone. True: the key is used up."""
         assert self._held is not None
-        _, letter, when = self._held
-        if event.key == "enter" and event.time - when >= limits.SAME_READ:
+        letter = self._held.character
+        if event.key == "enter" and event.time - self._held.time >= limits.SAME_READ and self._held.answer != "hunk":
             # "y" and Enter by hand: the letter is the answer, Enter only the habit.
             self._answer_held()
             return True
@@ -517,9 +501,21 @@ class ApprovalPanel(Widget, can_focus=True):
     def _answer_held(self) -> None:
         if self._held is None:
             return
-        decision, _, _ = self._held
+        held = self._held
         self._drop_held()
-        self._decide(decision)
+        if held.answer == "hunk":
+            self._choose_hunks(held.key)
+        elif held.answer:
+            self._decide(held.answer)
+
+    def _choose_hunks(self, key: str) -> None:
+        """A key of the dock's was typed into an empty draft: it acts there, and so do those that follow."""
+        question, dock = self.current, self._hunks.dock
+        if question is None or dock is None:
+            return
+        dock.focus()
+        self._choosing_hunks = question.id
+        self._hunks.do(self.keymap, key)
 
     def _decide(self, decision: Decision | Literal["edit"]) -> None:
         question = self.current
@@ -540,7 +536,7 @@ class ApprovalPanel(Widget, can_focus=True):
             return
         refused = tuple(sorted(self.refused)) if decision != "refuse" else ()
         del self._waiting[0]
-        self._left_out.pop(question.id, None)
+        self._hunks.forget(question.id)
         self._close_field()
         self.post_message(self.Answered(question.id, decision, text, pattern, refused))
         self._show()
@@ -563,26 +559,12 @@ class ApprovalPanel(Widget, can_focus=True):
             self._show_keys()
         elif not self._use and action in self._offered(question):
             self._decide(dict(_ANSWERS).get(action) or "edit")
-        elif not self._use and self._hunk_key(event):
+        elif not self._use and self._hunks.do(self.keymap, event.key):
             pass
         else:
             return
         event.stop()
         event.prevent_default()
-
-    def _hunk_key(self, event: events.Key) -> bool:
-        """A key of the dock's that moves between hunks, or refuses one, where the dock is seen. True: it was done."""
-        step = {"dock_next_hunk": 1, "dock_previous_hunk": -1}
-        action = self.keymap.action(event.key, "dock")
-        seen = [dock for dock in self._docks if dock.shows_waiting_change]
-        for dock in seen:
-            if action in step:
-                dock.action_hunk(step[action])
-            elif action == "dock_unfold_or_page":
-                dock.action_toggle_hunk()
-            else:
-                return False
-        return bool(seen)
 
     def on_paste(self, event: events.Paste) -> None:
         """A paste is text, whatever has the keyboard."""
@@ -637,7 +619,7 @@ class ApprovalPanel(Widget, can_focus=True):
         elif self._held is not None or (event.character and event.is_printable and action != "allow_always"):
             self._type_on(event)
         elif action == "allow_always" and armed and event.character:
-            self._held = ("always", event.character, event.time)
+            self._held = _Held("always", event.key, event.character, event.time)
             self._held_timer = self.set_timer(limits.APPROVAL_ALONE, self._write_always)
         self._show_keys()
         return True
@@ -649,7 +631,7 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def _type_on(self, event: events.Key) -> None:
         """These letters begin a message: it goes into the draft, and nothing was agreed to."""
-        letters = [self.keymap.label("allow_always"), self._held[1] if self._held is not None else ""]
+        letters = [self.keymap.label("allow_always"), self._held.character if self._held is not None else ""]
         letters.append(event.character if event.character and event.is_printable else "")
         self._close_field()
         self._leave()

@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.keymap import show as key
-from nanoherm_tui.overlays.approval import Arming
+from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.diff_view import DiffView
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.overlays.grouped import Detail, GroupedList, Heading

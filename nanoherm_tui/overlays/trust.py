@@ -19,7 +19,7 @@ from textual.timer import Timer
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show
-from nanoherm_tui.overlays.approval import Arming
+from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row

@@ -387,7 +387,7 @@ class Dock(TasksTab):
         key = self.keymap.label
         hints: list[tuple[str, str]] = []
         if self.tab == "diff":
-            if len(hunk_keys(self._diffs)) > 1:
+            if len(self.hunks) > 1:
                 words = t("dock.hint_hunk_short") if self._answers else t("dock.hint_hunk")
                 hints.append((f"{key('dock_previous_hunk')} {key('dock_next_hunk')}".strip(), words))
             if any(row.key.startswith(FOLD) for row in self._body):
@@ -515,9 +515,14 @@ class Dock(TasksTab):
         seen = all(node.display for node in self.ancestors_with_self if isinstance(node, Widget))
         return seen and self.tab == "diff" and self._asking and bool(self._diffs)
 
+    @property
+    def hunks(self) -> tuple[str, ...]:
+        """The names of the hunks of the changes that are shown."""
+        return hunk_keys(self._diffs)
+
     def _current_hunk(self) -> str:
         """The name of the hunk the user has moved to, while a change waits."""
-        keys = hunk_keys(self._diffs)
+        keys = self.hunks
         return keys[min(self._hunk, len(keys) - 1)] if keys else ""
 
     def action_toggle_hunk(self) -> None:

@@ -9,10 +9,11 @@ from nanoherm_tui.i18n import set_language
 from nanoherm_tui.overlays.question import question_rows, title
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.hunks import hunk_keys, left_of
+from nanoherm_tui.themes import Look
 from tests.fakes.model_server import Reply
 from tests.tui.composer_app import Question
 from tests.tui.overlay_app import shown
-from tests.tui.panes_app import PaneApp, lines, painted
+from tests.tui.panes_app import THEMES, PaneApp, lines, painted
 from tests.tui.test_app import Stage
 
 FILE = "".join(f"value_{n} = {n}\n" for n in range(1, 61))
@@ -65,9 +66,9 @@ class Asked(Stage):
         return [int(line.split("_")[1].split()[0]) for line in self.file.read_text().splitlines() if "new" in line]
 
 
-async def test_hunks_are_refused_in_the_dock_from_the_panel_and_with_the_mouse_and_yes_applies_the_rest(tmp_path):
+async def test_hunks_are_refused_by_key_and_mouse_are_remembered_and_yes_applies_the_rest(tmp_path):
     async with Asked(tmp_path) as stage:
-        app = stage.app
+        app, first = stage.app, stage.app.view
         assert [row.split()[0] for row in stage.hunks()] == ["◦"] * 3
         app.dock.focus()
         await stage.until(lambda: app.approval.armed)
@@ -80,16 +81,24 @@ async def test_hunks_are_refused_in_the_dock_from_the_panel_and_with_the_mouse_a
         assert "Apply 2 of 3 hunks?" in stage.screen()
         assert "a.py  +2 −2" in stage.screen()
         assert "Space take hunk back" in stage.screen()
-        await stage.press("space", "alt+3", "tab")
+        # From the panel itself.
+        await stage.press("alt+3", "tab")
         assert app.approval.has_focus
-        await stage.press("space", "left_square_bracket", "space", "space")
+        await stage.press("left_square_bracket", "space", "space")
         assert app.approval.refused == {"0.1"}
         at = next(y for y, row in enumerate(stage.dock()) if "hunk 3 of 3" in row)
         await stage.pilot.click(app.dock, offset=(6, at))
         await stage.until(lambda: app.approval.refused == {"0.1", "0.2"})
         await stage.pilot.click(app.dock, offset=(6, at))
         await stage.until(lambda: app.approval.refused == {"0.1"})
-        await stage.press("alt+4")
+        # Another session, and back.
+        await stage.press("ctrl+n")
+        await stage.until(lambda: app.view is not first)
+        assert not app.approval.refused
+        app.conversations.show(first.session)
+        await stage.until(lambda: app.view is first and app.approval.current is not None)
+        await stage.until(lambda: any("✗ hunk 2 of 3" in row for row in stage.dock()))
+        app.dock.focus()
         await stage.until(lambda: app.approval.armed)
         await stage.press("y")
         await stage.idle()
@@ -98,23 +107,34 @@ async def test_hunks_are_refused_in_the_dock_from_the_panel_and_with_the_mouse_a
         assert not app.approval.refused
 
 
-async def test_typing_refuses_nothing_and_with_all_hunks_refused_yes_is_no_and_says_so_before(tmp_path, monkeypatch):
+async def test_a_lone_key_in_the_draft_goes_to_the_hunks_typing_does_not_and_with_all_refused_yes_is_no(
+    tmp_path, monkeypatch
+):
     async with Asked(tmp_path) as stage:
         app = stage.app
+        assert "[ ] Space choose hunks" in stage.screen()
+        monkeypatch.setattr(limits, "APPROVAL_ALONE", 60.0)
         await stage.press("space", "left_square_bracket", "right_square_bracket")
         assert (app.composer.text, app.approval.refused) == (" []", frozenset())
         app.dock.focus()  # a draft is open
         await stage.press("space")
         assert not app.approval.refused
         app.composer.clear_to_history()
-        with monkeypatch.context() as slow:
-            slow.setattr(limits, "APPROVAL_ARM", 60.0)
-            app.approval.arming.asked()
-            await stage.press("space")
-        assert not app.approval.refused
-        app.dock.focus()
+        monkeypatch.setattr(limits, "APPROVAL_ALONE", 0.05)
+        app.composer.focus()
         await stage.until(lambda: app.approval.armed)
-        await stage.press("space", "right_square_bracket", "space", "right_square_bracket", "space")
+        await stage.press("right_square_bracket")
+        await stage.until(lambda: app.dock.has_focus)
+        monkeypatch.setattr(limits, "APPROVAL_ARM", 60.0)
+        await stage.press("right_square_bracket", "space")  # at once: nobody is typing
+        assert (app.composer.text, app.approval.refused) == ("", {"0.2"})
+        app.approval.arming.asked()
+        await stage.press("alt+3", "space", "alt+4", "space")  # too early
+        assert app.approval.refused == {"0.2"}
+        app.composer.clear_to_history()
+        monkeypatch.setattr(limits, "APPROVAL_ARM", 0.05)
+        await stage.until(lambda: app.approval.armed)
+        await stage.press("left_square_bracket", "space", "left_square_bracket", "space")
         assert "Every hunk is refused" in stage.screen()
         assert "y refuse, tell why   n refuse, tell why" in stage.screen()
         assert "left out  a.py" in stage.screen()
@@ -135,8 +155,9 @@ async def test_typing_refuses_nothing_and_with_all_hunks_refused_yes_is_no_and_s
 async def test_a_hunk_out_of_sight_is_first_brought_into_view(tmp_path):
     async with Asked(tmp_path, size=(79, 14)) as stage:
         app = stage.app
+        assert "F3 changes" in stage.screen()  # nothing is chosen that is not seen
         await stage.press("f3")
-        app.dock.focus()
+        assert app.dock.has_focus
         await stage.until(lambda: app.approval.armed)
         await stage.press("G", "space")
         assert not app.approval.refused
@@ -146,20 +167,6 @@ async def test_a_hunk_out_of_sight_is_first_brought_into_view(tmp_path):
         assert any("✗ hunk 1 of 3" in row for row in stage.dock())
         # With the panel out of sight the dock says what yes would do.
         assert any("y 2 of 3" in row for row in stage.dock())
-
-
-async def test_the_session_may_be_left_and_the_refusals_are_there_again(tmp_path):
-    async with Asked(tmp_path) as stage:
-        app, first = stage.app, stage.app.view
-        app.dock.focus()
-        await stage.until(lambda: app.approval.armed)
-        await stage.press("space", "ctrl+n")
-        await stage.until(lambda: app.view is not first)
-        assert not app.approval.refused
-        app.conversations.show(first.session)
-        await stage.until(lambda: app.view is first and app.approval.current is not None)
-        await stage.until(lambda: any("✗ hunk 1 of 3" in row for row in stage.dock()))
-        assert app.approval.refused == {"0.0"}
 
 
 # -- data ---------------------------------------------------------------------------------------------------------
@@ -227,32 +234,36 @@ def test_a_move_is_two_rows_of_the_panel_and_says_where_from_and_where_to():
     ]
 
 
-@pytest.mark.parametrize("theme", ["nanoherm-dark", "nanoherm-light", "high-contrast", "ansi"])
-async def test_a_refused_hunk_has_no_tints_in_any_theme(theme):
+async def test_a_refused_hunk_has_no_tints_in_any_theme():
     dock = Dock()
-    async with PaneApp(dock, theme=theme).run_test(size=(60, 30)) as pilot:
+    app = PaneApp(dock)
+    async with app.run_test(size=(60, 30)) as pilot:
         dock.show_diffs([EDIT], asking=True)
         dock.show_refused(frozenset({"0.0"}))
-        await pilot.pause()
-        strips = painted(dock)
-        rows = [strip.text for strip in strips]
-        styles = [{segment.style for segment in strip.crop(4, 12) if segment.text.strip()} for strip in strips]
-    refused, kept = (next(y for y, row in enumerate(rows) if words in row) for words in ("− a", "− d"))
-    assert len(styles[refused]) == 1
-    assert styles[refused] == styles[refused + 1] == styles[refused + 2]  # what is removed, what is added
-    assert styles[kept] - styles[refused]
+        for theme in ("nanoherm-dark", "nanoherm-light", "high-contrast", "ansi"):
+            app.look = Look(THEMES[theme])
+            dock.refresh_look()
+            await pilot.pause()
+            strips = painted(dock)
+            rows = [strip.text for strip in strips]
+            styles = [{segment.style for segment in strip.crop(4, 12) if segment.text.strip()} for strip in strips]
+            refused, kept = (next(y for y, row in enumerate(rows) if words in row) for words in ("− a", "− d"))
+            assert len(styles[refused]) == 1, theme
+            assert styles[refused] == styles[refused + 1] == styles[refused + 2], theme  # what goes, what comes
+            assert styles[kept] - styles[refused], theme
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (200, 60), (12, 5), (1, 1)])
-async def test_refused_and_moved_fit_every_size(language, size):
+async def test_refused_and_moved_fit_every_size(language):
     set_language(language)
     dock = Dock()
-    async with PaneApp(dock).run_test(size=size) as pilot:
+    async with PaneApp(dock).run_test(size=(80, 24)) as pilot:
         dock.show_diffs([EDIT, *MOVE, MOVED], asking=True)
         dock.show_answers((("y", "once"),), armed=True)
         dock.show_refused(frozenset({"0.0", "1.0", "3.0"}))
-        await pilot.pause()
-        fitted = lines(dock)  # checks each row's width
-        assert all(cell_len(row) == size[0] for row in fitted)
-        assert len(dock._hunks()) == 4
+        for size in ((80, 24), (40, 10), (200, 60), (12, 5), (1, 1)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            fitted = lines(dock)  # checks each row's width
+            assert {cell_len(row) for row in fitted} == {size[0]}, size
+            assert len(dock._hunks()) == 4, size
