@@ -73,7 +73,7 @@ SUMMARY_START: Final = "<conversation-summary>"
 SUMMARY_END: Final = "</conversation-summary>"
 
 # Hermes names accepted at dispatch and in matchers (TOOL-05). An alias with several targets is resolved by the
-# arguments it comes with: see tools/registry.py.
+# arguments it comes with: see tools/alias.py.
 TOOL_ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "terminal": (RUN_COMMAND,),
     "process": (TASK_OUTPUT, TASK_LIST, TASK_KILL, TASK_START),

@@ -28,7 +28,7 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
     "file_path": "path", "filepath": "path", "filename": "path", "file": "path", "directory": "path", "dir": "path",
     "folder": "path", "old_string": "old_text", "old_str": "old_text", "new_string": "new_text", "new_str": "new_text",
     "file_text": "content", "contents": "content", "cmd": "command", "working_directory": "cwd", "workdir": "cwd",
-    "regex": "pattern", "query": "pattern", "include": "glob", "case_insensitive": "ignore_case",
+    "regex": "pattern", "query": "pattern", "include": "glob", "file_glob": "glob", "case_insensitive": "ignore_case",
     "start_line": "offset", "todos": "items", "content": "text", "task": "text", "options": "choices",
     "urls": "url", "uri": "url", "link": "url", "q": "query", "max_results": "limit", "num_results": "limit",
     "task_id": "task", "id": "task", "session_id": "task", "input": "patch", "diff": "patch", "patch_text": "patch",

@@ -52,7 +52,7 @@ from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
 from agent_core.text.coerce import coerce
 from agent_core.text.diff import moves
-from agent_core.tools import misnamed
+from agent_core.tools import alias, misnamed
 
 log = logging.getLogger(__name__)
 
@@ -160,8 +160,7 @@ class Toolbox:
     def _named(self, name: str, arguments: Args) -> Tool | None:
         if name in self.tools:
             return self.tools[name]
-        targets = [self.tools[target] for target in TOOL_ALIASES.get(name, ()) if target in self.tools]
-        return max(targets, key=lambda t: _fit(t, arguments), default=None)
+        return alias.meant(name, arguments, self.tools)
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -663,11 +662,6 @@ def _refusal(reply: Reply) -> str:
         )
     words = f" The user says: {reply.text}" if reply.text else ""
     return "The user refused this call. It was not run." + words + " Do not try the same thing another way."
-
-
-def _fit(tool: Tool, arguments: Args) -> int:
-    properties = tool.parameters.get("properties", {})
-    return sum(1 if name in properties else -1 for name in arguments)
 
 
 def toolbox_of(tools: Sequence[Tool]) -> dict[str, Tool]:
