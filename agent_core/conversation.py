@@ -96,6 +96,15 @@ class Conversation:
     def has(self, message_id: str) -> bool:
         return any(message.id == message_id for message in reversed(self._messages))
 
+    def images_of_turn(self) -> int:
+        """How many images the person has given the turn that runs."""
+        images = 0
+        for message in reversed(self._messages):
+            images += len(message.parts) if message.role == "user" else 0
+            if message.starts_turn:
+                break
+        return images
+
     def for_model(self) -> Sequence[Message]:
         """What a request holds of the history (`view.held`). Made once; what is added later joins it."""
         if self._held is None:

@@ -58,8 +58,10 @@ def fitted(image: Any, width: int, height: int) -> Any:
         image.draft(None, (width, height))  # decoded at a fraction of its size where that is enough
     if image.mode.startswith("I"):  # 16 bits of grey
         image = image.convert("I").point(lambda value: value / 256).convert("L")
+    elif image.mode in ("P", "PA", "LA") or "transparency" in image.info:
+        image = image.convert("RGBA")
     elif image.mode not in ("L", "RGB", "RGBA"):
-        image = image.convert("RGBA" if image.mode in ("P", "PA", "LA") or "transparency" in image.info else "RGB")
+        image = image.convert("RGB")
     image = ImageOps.exif_transpose(image)
     image.thumbnail((width, height), Image.Resampling.LANCZOS, reducing_gap=2.0)
     return image if image.mode == "RGBA" else image.convert("RGB")

@@ -23,7 +23,7 @@ from agent_core.text.kinds import image_kind, is_svg, kind_of
 
 _CHILD: Final = str(Path(__file__).with_name("image_child.py"))
 TOO_MANY: Final = "too_many_images"
-"""Code of what is told when a message has more than limits.IMAGES_A_TURN."""
+"""Code of what is told when a turn has more than limits.IMAGES_A_TURN."""
 
 
 @dataclass(frozen=True, slots=True)

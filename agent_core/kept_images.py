@@ -81,8 +81,8 @@ class KeptImages:
             raise _gone(shown)
         return images.draw(base64.b64decode(part.data), shown, columns, rows, ground)
 
-    def attach(self, message: Message) -> WithImages:
-        """A person's message with the images that its text names, at most limits.IMAGES_A_TURN.
+    def attach(self, message: Message, had: int = 0) -> WithImages:
+        """A person's message with the images that its text names; with the `had` of its turn limits.IMAGES_A_TURN.
 
         Their names stay in the text, without what only we can read.
         """
@@ -93,7 +93,7 @@ class KeptImages:
             part = self.find(name)
             if part is None:
                 problems.append(_gone(words))
-            elif part not in parts and len(parts) >= limits.IMAGES_A_TURN:
+            elif part not in parts and had + len(parts) >= limits.IMAGES_A_TURN:
                 problems.append(too_many())
             elif part not in parts:
                 parts.append(part)
@@ -114,11 +114,11 @@ def _gone(words: str) -> AgentError:
 
 def too_many() -> AgentError:
     most = limits.IMAGES_A_TURN
-    return AgentError(images.TOO_MANY, f"A message takes at most {most} images; this one was left out.", most=most)
+    return AgentError(images.TOO_MANY, f"A turn takes at most {most} images; this one was left out.", most=most)
 
 
 def at_most(taken: Sequence[object]) -> None:
-    """Raise AgentError when there are more images than one message takes."""
+    """Raise AgentError when there are more images than one turn takes."""
     if len(taken) > limits.IMAGES_A_TURN:
         most = limits.IMAGES_A_TURN
-        raise AgentError(images.TOO_MANY, f"A message takes at most {most} images, not {len(taken)}.", most=most)
+        raise AgentError(images.TOO_MANY, f"A turn takes at most {most} images, not {len(taken)}.", most=most)

@@ -80,7 +80,7 @@ FIND_EARLY: Final = 8  # hits that are worth it: fewer would make the list shrin
 FIND_HITS: Final = 100  # best hits given; nobody reads further, they type another letter
 IMAGE_FILE: Final = 12 * MB  # of an image that is read (LIM-09)
 IMAGE_SIDE: Final = 1_024  # pixels of the longer side of an image that a model is given (LIM-09)
-IMAGES_A_TURN: Final = 4  # that a person sends with one message (LIM-09)
+IMAGES_A_TURN: Final = 4  # that a person sends in one turn, steers included (LIM-09)
 IMAGES_HELD: Final = 8  # newest ones that a request holds; for older ones words stand
 IMAGE_PIXELS: Final = 50_000_000  # of one that is decoded: all of a large camera's picture
 IMAGE_MEMORY: Final = 1_024 * MB  # of the program that decodes it
@@ -111,7 +111,9 @@ MATCH_COMPARE: Final = 1_000_000  # product of two lengths up to which texts are
 
 # -- checkpoints -------------------------------------------------------------------------------------------------
 CHECKPOINT_FILE_MOST: Final = 256 * MB  # of one file, whatever is set: it is held in memory while it is put back
-CHECKPOINT_ENTRIES: Final = 1_000_000  # files looked at in a workspace; of what is beyond, commands' changes are not seen
+CHECKPOINT_ENTRIES: Final = (
+    1_000_000  # files looked at in a workspace; of what is beyond, commands' changes are not seen
+)
 CHECKPOINT_WAIT: Final = 1.5  # seconds that all commands of a session together wait for that
 CHECKPOINT_GLANCE: Final = 0.25  # the same for one command where a look takes no longer than that
 CHECKPOINT_LIST: Final = 20.0  # seconds that a list waits for what commands have changed to be looked at

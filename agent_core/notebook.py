@@ -10,6 +10,7 @@ from agent_core.errors import AgentError
 from agent_core.safety.redact import Redactor
 from agent_core.scribe import Scribe
 from agent_core.store.notes import Draft, Note, Notes, Waiting, Wanted
+from agent_core.text.image_refs import between
 
 
 class Notebook:
@@ -38,9 +39,9 @@ class Notebook:
 
     def _without_keys(self, note: Note) -> Note:
         if isinstance(note, Draft):
-            return replace(note, text=self._redact(note.text))
+            return replace(note, text=between(note.text, self._redact))
         if isinstance(note, Waiting):
-            return replace(note, texts=tuple((uid, self._redact(text)) for uid, text in note.texts))
+            return replace(note, texts=tuple((uid, between(text, self._redact)) for uid, text in note.texts))
         return note
 
     def _redact(self, text: str) -> str:

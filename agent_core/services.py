@@ -174,7 +174,7 @@ class SessionServices:
     """Whether a provider's model can be shown images; None: not known."""
     went_blind: Callable[[str, str], None] = lambda provider, model: None
     """Its server has refused images."""
-    attach: Callable[[Message], WithImages] = WithImages
+    attach: Callable[[Message, int], WithImages] = lambda message, had: WithImages(message)
     """A person's message with the images that its text names. Reads files."""
     budget: Callable[[], Budget] = Budget
     """What a session may use."""

@@ -451,7 +451,7 @@ class LiveSession:
             return Start(None)
         with self._lock:
             for steer in steers:
-                self._texts.steer(user(steer.text))
+                self._texts.steer(user(steer.text, steer.parts))
             return Start(self._texts.hand(user(first.text, first.parts)), first.id)
 
     def _turn(self, message: Message, rewind: str, worker: Worker) -> None:

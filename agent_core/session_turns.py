@@ -214,11 +214,20 @@ class SessionTurns:
             self._texts.forget_stored(worker.conversation)
             worker.cut.mend()
             steers = self._texts.hand_steers()
-        return [self._with_images(steer, worker) for steer in steers]
+        if not steers:
+            return []
+        had, said = worker.conversation.images_of_turn() if worker.conversation is not None else 0, []
+        for steer in steers:
+            said.append(self._with_images(steer, worker, had))
+            had += len(said[-1].parts)
+        return said
 
-    def _with_images(self, message: Message, worker: Worker) -> Message:
-        """What the person said, with the images that it names; of those it cannot have the person is told."""
-        found = self._services.attach(message)
+    def _with_images(self, message: Message, worker: Worker, had: int = 0) -> Message:
+        """What the person said, with the images that it names, `had` being those of its turn so far.
+
+        Of those it cannot have the person is told.
+        """
+        found = self._services.attach(message, had)
         for problem in found.problems:
             worker.emit(events.Notice(problem.code, problem.text, "warning", problem.params))
         return found.message

@@ -58,8 +58,9 @@ class History:
         if len(text) > HISTORY_ENTRY:
             return  # before it is looked through, character by character
         from agent_core.safety.redact import redact  # its tables are not what a first frame waits for
+        from agent_core.text.image_refs import between
 
-        line = json.dumps({"text": redact(text), "time": round(time.time(), 3)}).encode("ascii") + b"\n"
+        line = json.dumps({"text": between(text, redact), "time": round(time.time(), 3)}).encode("ascii") + b"\n"
         if len(line) > HISTORY_ENTRY:
             return
         entries = self.entries

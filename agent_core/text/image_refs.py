@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 REFERENCE: Final = re.compile(r"\[image ([0-9a-f]{16}) ([^\[\]\n]{1,200})\]")
@@ -19,6 +20,19 @@ def without(text: str) -> str:
     """`text` without the images it names; all of it when it says nothing else."""
     rest = _NAMED.sub(" ", text) if "[image" in text else text
     return rest.strip() or text
+
+
+def between(text: str, change: Callable[[str], str]) -> str:
+    """`text` with what stands around its references changed: "token: " before one makes no secret of it.
+
+    A reference that `change` would change by itself is text like any other.
+    """
+    pieces, at = [], 0
+    for found in REFERENCE.finditer(text) if "[image " in text else ():
+        if change(found[0]) == found[0]:
+            pieces += [change(text[at : found.start()]), found[0]]
+            at = found.end()
+    return "".join([*pieces, change(text[at:])])
 
 
 def count(text: str) -> int:

@@ -10,14 +10,17 @@ from agent_core import events, intents, limits, view
 from agent_core.kept_images import KeptImages
 from agent_core.llm.wires import WIRES
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
+from agent_core.notebook import Notebook
 from agent_core.ports import LlmRequest, ToolSchema
 from agent_core.store import exchange, imports
+from agent_core.store.notes import Draft
 from tests.core.session_support import call, say
 from tests.core.test_wires import client_for
 from tests.fakes.model_server import ModelServer, Reply
 
 from .image_support import image, opened
 
+KEY = "sk-" + "q7Xv2LmZ8Rt4" * 2
 PART = ImagePart("image/png", "iVBORw0KGgo=")
 
 
@@ -61,6 +64,52 @@ def test_a_copy_that_is_gone_is_told_of_and_the_message_goes_all_the_same(table,
     t.wait(events.TurnFinished)
     assert [e.code for e in t.of(events.Notice)] == ["image_gone"]
     assert last_said(t.model.requests[0]).text == "Look: [image: a.png 3x3 PNG]"
+
+
+def test_images_that_are_added_to_a_turn_count_with_its_own_and_come_again_with_retry(table, kept):
+    def named(*heights: int) -> str:
+        return " ".join(kept.take(image(10, height), f"{height}.png") for height in heights)
+
+    first, more, last = named(1, 2), named(3), named(4, 5)
+
+    def adding(request, sink, cancel):
+        t.session.send(intents.Steer(more))
+        t.session.send(intents.Steer(last))
+        t.wait(events.PendingChanged, count=2)
+        return say("And?")
+
+    t = table(adding, say("ok"), attach=kept.attach)
+    t.session.send(intents.Submit(first))
+    t.wait(events.TurnFinished)
+    given = [[opened(part).height for part in m.parts] for m in t.model.requests[1].messages if m.role == "user"]
+    assert given == [[1, 2], [3], [4]]
+    assert [e.code for e in t.of(events.Notice)] == ["too_many_images"]
+    t.session.send(intents.Retry())
+    t.wait(events.TurnFinished, count=2)
+    assert [len(m.parts) for m in t.model.requests[-1].messages if m.role == "user"] == [2, 1, 1]
+
+
+HELD = "[image 0123456789abcdef shot.png 8x8 PNG]"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept_as"),
+    [
+        (f"token: {HELD} and password={HELD}", f"token: {HELD} and password={HELD}"),
+        (f"{HELD} api_key=q7Xv2LmZ8Rt4q7Xv2LmZ8", f"{HELD} api_key=[REDACTED]"),
+        (f"see {HELD.replace('shot', KEY)}", f"see {HELD.replace('shot.png', '[REDACTED].png')}"),
+    ],
+)
+def test_a_draft_on_disk_keeps_its_images_beside_words_that_make_secrets(text, kept_as):
+    class Disk:
+        def keep(self, notes):
+            self.notes = notes
+
+    disk = Disk()
+    notebook = Notebook(disk, lambda: (), lambda error: None)
+    notebook.keep(Draft("s1", "/w", text))
+    notebook.close()
+    assert [note.text for note in disk.notes] == [kept_as]
 
 
 @pytest.mark.parametrize(("sees", "images"), [(True, 1), (None, 1), (False, 0)])

@@ -72,6 +72,13 @@ def test_the_smaller_of_two_forms_is_sent(data, media_type):
     assert images.fit(data, "a").part.media_type == media_type
 
 
+@pytest.mark.parametrize(
+    "data", [image(8, 8, transparency=(0, 128, 128)), image(8, 8, mode="L", colour=7, transparency=7)]
+)
+def test_a_colour_that_stands_for_nothing_is_seen_through(data):
+    assert opened(images.fit(data, "a").part).getpixel((4, 4))[3] == 0
+
+
 def test_the_first_picture_of_a_film_is_taken_and_sixteen_bits_of_grey_keep_their_shades():
     film = io.BytesIO()
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]

@@ -35,6 +35,9 @@ def test_a_key_is_called_up_again_but_not_written_down(tmp_path):
     history.add(f"use {key}")
     assert history.entries == [f"use {key}"]
     assert entries(tmp_path / "history") == ["use [REDACTED]"]
+    image = "token: [image 0123456789abcdef shot.png 8x8 PNG]"
+    history.add(image)
+    assert entries(tmp_path / "history")[-1] == image
 
 
 @pytest.mark.parametrize("text", ["", "  \n "])
