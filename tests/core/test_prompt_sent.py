@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core import events, intents, prompt
+from agent_core import events, intents, limits, prompt
 from agent_core.errors import StoreError
 from agent_core.host import Host, Launch
 from agent_core.tools.builtin import builtin_tools
@@ -182,3 +182,11 @@ def test_a_prompt_that_cannot_be_kept_fails_no_turn(tmp_path, monkeypatch):
     assert table.turn("two", count=2).outcome == "completed"
     assert len({request.messages[0].text for request in table.model.requests}) == 1
     assert table.store.views.prompt(table.session.id).identity == ""
+
+
+def test_the_first_request_of_a_session_is_small(world):
+    """System prompt and tools, without context files: what every request of a small model holds."""
+    host = world.host()
+    turn(host.new(), "hello")
+    host.close()
+    assert len(world.sent()) <= 16 * limits.KB
