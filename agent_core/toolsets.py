@@ -47,6 +47,9 @@ ALIASES: Final = {"file": "files", "terminal": "commands", "todo": "planning", "
 FIXED: Final = frozenset({names.EXIT_PLAN, names.GOAL_DONE})
 """The ways out of a mode: never switched off."""
 
+ALL_NAMES: Final = tuple(name for one in TOOLSETS for name in (one.name, *one.tools))
+"""What a person may call them."""
+
 _BY_NAME: Final = {one.name: one for one in TOOLSETS}
 
 

@@ -8,8 +8,9 @@ hooks add up, everything else replaces. Source: CFG-02, CFG-04, CFG-22, A7.
 from __future__ import annotations
 
 import copy
+import difflib
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -21,6 +22,7 @@ from agent_core.config.paths import Places
 from agent_core.config.schema import Key
 from agent_core.errors import ConfigError
 from agent_core.text.printable import printable
+from agent_core.toolsets import ALL_NAMES, SHOWN, tools_named
 
 ENVIRONMENT: Final = {"NANOHERMES_MODEL": "model.default", "NANOHERMES_BASE_URL": "model.base_url"}
 """Variables that set a key. Secrets are no settings: they stay in the environment."""
@@ -292,6 +294,8 @@ class _Layers:
             value = copy.deepcopy(key.default)
             if owner == "project":
                 return
+        if key.name == "agent.disabled_toolsets" and owner != "hermes":  # Hermes has sets that are not here
+            self._check_tools(value, entry.line, file)
         if owner == "project":
             may, value = self._for_project(key, value, entry.line, file)
             if not may:
@@ -325,6 +329,15 @@ class _Layers:
                     name = f"providers.{provider.key}.api_mode"
                     text = f"{name} must be one of {', '.join(API_MODES)}. It is not used."
                     self.warn(file, entry.line, name, "bad_value", text)
+
+    def _check_tools(self, named: Sequence[str], line: int, file: Path) -> None:
+        """Name what stands for no tool and no set of them: what was meant is not switched off."""
+        for name in named:
+            if not tools_named([name]):
+                near = difflib.get_close_matches(name.strip().lower(), ALL_NAMES, n=1)
+                hint = f" Did you mean {near[0]}?" if near else f" Sets: {', '.join(one.name for one in SHOWN)}."
+                text = f"agent.disabled_toolsets: there is no tool and no set of tools called {name}.{hint}"
+                self.warn(file, line, "agent.disabled_toolsets", "bad_value", text)
 
     def _for_project(self, key: Key, value: Any, line: int, file: Path) -> tuple[bool, Any]:
         """Whether a project may set `key` to `value`, and what it is then; says so if not. Source: CFG-04, A7."""

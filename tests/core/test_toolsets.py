@@ -9,6 +9,8 @@ import pytest
 
 from agent_core import events, intents
 from agent_core.config import tighten
+from agent_core.config.load import load
+from agent_core.config.paths import find_places
 from agent_core.config.schema import key_of
 from agent_core.host import Host, Launch
 from agent_core.tools.builtin import builtin_tools
@@ -155,3 +157,16 @@ def test_the_config_says_what_a_session_begins_without(tmp_path):
         assert not host.config.warnings
     finally:
         host.close()
+
+
+def test_a_name_that_switches_nothing_off_is_told_with_its_line_but_not_of_hermes_own_config(tmp_path):
+    places = find_places(tmp_path, {"HOME": str(tmp_path)})
+    for folder in (places.data_home, places.hermes_home):
+        folder.mkdir()
+        (folder / "config.yaml").write_text("agent:\n  disabled_toolsets: [web, wbe_fetch, Terminal, browser]\n")
+    config = load(places, {}, {})
+    there = f"{places.config_file}:2: agent.disabled_toolsets: there is no tool and no set of tools called"
+    assert [warning.text for warning in config.warnings] == [
+        f"{there} wbe_fetch. Did you mean web_fetch?",
+        f"{there} browser. Sets: files, commands, web, git, planning, talk.",
+    ]
