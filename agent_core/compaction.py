@@ -267,13 +267,22 @@ def _shortened(text: str, chars: int) -> str:
 # -- what stands there ----------------------------------------------------------------------------------------------
 
 
+_PLAN: Final = "\n\n# The todo list at this point"
+
+
 def with_plan(summary: str, todos: Sequence[TodoItem]) -> str:
     """A summary with the plan as it is now: the calls that wrote it may be among what is summarised."""
     if not todos:
         return summary
     marks = {"completed": "x", "in_progress": ">", "cancelled": "-", "pending": " "}
     lines = "".join(f"\n[{marks[item.status]}] {item.text}" for item in todos)
-    return f"{summary}\n\n# The todo list at this point{lines}"
+    return f"{summary}{_PLAN}{lines}"
+
+
+def without_plan(summary: str) -> str:
+    """A summary as it was before `with_plan`: a plan of then has no place in the next one."""
+    before, found, _ = summary.rpartition(_PLAN)
+    return before if found else summary
 
 
 def fallback(cut: Cut, earlier: str) -> str:

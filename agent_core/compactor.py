@@ -232,7 +232,7 @@ class Compactor:
     def _text(self, turn: TurnTools, cut: Cut, focus: str, needed: bool) -> str:
         """What is to stand for the older part; "" to leave the conversation as it is. Raises Interrupted."""
         earlier, _ = view.boundary(list(turn.conversation))
-        before = earlier.text if earlier is not None and earlier.view != "dropped" else ""
+        before = compaction.without_plan(earlier.text) if earlier is not None and earlier.view != "dropped" else ""
         try:
             return self._summary(turn, cut, before, focus)
         except (ProviderError, _NoSummary) as error:
