@@ -53,18 +53,22 @@ class Output:
         """`keep`: characters that are left when the file has come to `room` bytes."""
         self._path, self._keep, self._room = path, keep, room
         self._base = self._size = 0
-        self._file = self._begin(path)
+        self._file = self._begin(path, 0)
 
-    def _begin(self, path: bytes) -> int:
+    def _begin(self, path: bytes, base: int) -> int:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        os.write(file, b"%020d\n" % self._base)
+        try:
+            _write(file, b"%020d\n" % base, 0)
+        except OSError:
+            os.close(file)
+            raise
         return file
 
     def add(self, data: bytes) -> None:
         try:
             if self._size + len(data) > self._room:
                 self._roll()
-            os.pwrite(self._file, data, _HEAD + self._size)
+            _write(self._file, data, _HEAD + self._size)
             self._size += len(data)
         except OSError:  # a full disk: what cannot be kept is counted
             self._base += self._size + len(data)
@@ -88,14 +92,25 @@ class Output:
             begin = start
         while begin < self._size and begin and os.pread(self._file, 1, _HEAD + begin)[0] & 0xC0 == 0x80:
             begin += 1
-        self._base += begin
-        new = self._begin(self._path + b".new")
-        for at in range(begin, self._size, _CHUNK):
-            piece = os.pread(self._file, min(_CHUNK, self._size - at), _HEAD + at)
-            os.pwrite(new, piece, _HEAD + at - begin)
-        os.rename(self._path + b".new", self._path)
+        new = self._begin(self._path + b".new", self._base + begin)
+        try:
+            for at in range(begin, self._size, _CHUNK):
+                piece = os.pread(self._file, min(_CHUNK, self._size - at), _HEAD + at)
+                _write(new, piece, _HEAD + at - begin)
+            os.rename(self._path + b".new", self._path)
+        except OSError:
+            os.close(new)
+            raise
         os.close(self._file)
-        self._file, self._size = new, self._size - begin
+        self._file, self._base, self._size = new, self._base + begin, self._size - begin
+
+
+def _write(file: int, data: bytes, at: int) -> None:
+    """All of it: a disk that is nearly full takes a part and says so."""
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(file, view, at)
+        view, at = view[written:], at + written
 
 
 def _stat(pid: str) -> "list[bytes]":

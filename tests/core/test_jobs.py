@@ -232,6 +232,39 @@ def test_a_disk_that_takes_nothing_costs_the_output_only(tmp_path, monkeypatch):
     assert kept.data.endswith(b"c" * 10)
 
 
+def test_a_disk_that_takes_parts_and_then_nothing_leaves_no_gap_no_descriptor_and_the_right_count(
+    tmp_path, monkeypatch
+):
+    output = Output(os.fsencode(tmp_path / "output"), keep=100, room=1000)
+    write, room = os.pwrite, 700
+
+    def nearly_full(file, data, at):
+        nonlocal room
+        if os.fstat(file).st_size > at:  # what is there already can be written over
+            return write(file, data, at)
+        taken = min(len(data), 64, room)  # a part at a time, as on a disk that fills up
+        if not taken:
+            raise OSError(28, "No space left on device")
+        room -= taken
+        return write(file, bytes(data)[:taken], at)
+
+    monkeypatch.setattr(os, "pwrite", nearly_full)
+    output.add(b"a" * 300)
+    assert job_files.written(tmp_path, 0, 1000).data == b"a" * 300
+    before = len(os.listdir("/proc/self/fd"))
+    sent = 300
+    for round in range(30):  # many times there is no room for the newer file
+        room = 1000 if round % 2 else 10
+        output.add(b"b" * 500)
+        sent += 500
+    monkeypatch.undo()
+    assert len(os.listdir("/proc/self/fd")) == before
+    output.add(b"c" * 10)
+    kept = job_files.written(tmp_path, 0, 5000)
+    assert kept.total == sent + 10
+    assert set(kept.data) <= set(b"bc"), "never a byte that nobody has written"
+
+
 def test_there_are_so_many_and_no_more_and_ended_ones_make_room(desk, monkeypatch):
     monkeypatch.setattr(limits, "TASKS", 3)
     for _ in range(2):
