@@ -1,24 +1,16 @@
-"""The plan, questions to the person, and what holds for every tool."""
+"""The plan, questions to the person, and what earlier sessions say."""
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
-from pathlib import Path
-
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from agent_core import limits, names
+from agent_core import limits
 from agent_core.errors import StoreError, ToolFailure
-from agent_core.ports import ExecResult, NoAction, PastPassage, Reply, TodoItem
+from agent_core.ports import NoAction, PastPassage, Reply, TodoItem
 from agent_core.sandbox.policy import UNCONFINED
-from agent_core.text.coerce import coerce
 from agent_core.tools.builtin import builtin_tools
 
-from .tool_support import TOOLS, Person, call, context, prepare
+from .tool_support import Person, call, context, prepare
 
 # -- the list of steps --------------------------------------------------------------------------------------------
 
@@ -141,89 +133,3 @@ def test_a_search_for_nothing_or_without_an_index_says_so(tmp_path):
         prepare(context(tmp_path), "session_search", query="  ")
     with pytest.raises(ToolFailure, match="cannot search"):
         call(context(tmp_path, recall=missing), "session_search", query="x")
-
-
-# -- all tools ----------------------------------------------------------------------------------------------------
-
-
-def test_the_tools_and_their_order():
-    assert [tool.name for tool in builtin_tools()] == [
-        names.READ_FILE, names.WRITE_FILE, names.EDIT_FILE, names.LIST_DIR, names.GREP, names.GLOB, names.RUN_COMMAND,
-        names.TODO_WRITE, names.TODO_READ, names.ASK_USER, names.EXIT_PLAN, names.GOAL_DONE, names.SESSION_SEARCH,
-    ]  # fmt: skip
-
-
-def test_schemas_are_small_and_plain():
-    schemas = [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in builtin_tools()]
-    assert len(json.dumps(schemas)) < 7 * limits.KB
-    allowed = {"type", "properties", "required", "enum", "items", "default", "description"}
-
-    def check(part):
-        assert set(part) <= allowed
-        assert set(part.get("required", ())) <= set(part.get("properties", ()))
-        for inner in part.get("properties", {}).values():
-            check(inner)
-        if "items" in part:
-            check(part["items"])
-
-    for tool in builtin_tools():
-        check(tool.parameters)
-
-
-class Refusing:
-    """Runs nothing."""
-
-    def execute(self, command, cwd, **_) -> ExecResult:
-        return ExecResult(0, "", "", 0.0)
-
-
-WORDS = st.text(max_size=12) | st.sampled_from(
-    [
-        ".",
-        "..",
-        "/",
-        "~",
-        "f.txt",
-        "d",
-        "d/g.txt",
-        ".env",
-        "*.txt",
-        "**",
-        "[",
-        "(",
-        "a\0b",
-        "\ud800",
-        "/etc/shadow",
-        "x" * 300,
-    ]
-)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | WORDS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
-    max_leaves=6,
-)
-KEYS = st.sampled_from(sorted({name for tool in builtin_tools() for name in tool.parameters["properties"]} | {"other"}))
-
-
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from(sorted(TOOLS)), st.dictionaries(KEYS, JSON, max_size=6), st.booleans())
-def test_any_arguments_give_a_result_or_a_tool_failure(name, args, coerced):
-    tool = TOOLS[name]
-    assert isinstance(tool.subject(args), str)
-    assert tool.effect(args).kind in ("none", "read", "write", "command", "person")
-    if coerced:
-        args, problems = coerce(args, tool.parameters)
-        if problems:
-            return
-    with tempfile.TemporaryDirectory() as folder:
-        ctx = context(Path(folder), backend=Refusing())
-        (ctx.workspace / "f.txt").write_text("a\nb\n")
-        (ctx.workspace / "d").mkdir()
-        (ctx.workspace / "d/g.txt").write_text("中\n")
-        ctx.files.saw(ctx.workspace / "f.txt", "0" * 64)
-        try:
-            text = tool.prepare(args, ctx).run(UNCONFINED).text
-        except ToolFailure as failure:
-            text = failure.text
-        assert text
-        assert sorted(os.listdir(folder)) == ["home", "own", "ws"]
