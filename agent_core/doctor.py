@@ -23,7 +23,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from agent_core import limits, process, trust
+from agent_core import limits, options, process, trust
 from agent_core.cancel import CancelScope
 from agent_core.config.load import UNUSABLE, Config, ConfigWarning, load
 from agent_core.config.paths import Places
@@ -32,7 +32,6 @@ from agent_core.errors import AgentError, ConfigError, SandboxError
 from agent_core.grants_file import GrantsFile
 from agent_core.hooks import names as names_of_hooks
 from agent_core.hooks import users_hooks
-from agent_core.host import provider_options
 from agent_core.llm import discover, providers
 from agent_core.llm.providers import Endpoint
 from agent_core.names import APP
@@ -135,7 +134,7 @@ class _Case:
     def endpoint(self) -> Endpoint | ConfigError:
         """Whom the config names, or why it names nobody."""
         try:
-            return providers.resolve(provider_options(self.config), self.env, self.config.dotenv)
+            return providers.resolve(options.provider(self.config), self.env, self.config.dotenv)
         except ConfigError as error:
             return error
 

@@ -18,13 +18,10 @@ from functools import cached_property
 from importlib import resources
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from agent_core import after_edit, context_files, kept_images, limits, preview, process, spill
+from agent_core import after_edit, context_files, kept_images, limits, options, preview, process, spill
 from agent_core.after_edit import CheckSet
-from agent_core.budget import Budget
-from agent_core.compaction import Options as CompactionOptions
-from agent_core.compaction import Profile
 from agent_core.config import load as config_load
 from agent_core.config import write as config_write
 from agent_core.config.dotenv import set_variable
@@ -35,7 +32,6 @@ from agent_core.credentials import Secret, find_key
 from agent_core.errors import AgentError, ConfigError, StoreError
 from agent_core.events import Notice
 from agent_core.grants_file import GrantsFile
-from agent_core.guard import GuardRules
 from agent_core.hooks import HookSet, users_hooks
 from agent_core.intents import Interrupt, SetMode, Submit
 from agent_core.jobs import Jobs
@@ -46,7 +42,7 @@ from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
 from agent_core.messages import FileDiff, Message, new_id
 from agent_core.meter import SessionUsage
-from agent_core.models import Models, ModelSettings
+from agent_core.models import Models
 from agent_core.names import (
     APPROVAL_POLICIES,
     MODES_ALONE,
@@ -59,14 +55,14 @@ from agent_core.names import (
     SandboxMode,
 )
 from agent_core.notebook import Notebook
-from agent_core.ports import Decided, IsHidden, LlmRequest, PastPassage, Tool
+from agent_core.ports import Decided, IsHidden, PastPassage, Tool
 from agent_core.preview import FileLines, FilePreview
 from agent_core.process import LocalBackend
 from agent_core.safety import hidden
 from agent_core.safety.paths import PathRules
 from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
-from agent_core.services import Connection, Containment, ReviewOptions, SessionServices, Walls
+from agent_core.services import Connection, Containment, SessionServices, Walls
 from agent_core.session import LiveSession
 from agent_core.spill import SpillPage
 from agent_core.store import exchange
@@ -78,6 +74,7 @@ from agent_core.trusting import Answer, Trusting
 
 if TYPE_CHECKING:
     from agent_core.checkpoints import Checkpoints
+    from agent_core.checkpoints import Options as CheckpointOptions
     from agent_core.confinement import Confinement
     from agent_core.disk_report import DiskReport
     from agent_core.file_index import FileIndex
@@ -137,7 +134,10 @@ class Host:
         self.standing: Standing
         """How what the project of the start brings stood when the config was read."""
         self.models = Models(
-            self._model_settings, launch.env, self._read_keys, lambda: self._model.endpoint if self._model else None
+            lambda: options.models(self.config),
+            launch.env,
+            self._read_keys,
+            lambda: self._model.endpoint if self._model else None,
         )
         self.config: Config = self._read_config()
         self.denied = LiveTexts("approvals.deny", self.places.config_files, self._load_config)
@@ -177,7 +177,7 @@ class Host:
         if self.launch.demo:
             return _demo_state()
         try:
-            endpoint = providers.resolve(self._options(), self.launch.env, self.config.dotenv)
+            endpoint = providers.resolve(options.provider(self.config), self.launch.env, self.config.dotenv)
         except ConfigError as error:
             if error.code == "no_provider":
                 return ModelState("", settled=False)
@@ -204,9 +204,6 @@ class Host:
         for listener in self._listeners:
             listener(state)
 
-    def _options(self, model: str = "") -> ProviderOptions:
-        return provider_options(self.config, model)
-
     def connect(self, model: str, provider: str = "") -> Connection:
         """A new client for a model that a person chose, or for the configured one and what stands in for it when "".
 
@@ -216,23 +213,6 @@ class Host:
             return self._connect_demo()
         return self.models.connect(model, provider)
 
-    @property
-    def _model_named(self) -> bool:
-        """The model was named on the command line."""
-        return self.config.sources["model.default"] == "command line"
-
-    def _model_settings(self) -> ModelSettings:
-        get = self.config.get
-        return ModelSettings(
-            self._options(),
-            get("fallback_providers"),
-            get("fallback_model"),
-            get("fallback.min_switch_reset_seconds"),
-            named=self._model_named,
-            window=get("model.context_length"),
-            hour_cache=get("prompt_caching.cache_ttl") == "1h",
-        )
-
     def _read_keys(self) -> Mapping[str, str]:
         """What the .env files hold now: a key that was changed counts from the next turn on (LLM-30)."""
         dotenv = config_load.read_dotenv(self.places)
@@ -241,21 +221,17 @@ class Host:
 
     def personas(self) -> dict[str, str]:
         """The texts of the configured personas by their names."""
-        return personas_of(self.config.get("personalities"))
-
-    def _budget(self) -> Budget:
-        get = self.config.get
-        return Budget(get("budget.tokens"), get("budget.cost"), get("budget.minutes"))
+        return options.personas(self.config)
 
     def usage(self, session_id: str) -> SessionUsage:
         """What a session and its children have used, and may use. Raises StoreError."""
-        return SessionUsage(self.store.costs.spent(session_id), self._budget())
+        return SessionUsage(self.store.costs.spent(session_id), options.budget(self.config))
 
     def _connect_demo(self) -> Connection:
         from agent_core.demo.transport import demo_endpoint, demo_transport
         from agent_core.llm.client import make_client
 
-        client = make_client(demo_endpoint(), self._options(), transport=demo_transport())
+        client = make_client(demo_endpoint(), options.provider(self.config), transport=demo_transport())
         return Connection(client, "demo", "demo", _demo_state().label)
 
     def model_health(self) -> Health:
@@ -272,9 +248,9 @@ class Host:
         """Try a provider without storing anything."""
         from agent_core.llm import discover
 
-        options = ProviderOptions(model=model, provider=provider, base_url=base_url)
+        tried = ProviderOptions(model=model, provider=provider, base_url=base_url)
         try:
-            endpoint = providers.resolve(options, {"NANOHERMES_API_KEY": key} if key else {}, {})
+            endpoint = providers.resolve(tried, {"NANOHERMES_API_KEY": key} if key else {}, {})
         except ConfigError as error:
             return discover.Health(False, error.code, error.text, ())
         return discover.check(endpoint)
@@ -471,7 +447,7 @@ class Host:
             mode_confirmed=lambda workspace, mode: self.grants.mode_confirmed(str(workspace), mode),
             confirm_mode=self._confirm_mode,
             approval_timeout=get("approvals.timeout"),
-            review=self._review(),
+            review=options.review(self.config, self.places),
             hooks=self.hooks,
             checks=self.checks,
             command_timeout=get("terminal.timeout"),
@@ -481,27 +457,20 @@ class Host:
             add_dirs=self.places.folders(get("sandbox.add_dirs")),
             safe_roots=self.places.folders(get("files.write_safe_roots")),
             hidden=lambda workspace: lambda: self.hidden(workspace),
-            compaction=self._compaction(),
+            compaction=options.compaction(self.config),
             max_steps=get("agent.max_turns") or 0,
             batch_timeout=get("agent.batch_timeout"),
-            guard=self._guard_rules(),
+            guard=options.guard(self.config, unattended=self.launch.unattended),
             result_bounds=spill.PROFILES[get("tool_output.profile")],
-            request=LlmRequest(
-                (),
-                stream=get("stream.enabled"),
-                reasoning_effort=get("agent.reasoning_effort") or None,
-                max_tokens=get("model.max_tokens"),
-                temperature=get("model.temperature"),
-                cache_ttl=get("prompt_caching.cache_ttl").replace("off", ""),
-            ),
-            model_named=self._model_named,
+            request=options.request(self.config),
+            model_named=options.is_model_named(self.config),
             personas=self.personas,
             price=self.models.price,
             sees=self.models.sees,
             went_blind=self.models.went_blind,
             attach=self.images.attach,
             window=self.models.window_of,
-            budget=self._budget,
+            budget=lambda: options.budget(self.config),
             checkpoints=lambda: self.checkpoints if self.config.get("checkpoints.enabled") else None,
         )
 
@@ -535,24 +504,17 @@ class Host:
 
     def confinement(self, session_id: str, workspace: Path) -> Walls:
         """The walls of a session in a workspace; made when they are first asked for."""
-        from agent_core.confinement import Confinement, Options
+        from agent_core.confinement import Confinement
 
-        get = self.config.get
         with self._lock:
             walls = self._confinements.get(session_id)
             if walls is None:
-                options = Options(
-                    self.places.folders(get("sandbox.add_dirs")),
-                    self.places.folders(get("files.write_safe_roots")),
-                    get("sandbox.max_processes"),
-                    (get("sandbox.max_memory_mb") or 0) * limits.MB,
-                )
                 walls = self._confinements[session_id] = Confinement(
                     workspace,
                     self.places.home,
                     self.places.data_home,
                     lambda: self.hidden(workspace),
-                    options,
+                    options.walls(self.config, self.places),
                     environ=self.launch.env,
                 )
         return Walls(walls.policy, walls.gap, walls.apart, walls.warm)
@@ -579,47 +541,6 @@ class Host:
                 mode=mode,
                 modes=", ".join(MODES_WITHOUT_SANDBOX),
             )
-
-    def _compaction(self) -> CompactionOptions:
-        get, of = self.config.get, "compression"
-        profile: Profile = "tokens" if get(f"{of}.profile") == "tokens" else "nano"
-        return CompactionOptions(
-            enabled=get(f"{of}.enabled"),
-            profile=profile,
-            threshold=get(f"{of}.threshold"),
-            target_ratio=get(f"{of}.target_ratio"),
-            protect_first=get(f"{of}.protect_first_n"),
-            protect_last=get(f"{of}.protect_last_n"),
-            keep_tokens=get(f"{of}.keep_recent_tokens"),
-            max_attempts=get(f"{of}.max_attempts"),
-            keep_on_failure=get(f"{of}.abort_on_summary_failure"),
-            model=get(f"auxiliary.{of}.model"),
-            provider=get(f"auxiliary.{of}.provider"),
-        )
-
-    def _review(self) -> ReviewOptions | None:
-        """None also where the project says who is asked: its own choice of a model must not answer for the person."""
-        get = self.config.get
-        project = {str(folder / "config.yaml") for folder in (self.places.project_hermes_dir, self.places.project_dir)
-                   if folder is not None}  # fmt: skip
-        named_there = any(self.config.sources[key] in project for key in _WHOSE_MODEL)
-        if get("approvals.mode") != "smart" or named_there:
-            return None
-        return ReviewOptions(get("auxiliary.approval.model"), get("auxiliary.approval.provider"))
-
-    def _guard_rules(self) -> GuardRules:
-        def get(name: str) -> Any:
-            return self.config.get(f"tool_loop_guardrails.{name}")
-
-        hard_stop = get("hard_stop_enabled")
-        return GuardRules(
-            get("warnings_enabled"),
-            self.launch.unattended if hard_stop is None else hard_stop,
-            get("warn_after.exact_failure"),
-            get("hard_stop_after.exact_failure"),
-            get("warn_after.same_tool_failure"),
-            get("hard_stop_after.same_tool_failure"),
-        )
 
     def _context(self, workspace: Path) -> tuple[str, tuple[str, ...]]:
         if not self.config.get("context_files.enabled"):
@@ -752,20 +673,12 @@ class Host:
     @cached_property
     def checkpoints(self) -> Checkpoints:
         """What turns changed in files: to list, to plan a rollback, to look at (intents Rollback, RollbackRedo)."""
-        from agent_core.checkpoints import Checkpoints, Options
+        from agent_core.checkpoints import Checkpoints
 
-        def options() -> Options:
-            get = self.config.get
-            return Options(
-                get("checkpoints.max_snapshots"),
-                get("checkpoints.max_total_size_mb") * limits.MB,
-                get("checkpoints.max_file_size_mb") * limits.MB,
-                get("checkpoints.retention_days"),
-                tuple(get("files.deny_read")),
-                self.places.folders(get("sandbox.add_dirs")),
-            )
+        def bounds() -> CheckpointOptions:
+            return options.checkpoints(self.config, self.places)
 
-        return Checkpoints(self.places.home, self.places.data_home, options, self._rules_of, self.redact)
+        return Checkpoints(self.places.home, self.places.data_home, bounds, self._rules_of, self.redact)
 
     # -- files, for a face --------------------------------------------------------------------------------------
 
@@ -951,10 +864,10 @@ class Host:
 
     def _know_keys(self, dotenv: Mapping[str, str]) -> None:
         """Have every key that may be used hidden wherever it shows, those of earlier too."""
-        options, entries = self._options(), self.config.get("fallback_providers")
-        names = {*providers.variables(options, entries), *chain.from_iterable(SEARCH_KEYS.values())}
+        asked, entries = options.provider(self.config), self.config.get("fallback_providers")
+        names = {*providers.variables(asked, entries), *chain.from_iterable(SEARCH_KEYS.values())}
         found = {key for place in (self.launch.env, dotenv) for name in names if (key := place.get(name, ""))}
-        found |= providers.written_keys(options)
+        found |= providers.written_keys(asked)
         with self._lock:
             self._named_keys = (*self._named_keys, *(found - set(self._named_keys)))
 
@@ -995,44 +908,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-_WHOSE_MODEL: Final = (
-    "model.default", "model.provider", "model.base_url", "providers", "fallback_providers", "fallback_model",
-)  # fmt: skip
-"""Settings that decide which model a request goes to."""
-
-
-def provider_options(config: Config, model: str = "") -> ProviderOptions:
-    """Whom to ask, as the config says; `model` in place of the configured one."""
-    get = config.get
-    return ProviderOptions(
-        model=model or get("model.default") or "",
-        provider=get("model.provider") or "",
-        base_url=get("model.base_url") or "",
-        api_key_env=get("model.api_key_env") or "",
-        providers=config.mapping("providers"),
-        max_attempts=get("retry.max_attempts"),
-        retry_base=get("retry.base_ms") / 1000,
-        retry_after_max=get("retry.max_wait"),
-        idle_timeout=get("stream.idle_timeout"),
-        progress_timeout=get("stream.progress_timeout"),
-        images=get("agent.image_input_mode"),
-    )
-
-
-def personas_of(entries: Mapping[str, Any]) -> dict[str, str]:
-    """The texts of `personalities` by name. Hermes also writes them as a mapping of system_prompt, tone and style."""
-    out: dict[str, str] = {}
-    for name, entry in entries.items():
-        parts = (
-            [entry.get("system_prompt"), entry.get("tone"), entry.get("style")]
-            if isinstance(entry, Mapping)
-            else [entry]
-        )
-        if text := "\n".join(part.strip() for part in parts if isinstance(part, str) and part.strip()):
-            out[str(name)] = text
-    return out
 
 
 def _demo_state() -> ModelState:

@@ -1,0 +1,176 @@
+"""What the config says, as the plain values that other rooms take. Pure: each function reads one set of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from agent_core import limits
+from agent_core.budget import Budget
+from agent_core.compaction import Options as CompactionOptions
+from agent_core.compaction import Profile
+from agent_core.config.load import Config
+from agent_core.config.paths import Places
+from agent_core.guard import GuardRules
+from agent_core.llm.providers import ProviderOptions
+from agent_core.models import ModelSettings
+from agent_core.ports import LlmRequest
+from agent_core.services import ReviewOptions
+
+if TYPE_CHECKING:
+    from agent_core.checkpoints import Options as CheckpointOptions
+    from agent_core.confinement import Options as WallOptions
+
+_WHOSE_MODEL: Final = (
+    "model.default", "model.provider", "model.base_url", "providers", "fallback_providers", "fallback_model",
+)  # fmt: skip
+"""Settings that decide which model a request goes to."""
+
+
+# -- the model ----------------------------------------------------------------------------------------------------
+
+
+def provider(config: Config) -> ProviderOptions:
+    """Whom to ask."""
+    get = config.get
+    return ProviderOptions(
+        model=get("model.default") or "",
+        provider=get("model.provider") or "",
+        base_url=get("model.base_url") or "",
+        api_key_env=get("model.api_key_env") or "",
+        providers=config.mapping("providers"),
+        max_attempts=get("retry.max_attempts"),
+        retry_base=get("retry.base_ms") / 1000,
+        retry_after_max=get("retry.max_wait"),
+        idle_timeout=get("stream.idle_timeout"),
+        progress_timeout=get("stream.progress_timeout"),
+        images=get("agent.image_input_mode"),
+    )
+
+
+def models(config: Config) -> ModelSettings:
+    """Whom to ask, and who stands in."""
+    get = config.get
+    return ModelSettings(
+        provider(config),
+        get("fallback_providers"),
+        get("fallback_model"),
+        get("fallback.min_switch_reset_seconds"),
+        named=is_model_named(config),
+        window=get("model.context_length"),
+        hour_cache=get("prompt_caching.cache_ttl") == "1h",
+    )
+
+
+def is_model_named(config: Config) -> bool:
+    """The model was named on the command line."""
+    return config.sources["model.default"] == "command line"
+
+
+def request(config: Config) -> LlmRequest:
+    """What is the same in every request."""
+    get = config.get
+    return LlmRequest(
+        (),
+        stream=get("stream.enabled"),
+        reasoning_effort=get("agent.reasoning_effort") or None,
+        max_tokens=get("model.max_tokens"),
+        temperature=get("model.temperature"),
+        cache_ttl=get("prompt_caching.cache_ttl").replace("off", ""),
+    )
+
+
+def personas(config: Config) -> dict[str, str]:
+    """The texts of `personalities` by name. Hermes also writes them as a mapping of system_prompt, tone and style."""
+    out: dict[str, str] = {}
+    for name, entry in config.get("personalities").items():
+        parts = (
+            [entry.get("system_prompt"), entry.get("tone"), entry.get("style")]
+            if isinstance(entry, Mapping)
+            else [entry]
+        )
+        if text := "\n".join(part.strip() for part in parts if isinstance(part, str) and part.strip()):
+            out[str(name)] = text
+    return out
+
+
+# -- bounds -------------------------------------------------------------------------------------------------------
+
+
+def budget(config: Config) -> Budget:
+    get = config.get
+    return Budget(get("budget.tokens"), get("budget.cost"), get("budget.minutes"))
+
+
+def compaction(config: Config) -> CompactionOptions:
+    get, of = config.get, "compression"
+    profile: Profile = "tokens" if get(f"{of}.profile") == "tokens" else "nano"
+    return CompactionOptions(
+        enabled=get(f"{of}.enabled"),
+        profile=profile,
+        threshold=get(f"{of}.threshold"),
+        target_ratio=get(f"{of}.target_ratio"),
+        protect_first=get(f"{of}.protect_first_n"),
+        protect_last=get(f"{of}.protect_last_n"),
+        keep_tokens=get(f"{of}.keep_recent_tokens"),
+        max_attempts=get(f"{of}.max_attempts"),
+        keep_on_failure=get(f"{of}.abort_on_summary_failure"),
+        model=get(f"auxiliary.{of}.model"),
+        provider=get(f"auxiliary.{of}.provider"),
+    )
+
+
+def guard(config: Config, *, unattended: bool) -> GuardRules:
+    """What stops a model that goes round in circles. `unattended`: nobody is there to stop it."""
+    get, of = config.get, "tool_loop_guardrails"
+    hard_stop = get(f"{of}.hard_stop_enabled")
+    return GuardRules(
+        get(f"{of}.warnings_enabled"),
+        unattended if hard_stop is None else hard_stop,
+        get(f"{of}.warn_after.exact_failure"),
+        get(f"{of}.hard_stop_after.exact_failure"),
+        get(f"{of}.warn_after.same_tool_failure"),
+        get(f"{of}.hard_stop_after.same_tool_failure"),
+    )
+
+
+def checkpoints(config: Config, places: Places) -> CheckpointOptions:
+    """What is kept of changed files."""
+    from agent_core.checkpoints import Options  # no start waits for it
+
+    get = config.get
+    return Options(
+        get("checkpoints.max_snapshots"),
+        get("checkpoints.max_total_size_mb") * limits.MB,
+        get("checkpoints.max_file_size_mb") * limits.MB,
+        get("checkpoints.retention_days"),
+        tuple(get("files.deny_read")),
+        places.folders(get("sandbox.add_dirs")),
+    )
+
+
+# -- safety -------------------------------------------------------------------------------------------------------
+
+
+def review(config: Config, places: Places) -> ReviewOptions | None:
+    """None also where the project says who is asked: its own choice of a model must not answer for the person."""
+    get = config.get
+    folders = (folder for folder in (places.project_hermes_dir, places.project_dir) if folder is not None)
+    project = {str(folder / "config.yaml") for folder in folders}
+    named_there = any(config.sources[key] in project for key in _WHOSE_MODEL)
+    if get("approvals.mode") != "smart" or named_there:
+        return None
+    return ReviewOptions(get("auxiliary.approval.model"), get("auxiliary.approval.provider"))
+
+
+def walls(config: Config, places: Places) -> WallOptions:
+    """What stands around the commands of a session."""
+    from agent_core.confinement import Options  # no start waits for it
+
+    get = config.get
+    return Options(
+        places.folders(get("sandbox.add_dirs")),
+        places.folders(get("files.write_safe_roots")),
+        get("sandbox.max_processes"),
+        (get("sandbox.max_memory_mb") or 0) * limits.MB,
+    )
