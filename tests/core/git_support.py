@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 _ENV = {
@@ -30,12 +34,20 @@ def git(folder: Path, *words: str, check: bool = True, **env: str) -> str:
 
 def repository(folder: Path, files: dict[str, str] | None = None) -> Path:
     """A repository in `folder` whose first commit has `files`; without any it has no commit."""
-    folder.mkdir(exist_ok=True)
-    git(folder, "init", "-q", "-b", "main")
+    shutil.copytree(_made(tuple((files or {}).items())), folder, dirs_exist_ok=True)
+    return folder
+
+
+@functools.cache
+def _made(files: tuple[tuple[str, str], ...]) -> Path:
+    """One to be copied: git is started six times to make it."""
+    folder = Path(tempfile.mkdtemp(prefix="nanoherm-test-git-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    git(folder, "init", "-q", "-b", "main", "--template=")
     git(folder, "config", "user.name", "B")
     git(folder, "config", "user.email", "b@example.com")
     if files:
-        commit(folder, "first", files)
+        commit(folder, "first", dict(files))
     return folder
 
 
