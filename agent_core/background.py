@@ -9,7 +9,7 @@ TaskState = Literal["running", "ended", "killed", "lost"]
 """How a task is: "killed" by somebody's wish, "lost" when it went away while nobody watched and its exit is unknown."""
 
 TaskOrigin = Literal["started", "promoted"]
-"""Started in the background, or a foreground command that outgrew its time."""
+"""Started in the background, or left running by a command in the foreground."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ def written(folder: Path, start: int = 0, length: int = 0) -> Written:
         total = base + max(0, status.st_size - _HEAD)
         at = min(max(start, base), total)
         data = os.pread(file, min(length, total - at), _HEAD + at - base) if length > 0 else b""
-        return Written(base, total, time.time() - status.st_mtime > limits.TASK_QUIET, data)
+        return Written(base, total, abs(time.time() - status.st_mtime) > limits.TASK_QUIET, data)
     except OSError:
         return Written(0, 0, True)
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
-import select
+import selectors
 import shutil
 import subprocess
 import time
@@ -151,9 +151,12 @@ def _relay(plan: dict[str, Any], policy: SandboxPolicy | None, stack: ExitStack)
         raise
     if words.startswith("started "):
         return Start(int(words.split()[1]), relay, writer)
-    os.close(writer)
-    relay.kill()
-    relay.wait()
+    os.close(writer)  # by which it learns that what it may have started is to end
+    try:
+        relay.wait(limits.TASK_CLOSE)
+    except subprocess.TimeoutExpired:
+        relay.kill()
+        relay.wait()
     if words.startswith("failed "):
         number = int(words.split()[1])
         raise OSError(number, os.strerror(number))
@@ -166,14 +169,15 @@ def _first_words(relay: subprocess.Popen[bytes]) -> str:
     assert relay.stdout is not None
     assert relay.stderr is not None
     deadline, said = time.monotonic() + limits.TASK_START, {relay.stdout: b"", relay.stderr: b""}
-    poll = {stream.fileno(): stream for stream in said}
-    with relay.stdout, relay.stderr:
-        while poll and (left := deadline - time.monotonic()) > 0:
-            for descriptor in select.select(list(poll), [], [], left)[0]:
-                data = os.read(descriptor, 4096)
-                said[poll[descriptor]] += data
+    with relay.stdout, relay.stderr, selectors.DefaultSelector() as open_ones:  # select() knows 1,024 descriptors only
+        for stream in said:
+            open_ones.register(stream, selectors.EVENT_READ, stream)
+        while open_ones.get_map() and (left := deadline - time.monotonic()) > 0:
+            for key, _ in open_ones.select(left):
+                data = os.read(key.fd, 4096)
+                said[key.data] += data
                 if not data:
-                    del poll[descriptor]
+                    open_ones.unregister(key.data)
         return (said[relay.stdout] or said[relay.stderr]).decode("utf-8", "replace")
 
 

@@ -8,24 +8,22 @@ TOOL-22, field cases 23 and 26.
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from agent_core import events, job_files, limits, process
 from agent_core.background import Task, TaskOrigin, TaskOutput
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.events import Event
 from agent_core.intents import KeepTask, KillTask
-from agent_core.job_files import Record, State
+from agent_core.job_files import Record
 from agent_core.job_start import Start, begin, take_in
+from agent_core.job_watch import Job, as_told, bury, end_all, found, is_old, signal_relay
+from agent_core.job_words import ended_notice, how_it_is
 from agent_core.sandbox.policy import UNCONFINED, Apart, Box, SandboxPolicy
 from agent_core.store.owner import life_of
 from agent_core.text.ansi import clean
@@ -42,49 +40,6 @@ def _nothing() -> None:
     return None
 
 
-@dataclass(slots=True)
-class _Job:
-    """A task with what it is watched and steered by."""
-
-    task: Task
-    folder: Path
-    relay: subprocess.Popen[bytes] | None = None
-    """None: it was started by another program."""
-    control: int = -1
-    """The pipe to its relay; while one end is open in a program, the task has one."""
-    ended: list[Callable[[], None]] = field(default_factory=list)
-    """To be called when it has."""
-    leftover: process.Leftover | None = None
-    """What it is, where it has outlived a command in the foreground."""
-    told: bool = False
-    """The model knows that it has ended."""
-    wished: bool = False
-    """Somebody here has ended it."""
-
-    @property
-    def runs(self) -> bool:
-        return self.task.state == "running"
-
-    def say(self, word: bytes) -> bool:
-        """Tell the relay; False when it does not listen any more."""
-        try:
-            return os.write(self.control, word) == len(word)
-        except OSError:
-            return False
-
-    def let_go(self) -> None:
-        """This program has done with it."""
-        control, self.control = self.control, -1
-        if control >= 0:
-            os.close(control)
-        if self.relay is not None and self.relay.poll() is None:
-            _leaving.append(self.relay)
-
-
-_leaving: Final[list[subprocess.Popen[bytes]]] = []
-"""Relays that end by themselves, or outlive us: held, so that each is buried when it has."""
-
-
 class Jobs:
     """Of one program. Safe to use from several threads."""
 
@@ -98,6 +53,8 @@ class Jobs:
         self._lock = threading.RLock()
         self._sessions: dict[str, SessionJobs] = {}
         self._watcher: threading.Thread | None = None
+        self._wanted = False
+        """Something has begun since the watcher's last round."""
         self._closed = False
 
     def of(self, session_id: str, emit: Emit) -> SessionJobs:
@@ -132,7 +89,7 @@ class Jobs:
         self.let_go(session_id)
         folders = [folder for session, _, folder in job_files.all_folders(self.home) if session == session_id]
         if folders:
-            threading.Thread(target=_end_all, args=(folders,), name="tasks-delete", daemon=True).start()
+            threading.Thread(target=end_all, args=(folders,), name="tasks-delete", daemon=True).start()
 
     def close(self) -> None:
         """The program ends. Each relay hears of it and does what it has to; that is not waited for."""
@@ -148,6 +105,7 @@ class Jobs:
     def watch(self) -> None:
         """See that somebody looks at tasks that run."""
         with self._lock:
+            self._wanted = True
             if not self._closed and (self._watcher is None or not self._watcher.is_alive()):
                 self._watcher = threading.Thread(target=self._look, name="tasks", daemon=True)
                 self._watcher.start()
@@ -156,10 +114,11 @@ class Jobs:
         while True:
             time.sleep(limits.TASK_LOOK)
             with self._lock:
+                self._wanted = False
                 sessions = list(self._sessions.values())
             run = [jobs.look() for jobs in sessions]
             with self._lock:
-                if self._closed or not any(run):
+                if self._closed or not (self._wanted or any(run)):
                     self._watcher = None
                     return
 
@@ -174,7 +133,7 @@ class SessionJobs:
         self.read_to: MutableMapping[str, int] = {}
         """Up to where the model has read the output of each, in bytes."""
         self._lock = threading.RLock()
-        self._all: dict[str, _Job] = {}
+        self._all: dict[str, Job] = {}
         self._count = 0
         self._starting = 0
         self._closed = False
@@ -192,9 +151,11 @@ class SessionJobs:
                 return
             self._found = True
             for session, task_id, folder in job_files.all_folders(self._jobs.home):
-                if session == self._session_id:
+                if is_old(folder):  # of any session: it may never be opened again
+                    job_files.remove(folder)
+                elif session == self._session_id:
                     self._count = max(self._count, int(task_id[1:]))
-                    job = _found(folder, self._jobs.keys())
+                    job = found(folder, self._jobs.keys())
                     if job is not None:
                         self._all[task_id] = job
             self._forget_old()
@@ -221,7 +182,7 @@ class SessionJobs:
         text, first, after = job_files.piece(job.folder, start, limit, self._jobs.keys(), running=job.runs)
         return TaskOutput(job.task, text, first, after)
 
-    def _job(self, task_id: str) -> _Job:
+    def _job(self, task_id: str) -> Job:
         with self._lock:
             job = self._all.get(task_id)
             known = ", ".join(task.id for task in self._tasks()[-limits.NEAR_NAMES :])
@@ -247,7 +208,7 @@ class SessionJobs:
                 self._tell()
         return runs
 
-    def _look_at(self, job: _Job) -> bool:
+    def _look_at(self, job: Job) -> bool:
         """Take in how one task is now; whether that is news."""
         if not job.runs:
             return False
@@ -264,7 +225,7 @@ class SessionJobs:
             if not job.runs:  # somebody else has looked
                 return False
             before = job.task
-            job.task = _as_told(before, state, lost, total, newest)
+            job.task = as_told(before, state, lost, total, newest)
             if job.task == before:
                 return False
             self._news = True
@@ -280,8 +241,10 @@ class SessionJobs:
                 record = job_files.read_record(job.folder)
                 process.kill_marked(record.marker if record is not None else "")
             lasted = (job.task.ended or 0.0) - job.task.started
-            if not job.wished and lasted > limits.TASK_FIRST_LOOK:  # sooner, the call that began it says so
-                self._emit(_ended_notice(job.task))
+            if (
+                not self._closed and not job.wished and lasted > limits.TASK_FIRST_LOOK
+            ):  # sooner, the call that began it says so
+                self._emit(ended_notice(job.task))
         return True
 
     def _forget_old(self) -> bool:
@@ -300,6 +263,8 @@ class SessionJobs:
 
     def _tell(self) -> None:
         with self._lock:
+            if self._closed:
+                return
             self._news, self._told_at = False, time.monotonic()
             self._emit(events.TasksChanged(self._tasks()))
 
@@ -383,7 +348,7 @@ class SessionJobs:
             if self._closed:
                 raise SandboxError("session_closed", "The session is closed; nothing was run.")
             self._starting += 1
-            _leaving[:] = [relay for relay in _leaving if relay.poll() is None]
+            bury()
             try:
                 self._forget_old()
                 if len(self._all) + self._starting > limits.TASKS:
@@ -416,7 +381,7 @@ class SessionJobs:
             except BaseException:
                 job_files.remove(folder)
                 raise
-            job = _Job(replace(record.task(), pid=begun.pid), folder, begun.relay, begun.control, [ended], leftover)
+            job = Job(replace(record.task(), pid=begun.pid), folder, begun.relay, begun.control, [ended], leftover)
             with self._lock:
                 self._all[task_id] = job
                 closed = self._closed
@@ -438,7 +403,7 @@ class SessionJobs:
         if job.runs:
             job.wished = True
             if not job.say(b"t"):
-                _signal_relay(job)
+                signal_relay(job)
             deadline = time.monotonic() + limits.TASK_CLOSE
             while job.runs and time.monotonic() < deadline:
                 time.sleep(0.03)
@@ -525,108 +490,3 @@ class Runner:
 
     def kill(self, task_id: str) -> Task:
         return self.jobs.kill(task_id)
-
-
-# -- words --------------------------------------------------------------------------------------------------------
-
-
-def how_it_is(task: Task) -> str:
-    """A task's state in a sentence, for the model."""
-    name = f"Task {task.id} ({clean(task.command, '')[: limits.PROBLEM_CHARS]})"
-    took = f"{(task.ended or time.time()) - task.started:.0f} s"
-    if task.state == "running":
-        return f"{name} is running, for {took} now."
-    if task.state == "killed":
-        return f"{name} was ended after {took}."
-    if task.state == "lost":
-        return f"{name} went away while nobody watched it; how it ended is not known."
-    if task.signal is not None:
-        return f"{name} was ended by signal {task.signal} after {took}."
-    how = f" with exit code {task.exit_code}" if task.exit_code is not None else ""
-    return f"{name} ended{how} after {took}."
-
-
-def _ended_notice(task: Task) -> Event:
-    params = {"task": task.id, "command": " ".join(task.command.split())[: limits.SUBJECT_CHARS]}
-    if task.state == "lost":
-        return events.Notice("task_lost", f"A task was lost: {params['command']}", "warning", params)
-    if task.signal is not None:
-        text = f"A task was ended by signal {task.signal}: {params['command']}"
-        return events.Notice("task_signal", text, "warning", params | {"n": task.signal})
-    if task.exit_code:
-        text = f"A task ended with exit code {task.exit_code}: {params['command']}"
-        return events.Notice("task_failed", text, "warning", params | {"n": task.exit_code})
-    return events.Notice("task_ended", f"A task has ended: {params['command']}", "info", params)
-
-
-# -- one task -----------------------------------------------------------------------------------------------------
-
-
-def _as_told(task: Task, state: State, lost: bool, total: int, newest: str) -> Task:
-    """`task` with what its relay has said; `lost`: that does not live any more."""
-    task = replace(
-        task,
-        pid=state.pid or task.pid,
-        exit_code=state.exit_code,
-        signal=state.signal,
-        output_bytes=total,
-        newest=newest,
-        kept=state.kept,
-    )
-    if state.gone is not None:
-        return replace(task, state="killed" if state.wished else "ended", ended=state.gone, kept=False)
-    return replace(task, state="lost", ended=time.time(), kept=False) if lost else task
-
-
-def _found(folder: Path, keys: Iterable[str]) -> _Job | None:
-    """A task that an earlier program started; None: there is nothing of it, or another program has it."""
-    record, state = job_files.read_record(folder), job_files.read_state(folder)
-    if record is None:
-        return None
-    total = job_files.written(folder).total
-    life = life_of(state.relay)
-    if life != "gone" and state.gone is None and not state.kept:
-        return None
-    task = _as_told(record.task(), state, life == "gone", total, job_files.newest_line(folder, total, keys))
-    if task.state == "lost":
-        with suppress(OSError):
-            task = replace(task, ended=folder.stat().st_mtime)
-    job = _Job(task, folder, told=True)
-    if job.runs:
-        job.told = False
-        job.control = _open_control(folder)
-    return job
-
-
-def _open_control(folder: Path) -> int:
-    """The relay's pipe; -1 when nobody reads it."""
-    try:
-        return os.open(folder / "control", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return -1
-
-
-def _signal_relay(job: _Job) -> None:
-    """End a task whose pipe is gone."""
-    state = job_files.read_state(job.folder)
-    if state.relay_pid > 1 and life_of(state.relay) == "lives":
-        with suppress(OSError):
-            os.kill(state.relay_pid, 15)
-
-
-def _end_all(folders: list[Path]) -> None:
-    """End the tasks of a deleted session, those that were kept too, and remove what they left."""
-    jobs = [job for folder in folders if (job := _found(folder, ())) is not None]
-    for job in jobs:
-        if job.runs and not job.say(b"t"):
-            _signal_relay(job)
-    deadline = time.monotonic() + limits.TASK_CLOSE
-    while time.monotonic() < deadline:
-        states = [job_files.read_state(folder) for folder in folders]
-        if all(state.gone is not None or life_of(state.relay) == "gone" for state in states):
-            break
-        time.sleep(limits.TASK_LOOK / 5)
-    for job in jobs:
-        job.let_go()
-    for folder in folders:
-        job_files.remove(folder)

@@ -29,7 +29,7 @@ def _prepare_start(args: Args, ctx: ToolContext) -> Prepared:
 def started(text: str, folder: Path, box: Box, ctx: ToolContext, remark: str = "") -> ToolOutput:
     """Begin `text` in the background, and look for a moment whether it ends at once. Raises ToolFailure."""
     tasks = _tasks(ctx)
-    done = command.changing(box, ctx)
+    done = command.changing(box, ctx, beside=True)
     try:
         task = tasks.start(text, folder, box=box, env=ctx.env, ended=done)
     except OSError as error:
@@ -183,7 +183,7 @@ def _tasks(ctx: ToolContext) -> TaskRunner:
 
 
 def _how(task: Task) -> str:
-    from agent_core.jobs import how_it_is
+    from agent_core.job_words import how_it_is
 
     meaning = ""
     if task.state == "ended" and task.exit_code:

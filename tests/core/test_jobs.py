@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -563,6 +564,62 @@ def test_only_what_a_person_keeps_outlives_the_program_and_the_next_one_finds_it
     desk.until("t2", lambda task: not task.kept)
     desk.jobs.close()
     assert gone(f"sleep {number}", 4)
+
+
+def test_what_nobody_can_want_any_more_goes_with_the_next_session_whosever_it_is(tmp_path, desk, monkeypatch):
+    desk.start("true")
+    desk.ended("t1")
+    desk.start("sleep 7401")
+    desk.session.keep("t2", True)
+    desk.until("t2", lambda task: task.kept)
+    (desk.jobs.home / "s3.t1").mkdir()  # its program was killed before the record was there
+    (desk.jobs.home / "notes").mkdir()
+    desk.jobs.of("s3", print).find()
+    assert len(list(desk.jobs.home.iterdir())) == 4, "it has only just come about"
+    monkeypatch.setattr(limits, "TASK_KEPT", 0.0)
+    desk.jobs.of("s4", print).find()
+    assert {entry.name for entry in desk.jobs.home.iterdir()} == {"s1.t2", "notes"}
+    desk.session.kill("t2")
+
+
+def test_what_outlived_its_program_and_its_relay_is_ended_when_the_session_is_opened(tmp_path, desk):
+    desk.start("echo up; (setsid sleep 7402 &) ; sleep 7402")
+    desk.written("t1", "up")
+    relay = desk.session._all["t1"].relay
+    desk.session._closed = True  # as a program that is killed at the same moment: it looks at nothing any more
+    relay.kill()
+    relay.wait()
+    assert alive("sleep 7402")
+    other = Desk(tmp_path)
+    other.session.find()
+    assert [task.state for task in other.session.list()] == ["lost"]
+    assert gone("sleep 7402", 3)
+
+
+def test_a_task_that_begins_while_the_watcher_is_about_to_leave_is_watched(desk):
+    other = desk.jobs.of("s2", print)
+    commands = iter(["sleep 1; exit 7"])
+    other.look = lambda: [desk.start(command) for command in commands] and False  # behind the look at the first session
+    desk.jobs.watch()
+    deadline = time.monotonic() + 10
+    while not any(isinstance(event, events.Notice) for event in desk.told):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_with_very_many_open_files_a_task_begins_all_the_same(desk):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 1200:
+        pytest.skip("no more than 1,024 files may be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1200, hard))
+    held = [os.dup(0) for _ in range(1060 - len(os.listdir("/proc/self/fd")))]
+    try:
+        desk.start("true")
+        assert desk.ended("t1").exit_code == 0
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_another_process_with_the_relays_number_is_not_taken_for_it(tmp_path, desk):
