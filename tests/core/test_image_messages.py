@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 
 import pytest
 
 from agent_core import events, intents, limits, view
+from agent_core.images import Picture
 from agent_core.kept_images import KeptImages
 from agent_core.llm.wires import WIRES
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
@@ -68,7 +70,8 @@ def test_a_copy_that_is_gone_is_told_of_and_the_message_goes_all_the_same(table,
 
 def test_images_that_are_added_to_a_turn_count_with_its_own_and_come_again_with_retry(table, kept):
     def named(*heights: int) -> str:
-        return " ".join(kept.take(image(10, height), f"{height}.png") for height in heights)
+        parts = [ImagePart("image/png", b64encode(image(10, height)).decode()) for height in heights]
+        return " ".join(kept.keep(Picture(part, 10, 10, "PNG"), "a.png") for part in parts)
 
     first, more, last = named(1, 2), named(3), named(4, 5)
 
