@@ -91,6 +91,20 @@ def moves(diffs: Sequence[FileDiff]) -> dict[int, int]:
     }
 
 
+def hunks_of(diffs: Sequence[FileDiff]) -> dict[str, tuple[FileDiff, Hunk]]:
+    """The hunks of `diffs` by the names they are refused by ("file.hunk", Answer.refused).
+
+    A file that moves as it is has one: what goes goes with what is made.
+    """
+    gone = moves(diffs).values()
+    return {
+        f"{number}.{index}": (diff, hunk)
+        for number, diff in enumerate(diffs)
+        if number not in gone
+        for index, hunk in enumerate(diff.hunks)
+    }
+
+
 def _lines(text: str) -> list[str]:
     """Lines with their ends. Only LF ends one: a lone CR or U+2028 is part of a line."""
     lines = [line + "\n" for line in text.split("\n")]
@@ -104,6 +118,7 @@ def _lines(text: str) -> list[str]:
 def _same_blocks(a: Sequence[str], b: Sequence[str]) -> list[_Block]:
     """Runs of equal lines in order, joined where they touch."""
     out: list[_Block] = []
+    room = limits.DIFF_COMPARE_ALL
     todo = [(0, len(a), 0, len(b))]
     while todo:  # ranges still to be compared, the next one last
         a0, a1, b0, b1 = todo.pop()
@@ -127,7 +142,8 @@ def _same_blocks(a: Sequence[str], b: Sequence[str]) -> list[_Block]:
             for (i, j), (i_end, j_end) in reversed(list(zip(anchors, ends, strict=True))):
                 todo.append((i, i_end, j, j_end))
             todo.append((a0, anchors[0][0], b0, anchors[0][1]))
-        elif (a1 - a0) * (b1 - b0) <= limits.DIFF_COMPARE:
+        elif (cost := (a1 - a0) * (b1 - b0)) <= min(limits.DIFF_COMPARE, room):
+            room -= cost
             matcher = SequenceMatcher(None, a[a0:a1], b[b0:b1], autojunk=False)
             for i, j, size in matcher.get_matching_blocks():
                 if size:

@@ -20,7 +20,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, Interrupted, StoreError, ToolFailure, TurnHalted
 from agent_core.grants import Grants
 from agent_core.intents import Decision
-from agent_core.messages import EffectState, FileDiff, Hunk, ToolCall, ToolResult
+from agent_core.messages import EffectState, FileDiff, ToolCall, ToolResult
 from agent_core.names import NOT_REVIEWED, TOOL_ALIASES
 from agent_core.ports import (
     Action,
@@ -49,10 +49,10 @@ from agent_core.safety.shell_trust import TrustContext, is_trusted_command
 from agent_core.sandbox.policy import READ_ONLY, Box
 from agent_core.spill import FOLDER, Results
 from agent_core.text.ansi import clean
-from agent_core.text.clamp import clamp
 from agent_core.text.coerce import coerce
-from agent_core.text.diff import moves
+from agent_core.text.diff import hunks_of, moves
 from agent_core.tools import alias, misnamed
+from agent_core.tools.refused_hunks import place_of, told_of
 
 log = logging.getLogger(__name__)
 
@@ -424,8 +424,8 @@ class _Attempt:
             raise self._refused(action, verdict, reply.by, _refusal(reply))
         prepared = asked.prepared.without(refused)
         left_out = {key: pair for key, pair in hunks.items() if key in refused}
-        told = _told_of(left_out, len(hunks), self._box.redact)
-        places = "\n".join(_place(diff, hunk) for diff, hunk in left_out.values())
+        told = told_of(left_out, len(hunks), self._box.redact)
+        places = "\n".join(place_of(diff, hunk) for diff, hunk in left_out.values())
         self._box.record(Decided("edit", places, "refuse", verdict.rule, reply.by, call_id=self._call.id))
         count = f"{len(refused)} hunk{'s' if len(refused) > 1 else ''} refused"
         inner = prepared.run
@@ -614,40 +614,6 @@ def _edit_title(action: EditAction) -> str:
     if len(files) > 1:
         return f"{verb} {len(files)} files"
     return f"{verb} {files[0].old_path} to {files[0].path}" if files[0].old_path else f"{verb} {files[0].path}"
-
-
-def hunks_of(diffs: Sequence[FileDiff]) -> dict[str, tuple[FileDiff, Hunk]]:
-    """The hunks of `diffs` by the names they are refused by ("file.hunk", Answer.refused).
-
-    A file that moves as it is has one: what goes goes with what is made.
-    """
-    gone = moves(diffs).values()
-    return {
-        f"{number}.{index}": (diff, hunk)
-        for number, diff in enumerate(diffs)
-        if number not in gone
-        for index, hunk in enumerate(diff.hunks)
-    }
-
-
-def _place(diff: FileDiff, hunk: Hunk) -> str:
-    return f"{diff.path}, line {hunk.old_start}" if diff.change == "edit" else diff.path
-
-
-def _told_of(refused: Mapping[str, tuple[FileDiff, Hunk]], total: int, redact: Callable[[str], str]) -> str:
-    """What the model is told of hunks that the person has refused: where they are, and the lines they would change."""
-    lines: list[str] = []
-    signs = {"add": "+", "remove": "-"}
-    for diff, hunk in refused.values():
-        if diff.change == "create" and diff.old_path:
-            lines.append(f"not applied: {diff.old_path} was not moved to {diff.path}")
-            continue
-        lines.append(f"not applied, {_place(diff, hunk)}:")
-        lines += [f"{signs[line.kind]}{line.text}" for line in hunk.lines if line.kind != "same"]
-    head = f"The user refused {len(refused)} of {total} hunks; they were not applied, and the rest was:"
-    # Redacted before it is cut: half a key is none that would be found.
-    quoted = clamp(redact("\n".join(lines)), limits.REFUSED_HUNKS)
-    return f"{head}\n{quoted}\nDo not make the refused changes another way; ask if you do not see why."
 
 
 def _refusal(reply: Reply) -> str:

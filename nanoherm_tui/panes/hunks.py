@@ -6,19 +6,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent_core.text.diff import moves
+from agent_core.text.diff import hunks_of
 
 if TYPE_CHECKING:
     from agent_core.messages import FileDiff
 
 
 def hunk_keys(diffs: Sequence[FileDiff]) -> tuple[str, ...]:
-    """The names of all hunks, as in `intents.Answer.refused`: the places of file and hunk, "0.2".
-
-    A file that moves as it is has one: what goes goes with what is made.
-    """
-    gone = moves(diffs).values()
-    return tuple(key for number, diff in enumerate(diffs) if number not in gone for key in _keys(diff, number))
+    """The names of all hunks, as in `intents.Answer.refused`: the places of file and hunk, "0.2"."""
+    return tuple(hunks_of(diffs))
 
 
 def _keys(diff: FileDiff, number: int) -> list[str]:

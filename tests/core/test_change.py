@@ -21,7 +21,7 @@ from agent_core.errors import StoreError, ToolFailure
 from agent_core.messages import diff_from_json, diff_to_json
 from agent_core.ports import Checked, EditAction, NoAction
 from agent_core.sandbox.policy import UNCONFINED
-from agent_core.tools.registry import hunks_of
+from agent_core.text.diff import hunks_of
 
 from .tool_support import TOOLS, call, context, prepare
 
@@ -399,7 +399,7 @@ class Log:
         assert now == before
         self.told.append((str(path.relative_to(self.ws)), before, after, mode and stat.S_IMODE(mode)))
 
-    def command(self, box):
+    def command(self, box, *, beside=False):
         return lambda: None
 
 

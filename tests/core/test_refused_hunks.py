@@ -9,8 +9,8 @@ import pytest
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from agent_core.ports import EditAction, Prepared, Reply, Tool, ToolOutput
 from agent_core.safety import redact
+from agent_core.text.diff import hunks_of
 from agent_core.tools import registry
-from agent_core.tools.registry import hunks_of
 
 from .test_deciding import Desk
 
