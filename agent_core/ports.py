@@ -202,6 +202,8 @@ class ExecResult:
     stderr: str
     seconds: float
     timed_out: bool = False
+    keyless: bool = False
+    """It was ended because it waited for keys: nobody can press one."""
     interrupted: bool = False
     signal: int | None = None
     stdout_bytes: int = 0
@@ -352,10 +354,11 @@ class ChangeLog(Protocol):
         """
         ...
 
-    def command(self, box: Box) -> Callable[[], None]:
+    def command(self, box: Box, *, beside: bool = False) -> Callable[[], None]:
         """A command that may write is about to run; what it gives is to be called when the command has ended.
 
-        What changes in the workspace between the two is the turn's. May wait a moment for files to be looked at.
+        What changes in the workspace between the two is the turn's; of one that runs `beside` the conversation it may
+        as well be the person's. May wait a moment for files to be looked at.
         """
         ...
 
@@ -366,7 +369,7 @@ class NoChangeLog:
     def file(self, path: Path, before: bytes | None, after: bytes | None, mode: int | None = None) -> None:
         return None
 
-    def command(self, box: Box) -> Callable[[], None]:
+    def command(self, box: Box, *, beside: bool = False) -> Callable[[], None]:
         return lambda: None
 
 

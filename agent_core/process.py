@@ -28,6 +28,7 @@ from typing import IO, TYPE_CHECKING, Final, Literal
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError
+from agent_core.keyless import Keyless
 from agent_core.ports import ExecResult
 from agent_core.sandbox import cgroup
 from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
@@ -664,7 +665,8 @@ def run(
     holds a pipe is waited for no longer than limits.COMMAND_PIPE_GRACE, named in `left_running`, and ended (TERM,
     then KILL). On cancel this returns at once while the ending goes on. `on_output` gets the output as it arrives,
     in this thread. `stdin`: empty, or a descriptor of a file. `sandbox`: what it is held to; None: nothing. `leave`
-    may take what outlived the program and give it a name (ExecResult.left_as); then it is not ended.
+    may take what outlived the program and give it a name (ExecResult.left_as); then it is not ended. One that waits for
+    keys is ended (ExecResult.keyless).
 
     Raises OSError when the program cannot be started, SandboxError when it cannot be confined as it had to be: then
     nothing has run, and nothing is tried without (A8).
@@ -690,7 +692,8 @@ def run(
     left_as = ""
     try:
         with cancel.closing(wake.set):
-            ended = drain.until_exit(started + timeout, wake.reader, cancel)
+            keyless = Keyless(lambda: (process.pid, *(member.pid for member in family.members())))
+            ended = drain.until_exit(started + timeout, wake.reader, cancel, keyless)
             if ended == "exit":
                 walls.check()
                 left = _linger(family, drain)
@@ -722,6 +725,7 @@ def run(
         stderr=streams[1].text(),
         seconds=time.monotonic() - started,
         timed_out=ended == "timeout",
+        keyless=ended == "keyless",
         interrupted=ended == "cancel",
         signal=-code if code is not None and code < 0 else None,
         stdout_bytes=streams[0].total,
@@ -770,18 +774,31 @@ class _Drain:
             except OSError:  # an old kernel: the exit is polled for
                 self._pidfd = None
 
-    def until_exit(self, deadline: float, wake: int, cancel: CancelScope) -> Literal["exit", "timeout", "cancel"]:
-        """Read until the process ends, the deadline (monotonic seconds) passes, or `cancel` made `wake` readable."""
+    def until_exit(
+        self, deadline: float, wake: int, cancel: CancelScope, keyless: Keyless | None = None
+    ) -> Literal["exit", "timeout", "cancel", "keyless"]:
+        """Read until the process ends, the deadline (monotonic seconds) passes, or `cancel` made `wake` readable.
+
+        With `keyless`, also until it waits for a key.
+        """
         self._selector.register(wake, selectors.EVENT_READ)
+        look = time.monotonic() + limits.COMMAND_LOOK
         try:
             while True:
                 if cancel.cancelled:
                     return "cancel"
                 if self._process.poll() is not None:
                     return "exit"
-                left = deadline - time.monotonic()
+                now = time.monotonic()
+                left = deadline - now
                 if left <= 0:
                     return "timeout"
+                if keyless is not None:
+                    if now >= look:
+                        if keyless.waits():
+                            return "keyless"
+                        look = now + limits.COMMAND_LOOK
+                    left = min(left, max(look - now, 0.0))
                 self._step(left if self._pidfd is not None else min(left, _POLL))
         finally:
             self._selector.unregister(wake)

@@ -88,7 +88,7 @@ _WANTED: Final = (
     ),
     (
         re.compile(
-            r"EOFError: EOF when reading a line|EOF when reading a line$|stdin is not a (?:tty|terminal)|"
+            r"EOFError: EOF when reading a line|EOF when reading a line$|(?<!allocated because )stdin is not a (?:tty|terminal)|"
             r"input device is not a TTY|[\[(][Yy](?:es)?/[Nn]o?[\])][?: ]{0,3}\Z",
             re.MULTILINE,
         ),

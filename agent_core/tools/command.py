@@ -60,9 +60,10 @@ def prepared(args: Args, ctx: ToolContext, run: Callable[[str, Path, Box], ToolO
     )
 
 
-def changing(box: Box, ctx: ToolContext) -> Callable[[], None]:
-    """A command is about to run; what this gives is to be called when it has ended, to know what it changed."""
-    done, since = ctx.changes.command(box), time.time_ns()
+def changing(box: Box, ctx: ToolContext, *, beside: bool = False) -> Callable[[], None]:
+    """A command is about to run, maybe `beside` the conversation; what this gives is to be called when it has ended, to
+    know what it changed."""
+    done, since = ctx.changes.command(box, beside=beside), time.time_ns()
 
     def ended() -> None:
         ctx.files.ran(since, time.time_ns())
@@ -94,9 +95,8 @@ def to_end(
         )
     finally:
         if left and ctx.tasks is not None:  # what it left goes on, and may go on changing files
-            ctx.tasks.when_ended(left[0], ended)
-        else:
-            ended()
+            ctx.tasks.when_ended(left[0], changing(box, ctx, beside=True))
+        ended()
 
 
 def sealed(command: str, folder: Path, env: Mapping[str, str], box: Box) -> str:
@@ -289,6 +289,11 @@ def _how_it_ended(command: str, result: ExecResult, timeout: float) -> str:
             f"timeout (at most {limits.COMMAND_TIMEOUT_MAX:.0f}). If it may have waited for input, give it that on its "
             "command line: nobody can type here."
         )
+    if result.keyless:
+        return (
+            f"[ended] The command waited for keys, as an editor does, and was ended after {took}: nobody can press one. "
+            "Change files with edit_file or write_file, and give what it asks for on its command line."
+        )
     if result.exit_code is None:
         return f"ended by signal {result.signal} after {took}"
     meaning = command_outcome.shell_meaning(result.exit_code) or command_outcome.meaning(command, result.exit_code)
@@ -313,6 +318,8 @@ def _outcome(result: ExecResult, stdout: str, stderr: str) -> str:
         return "stopped"
     if result.timed_out:
         return "timed out"
+    if result.keyless:
+        return "waited for keys"
     if result.exit_code is None:
         return f"signal {result.signal}"
     return command_outcome.summary(f"{stdout}\n{stderr}") or f"exit {result.exit_code}"

@@ -230,6 +230,36 @@ def test_a_timeout_ends_what_ignores_signals(tmp_path, short_grace):
     assert gone("sleep 6103", within=4)
 
 
+@linux
+@pytest.mark.parametrize(
+    ("command", "waits"),
+    [
+        ("echo before; sleep 7421 0>&2; echo after", True),  # an editor's last resort: the error stream for a keyboard
+        ("setsid sh -c 'exec sleep 7421 0>&2'; echo after", True),
+        ("exec 0>&2; for i in $(seq 200); do :; done; while :; do :; done", False),
+        ("sleep 7421", False),
+        ("sleep 7421 | sleep 7421 2>&1 | cat", False),
+    ],
+)
+def test_what_waits_for_keys_is_ended_and_nothing_else(tmp_path, monkeypatch, command, waits):
+    monkeypatch.setattr(limits, "COMMAND_LOOK", 0.2)
+    result = run(command, tmp_path, timeout=10 if waits else 1)
+    assert (result.keyless, result.timed_out, result.exit_code) == (waits, not waits, None)
+    assert result.seconds < 8
+    assert "after" not in result.stdout
+    assert gone("sleep 7421", 3)
+
+
+@linux
+@pytest.mark.skipif(shutil.which("vi") is None, reason="there is no vi")
+def test_an_editor_that_was_started_by_hand_waits_for_nobody(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "COMMAND_LOOK", 0.7)
+    begun = time.monotonic()
+    result = run("vi file", tmp_path, timeout=60)
+    assert time.monotonic() - begun < 30
+    assert result.keyless or result.exit_code is not None
+
+
 def test_a_program_that_tidies_up_on_a_timeout_is_heard(tmp_path):
     result = run("trap 'echo bye; exit 1' TERM; sleep 30 & wait", tmp_path, timeout=0.3)
     assert result.stdout == "bye\n"

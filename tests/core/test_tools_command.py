@@ -86,6 +86,11 @@ def test_a_timeout_says_what_it_was(ctx):
         ("echo \"fatal: could not read Username for 'https://x'\" >&2; exit 128", "name or a password"),
         ("echo 'answer [y/N] was read' ; exit 1", ""),
         ("echo 'Host key verification failed.'", ""),
+        (
+            "echo 'Pseudo-terminal will not be allocated because stdin is not a terminal.' >&2; "
+            "echo 'ssh: connect to host h port 22: Connection refused' >&2; exit 255",
+            "",
+        ),
     ],
 )
 def test_who_asked_for_something_is_told_what_to_do(ctx, command, words):
