@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 EffectState = Literal["none", "started", "done", "unknown"]
@@ -29,6 +29,10 @@ def new_id() -> str:
 @dataclass(frozen=True, slots=True)
 class TextPart:
     text: str
+
+
+PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""Media types of images that servers take."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ def fetch(
         location = head.headers.get("location", "")
         if not _redirects(head):
             return Page(target.url, head.status, head.headers, content, cut)
-        _stay(target, location, follows)
+        _stay(target, location, door, follows)
         verdict = _judged(partial(_check_redirect, target, location, door), door, cancel, deadline)
         ask = _further(ask, head.status, target, _open(verdict, door))
     raise ToolFailure(
@@ -164,10 +164,12 @@ def _check_redirect(came_from: Target, location: str, door: Door, resolve: Resol
     return urls.check_redirect(came_from, location, resolve, private, is_public=door.is_public)
 
 
-def _stay(came_from: Target, location: str, follows: Callable[[Target, Target], bool]) -> None:
+def _stay(came_from: Target, location: str, door: Door, follows: Callable[[Target, Target], bool]) -> None:
     """Raise ToolFailure where a redirect leads to a host that nobody has agreed to. Looks nothing up."""
     target = urls.redirected(came_from, location)
     if isinstance(target, Target) and target.host != came_from.host and not follows(came_from, target):
+        if (verdict := foresee(target.url, door)).verdict == "deny":  # nobody could agree to it
+            raise ToolFailure(verdict.text, code="url_refused", outcome="refused", rule=verdict.rule)
         raise ToolFailure(
             f"{printable(came_from.host)} sends on to another host, which was not asked: {printable(target.url)}. "
             "If that is the page you want, call the tool with this address.",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 
-from agent_core.messages import FileDiff, ImagePart, Message, ShellRun, ToolCall, ToolResult
+from agent_core.messages import PICTURES, FileDiff, ImagePart, Message, ShellRun, ToolCall, ToolResult
 from agent_core.store.exchange import facts, one_line, safe, speaker, time_of
 from agent_core.store.sessions import SessionRow
 
@@ -33,7 +33,6 @@ details { margin: .25rem 0; } summary { cursor: pointer; } .failed > summary { c
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _FENCE: Final = re.compile(r"^(`{3,}|~{3,})[ \t]*([^\n`]*)\n(.*?)(?:^\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _SIGNS: Final = {"add": "+", "remove": "\N{MINUS SIGN}", "same": " "}
-_PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 def export_html(row: SessionRow, conversation: Sequence[Message]) -> str:
@@ -131,7 +130,7 @@ def _diff(diff: FileDiff) -> str:
 
 def _image(part: ImagePart) -> str:
     """Only what is a picture by its type and nothing but base64 stands in an address."""
-    if part.media_type in _PICTURES and re.fullmatch(r"[A-Za-z0-9+/=\s]*", part.data):
+    if part.media_type in PICTURES and re.fullmatch(r"[A-Za-z0-9+/=\s]*", part.data):
         return f'<p><img alt="image" src="data:{part.media_type};base64,{"".join(part.data.split())}"></p>\n'
     return f"<p>[image: {_text(one_line(part.media_type))}]</p>\n"
 

@@ -19,6 +19,7 @@ from typing import Any, Final, get_args
 from agent_core import limits
 from agent_core.errors import StoreError
 from agent_core.messages import (
+    PICTURES,
     DiffLine,
     FileDiff,
     Hunk,
@@ -235,7 +236,7 @@ def _content(content: Any) -> tuple[str, tuple[ImagePart, ...]]:
             image = part["image_url"]
             url = image["url"] if isinstance(image, dict) else image
             head, comma, data = url.partition(";base64,")
-            if comma and head.startswith("data:image/"):
+            if comma and head.removeprefix("data:") in PICTURES:
                 images.append(ImagePart(head.removeprefix("data:"), data))
             else:
                 texts.append(f"[image: {url[: limits.SUBJECT_CHARS]}]")
@@ -282,7 +283,8 @@ def checked(message: Message) -> Message:
     _number(message.created)
     _number(message.reasoning_seconds)
     json.dumps([dict(call.arguments) for call in message.tool_calls], allow_nan=False)
-    parts = tuple(part for part in message.parts if _is_base64(part.data))
+    # One that servers refuse would have them refuse the whole conversation.
+    parts = tuple(part for part in message.parts if part.media_type in PICTURES and _is_base64(part.data))
     return replace(message, parts=parts, created=moment(message.created), interrupted=bool(message.interrupted))
 
 

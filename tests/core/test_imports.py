@@ -146,6 +146,17 @@ def test_a_message_of_another_shape_is_lost_and_harms_nothing(message):
     assert texts(json.dumps([message, {"role": "user", "content": "kept"}]).encode()) == (["kept"], 1)
 
 
+def test_an_image_of_a_kind_that_no_server_takes_is_told_of_in_words():
+    svg = {"type": "image_url", "image_url": {"url": "data:image/svg+xml;base64,PHN2Zy8+"}}
+    own = {"role": "user", "id": "1", "text": "look", "parts": [{"media_type": "image/tiff", "data": "SUkq"}]}
+    given = [{"role": "user", "content": [{"type": "text", "text": "what?"}, svg]}, own]
+    session = harmless(read_text(json.dumps(given).encode(), "t"), same)
+    assert [(m.text.split(";")[0], m.parts) for m in session.messages] == [
+        ("what?\n[image: data:image/svg+xml", ()),
+        ("look", ()),
+    ]
+
+
 def test_a_message_of_control_bytes_alone_is_none_and_a_number_beyond_all_is_lost():
     given = [
         {"role": "user", "content": "\x1b[31m"},

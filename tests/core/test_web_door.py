@@ -369,6 +369,15 @@ def test_a_redirect_to_a_host_that_nobody_agreed_to_is_told_and_not_followed(ser
     assert caught.value.code == "web_redirects"  # on the same host it is followed, as long as it is no circle
 
 
+@pytest.mark.parametrize("location", ["http://169.254.169.254/latest/", "http://10.0.0.1/", "file:///etc/passwd"])
+def test_a_redirect_to_what_is_never_fetched_is_no_address_to_ask_for(serve, location):
+    server = serve(says(b"", "302 Found", f"Location: {location}"))
+    with pytest.raises(ToolFailure) as caught:
+        fetch(Ask(f"http://a.example:{server.port}/"), door(), CancelScope(), follows=lambda came_from, target: False)
+    assert caught.value.code == "url_refused"
+    assert "call the tool" not in caught.value.text
+
+
 @pytest.mark.parametrize("network", [True, False])
 def test_a_machine_without_a_network_says_so(serve, network):
     server = serve(says())
