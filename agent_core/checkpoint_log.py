@@ -66,18 +66,20 @@ class TurnLog:
             with self._lock:
                 self._unsure.append((ids[-1], raw, was))
 
-    def command(self, box: Box) -> Callable[[], None]:
+    def command(self, box: Box, *, beside: bool = False) -> Callable[[], None]:
         """See ports.ChangeLog. What cannot be recorded is logged: the command runs all the same."""
         if box.mode == "read-only":
             return lambda: None
         workspace = self._row[2]
         try:
-            if not self._looks.before_command(workspace, self._began):
+            found = self._looks.before_command(workspace, self._began)
+            if found == "wide":
                 self._tell_wide(workspace)
                 return lambda: None
             self.settle()
             records = self._records()
-            window = records.open_window(self._number(records), self._owner)
+            doubt = "beside" if beside else "unwatched" if found == "earlier" else ""
+            window = records.open_window(self._number(records), self._owner, doubt)
         except (sqlite3.Error, OSError) as error:
             log.warning("what a command changes is not recorded: %s", error)
             return lambda: None

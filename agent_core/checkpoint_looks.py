@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from agent_core import checkpoint_child, limits
 from agent_core.checkpoint_records import Records
@@ -47,6 +48,10 @@ class _Looked:
                 log.warning("files could not be looked at: %s", asked.answer.get("error"))
 
 
+Found = Literal["now", "earlier", "wide"]
+"""When a workspace was last looked at before a command: right before it, some time before or never, or it never is."""
+
+
 class Looks:
     """All of one program. Safe to use from several threads."""
 
@@ -64,26 +69,27 @@ class Looks:
             self._closed = True
         self._child.close()
 
-    def before_command(self, workspace: str, since: float) -> bool:
+    def before_command(self, workspace: str, since: float) -> Found:
         """Have a workspace looked at before a command changes it; waits a moment. `since`: when the turn began
-        (monotonic). False when it is one that is not looked at."""
+        (monotonic)."""
         if self._is_wide(workspace):
-            return False
+            return "wide"
         with self._lock:
             looked = self._looked.setdefault(workspace, _Looked())
             looked.harvest()
             is_quick = looked.took is not None and looked.took <= limits.CHECKPOINT_GLANCE
             if not is_quick and looked.since >= since:
-                return True  # what changed since this turn began and this look is not known: a look would take too long
-            wait = limits.CHECKPOINT_GLANCE if is_quick else looked.patience
+                return "earlier"  # what changed since that look is not known: another would take too long
+            free = limits.CHECKPOINT_GLANCE if is_quick else 0.0
+            wait = max(looked.patience, free)  # also a quick one: the program may have to start
         began = time.monotonic()
-        if wait > 0:
-            self._ask(workspace).wait(wait)
+        answer = self._ask(workspace).wait(wait) if wait > 0 else {}
+        if "error" in answer:  # the program had ended without anybody's having seen it: it is started anew
+            answer = self._ask(workspace).wait(max(0.0, began + wait - time.monotonic()))
         with self._lock:
             looked.harvest()
-            if not is_quick:
-                looked.patience = max(0.0, looked.patience - (time.monotonic() - began))
-        return True
+            looked.patience -= min(looked.patience, max(0.0, time.monotonic() - began - free))
+        return "now" if "seconds" in answer else "earlier"
 
     def soon(self, workspace: str) -> None:
         """Have it looked at, without waiting."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Final, Literal
 
 from agent_core.checkpoint_records import FOLDER, NOTHING, Change, State
 from agent_core.rollback import ChangeBy
+
+DOUBTS: Final = ("beside", "unwatched")
+"""What may be said of a change although the state before it is known, the graver first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,16 @@ def chains(changes: Iterable[Change]) -> list[Chain]:
     return [Chain(path, tuple(found[path])) for path in sorted(found)]
 
 
+_CACHES: Final = frozenset(
+    {b"__pycache__", b".mypy_cache", b".ruff_cache", b".pytest_cache", b".hypothesis", b"node_modules", b".cache"}
+)
+
+
+def is_cache(path: bytes) -> bool:
+    """It lies where programs keep what they can make again: people look for their own files first."""
+    return not _CACHES.isdisjoint(path.split(b"/"))
+
+
 def folders(changes: Iterable[Change]) -> tuple[list[bytes], list[bytes]]:
     """Folders that turns have made and those that they have removed, each with those inside others last."""
     first: dict[bytes, State] = {}
@@ -69,7 +82,8 @@ Fate = Literal["restore", "remove", "recreate", "leave", "nothing"]
 
 
 def fate(chain: Chain, present: State, has: Callable[[str], bool]) -> tuple[Fate, str]:
-    """What a rollback would do to a path that is `present` now, and of "leave" why: a key of rollback.REASONS.
+    """What a rollback would do to a path that is `present` now, and a key of rollback.REASONS: of "leave" why, else what
+    is doubtful of it, if anything is.
 
     `has`: whether the content with a digest is kept. A file is touched only when it is exactly what the last of the
     changes left, and when nobody else has changed it between them: their change would be lost.
@@ -80,16 +94,22 @@ def fate(chain: Chain, present: State, has: Callable[[str], bool]) -> tuple[Fate
     if present.same(target):
         return "nothing", ""
     if not chain.after.is_known:
-        return "leave", chain.changes[-1].why or "special"
+        return "leave", _reason(chain.changes[-1], "special")
     if (gap := _gap(chain.changes)) is not None:
         return "leave", gap
     if not present.same(chain.after):
         return "leave", "changed_since"
     if target.what[:2] in ("f:", "l:") and not has(target.digest):
         return "leave", "made_room"
+    doubts = {change.why for change in chain.changes if change.before.is_known}
+    doubt = next((doubt for doubt in DOUBTS if doubt in doubts), "")
     if target == NOTHING:
-        return "remove", ""
-    return ("recreate" if present == NOTHING else "restore"), ""
+        return "remove", doubt
+    return ("recreate" if present == NOTHING else "restore"), doubt
+
+
+def _reason(change: Change, default: str) -> str:
+    return change.why if change.why not in ("", *DOUBTS) else default
 
 
 def _gap(changes: Sequence[Change]) -> str | None:

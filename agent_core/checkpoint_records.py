@@ -22,7 +22,7 @@ from typing import Final
 from agent_core import limits
 from agent_core.rollback import ChangeBy
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the schema: a file of another version is made anew."""
 
 ANY_MODE: Final = -1
@@ -74,7 +74,7 @@ class Change:
     before: State
     after: State
     why: str
-    """Why the state before is not known: a key of rollback.REASONS."""
+    """Why the state before is not known, or what is doubtful of one that is: a key of rollback.REASONS."""
     rollback: int
     """Which one took it back; 0: none."""
 
@@ -96,6 +96,8 @@ class Window:
     turn: int
     begun: int
     ended: int | None
+    doubt: str = ""
+    """Why what changed in it may not be the command's alone: a key of rollback.REASONS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ _SCHEMA: Final = (
     # What this program knows to be at a path since the workspace was looked at: in nanoseconds since the epoch.
     "CREATE TABLE latest (path BLOB PRIMARY KEY, what TEXT NOT NULL, mode INTEGER NOT NULL, at INTEGER NOT NULL)",
     "CREATE TABLE windows (id INTEGER PRIMARY KEY, turn INTEGER NOT NULL REFERENCES turns ON DELETE CASCADE, "
-    "owner TEXT NOT NULL, begun INTEGER NOT NULL, ended INTEGER)",
+    "owner TEXT NOT NULL, begun INTEGER NOT NULL, ended INTEGER, doubt TEXT NOT NULL)",
     "CREATE TABLE rollbacks (id INTEGER PRIMARY KEY, session TEXT NOT NULL, uid TEXT NOT NULL, created REAL NOT NULL, "
     "done INTEGER NOT NULL)",
     "CREATE TABLE moved (rollback INTEGER NOT NULL REFERENCES rollbacks ON DELETE CASCADE, path BLOB NOT NULL, "
@@ -231,10 +233,11 @@ class Records:
             ).fetchall()
         return [TurnRow(*row) for row in rows]
 
-    def open_window(self, turn: int, owner: str) -> int:
+    def open_window(self, turn: int, owner: str, doubt: str) -> int:
         with self._writing() as c:
             cursor = c.execute(
-                "INSERT INTO windows (turn, owner, begun) VALUES (?, ?, ?)", (turn, owner, time.time_ns())
+                "INSERT INTO windows (turn, owner, begun, doubt) VALUES (?, ?, ?, ?)",
+                (turn, owner, time.time_ns(), doubt),
             )
         return cursor.lastrowid or 0
 
@@ -251,8 +254,8 @@ class Records:
         """Those whose changes may not have been looked at, the one begun last first."""
         with self._lock:
             rows = self._db.execute(
-                "SELECT turn, begun, ended FROM windows WHERE turn IN (SELECT id FROM turns WHERE workspace = ?) "
-                "ORDER BY begun DESC",
+                "SELECT turn, begun, ended, doubt FROM windows "
+                "WHERE turn IN (SELECT id FROM turns WHERE workspace = ?) ORDER BY begun DESC",
                 (workspace,),
             ).fetchall()
         return [Window(*row) for row in rows]
@@ -361,7 +364,8 @@ class Records:
         return number
 
     def end_rollback(self, number: int, changes: Iterable[int], done: Collection[bytes]) -> None:
-        """It has been done for these paths: their changes are taken back. Of the others nothing is kept."""
+        """It has been done for these paths: their changes are taken back. Those of the others stand, and nothing else is
+        kept of them."""
         with self._writing(durable=True) as c:
             for path, what, mode in c.execute(
                 "SELECT path, now, now_mode FROM moved WHERE rollback = ?", (number,)
@@ -370,9 +374,16 @@ class Records:
                     _know(c, path, State(what, mode))
                 else:
                     c.execute("DELETE FROM moved WHERE rollback = ? AND path = ?", (number, path))
+                    c.execute("UPDATE changes SET rollback = 0 WHERE rollback = ? AND path = ?", (number, path))
             c.executemany("UPDATE changes SET rollback = ? WHERE id = ?", [(number, id_) for id_ in changes])
             c.execute("UPDATE rollbacks SET done = 1 WHERE id = ?", (number,))
             c.execute("DELETE FROM rollbacks WHERE id = ? AND id NOT IN (SELECT rollback FROM moved)", (number,))
+
+    def begin_redo(self, number: int) -> None:
+        """Note durably that a rollback is about to be taken back: until that has ended, what is at its paths tells of
+        which it still stands."""
+        with self._writing(durable=True) as c:
+            c.execute("UPDATE rollbacks SET done = 0 WHERE id = ?", (number,))
 
     def taken_back(self, number: int, paths: Collection[bytes]) -> None:
         """A rollback was taken back for these paths; for the rest it stands."""
@@ -385,6 +396,7 @@ class Records:
                     _know(c, path, State(*row))
                 c.execute("DELETE FROM moved WHERE rollback = ? AND path = ?", (number, path))
                 c.execute("UPDATE changes SET rollback = 0 WHERE rollback = ? AND path = ?", (number, path))
+            c.execute("UPDATE rollbacks SET done = 1 WHERE id = ?", (number,))
             c.execute("DELETE FROM rollbacks WHERE id = ? AND id NOT IN (SELECT rollback FROM moved)", (number,))
 
     def rollbacks(self, session: str) -> list[RollbackRow]:

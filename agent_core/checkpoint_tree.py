@@ -300,7 +300,7 @@ class Tree:
         if window is not None and not (now.state.is_known and self._is_told(full, now.state, seen)):
             before, why = self._before(full, seen, was_listed or folder.born, unruled)
             if not before.same(now.state) and not (seen and self._only_looked(seen, now)):
-                why = (why or now.why) if before == UNKNOWN else now.why
+                why = why or now.why or window.doubt
                 self._found.append((window.turn, full, before, now.state, why))
                 self._keep_for_record(before)
         self._note(folder.path, name, now, data)
@@ -336,7 +336,7 @@ class Tree:
         if told is not None and told[1] > seen.seen and told[0] == NOTHING:
             return
         before, why = self._before(full, seen, True, False)
-        self._found.append((window.turn, full, before, NOTHING, why))
+        self._found.append((window.turn, full, before, NOTHING, why or window.doubt))
         self._keep_for_record(before)
 
     def _window(self, changed: int) -> Window | None:

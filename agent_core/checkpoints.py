@@ -21,7 +21,7 @@ from typing import Final
 from agent_core import checkpoint_child, limits, put_back
 from agent_core.checkpoint_log import TurnLog
 from agent_core.checkpoint_looks import LookOptions, Looks
-from agent_core.checkpoint_plan import Chain, Fate, chains, fate, folders
+from agent_core.checkpoint_plan import Chain, Fate, chains, fate, folders, is_cache
 from agent_core.checkpoint_records import FOLDER, NOTHING, UNKNOWN, Change, Moved, Records, RollbackRow, State
 from agent_core.errors import StoreError, ToolFailure
 from agent_core.messages import FileDiff
@@ -71,7 +71,13 @@ class Step:
     """Of what is there now."""
     does: Fate
     why: str
+    """Of "leave" the reason, else what is doubtful: a key of rollback.REASONS."""
     chain: Chain
+
+    @property
+    def acts(self) -> bool:
+        """It is done where no files are named."""
+        return self.does not in ("leave", "nothing") and self.why != "beside"
 
 
 Steps = list[Step]
@@ -106,6 +112,7 @@ class Checkpoints:
         self._redact = redact
         self._owner = new_owner()
         self._lock = threading.RLock()
+        self._acting = threading.Lock()
         self._opened: Records | None = None
         self._looks = Looks(home, data_home, self.folder, lambda: self._options().looks)
         self._closed = False
@@ -161,7 +168,7 @@ class Checkpoints:
             for turn in reversed(turns):
                 here = [change for change in changes if change.turn == turn.id]
                 files = []
-                for chain in chains(here):
+                for chain in sorted(chains(here), key=lambda chain: is_cache(chain.path)):
                     if chain.is_empty:
                         continue
                     files.append(self._listed(chain, turn.id, changes, Path(turn.workspace), records, looked))
@@ -223,12 +230,14 @@ class Checkpoints:
 
     @contextmanager
     def _reading(self, session_id: str, *, settle: bool = True) -> Iterator[Records]:
-        """The record, what commands have changed so far in it. Raises StoreError."""
+        """The record, what commands have changed so far in it, and nobody else acts meanwhile. Raises StoreError."""
         try:
             records = self._records()
             if settle:
                 self._looks.settle(records)
-            yield records
+            with self._acting:
+                self._end_interrupted(session_id, records)
+                yield records
         except (sqlite3.Error, OSError) as error:
             raise _failed(self.folder, error) from error
 
@@ -242,7 +251,8 @@ class Checkpoints:
             return [], []
         changes = [c for c in records.changes([turn.id for turn in turns if turn.id >= first.id]) if not c.rollback]
         steps = [self._step(chain, Path(first.workspace), records) for chain in chains(changes)]
-        return [step for step in steps if step.does != "nothing" and not step.chain.is_empty], changes
+        steps = [step for step in steps if step.does != "nothing" and not step.chain.is_empty]
+        return sorted(steps, key=lambda step: is_cache(step.chain.path)), changes
 
     def _step(self, chain: Chain, workspace: Path, records: Records) -> Step:
         rules = self._rules(workspace)
@@ -274,13 +284,16 @@ class Checkpoints:
         """Do what the plan says, for the paths in `only` (all: none). What is about to be done is stored first, so that
         a program that is killed leaves nothing that could not be rolled back again, or redone."""
         with self._reading(session_id) as records:
-            self._end_interrupted(session_id, records)
             steps, changes = self._steps(session_id, turn_id, records)
-            wanted = [step for step in steps if not only or step.shown in only]
-            acts = [step for step in wanted if step.does != "leave"]
+            named = set(only)
+            wanted = [step for step in steps if not named or step.shown in named]
+            acts = [step for step in wanted if step.acts or (step.does != "leave" and step.shown in named)]
+            left = _left([step for step in wanted if step not in acts])
             if not acts:
-                return RolledBack(turn_id, left=_left(wanted))
+                return RolledBack(turn_id, left=left)
             made, removed = folders(changes)
+            if named:  # else also those that had nothing in them
+                removed = [path for path in removed if any(s.chain.path.startswith(path + b"/") for s in acts)]
             moved = [Moved(step.chain.path, step.present, step.target) for step in acts]
             moved += [Moved(path, FOLDER, NOTHING) for path in made]
             moved += [Moved(path, NOTHING, FOLDER) for path in removed]
@@ -293,29 +306,28 @@ class Checkpoints:
             paths |= {path for path in reversed(made) if _remove_folder(path, rules)}
             paths |= {step.chain.path for step in done}
             records.end_rollback(number, [change.id for change in changes if change.path in paths], paths)
-        left = (*_left(wanted), *((step.shown, REASONS["failed"]) for step in failed))
-        return _result(turn_id, done, left)
+        return _result(turn_id, done, (*left, *((step.shown, REASONS["failed"]) for step in failed)))
 
     def redo(self, session_id: str) -> RolledBack | None:
         """Take the last rollback back; None: there is none."""
         with self._reading(session_id) as records:
-            self._end_interrupted(session_id, records)
             last = next(iter(records.rollbacks(session_id)), None)
             if last is None:
                 return None
             steps = self._redo_steps(session_id, last, records)
+            records.begin_redo(last.id)
             moved = [(one.path, one.was) for one in last.moved if FOLDER in (one.was, one.now)]
-            for path, was in moved:
+            done, failed = self._carry_out([step for step in steps if step.does not in ("leave", "nothing")], records)
+            for path, was in moved:  # those that no file came with
                 if was == FOLDER and steps:
                     _make_folder(path, steps[0].rules)
-            done, failed = self._carry_out([step for step in steps if step.does not in ("leave", "nothing")], records)
             for path, was in reversed(moved):
                 if was == NOTHING and steps:
                     _remove_folder(path, steps[0].rules)
             there = {step.chain.path for step in steps if step.does == "nothing"} | {path for path, _ in moved}
             records.taken_back(last.id, {step.chain.path for step in done} | there)
-        left = (*_left(steps), *((step.shown, REASONS["failed"]) for step in failed))
-        return _result(last.uid, done, left)
+        left = _left([step for step in steps if step.does == "leave"])
+        return _result(last.uid, done, (*left, *((step.shown, REASONS["failed"]) for step in failed)))
 
     def _carry_out(self, steps: Sequence[Step], records: Records) -> tuple[Steps, Steps]:
         """Put the targets in their places: the steps that were done, and those that were not."""
@@ -332,7 +344,7 @@ class Checkpoints:
         return done, failed
 
     def _end_interrupted(self, session_id: str, records: Records) -> None:
-        """What a killed program had done of a rollback is one that is done; the rest was none."""
+        """What a killed program had done of a rollback, or not yet taken back of one, is one; the rest is none."""
         for row in records.rollbacks(session_id):
             if row.done:
                 continue
@@ -406,7 +418,8 @@ def _remove_folder(path: bytes, rules: PathRules) -> bool:
 
 def _planned(step: Step) -> PlannedFile:
     does = "leave" if step.does == "nothing" else step.does
-    return PlannedFile(step.shown, does, REASONS.get(step.why, step.why), step.chain.by)
+    only_named = does != "leave" and not step.acts
+    return PlannedFile(step.shown, does, REASONS.get(step.why, step.why), step.chain.by, only_named)
 
 
 def _state_of(why: str) -> FileState:
@@ -414,7 +427,7 @@ def _state_of(why: str) -> FileState:
 
 
 def _left(steps: Sequence[Step]) -> tuple[tuple[str, str], ...]:
-    return tuple((step.shown, REASONS.get(step.why, step.why)) for step in steps if step.does == "leave")
+    return tuple((step.shown, REASONS.get(step.why, step.why)) for step in steps)
 
 
 def _result(turn_id: str, done: Sequence[Step], left: tuple[tuple[str, str], ...]) -> RolledBack:

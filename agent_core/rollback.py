@@ -22,7 +22,7 @@ class ChangedFile:
     by: ChangeBy
     state: FileState = "undoable"
     why: str = ""
-    """Of a state that is not "undoable": the reason in words."""
+    """Of a state that is not "undoable": the reason in words. Of one that is: what is doubtful of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,15 @@ class PlannedFile:
     does: Literal["restore", "remove", "recreate", "leave"]
     """Put an older content in its place, remove what was created, make it again, or leave it as it is."""
     why: str = ""
-    """Of "leave": the reason in words."""
+    """Of "leave": the reason in words. Else what is doubtful of it."""
     by: ChangeBy = "tool"
+    only_named: bool = False
+    """It may be the person's own change: it is done only where this file is named."""
+
+    @property
+    def acts(self) -> bool:
+        """It is done unless somebody says otherwise."""
+        return self.does != "leave" and not self.only_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,8 @@ class RollbackPlan:
 
     @property
     def acts(self) -> tuple[PlannedFile, ...]:
-        return tuple(file for file in self.files if file.does != "leave")
+        """What is done where no files are named."""
+        return tuple(file for file in self.files if file.acts)
 
 
 REASONS: Final[Mapping[str, str]] = {
@@ -80,6 +88,8 @@ REASONS: Final[Mapping[str, str]] = {
     "special": "not a regular file",
     "unreadable": "not kept: it could not be read",
     "too_early": "not kept: it had not been looked at when the command ran",
+    "unwatched": "an edit right before the command was not seen",
+    "beside": "maybe yours: changed while a command ran in the background",
     "made_room": "not kept any more: newer ones took its room",
     "refused": "not allowed there",
     "failed": "could not be written",

@@ -22,7 +22,7 @@ from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.diff_view import DiffView
 from nanoherm_tui.overlays.frame import CssPath, Overlay
-from nanoherm_tui.overlays.grouped import Detail, GroupedList, Heading
+from nanoherm_tui.overlays.grouped import Detail, GroupedList
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import age, cut, cut_path, fit, one_line, visible, width
@@ -62,10 +62,10 @@ class TurnLine:
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """A file of a plan; `out`: the person has left it out."""
+    """A file of a plan; `out`: it is left out."""
 
     file: PlannedFile
-    out: bool = False
+    out: bool
 
     @property
     def acts(self) -> bool:
@@ -142,7 +142,7 @@ def _verb_cells() -> int:
 
 
 def _side(line: FileLine) -> str:
-    if line.file.does == "leave":
+    if line.file.why and (line.file.does == "leave" or line.out == line.file.only_named):
         return why_words(line.file.why)
     return t("rollback.left_out") if line.out else t("rollback.by_command") if line.file.by == "command" else ""
 
@@ -202,6 +202,7 @@ class RollbackScreen(Overlay[Chosen | None]):
         Binding("end,G", "move(100000)", show=False),
         Binding("enter", "enter", show=False),
         Binding("space", "leave_out", show=False),
+        Binding("a", "leave_all_out", show=False),
         Binding("d", "diff", show=False),
         Binding("q", "close", show=False),
     ]
@@ -277,7 +278,7 @@ class RollbackScreen(Overlay[Chosen | None]):
             self._list.show([TurnLine(checkpoint, now) for checkpoint in self._checkpoints], self._turn_at)
         elif self._plan is not None:
             kept = {line.file.path: line for line in self._list.files}
-            self._list.show([kept.get(file.path, FileLine(file)) for file in self._plan.files], at)
+            self._list.show([kept.get(file.path, FileLine(file, file.only_named)) for file in self._plan.files], at)
         self._follow()
 
     def _follow(self) -> None:
@@ -328,6 +329,7 @@ class RollbackScreen(Overlay[Chosen | None]):
         line = self._list.row
         if isinstance(line, FileLine) and line.file.does != "leave" and not self._redo:
             keys.append(("Space", t("rollback.take" if line.out else "rollback.leave_out")))
+            keys.append(("a", t("rollback.leave_all_out" if acts else "rollback.take_all")))
         if isinstance(line, FileLine) and not self._redo:
             keys.append(("d", t("rollback.diff")))
         return [*keys, close if self._begins_with_plan else back]
@@ -357,9 +359,9 @@ class RollbackScreen(Overlay[Chosen | None]):
             self.ask_plan(self._asked)
         elif self._plan is not None and any(line.acts for line in self._list.files):
             if self._sure and armed:
-                out = any(line.out for line in self._list.files)
+                as_planned = all(line.out == line.file.only_named for line in self._list.files)
                 paths = tuple(line.file.path for line in self._list.files if line.acts)
-                self.dismiss(Chosen(self._plan.turn_id, paths if out else ()))
+                self.dismiss(Chosen(self._plan.turn_id, () if as_planned else paths))
                 return
             self._sure = True
         self._follow_foot()
@@ -369,9 +371,17 @@ class RollbackScreen(Overlay[Chosen | None]):
         line = self._list.row
         if self._level != "files" or not isinstance(line, FileLine) or line.file.does == "leave" or self._redo:
             return
-        lines: list[Heading[str] | Line] = [
-            FileLine(other.file, not other.out) if other is line else other for other in self._list.files
-        ]
+        self._put([FileLine(other.file, not other.out) if other is line else other for other in self._list.files])
+
+    def action_leave_all_out(self) -> None:
+        """Leave all out, or take all when none is taken."""
+        self._touched()
+        if self._level == "files" and not self._redo:
+            out = any(line.acts for line in self._list.files)
+            self._put([FileLine(line.file, out) for line in self._list.files])
+
+    def _put(self, lines: list[FileLine]) -> None:
+        """Other lines in the same places."""
         at = self._list.at
         self._list.put(lines, "")
         self._list.at = at
@@ -413,13 +423,15 @@ def _of_turn(checkpoint: Checkpoint) -> tuple[str, ...]:
 
 def _changed(file: ChangedFile) -> str:
     words = f"{t(f'rollback.did_{file.change}')} {visible(file.path)}"
-    return words if file.state == "undoable" else f"{words} ({why_words(file.why) or t('rollback.undone')})"
+    if file.state == "undoable" and not file.why:
+        return words
+    return f"{words} ({why_words(file.why) or t('rollback.undone')})"
 
 
 def _of_file(line: FileLine) -> tuple[str, ...]:
     file = line.file
     does = t("rollback.stays") if line.out else t(f"rollback.means_{file.does}")
-    why = f" {why_words(file.why)}" if file.does == "leave" and file.why else ""
+    why = f" {why_words(file.why)}" if file.why else ""
     return (visible(file.path), f"{does}{why}   {_by(file)}")
 
 

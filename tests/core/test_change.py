@@ -63,6 +63,10 @@ def add(path: str, *lines: str) -> str:
     return f"*** Add File: {path}\n" + "".join(f"+{line}\n" for line in lines)
 
 
+def move(path: str, to: str) -> str:
+    return f"*** Move File: {path} -> {to}\n"
+
+
 def delete(path: str) -> str:
     return f"*** Delete File: {path}\n"
 
@@ -130,6 +134,9 @@ def test_one_patch_changes_adds_moves_and_removes(ctx, ws):
         ([add("b", "x"), update("b", "-x\n+y\n", "c")], {"a": b"1\n2\n", "c": b"y\n"}),
         ([update("a", "-1\n+one\n", "b"), update("b", "-one\n+uno\n", "c")], {"c": b"uno\n2\n"}),
         ([update("a", "-1\n+one\n", "b"), add("a", "new")], {"a": b"new\n", "b": b"one\n2\n"}),
+        ([move("a", "b"), update("b", "-1\n+one\n")], {"b": b"one\n2\n"}),
+        ([move("a", "b"), add("a", "new"), update("b", "-1\n+one\n")], {"a": b"new\n", "b": b"one\n2\n"}),
+        ([move("a", "b"), move("b", "c"), update("c", "-1\n+one\n")], {"c": b"one\n2\n"}),
     ],
 )
 def test_parts_of_a_patch_about_one_file_build_on_each_other(ctx, ws, parts, after):

@@ -536,6 +536,91 @@ def test_a_command_in_the_background_belongs_to_the_turn_that_began_it(desk):
     ]
 
 
+def test_what_changed_while_a_command_ran_in_the_background_is_left_unless_it_is_named(desk):
+    d = desk()
+    fill(d.ws)
+    tick()
+    with d.turn("u1") as turn:
+        end = turn.command(WRITING, beside=True)  # a server, all day long
+        d.write(turn, "b.txt", b"by the tool")
+    tick()
+    (d.ws / "a.txt").write_text("an edit of the person's own\n")
+    (d.ws / "mine.txt").write_text("and a file of theirs\n")
+    tick()
+    edited = snapshot(d.ws)
+    theirs = "maybe yours: changed while a command ran in the background"
+    plan = d.kept.plan("s", "u1")
+    assert [(f.path, f.does, f.why, f.acts) for f in plan.files] == [
+        ("a.txt", "restore", theirs, False), ("b.txt", "restore", "", True), ("mine.txt", "remove", theirs, False),
+    ]  # fmt: skip
+    assert [file.path for file in plan.acts] == ["b.txt"]
+    rolled = d.kept.roll_back("s", "u1")
+    assert rolled.shown == ("b.txt",)
+    assert rolled.left == (("a.txt", theirs), ("mine.txt", theirs))
+    assert (d.ws / "a.txt").read_text() == "an edit of the person's own\n"
+    assert d.kept.roll_back("s", "u1", ["mine.txt"]).shown == ("mine.txt",)
+    assert not (d.ws / "mine.txt").exists()
+    d.kept.redo("s")
+    d.kept.redo("s")
+    assert snapshot(d.ws) == edited
+    end()
+
+
+def test_a_command_that_goes_on_in_the_background_is_one_from_then_on(desk):
+    d = desk()
+    fill(d.ws)
+    tick()
+    with d.turn("u1") as turn:
+        end = turn.command(WRITING)
+        tick()
+        (d.ws / "a.txt").write_text("while it was waited for\n")
+        tick()
+        end_beside = turn.command(WRITING, beside=True)
+        end()
+    tick()
+    (d.ws / "b.txt").write_text("later\n")
+    tick()
+    end_beside()
+    assert [file.path for file in d.kept.plan("s", "u1").acts] == ["a.txt"]
+
+
+def test_an_edit_right_before_a_command_is_kept_where_it_can_be_seen_and_else_what_is_restored_says_so(desk):
+    d = desk()
+    fill(d.ws)
+    tick()
+    with d.turn("u1") as turn:
+        d.run(turn, "echo agent >> a.txt")
+        (d.ws / "a.txt").write_text("the person's\n")
+        tick()
+        d.run(turn, "echo more >> a.txt; echo more >> b.txt")
+    assert d.plan("u1") == [
+        ("a.txt", "leave", "changed by somebody else between these turns"), ("b.txt", "restore", ""),
+    ]  # fmt: skip
+    with d.turn("u2") as turn:
+        child, d.kept._looks._child = d.kept._looks._child, Slow()
+        end = turn.command(WRITING)
+        d.kept._looks._child = child
+        tick()
+        (d.ws / "sub" / "one.py").write_text("by the command\n")
+        tick()
+        end()
+    assert d.plan("u2") == [("sub/one.py", "restore", "an edit right before the command was not seen")]
+
+
+def test_what_programs_can_make_again_is_named_last(desk):
+    d = desk()
+    fill(d.ws)
+    tick()
+    before = snapshot(d.ws)
+    d.command(
+        "mkdir -p __pycache__ node_modules/x; echo 1 > __pycache__/m.pyc; echo 1 > node_modules/x/y.js; echo n > z"
+    )
+    assert [path for path, _, _ in d.plan("u1")] == ["z", "__pycache__/m.pyc", "node_modules/x/y.js"]
+    assert [path for path, *_ in d.listed()[0][1]] == ["z", "__pycache__/m.pyc", "node_modules/x/y.js"]
+    d.kept.roll_back("s", "u1")
+    assert snapshot(d.ws) == before
+
+
 def test_what_the_person_runs_is_theirs(desk):
     d = desk()
     fill(d.ws)
