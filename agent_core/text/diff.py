@@ -118,7 +118,7 @@ def _lines(text: str) -> list[str]:
 def _same_blocks(a: Sequence[str], b: Sequence[str]) -> list[_Block]:
     """Runs of equal lines in order, joined where they touch."""
     out: list[_Block] = []
-    room = limits.DIFF_COMPARE_ALL
+    room = limits.DIFF_COMPARE
     todo = [(0, len(a), 0, len(b))]
     while todo:  # ranges still to be compared, the next one last
         a0, a1, b0, b1 = todo.pop()
@@ -142,7 +142,7 @@ def _same_blocks(a: Sequence[str], b: Sequence[str]) -> list[_Block]:
             for (i, j), (i_end, j_end) in reversed(list(zip(anchors, ends, strict=True))):
                 todo.append((i, i_end, j, j_end))
             todo.append((a0, anchors[0][0], b0, anchors[0][1]))
-        elif (cost := (a1 - a0) * (b1 - b0)) <= min(limits.DIFF_COMPARE, room):
+        elif (cost := _cost(a[a0:a1], b[b0:b1])) <= room:
             room -= cost
             matcher = SequenceMatcher(None, a[a0:a1], b[b0:b1], autojunk=False)
             for i, j, size in matcher.get_matching_blocks():
@@ -150,6 +150,12 @@ def _same_blocks(a: Sequence[str], b: Sequence[str]) -> list[_Block]:
                     _append(out, a0 + i, b0 + j, size)
         # else: too much to compare; shown as removed and added whole
     return out
+
+
+def _cost(a: Sequence[str], b: Sequence[str]) -> int:
+    """What comparing lines may cost: SequenceMatcher looks at each pair of equal ones, once a block at worst."""
+    of_b = Counter(b)
+    return sum(count * of_b[line] for line, count in Counter(a).items()) * min(len(a), len(b))
 
 
 def _append(blocks: list[_Block], a: int, b: int, size: int) -> None:

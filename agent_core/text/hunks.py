@@ -8,14 +8,15 @@ had to be forgiven to find them.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, Literal
 
 from agent_core import limits
+from agent_core.text import runs
 from agent_core.text.indent import reindent_added
 from agent_core.text.look_alikes import keep_look_alikes
 from agent_core.text.match import LINE_RUNGS, How, Place, nearest, similar_starts
@@ -109,11 +110,16 @@ class _Index:
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
-        self._by_rung: dict[int, tuple[list[str], dict[str, list[int]]]] = {}
+        self._by_rung: dict[int, tuple[list[str], Mapping[str, list[int]]]] = {}
+        self._hints: dict[str, list[int]] = {}
 
     @cached_property
     def stripped(self) -> list[str]:
         return [line.strip() for line in self.lines]
+
+    @cached_property
+    def _whole(self) -> Mapping[str, list[int]]:
+        return runs.places(self.stripped)
 
     @cached_property
     def _is_ascii(self) -> bool:
@@ -126,34 +132,28 @@ class _Index:
             if plain and "look-alike" in how:
                 continue
             keys, where = self._keys(rung)
-            looked_for = [key(line) for line in wanted]
-            rarest = min(range(len(wanted)), key=lambda i: len(where.get(looked_for[i], ())))
-            found = [
-                at - rarest
-                for at in where.get(looked_for[rarest], ())
-                if at >= rarest and keys[at - rarest : at - rarest + len(wanted)] == looked_for
-            ]
-            if found:
+            if found := runs.starts(keys, where, [key(line) for line in wanted]):
                 return found, how
         return similar_starts(self.stripped, [line.strip() for line in wanted]), "some words"
 
     def hints(self, hint: str) -> list[int]:
         """Lines that are `hint`, or else begin with it, or else hold it; blanks around it do not count."""
-        tests = (str.__eq__, str.startswith, str.__contains__)
-        looks = ([i for i, line in enumerate(self.stripped) if test(line, hint.strip())] for test in tests)
-        return next((found for found in looks if found), [])
+        hint = hint.strip()
+        if hint not in self._hints:
+            tests = (str.startswith, str.__contains__)
+            looks = ([i for i, line in enumerate(self.stripped) if test(line, hint)] for test in tests)
+            found = self._whole.get(hint)
+            self._hints[hint] = found or next((found for found in looks if found), [])
+        return self._hints[hint]
 
     def place(self, first: int, count: int = 1) -> Place:
         shown = [line[: limits.MATCH_LINE_CHARS] for line in self.lines[first : first + count]]
         return Place(first + 1, "\n".join(shown))
 
-    def _keys(self, rung: int) -> tuple[list[str], dict[str, list[int]]]:
+    def _keys(self, rung: int) -> tuple[list[str], Mapping[str, list[int]]]:
         if rung not in self._by_rung:
             keys = [LINE_RUNGS[rung][1](line) for line in self.lines]
-            where: dict[str, list[int]] = defaultdict(list)
-            for number, key in enumerate(keys):
-                where[key].append(number)
-            self._by_rung[rung] = keys, where
+            self._by_rung[rung] = keys, runs.places(keys)
         return self._by_rung[rung]
 
 
@@ -257,9 +257,8 @@ class _Work:
         if hunk.at_end and starts[-1] + size == len(self._rows):
             return [starts[-1]]
         if hunk.hints:
-            below = {next((s for s in starts if s + size > line), -1) for line in self._under(hunk.hints)} - {-1}
-            if below:
-                starts = sorted(below)
+            below = _firsts(starts, [line - size + 1 for line in self._under(hunk.hints)])
+            starts = below or starts
         if hunk.line is not None and len(starts) > 1:
             wanted = hunk.line - 1 + drift
             least = min(abs(start - wanted) for start in starts)
@@ -270,8 +269,7 @@ class _Work:
         """Lines of the last hint that come after one of the hint before it, and so on."""
         lines = self._index.hints(hints[0])
         for hint in hints[1:]:
-            below = self._index.hints(hint)
-            lines = sorted({next((line for line in below if line > above), -1) for above in lines} - {-1})
+            lines = _firsts(self._index.hints(hint), [above + 1 for above in lines])
         return lines
 
     def _insertion(self, number: int, hunk: PatchHunk) -> _Placed | NoPlace:
@@ -359,6 +357,12 @@ class _Work:
             if found.how != "exact"
         )
         return Applied("".join(row.text + row.end for row in rows), forgiven)
+
+
+def _firsts(places: list[int], least: Sequence[int]) -> list[int]:
+    """The first of `places` from each of `least` on; both in order."""
+    at = {bisect_left(places, one) for one in least}
+    return [places[i] for i in sorted(at) if i < len(places)]
 
 
 def _moved(found: _Placed, edits: Sequence[_Edit]) -> _Placed:

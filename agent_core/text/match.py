@@ -11,16 +11,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate
 from typing import Final, Literal
 
 from agent_core import limits
+from agent_core.text import runs
 from agent_core.text.indent import reindent
-from agent_core.text.look_alikes import PLAIN, common_prefix, fold, fold_one_dash, keep_look_alikes
+from agent_core.text.look_alikes import PLAIN, Folded, common_prefix, fold, fold_one_dash, keep_look_alikes
 
 How = Literal[
     "exact",
@@ -173,22 +174,24 @@ class _File:
         # How many CRs were taken out before each one's position, for the way back.
         self._cuts = [m.start() - i for i, m in enumerate(re.finditer("\r\n", text))] if self.has_crlf else []
         self.all_crlf = self.has_crlf and len(self._cuts) == self.text.count("\n")
-        self.lines = self.text.split("\n")
-        self.starts: list[int] = []
-        at = 0
-        for line in self.lines:
-            self.starts.append(at)
-            at += len(line) + 1
 
     @cached_property
-    def bare(self) -> list[str]:
-        """The lines without any blanks: a quick look for what cannot be there."""
-        return ["".join(line.split()) for line in self.lines]
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
 
     @cached_property
-    def bare_plain(self) -> list[str]:
-        """As `bare`, look-alike characters folded."""
-        return ["".join(line.split()) for line in self.text.translate(PLAIN).split("\n")]
+    def starts(self) -> list[int]:
+        """Where each line begins."""
+        return list(accumulate((len(line) + 1 for line in self.lines[:-1]), initial=0))
+
+    @cached_property
+    def bare(self) -> _Bare:
+        return _Bare(self.text)
+
+    @cached_property
+    def bare_plain(self) -> _Bare:
+        """With look-alike characters folded."""
+        return _Bare(self.text.translate(PLAIN))
 
     def line_of(self, position: int) -> int:
         """The index of the line that holds a position of `text`."""
@@ -223,6 +226,14 @@ class _File:
             line_end = self.text.rfind("\n")
         i = bisect_right(self._cuts, line_end) - 1
         return i >= 0 and self._cuts[i] == line_end
+
+
+class _Bare:
+    """A file's lines without any blanks: a quick look for what cannot be there."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = ["".join(line.split()) for line in text.split("\n")]
+        self.where = runs.places(self.lines)
 
 
 def _apart(hits: Sequence[_Hit]) -> list[_Hit]:
@@ -269,11 +280,11 @@ def _look_alikes(file: _File, old: str, new: str) -> list[_Hit]:
         if not folded_old.strip():
             return []
         folded = folding(file.text)
-        hits = []
-        for at in _occurrences(folded.text, folded_old):
-            start, end = folded.back(at, at + len(folded_old))
-            hits.append(_Hit(start, end, keep_look_alikes(file.text[start:end], old, new)))
-        if hits:
+        places = [folded.back(at, at + len(folded_old)) for at in _occurrences(folded.text, folded_old)]
+        kept = dict.fromkeys((file.text[start:end] for start, end in places), "")
+        for there in kept:
+            kept[there] = keep_look_alikes(there, old, new)
+        if hits := [_Hit(start, end, kept[file.text[start:end]]) for start, end in places]:
             return hits
     return []
 
@@ -297,7 +308,7 @@ def _escapes(file: _File, old: str, new: str) -> list[_Hit]:
 
 
 def _inner_blanks(file: _File, old: str, new: str) -> list[_Hit]:
-    if not old.strip() or "".join(old.split()) not in "".join(file.bare):
+    if not old.strip() or "".join(old.split()) not in "".join(file.bare.lines):
         return []
     for key in (_blanks_key, _squeeze_key):
         if hits := _whole_lines(file, file.bare, old, new, key):
@@ -306,15 +317,15 @@ def _inner_blanks(file: _File, old: str, new: str) -> list[_Hit]:
     indent = len(old) - len(old.lstrip(" \t"))
     shorter = new[indent:] if not new[:indent].strip() else new.lstrip(" \t")
     part = old.strip(" \t")
-    for expression in (_any_blanks(part), _optional_blanks(part)):
-        found = islice(expression.finditer(file.text), limits.MATCH_MOST + 1)
-        if hits := [_Hit(place.start(), place.end(), shorter) for place in found]:
+    for put in (_one_blank, _needed_blank):
+        squeezed, wanted = Folded(file.text, _BLANKS, put), Folded(part, _BLANKS, put).text
+        places = (squeezed.back(at, at + len(wanted)) for at in _occurrences(squeezed.text, wanted))
+        if hits := [_Hit(start, end, shorter) for start, end in places]:
             return hits
     return []
 
 
 _BLANKS: Final = re.compile(r"[ \t]+")
-_TOKEN: Final = re.compile(r"\w+|[^\w \t]")
 
 
 def _blanks_key(line: str) -> str:
@@ -323,25 +334,20 @@ def _blanks_key(line: str) -> str:
 
 def _squeeze_key(line: str) -> str:
     """Blanks only where they part two words: `f(a, b)` is `f(a,b)`."""
-    return "".join(before + token for before, token in _tokens(line, " ", ""))
+    return _BLANKS.sub(_needed_blank, line.strip(" \t"))
 
 
-def _any_blanks(text: str) -> re.Pattern[str]:
-    return re.compile(r"[ \t]+".join(map(re.escape, _BLANKS.split(text))))
+def _one_blank(found: re.Match[str]) -> str:
+    return " "
 
 
-def _optional_blanks(text: str) -> re.Pattern[str]:
-    return re.compile("".join(before + re.escape(token) for before, token in _tokens(text, r"[ \t]+", r"[ \t]*")))
+def _needed_blank(found: re.Match[str]) -> str:
+    before, after = found.string[: found.start()][-1:], found.string[found.end() :][:1]
+    return " " if _is_word(before) and _is_word(after) else ""
 
 
-def _tokens(text: str, parted: str, joined: str) -> Iterator[tuple[str, str]]:
-    """The words and signs of a text, each with what stands before it: `parted` between two words, else `joined`."""
-    after_word = False
-    first = True
-    for token in _TOKEN.findall(text):
-        word = token[0].isalnum() or token[0] == "_"
-        yield ("" if first else parted if word and after_word else joined), token
-        after_word, first = word, False
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
 
 
 def _indentation_and_look_alikes(file: _File, old: str, new: str) -> list[_Hit]:
@@ -367,15 +373,20 @@ def similar_starts(lines: Sequence[str], keys: Sequence[str]) -> list[int]:
     size = len(keys)
     if size < 3 or not keys[0] or not keys[-1]:
         return []
+    ends = [i for i in range(len(lines) - size + 1) if lines[i] == keys[0] and lines[i + size - 1] == keys[-1]]
+    if len(ends) * size > limits.RUNS_DIRECT:
+        return []
     starts: list[int] = []
-    for first in range(len(lines) - size + 1):
-        if lines[first] != keys[0] or lines[first + size - 1] != keys[-1] or len(starts) > limits.MATCH_PLACES:
-            continue
+    room = limits.MATCH_ALIKE
+    for first in ends:
         between = lines[first + 1 : first + size - 1]
         same = sum(a == b for a, b in zip(between, keys[1:-1], strict=True))
         a, b = "\n".join(between), "\n".join(keys[1:-1])
-        if 2 * same < len(between) or len(a) * len(b) > limits.MATCH_COMPARE:
+        if 2 * same < len(between) or len(a) * len(b) > limits.MATCH_COMPARE or len(starts) > limits.MATCH_PLACES:
             continue
+        room -= len(a) * len(b)
+        if room < 0:
+            return []  # whether one of them is the only one cannot be told in time
         matcher = SequenceMatcher(None, a, b, autojunk=False)
         if matcher.quick_ratio() >= _SIMILAR and matcher.ratio() >= _SIMILAR:
             starts.append(first)
@@ -420,34 +431,28 @@ def _lines_of(text: str) -> tuple[list[str], bool]:
     return lines, False
 
 
-def _whole_lines(file: _File, bare: Sequence[str], old: str, new: str, key: Callable[[str], str]) -> list[_Hit]:
-    """Find the lines of `old` as whole lines of the file, compared by `key`.
-
-    `bare` are the file's lines without blanks: lines with equal keys are equal there, and comparing them is quick.
-    """
+def _whole_lines(file: _File, bare: _Bare, old: str, new: str, key: Callable[[str], str]) -> list[_Hit]:
+    """Find the lines of `old` as whole lines of the file, compared by `key`. What has equal keys is equal in `bare`."""
     wanted, tail = _lines_of(old)
     keys = [key(line) for line in wanted]
     first_look = ["".join(k.split()) for k in keys]
     if not any(first_look):
         return []
-    # Begin at the line of `old` that is rarest in the file: blank lines and braces would make this quadratic.
-    rarest = min((i for i, k in enumerate(first_look) if k), key=lambda i: bare.count(first_look[i]))
+    looks = runs.starts(bare.lines, bare.where, first_look)
     size = len(keys)
-
-    def stands_at(first: int) -> bool:
-        return (
-            bare[first : first + size] == first_look
-            and [key(line) for line in file.lines[first : first + size]] == keys
-        )
-
+    keyed = [""] * len(file.lines)  # of lines that may be meant only
+    done = 0
+    for first in looks:
+        for number in range(max(first, done), first + size):
+            keyed[number] = key(file.lines[number])
+        done = first + size
+    candidates = runs.among(keyed, keys, looks)
     starts: list[int] = []
-    candidates = [i - rarest for i, line in enumerate(bare) if line == first_look[rarest] and i >= rarest]
     for first in candidates:
-        if (not starts or first >= starts[-1] + size) and len(starts) <= limits.MATCH_MOST and stands_at(first):
+        if (not starts or first >= starts[-1] + size) and len(starts) <= limits.MATCH_MOST:
             starts.append(first)
     if len(starts) == 1:  # one that overlaps it makes it ambiguous
-        only = starts[0]
-        starts += [first for first in candidates if only < first < only + size and stands_at(first)][:1]
+        starts += candidates[1:2]
     return [_line_hit(file, first, wanted, tail, new) for first in starts]
 
 

@@ -16,8 +16,8 @@ from agent_core.text.hunks import FilePatch, Line, PatchHunk
 
 _BEGIN: Final = re.compile(r"\*\*\* ?Begin Patch\b")
 _END: Final = re.compile(r"\*\*\* ?End Patch\b")
-_FILE: Final = re.compile(r"\*\*\* ?(Add|Create|Update|Delete|Remove|Move|Rename) File: *(.+?) *")
-_MOVE_TO: Final = re.compile(r"\*\*\* ?Move to: *(.+?) *")
+_FILE: Final = re.compile(r"\*\*\* ?(Add|Create|Update|Delete|Remove|Move|Rename) File: *(\S.*)")
+_MOVE_TO: Final = re.compile(r"\*\*\* ?Move to: *(\S.*)")
 _END_OF_FILE: Final = re.compile(r"\*\*\* ?End of File *")
 _ARROW: Final = " -> "
 _DOES: Final[dict[str, Literal["add", "update", "delete", "move"]]] = {
@@ -104,7 +104,7 @@ def _parse(lines: Iterator[str]) -> Patch:
         if _END.match(line):
             current = None
         elif found := _FILE.fullmatch(line):
-            current = _begun(found[1], found[2])
+            current = _begun(found[1], found[2].rstrip())
             if current is None:
                 strays.append(line)
             else:
@@ -113,7 +113,7 @@ def _parse(lines: Iterator[str]) -> Patch:
             if line.startswith("*** "):
                 strays.append(line)
         elif found := _MOVE_TO.fullmatch(line):
-            current.new_path = found[1]
+            current.new_path = found[1].rstrip()
         elif _END_OF_FILE.fullmatch(line):
             if current.hunks:
                 current.hunks[-1].at_end = True
@@ -153,7 +153,7 @@ def _add(line: str, file: _File) -> None:
     if not file.hunks:
         file.hunks.append(_Hunk())
     hunk = file.hunks[-1]
-    if line.startswith("\\"):
+    if line.startswith(unified.NO_END):
         if hunk.lines:
             hunk.lines[-1] = replace(hunk.lines[-1], no_end=True)
         return
@@ -172,7 +172,7 @@ def _finished(file: _File) -> FilePatch:
         for hunk in file.hunks
         if (lines := unified.without_blank_ends(hunk.lines, hunk.raw))
     )
-    hunks = _without_names(hunks)
+    hunks = hunks[1:] if len(hunks) > 1 and _are_names(file.hunks[0].raw) else hunks
     if file.does == "update" and not hunks and not file.new_path:
         raise ToolFailure(
             f"The patch cannot be used: it updates {file.path} and has no hunks for it. Nothing was changed.",
@@ -182,10 +182,6 @@ def _finished(file: _File) -> FilePatch:
     return FilePatch(file.does, file.path, file.new_path, hunks)
 
 
-def _without_names(hunks: tuple[PatchHunk, ...]) -> tuple[PatchHunk, ...]:
-    """The hunks without the names of a unified diff ("--- a/x", "+++ b/x") that some models put before the first."""
-    if hunks and len(hunks[0].lines) == 2:
-        old, new = hunks[0].lines
-        if (old.kind, new.kind) == ("-", "+") and old.text.startswith("-- ") and new.text.startswith("++ "):
-            return hunks[1:]
-    return hunks
+def _are_names(raw: list[str]) -> bool:
+    """Are these the names of a unified diff ("--- a/x", "+++ b/x"), which some models put before the first hunk?"""
+    return len(raw) == 2 and raw[0].startswith("--- ") and raw[1].startswith("+++ ")

@@ -13,8 +13,10 @@ from agent_core.errors import ToolFailure
 from agent_core.text.hunks import FilePatch, Line, PatchHunk
 
 HUNK: Final = re.compile(r"@@+ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@+ ?(.*)")
+NO_END: Final = "\\ "
+r"""Begins "\ No newline at end of file", in any language."""
 _STARTS: Final = re.compile(r"(?:diff --git |--- |@@ -)")
-_TIMESTAMP: Final = re.compile(r"(?:\t.*|\s+\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d.*)?)$")
+_TIMESTAMP: Final = re.compile(r"(?:\t.*|\s\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d.*)?)$")
 _PREFIXES: Final = "abciow"  # a/ and b/; with git's mnemonic prefixes commit, index, object, worktree
 _BACKUP: Final = (".orig", ".old", ".bak")
 _NOTHING: Final = "/dev/null"
@@ -56,7 +58,7 @@ def parse(lines: list[str]) -> tuple[FilePatch, ...]:
                 sections.append(_Section())
             sections[-1].old, sections[-1].new = _name(line[4:]), _name(lines[at + 1][4:])
             at += 2
-        elif HUNK.match(line):
+        elif _head(line):
             if not sections or sections[-1].old is None:
                 raise _bad(f'line {at + 1}: a hunk without the lines "--- path" and "+++ path" before it.')
             hunk, at = _hunk(lines, at)
@@ -66,6 +68,28 @@ def parse(lines: list[str]) -> tuple[FilePatch, ...]:
                 _extended(line, sections[-1])
             at += 1
     return tuple(_file(section) for section in sections)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What the head of a hunk says; where nobody has counted ("@@", "@@ ... @@", "@@ def f @@") `start` is None."""
+
+    start: int | None
+    heading: str
+    old_count: int = 0
+    new_count: int = 0
+
+
+def _head(line: str) -> _Head | None:
+    if not line.startswith("@@"):
+        return None
+    if found := HUNK.match(line):
+        return _Head(int(found[1]), found[5].strip(), int(found[2] or 1), int(found[4] or 1))
+    text = line.lstrip("@").strip()
+    if text[:1] in ("-", "+"):
+        return None
+    heading = text.rstrip("@").strip()
+    return _Head(None, "" if heading == "..." else heading)
 
 
 def _is_names(lines: list[str], at: int) -> bool:
@@ -98,42 +122,41 @@ def _hunk(lines: list[str], at: int) -> tuple[PatchHunk, int]:
     Its counts are believed only where they help: to tell a removed line "-- x" from the next file's header, and a
     remark after the patch from a line that has lost its blank.
     """
-    found = HUNK.match(lines[at])
-    assert found is not None
-    start, old_count, _, new_count, heading = found.groups()
-    old_left, new_left = int(old_count or 1), int(new_count or 1)
+    head = _head(lines[at])
+    assert head is not None
+    is_counted = head.start is not None
+    old_left, new_left = head.old_count, head.new_count
     body: list[Line] = []
+    raw: list[str] = []
     at += 1
     while at < len(lines):
         line = lines[at]
         open_ = old_left > 0 or new_left > 0
-        if line.startswith("diff --git ") or HUNK.match(line) or (not open_ and line == "-- "):
+        if line.startswith("diff --git ") or _head(line) or (not open_ and line == "-- "):
             break
         if _is_names(lines, at) and not (open_ and _are_content(lines, at, old_left, new_left)):
             break
-        if line.startswith("\\"):
+        if line.startswith(NO_END):
             if body:
                 body[-1] = replace(body[-1], no_end=True)
             at += 1
             continue
-        if not open_ and line[:1] not in ("+", "-", " "):
+        if is_counted and not open_ and line[:1] not in ("+", "-", " "):
             break
         kind, text = split_line(line)
         body.append(Line(kind, text))
+        raw.append(line)
         old_left -= kind != "+"
         new_left -= kind != "-"
         at += 1
-    return PatchHunk(without_blank_ends(body, lines[at - len(body) : at]), _heading(heading), int(start)), at
+    hints = (head.heading,) if head.heading else ()
+    return PatchHunk(without_blank_ends(body, raw), hints, head.start), at
 
 
 def _are_content(lines: list[str], at: int, old_left: int, new_left: int) -> bool:
     """Do the counts say that "--- x" and "+++ y" are a removed and an added line?"""
     after = lines[at + 2] if at + 2 < len(lines) else ""
     return old_left >= 1 and new_left >= 1 and not (HUNK.match(after) and (old_left, new_left) != (1, 1))
-
-
-def _heading(text: str) -> tuple[str, ...]:
-    return (text.strip(),) if text.strip() else ()
 
 
 def split_line(line: str) -> tuple[Literal[" ", "-", "+"], str]:

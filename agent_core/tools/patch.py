@@ -193,13 +193,15 @@ class _Work:
         """The text of a file as the patch has made it so far. Raises ToolFailure when the model has not seen it."""
         if place.text is not None:
             return place.text
-        if place.disk is None:
+        origin = place.came_from or place  # moved here as it was
+        if origin.disk is None:
             return ""
-        if place.disk.is_link:
+        if origin.disk.is_link:
             raise _unusable(f"{place.verdict.shown} is a link; name the file it leads to")
-        self._check_seen(place)
-        assert place.file is not None
-        return place.file.decoded.text
+        self._check_seen(origin)
+        assert origin.file is not None
+        place.file = origin.file
+        return origin.file.decoded.text
 
     def _check_seen(self, place: _Place) -> None:
         if place.file is None and place.disk is not None:

@@ -89,6 +89,7 @@ def test_a_long_diff_is_cut_and_counted():
     ("old", "new"),
     [
         ("{}\n" * 200_000, "}{\n" * 200_000),
+        ("a\nb\n" * 499, "b\nb\na\n" * 333),
         ("".join("{}ab"[i * i % 4] + "\n" for i in range(200_000)), "{\n}\na\n" * 65_000),
         ("".join(f"line {i}\n" for i in range(100_000)), "".join(f"line {i * 2}\n" for i in range(100_000))),
     ],

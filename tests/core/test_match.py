@@ -197,6 +197,32 @@ def test_much_of_the_same_takes_no_time(text, old, every):
     assert time.monotonic() - begun < 10
 
 
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("".join(f"  line {i}\n" for i in range(60_000)), "".join(f"\tline {i}\n" for i in range(9, 40_000))),
+        ("".join(f"line {i}\n" for i in range(60_000)), "".join(f"line {i}\n" for i in range(9, 40_000)) + "no\n"),
+        ("  x\n" * 40_000, "x \n" * 20_000 + "y\n"),
+        ("a " * 200_000 + "b", "a  " * 5_000 + "b"),
+        ("(," * 100_000 + "b", "( ," * 5_000 + " b"),
+        ("“" + "a " * 500_000, '"' + "a " * 400_000),
+    ],
+)
+def test_a_long_quote_takes_no_time(text, old):
+    begun = time.process_time()
+    match.find(text, old, "x")
+    assert time.process_time() - begun < 5
+
+
+def test_where_too_much_is_alike_nothing_is_chosen():
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    blocks = [f"begin\n{letters[i % 26 :]}{letters}\nsame\n{letters[: i % 26]}\nsame\nend\n" * 3 for i in range(1_000)]
+    begun = time.process_time()
+    found = match.find("".join(blocks), f"begin\n{letters[::-1]}{letters}\nsame\n{letters[::-1]}\nsame\nend\n", "x")
+    assert isinstance(found, match.NoMatch)
+    assert time.process_time() - begun < 5
+
+
 def test_overlapping_places_are_ambiguous():
     assert isinstance(match.find("a \na \na \n", "a\na\n", "x"), match.NoMatch)
     assert isinstance(match.find("b \na \na \n", "a\na\n", "x"), match.Match)

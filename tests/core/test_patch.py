@@ -114,6 +114,35 @@ def test_a_line_that_only_looks_like_an_instruction_is_told(line):
     assert patch.parse(f"*** Begin Patch\n{line}\n*** End Patch").strays == (line,)
 
 
+@pytest.mark.parametrize(
+    ("head", "after"),
+    [("@@", "z\n"), ("@@ ... @@", "z\n"), ("@@ @@ ", "z\n"), ("@@@", "z\n"), ("@@ -1,1 +1,1 @@", "z\n")],
+)
+def test_the_head_of_a_hunk_may_count_nothing(head, after):
+    assert applied("x\n", f"--- a/f\n+++ b/f\n{head}\n-x\n+z\n") == after
+
+
+def test_a_head_without_numbers_may_name_a_line_above():
+    said = "--- a/f\n+++ b/f\n@@ class B: @@\n-        x = 1\n+        x = 2\n@@\n-class A:\n+class C:\n"
+    assert applied(TWO, said) == "class C:" + TWO[8:].replace("1", "2").replace("2", "1", 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "lines"),
+    [
+        ("*** Add File: f\n\\section{A}\ntext\n", ["\\section{A}", "text"]),
+        ("*** Add File: f\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+one\n", ["one"]),
+        ("*** Add File: f\n+- a\n+++ b\n", ["- a", "++ b"]),
+        ("*** Update File: f\n\\begin{x}\n-a\n", ["\\begin{x}", "a"]),
+        ("--- a/f\n+++ b/f\n@@ -1,3 +1,2 @@\n-x\n\n z\n\\ No newline at end of file\n", ["x", "", "z"]),
+        ("--- a/f\n+++ b/f\n@@ -1,2 +1 @@\n-x\n\\end{x}\n", ["x", "\\end{x}"]),
+    ],
+)
+def test_no_line_is_lost_and_none_invented(said, lines):
+    (file,) = patch.parse(said).files
+    assert [line.text for hunk in file.hunks for line in hunk.lines] == lines
+
+
 def test_a_removed_line_that_looks_like_a_header_is_none_where_the_counts_say_so():
     said = "--- a/q.sql\n+++ b/q.sql\n@@ -1,2 +1,2 @@\n--- old\n+++ new\n x\n"
     assert applied("-- old\nx\n", said) == "++ new\nx\n"
@@ -333,6 +362,21 @@ def test_a_patch_that_is_not_meant_for_the_file_is_soon_known():
 def test_hunks_that_build_on_each_other_are_found_a_few_times_over():
     body = "".join(f"@@\n-a{i}\n+a{i + 1}\n" for i in range(3))
     assert applied("a0\nb\n", update(body)) == "a3\nb\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("  x\n" * 200_000, update("@@\n" + " x\n" * 30_000 + "-x\n+z\n")),
+        ("x\n" * 20_000, update("@@ x\n-x\n+z\n" * 50)),
+        ("x", f"*** Update File: a{' ' * 50_000}b\n-x\n"),
+        ("x", f"--- a{' ' * 50_000}b\n+++ a{' ' * 50_000}b\n@@{' @' * 50_000}\n-x\n+y\n"),
+    ],
+)
+def test_much_of_the_same_takes_no_time(text, said):
+    began = time.process_time()
+    applied(text, said)
+    assert time.process_time() - began < 5
 
 
 def test_a_large_file_and_many_hunks_take_no_time():
