@@ -88,7 +88,8 @@ _WANTED: Final = (
     ),
     (
         re.compile(
-            r"EOFError: EOF when reading a line|EOF when reading a line$|(?<!allocated because )stdin is not a (?:tty|terminal)|"
+            r"EOFError: EOF when reading a line|EOF when reading a line$|"
+            r"(?<!allocated because )stdin is not a (?:tty|terminal)|"  # ssh says so of every command
             r"input device is not a TTY|[\[(][Yy](?:es)?/[Nn]o?[\])][?: ]{0,3}\Z",
             re.MULTILINE,
         ),

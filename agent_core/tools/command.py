@@ -291,8 +291,8 @@ def _how_it_ended(command: str, result: ExecResult, timeout: float) -> str:
         )
     if result.keyless:
         return (
-            f"[ended] The command waited for keys, as an editor does, and was ended after {took}: nobody can press one. "
-            "Change files with edit_file or write_file, and give what it asks for on its command line."
+            f"[ended] The command waited for keys, as an editor does, and was ended after {took}: nobody can press "
+            "one. Change files with edit_file or write_file, and give what it asks for on its command line."
         )
     if result.exit_code is None:
         return f"ended by signal {result.signal} after {took}"
