@@ -56,11 +56,12 @@ def names_below(rules: Rules, relative: str, is_folder: bool) -> bool:
 def in_one(rules: Rules) -> re.Pattern[str] | None:
     """One expression that says the same as `names_below`, for walks; None when a rule takes something back.
 
-    It matches the path of a file, and that of a folder with a slash behind it.
+    It matches the path of a file, and that of a folder with a slash behind it. No name ends in that slash: `a/*` is
+    about what lies in `a`.
     """
     if not all(rule.ignores for rule in rules):
         return None
-    parts = [f"(?:{rule.expression.pattern}){'/.*' if rule.folders_only else '(?:/.*)?'}" for rule in rules]
+    parts = [f"(?:{rule.expression.pattern})(?<!/){'/.*' if rule.folders_only else '(?:/.*)?'}" for rule in rules]
     return re.compile("|".join(parts), rules[0].expression.flags if rules else 0)
 
 

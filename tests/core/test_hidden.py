@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_core import preview
@@ -182,6 +182,8 @@ PATHS = st.lists(st.sampled_from(["a", "b.secret", "private", "c"]), min_size=1,
 
 
 @given(st.lists(PATTERN, min_size=1, max_size=4), PATHS, st.booleans())
+@example(["a/*"], "a", True)
+@example(["a/**"], "a", True)
 def test_a_walk_hides_what_a_single_look_hides(lines, path, is_folder):
     rules = ignore_rules.parse("\n".join(lines), any_case=True)
     quick = ignore_rules.in_one(rules)
