@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent_core.checkpoint_looks import Looks
-from agent_core.checkpoint_records import FOLDER, NOTHING, UNKNOWN, Records, State, file_state, link_state
+from agent_core.checkpoint_records import FOLDER, NOTHING, UNKNOWN, NamedTurn, Records, State, file_state, link_state
 from agent_core.errors import StoreError
 from agent_core.rollback import ChangeBy
 from agent_core.sandbox.policy import Box
@@ -23,18 +23,17 @@ log = logging.getLogger(__name__)
 class TurnLog:
     """`records` opens the record, when there is something to put in. Safe to use from several threads."""
 
-    def __init__(
-        self, records: Callable[[], Records], looks: Looks, row: tuple[str, str, str, str], owner: str, most: int
-    ) -> None:
-        """`row`: session, uid of the message that began the turn, workspace, what was asked for. `most`: bytes."""
+    def __init__(self, records: Callable[[], Records], looks: Looks, turn: NamedTurn, owner: str, most: int) -> None:
+        """`most`: bytes of a file that is kept."""
         self._records = records
         self._looks = looks
-        self._row = row
+        self._turn = turn
         self._owner = owner
         self._most = most
         self._began = time.monotonic()
         self._lock = threading.Lock()
-        self._turn = 0
+        self.has_recorded = False
+        """Whether there is something of this turn to look through and to bound."""
         self._unsure: list[tuple[int, bytes, State]] = []
         """Changes that tools were about to make: id, path, what was there."""
         self._told_wide = False
@@ -54,7 +53,8 @@ class TurnLog:
             made = [(folder, "tool", NOTHING, FOLDER, "") for folder in _missing_above(raw)]
         try:
             records = self._records()
-            ids = records.add(self._number(records), [*made, (raw, "tool", was, now, why)], blobs, durable=True)
+            ids = records.add(self._turn, [*made, (raw, "tool", was, now, why)], blobs, durable=True)
+            self.has_recorded = True
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
                 "changes_not_kept",
@@ -70,7 +70,7 @@ class TurnLog:
         """See ports.ChangeLog. What cannot be recorded is logged: the command runs all the same."""
         if box.mode == "read-only":
             return lambda: None
-        workspace = self._row[2]
+        workspace = self._turn[2]
         try:
             found = self._looks.before_command(workspace, self._began)
             if found == "wide":
@@ -79,7 +79,8 @@ class TurnLog:
             self.settle()
             records = self._records()
             doubt = "beside" if beside else "unwatched" if found == "earlier" else ""
-            window = records.open_window(self._number(records), self._owner, doubt)
+            window = records.open_window(self._turn, self._owner, doubt)
+            self.has_recorded = True
         except (sqlite3.Error, OSError) as error:
             log.warning("what a command changes is not recorded: %s", error)
             return lambda: None
@@ -92,10 +93,6 @@ class TurnLog:
             self._looks.soon(workspace)
 
         return ended
-
-    @property
-    def has_recorded(self) -> bool:
-        return bool(self._turn)
 
     def close(self) -> None:
         """The turn is over."""
@@ -112,12 +109,6 @@ class TurnLog:
         if never:
             self._records().forget(never)
 
-    def _number(self, records: Records) -> int:
-        with self._lock:
-            if not self._turn:
-                self._turn = records.turn(*self._row)
-            return self._turn
-
     def _tell_wide(self, workspace: str) -> None:
         """What commands change in a home folder, or in all of the machine, is not looked at: that is said once."""
         with self._lock:
@@ -127,7 +118,8 @@ class TurnLog:
             change: tuple[bytes, ChangeBy, State, State, str] = (
                 os.fsencode(workspace).rstrip(b"/") + b"/", "command", UNKNOWN, UNKNOWN, "too_wide"
             )  # fmt: skip
-            records.add(self._number(records), [change], {})
+            records.add(self._turn, [change], {})
+            self.has_recorded = True
 
 
 def _missing_above(path: bytes) -> list[bytes]:

@@ -117,6 +117,10 @@ class RollbackRow:
     moved: tuple[Moved, ...]
 
 
+NamedTurn = tuple[str, str, str, str]
+"""A turn by what names it: session, uid of the message that began it, workspace, what was asked for."""
+
+
 _SCHEMA: Final = (
     "CREATE TABLE turns (id INTEGER PRIMARY KEY, session TEXT NOT NULL, uid TEXT NOT NULL, workspace TEXT NOT NULL, "
     "text TEXT NOT NULL, created REAL NOT NULL, thin INTEGER NOT NULL DEFAULT 0, UNIQUE (session, uid))",
@@ -184,6 +188,17 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+def _number(c: sqlite3.Connection, turn: NamedTurn) -> int:
+    """The row of a turn, made if it has none: one that has recorded nothing is taken away by a look (`looked_at`)."""
+    c.execute(
+        "INSERT INTO turns (session, uid, workspace, text, created) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (*turn, time.time()),
+    )
+    found = c.execute("SELECT id FROM turns WHERE session = ? AND uid = ?", turn[:2]).fetchone()
+    number: int = found[0]
+    return number
+
+
 class Records:
     """The open file. Safe to use from any thread. Methods raise sqlite3.Error."""
 
@@ -211,18 +226,6 @@ class Records:
 
     # -- turns and their commands -----------------------------------------------------------------------------------
 
-    def turn(self, session: str, uid: str, workspace: str, text: str) -> int:
-        """The row of a turn, made if it is its first change."""
-        with self._writing() as c:
-            c.execute(
-                "INSERT INTO turns (session, uid, workspace, text, created) VALUES (?, ?, ?, ?, ?) "
-                "ON CONFLICT DO NOTHING",
-                (session, uid, workspace, text, time.time()),
-            )
-            found = c.execute("SELECT id FROM turns WHERE session = ? AND uid = ?", (session, uid)).fetchone()
-        number: int = found[0]
-        return number
-
     def turns(self, session: str) -> list[TurnRow]:
         """Those of a session that have changes, the oldest first."""
         with self._lock:
@@ -233,11 +236,11 @@ class Records:
             ).fetchall()
         return [TurnRow(*row) for row in rows]
 
-    def open_window(self, turn: int, owner: str, doubt: str) -> int:
+    def open_window(self, turn: NamedTurn, owner: str, doubt: str) -> int:
         with self._writing() as c:
             cursor = c.execute(
                 "INSERT INTO windows (turn, owner, begun, doubt) VALUES (?, ?, ?, ?)",
-                (turn, owner, time.time_ns(), doubt),
+                (_number(c, turn), owner, time.time_ns(), doubt),
             )
         return cursor.lastrowid or 0
 
@@ -283,7 +286,7 @@ class Records:
 
     def add(
         self,
-        turn: int,
+        turn: int | NamedTurn,
         changes: Iterable[tuple[bytes, ChangeBy, State, State, str]],
         blobs: Mapping[str, bytes],
         *,
@@ -293,11 +296,12 @@ class Records:
         with self._writing(durable=durable) as c:
             _put(c, blobs)
             ids = []
+            number = turn if isinstance(turn, int) else _number(c, turn)
             for path, by, before, after, why in changes:
                 cursor = c.execute(
                     "INSERT INTO changes (turn, path, by, before, before_mode, after, after_mode, why) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    (turn, path, by, before.what, before.mode, after.what, after.mode, why),
+                    (number, path, by, before.what, before.mode, after.what, after.mode, why),
                 )
                 ids.append(cursor.lastrowid or 0)
                 _know(c, path, after)
@@ -364,8 +368,8 @@ class Records:
         return number
 
     def end_rollback(self, number: int, changes: Iterable[int], done: Collection[bytes]) -> None:
-        """It has been done for these paths: their changes are taken back. Those of the others stand, and nothing else is
-        kept of them."""
+        """It has been done for these paths: their changes are taken back. Those of the others stand, and nothing
+        else is kept of them."""
         with self._writing(durable=True) as c:
             for path, what, mode in c.execute(
                 "SELECT path, now, now_mode FROM moved WHERE rollback = ?", (number,)

@@ -832,3 +832,18 @@ def test_nothing_is_rolled_back_under_a_running_turn_or_where_nothing_is_recorde
     assert t.wait(events.Notice, count=2).code == "busy"
     t.session.send(intents.Interrupt())
     t.wait(events.TurnFinished)
+
+
+def test_a_turn_goes_on_after_commands_that_changed_nothing(tmp_path):
+    """Nothing is kept of such a turn once its files were looked at; another turn may have come in its place."""
+    d = Desk(tmp_path)
+    (d.ws / "a.txt").write_bytes(b"before")
+    with d.turn("first") as first:
+        d.run(first, "true")
+        d.run(first, "true")
+        with d.turn("other", session="elsewhere") as other:
+            d.write(other, "b.txt", b"theirs")
+        d.write(first, "a.txt", b"after")
+        d.run(first, "echo x > c.txt")
+    assert d.plan("first") == [("a.txt", "restore", ""), ("c.txt", "remove", "")]
+    assert d.plan("other", session="elsewhere") == [("b.txt", "remove", "")]
