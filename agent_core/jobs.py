@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -356,15 +357,11 @@ class SessionJobs:
                         f"{limits.TASKS} tasks are running, the most there can be. End one with task_kill first.",
                         code="too_many_tasks", outcome="too many",
                     )  # fmt: skip
-                self._count += 1
-                task_id = f"t{self._count}"
             except BaseException:
                 self._starting -= 1
                 raise
         try:
-            folder = self._jobs.home / job_files.folder_name(self._session_id, task_id)
-            self._jobs.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder.mkdir(mode=0o700)
+            task_id, folder = self._place()
             record = Record(
                 task_id,
                 self._session_id,
@@ -394,6 +391,18 @@ class SessionJobs:
         self._tell()
         self._jobs.watch()
         return job.task
+
+    def _place(self) -> tuple[str, Path]:
+        """A name for a new task, and its folder. Raises OSError."""
+        self._jobs.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        while True:
+            with self._lock:
+                self._count += 1
+                task_id = f"t{self._count}"
+            folder = self._jobs.home / job_files.folder_name(self._session_id, task_id)
+            with suppress(FileExistsError):  # another program that has the same session open took the name
+                folder.mkdir(mode=0o700)
+                return task_id, folder
 
     # -- ending and keeping -------------------------------------------------------------------------------------------
 

@@ -298,6 +298,12 @@ def test_many_started_at_once_have_names_of_their_own(desk):
     assert sorted(task.id for task in desk.session.list()) == ["t1", "t2", "t3", "t4", "t5", "t6"]
 
 
+def test_two_programs_with_one_session_give_no_name_twice(tmp_path, desk):
+    other = Desk(tmp_path)
+    names = [there.start("true").id for there in (desk, other, desk, desk, other)]
+    assert len(set(names)) == 5
+
+
 # -- what may be seen ---------------------------------------------------------------------------------------------
 
 
