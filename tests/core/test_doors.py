@@ -20,7 +20,12 @@ CHANGE = {
     "edit_file": {"old_text": "old", "new_text": "new"},
     "apply_patch": {"patch": "*** Update File: {path}\n@@\n-old\n+new\n"},
 }
-NO_PATHS = {"run_command", "todo_write", "todo_read", "ask_user", "exit_plan", "goal_done", "session_search"}
+NO_PATHS = {
+    "run_command", "task_start", "task_list", "task_output", "task_kill", "todo_write", "todo_read", "ask_user",
+    "exit_plan", "goal_done", "session_search", "web_fetch", "web_search", "git_status",
+}  # fmt: skip
+GIT = {"git_diff", "git_commit"}
+"""What they read and commit is of a repository: see test_git_tools."""
 
 
 @pytest.fixture
@@ -57,7 +62,7 @@ def outcome(ctx, tool: str, path: str, args: dict) -> str:
 
 
 def test_the_table_below_knows_every_tool():
-    assert {tool.name for tool in builtin_tools()} <= {*READ, *CHANGE, *NO_PATHS}
+    assert {tool.name for tool in builtin_tools()} <= {*READ, *CHANGE, *NO_PATHS, *GIT}
 
 
 @pytest.mark.parametrize("tool", CHANGE)

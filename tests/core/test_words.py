@@ -7,6 +7,7 @@ from dataclasses import fields
 import pytest
 
 from agent_core import events, messages
+from agent_core.background import Task
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from agent_core.messages import DiffLine, FileDiff, Hunk, ImagePart, Message, ToolCall, ToolResult, Usage
@@ -66,6 +67,10 @@ EVENTS = [
     events.CompactionFinished("m", "summary", 84),
     events.ViewChanged(("m", "n"), "dropped"),
     events.HeldElsewhere(4242, 5.0),
+    events.TasksChanged(
+        (Task("t1", "s", "make serve", "/ws", "workspace-write", 42, 1.5, "killed", 2.5, None, 9, 7, "上"),)
+    ),
+    events.FilesRolledBack("t", ("src/日期.py",), ("a.py: changed since",), True),
     events.TurnFinished("t", "completed", 2, 3.5, "text"),
 ]
 
