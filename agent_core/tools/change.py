@@ -101,7 +101,9 @@ def removal(verdict: PathVerdict, content: files.FileContent, text: str | None) 
     )
 
 
-def moving(source: PathVerdict, file: base.TextFile | files.FileContent, target: PathVerdict, new: str | None) -> Change:
+def moving(
+    source: PathVerdict, file: base.TextFile | files.FileContent, target: PathVerdict, new: str | None
+) -> Change:
     """A file in another place, where nothing is; `new`: with this content, None: as it is.
 
     A move that changes nothing else is shown as a file that is made and one that is removed, another one as the change
@@ -206,7 +208,10 @@ def _make(changes: Sequence[Change], ctx: ToolContext, note: str) -> ToolOutput:
     # What is removed goes last: whoever looks meanwhile, or after a crash, finds a moved file in one place at least.
     steps = sorted((step for change in changes for step in change.steps), key=lambda step: step.after is None)
     for step in steps if len(steps) > 1 else ():
-        files.check(step.verdict, rules, None if step.before is None else step.before.digest)
+        try:
+            files.check(step.verdict, rules, None if step.before is None else step.before.digest)
+        except ToolFailure as failure:
+            raise _none_changed(failure, steps) from failure
     for step in steps:
         before = step.before
         ctx.changes.file(
@@ -255,9 +260,15 @@ def _do_all(steps: Sequence[Step], rules: PathRules) -> str | None:
                     files.remove_folder(verdict, rules, folder)
             if left:
                 return f"{failure.text}\nAnd these are changed already and could not be put back: {', '.join(left)}."
-            none = "" if len(steps) == 1 else " None of the files was changed."
-            raise ToolFailure(f"{failure.text}{none}", code=failure.code, outcome=failure.outcome) from failure
+            raise _none_changed(failure, steps) from failure
     return None
+
+
+def _none_changed(failure: ToolFailure, steps: Sequence[Step]) -> ToolFailure:
+    """The failure of one step, with what became of all."""
+    what = "Nothing" if len(steps) == 1 else "None of the files"
+    text = f"{failure.text} {what} was changed."
+    return ToolFailure(text, code=failure.code, outcome=failure.outcome, **failure.params)
 
 
 def _do(step: Step, rules: PathRules) -> None:

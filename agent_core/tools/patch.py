@@ -29,7 +29,13 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         )
     work = _Work(ctx)
     for one in said.files:
-        work.do(one)
+        try:
+            work.do(one)
+        except ToolFailure as failure:
+            if "Nothing was" in failure.text:
+                raise
+            text = f"{failure.text} {_NOTHING}"
+            raise ToolFailure(text, code=failure.code, outcome=failure.outcome, **failure.params) from failure
     return change.prepared(work.changes(), ctx, "".join(work.notes))
 
 

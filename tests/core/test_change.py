@@ -258,6 +258,37 @@ def test_what_changes_between_the_look_and_the_writing_stops_all(ctx, ws, meanwh
     assert tree(ws) == before
 
 
+@pytest.mark.parametrize(
+    "parts", [["*** Update File: nowhere\n@@\n-x\n+y\n"], ["*** Delete File: nowhere\n"], ["*** Add File: ../x\n+y\n"]]
+)
+def test_whatever_stops_a_patch_is_told_with_what_became_of_it(ctx, ws, parts):
+    known(ctx, a=b"1\n")
+    with pytest.raises(ToolFailure, match="Nothing was changed, in no file"):
+        prepare(ctx, "apply_patch", patch=patch(update("a", "-1\n+2\n"), *parts))
+
+
+def test_a_save_after_the_yes_is_told_with_what_became_of_the_others(ctx, ws):
+    known(ctx, a=b"1\n", b=b"1\n")
+    prepared = prepare(ctx, "apply_patch", patch=patch(update("a", "-1\n+2\n"), update("b", "-1\n+2\n")))
+    (ws / "b").write_bytes(b"saved\n")
+    with pytest.raises(ToolFailure, match=r"b was not touched.* None of the files was changed"):
+        prepared.run(UNCONFINED)
+    assert tree(ws) == {"a": b"1\n", "b": b"saved\n"}
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_link_in_the_place_of_what_was_judged_is_not_followed(ctx, ws, tmp_path, moved):
+    known(ctx, d__f=b"1\n")
+    prepared = prepare(ctx, "edit_file", path="d/f", old_text="1", new_text="2")
+    (ws / "d").rename(tmp_path / "elsewhere")
+    (ws / "d").symlink_to(tmp_path / "elsewhere") if moved else (ws / "d").mkdir()
+    if not moved:
+        (ws / "d" / "f").symlink_to(tmp_path / "elsewhere" / "f")
+    with pytest.raises(ToolFailure, match="Nothing was changed"):
+        prepared.run(UNCONFINED)
+    assert (tmp_path / "elsewhere" / "f").read_bytes() == b"1\n"
+
+
 def test_what_fails_in_the_middle_is_put_back_exactly(ctx, ws, monkeypatch):
     known(ctx, a=b"1\r\n2\r\n", b=b"b\n", c=b"c\n", d=b"d\n", kept__k=b"k\n")
     (ws / "d").chmod(0o640)
