@@ -12,13 +12,15 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from agent_core import process
 from agent_core.cancel import CancelScope
+from agent_core.errors import SandboxError
 from agent_core.sandbox.policy import SandboxPolicy
 
 _ENV: Final = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
@@ -52,25 +54,32 @@ def ask(
     """Start the file `program` with `words`, give it `data`, and read its answer: `most` bytes behind the first line.
 
     `memory`: the bytes it bounds itself to. `seconds`: after them it is killed. `sandbox`: what it is held to beside
-    that. Raises Interrupted, SandboxError when it cannot be held so, and OSError when it cannot be started.
+    that; None: a box of its own in which nothing can be written, where the kernel can confine. Raises Interrupted,
+    SandboxError when it cannot be held so, and OSError when it cannot be started.
     """
     argv = (sys.executable, "-I", "-W", "ignore", program, *words, str(memory), str(math.ceil(seconds)))
     scope = CancelScope(cancel) if cancel is not None else CancelScope()
+    line, out = b"", b""
     with tempfile.TemporaryFile() as given:
         given.write(data)
         given.flush()
         os.lseek(given.fileno(), 0, os.SEEK_SET)
-        with (
-            scope,
-            process.running(argv, Path("/"), _ENV, scope, sandbox, given.fileno()) as child,
-            process.alarm(time.monotonic() + seconds, scope),
-        ):
-            assert child.stdout is not None
-            with open(child.stdout.fileno(), "rb", closefd=False) as pipe:
-                line = pipe.readline(most)
-                out = pipe.read(most + 1)
-            if len(out) <= most:
-                child.wait()  # only of one that has ended is it known whether it was held as it had to be
+        try:
+            with (
+                scope,
+                _held(sandbox) as box,
+                process.running(argv, Path("/"), _ENV, scope, box, given.fileno()) as child,
+                process.alarm(time.monotonic() + seconds, scope),
+            ):
+                assert child.stdout is not None
+                with open(child.stdout.fileno(), "rb", closefd=False) as pipe:
+                    line = pipe.readline(most)
+                    out = pipe.read(most + 1)
+                if len(out) <= most:
+                    child.wait()  # only of one that has ended is it known whether it was held as it had to be
+        except SandboxError:
+            if not scope.cancelled:  # else it was killed before it was held, and has read nothing
+                raise
     if cancel is not None:
         cancel.check()
     try:
@@ -78,3 +87,15 @@ def ask(
     except ValueError:
         about = {}
     return Answer(about if isinstance(about, dict) else {}, out[:most], len(out) > most, scope.cancelled)
+
+
+@contextmanager
+def _held(sandbox: SandboxPolicy | None) -> Iterator[SandboxPolicy | None]:
+    """What a helper is held to. Raises OSError."""
+    from agent_core.sandbox.probe import layers  # no start waits for it
+
+    if sandbox is not None or not layers().can_confine:
+        yield sandbox
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield SandboxPolicy((), Path(folder).resolve())

@@ -75,7 +75,7 @@ def fit(data: bytes, name: str, cancel: CancelScope | None = None, sandbox: Sand
     """The image in `data` as a model can be given it: upright, its longer side at most limits.IMAGE_SIDE, pixels only.
 
     `name` is what a refusal calls it. Raises AgentError with the reason when it cannot be taken, Interrupted, and
-    SandboxError when the program that decodes it could not be held to `sandbox`.
+    SandboxError when the program that decodes it could not be held (helper.ask).
     """
     check(data, name)
     about, out = _decoded(("fit", str(limits.IMAGE_SIDE)), data, name, cancel, sandbox)
@@ -150,6 +150,8 @@ def _decoded(
     if answer.is_late:
         raise AgentError("image_slow", f"{name} takes too long to decode and was given up.", path=name)
     about = answer.about
-    if "refused" in about or "width" not in about:  # with neither its memory or its time was over, or the decoder fell
+    if (
+        "refused" in about or "width" not in about or answer.is_cut
+    ):  # with neither its memory or its time was over, or the decoder fell
         raise _refused(str(about.get("refused", "undecodable")), name)
     return about, answer.out

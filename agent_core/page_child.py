@@ -45,6 +45,7 @@ It takes simple selectors only."""
 MARKS: Final = ("a.headerlink", "a.anchor", "a.heading-link")
 """The signs beside headings that only link to them."""
 ENOUGH: Final = 200  # characters of content; with less, a page may have written it where others have their menus
+TITLE: Final = 1_000  # characters; one that is never closed is all of the page
 DEPTH: Final = 200  # of elements in each other; people write fewer than a hundred
 _FRONT: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
@@ -77,7 +78,7 @@ def main(base: str, most_bytes: str, seconds: str) -> None:
         title, text = converted(page, base, AROUND)
         if len(text) < ENOUGH:
             title, text = converted(page, base, ())
-        about = {"title": title}
+        about = {"title": title[:TITLE]}
     except MemoryError:
         about, text = {"refused": "too large"}, ""
     except Exception as error:  # whatever the parser says of bytes that anybody may have written

@@ -15,6 +15,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, Interrupted
 from agent_core.kept_images import KeptImages, at_most
 from agent_core.messages import ImagePart, user
+from agent_core.sandbox.probe import layers
 from agent_core.text.image_refs import REFERENCE, count, plain
 from agent_core.text.kinds import image_kind, kind_of
 
@@ -140,6 +141,22 @@ def test_what_the_decoder_may_use_is_bounded(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(limits, "IMAGE_SECONDS", 0.0)
     assert refused(image(10, 10)).code == "image_slow"
+
+
+@pytest.mark.skipif(not layers().can_confine, reason="the kernel confines nothing here")
+@pytest.mark.parametrize("decode", [images.fit, lambda data, name: images.draw(data, name, 9, 9, "000000")])
+def test_a_decoder_that_was_taken_over_writes_nothing_and_fills_no_memory(tmp_path, monkeypatch, decode):
+    child, written = tmp_path / "child.py", tmp_path / "written"
+    child.write_text(
+        'import sys\nprint(\'{"width": 1, "height": 1, "across": 1, "media_type": "image/png"}\', flush=True)\n'
+        f"try:\n    open({str(written)!r}, 'w')\nexcept OSError:\n    pass\n"
+        "while True: sys.stdout.write('x' * 100_000)\n"
+    )
+    monkeypatch.setattr(images, "_CHILD", str(child))
+    with pytest.raises(AgentError) as caught:
+        decode(image(10, 10), "a")
+    assert caught.value.code == "image_undecodable"
+    assert not written.exists()
 
 
 def test_a_stop_ends_the_decoding():
