@@ -11,9 +11,10 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from agent_core import limits, process
 from agent_core.cancel import CancelScope
@@ -28,6 +29,10 @@ _RG: Final = (
     "--no-config", "--color=never", "--no-heading", "--with-filename", "--null", "--line-number", "--max-columns=1",
     "--text", "--no-ignore", "--hidden", "--no-messages", "--no-crlf", "--no-mmap",
 )  # fmt: skip
+
+
+Lines: TypeAlias = dict[str, list[int]]
+"""The numbers of lines by the names of files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +70,32 @@ def matches(search: Search, files: Iterable[str]) -> Iterator[tuple[str, list[in
     Raises Interrupted on cancel and ToolFailure when the search takes longer than limits.GREP_SECONDS.
     """
     deadline = time.monotonic() + limits.GREP_SECONDS
-    for batch in _batches(files):
-        if search.ripgrep is not None:
-            found = _ripgrep(search, search.ripgrep, batch, deadline)
-        else:
-            found = _own(search, batch, deadline)
-        for file in batch:
-            if file in found:
-                yield file, sorted(found[file])
+    # One batch is searched while the files of the next are walked and judged.
+    with ThreadPoolExecutor(1, "scan") as pool, CancelScope(search.cancel) as scope:
+        inner, before = replace(search, cancel=scope), None
+        try:
+            for batch in _batches(files):
+                after = batch, pool.submit(_searched, inner, batch, deadline)
+                if before is not None:
+                    yield from _in_order(*before)
+                before = after
+            if before is not None:
+                yield from _in_order(*before)
+        finally:
+            scope.cancel()  # nobody wants to know any more
+
+
+def _in_order(batch: list[str], answer: Future[Lines]) -> Iterator[tuple[str, list[int]]]:
+    found = answer.result()
+    for file in batch:
+        if file in found:
+            yield file, sorted(found[file])
+
+
+def _searched(search: Search, batch: list[str], deadline: float) -> Lines:
+    if search.ripgrep is not None:
+        return _ripgrep(search, search.ripgrep, batch, deadline)
+    return _own(search, batch, deadline)
 
 
 def _batches(files: Iterable[str]) -> Iterator[list[str]]:
@@ -89,13 +112,21 @@ def _batches(files: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _ripgrep(search: Search, program: str, batch: list[str], deadline: float) -> dict[str, list[int]]:
+def _ripgrep(search: Search, program: str, batch: list[str], deadline: float) -> Lines:
     case = "--ignore-case" if search.pattern.ignore_case else "--case-sensitive"
-    wanted = (f"--max-count={search.most}", case, "-e", search.pattern.rust)
-    # Lines that are not UTF-8: ripgrep sees no characters in them, so old encodings go to the other engine.
-    undecodable = ("--max-count=1", "--invert-match", "-e", r"^(?:.*)$")
+    wanted = (case, "-e", search.pattern.rust)
+    # One quick look at all: what matches, and what is no plain ASCII, for there a second look has to be taken.
+    worth = ("--files-with-matches", *wanted, "-e", r"(?-u:[\x00\x80-\xff])")
+    lines = (f"--max-count={search.most}", *wanted)
+    # Lines that are not UTF-8: ripgrep sees no characters in them, so old encodings go to the other engine; so does
+    # what has a NUL, which may be UTF-16.
+    undecodable = ("--max-count=1", "--invert-match", "-e", r"^[^\x00]*$")
     try:
-        found = _run(search, (program, *_RG, *wanted, "--", *_named(batch)), deadline)
+        found = _run(search, (program, *_RG, *worth, "--", *_named(batch)), deadline)
+        batch = [file for file in batch if file in found]
+        if not batch:
+            return {}
+        found = _run(search, (program, *_RG, *lines, "--", *_named(batch)), deadline)
         other = _run(search, (program, *_RG, *undecodable, "--", *_named(batch)), deadline)
     except _EngineFailed:  # a release that knows other options, or none at all behind the name
         return _own(search, batch, deadline)
@@ -106,7 +137,7 @@ def _ripgrep(search: Search, program: str, batch: list[str], deadline: float) ->
     return found
 
 
-def _own(search: Search, batch: list[str], deadline: float) -> dict[str, list[int]]:
+def _own(search: Search, batch: list[str], deadline: float) -> Lines:
     """The answer of the engine of our own. Raises ToolFailure when it does not work."""
     flags = "i" if search.pattern.ignore_case else "-"
     child = (sys.executable, "-I", "-S", "-W", "ignore", _CHILD, flags, search.pattern.python, str(search.most))
@@ -120,13 +151,23 @@ def _named(batch: Sequence[str]) -> list[str]:
     return [f"./{file}" for file in batch]  # never an option, whatever the name
 
 
+def _take(line: bytes, found: Lines) -> None:
+    """Put what an engine says into `found`: a file, NUL, and the number of a line; or files alone, a NUL after each."""
+    *files, rest = line.split(b"\0")
+    number = rest.partition(b":")[0]
+    for file in files:
+        numbers = found.setdefault(os.fsdecode(file).removeprefix("./"), [])
+        if number.isdigit():
+            numbers.append(int(number))
+
+
 class _EngineFailed(Exception):
     """A search program could not be started or said that it cannot do what it was asked."""
 
 
-def _run(search: Search, argv: Sequence[str], deadline: float) -> dict[str, list[int]]:
+def _run(search: Search, argv: Sequence[str], deadline: float) -> Lines:
     """The answer of one engine over one batch."""
-    found: dict[str, list[int]] = {}
+    found: Lines = {}
     env = {"PATH": search.env.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
     late = CancelScope(search.cancel)
     try:
@@ -140,10 +181,7 @@ def _run(search: Search, argv: Sequence[str], deadline: float) -> dict[str, list
             # The pipe closes when the child is killed, so that reading ends on cancel too.
             with open(child.stdout.fileno(), "rb", closefd=False) as lines:  # the pipe itself is not buffered
                 for line in lines:
-                    name, _, rest = line.partition(b"\0")
-                    number = rest.partition(b":")[0]
-                    if number.isdigit():
-                        found.setdefault(os.fsdecode(name).removeprefix("./"), []).append(int(number))
+                    _take(line, found)
             complaint = child.stderr.read(limits.ERROR_TEXT_CHARS) or b""
             code = child.wait()
     except OSError as error:

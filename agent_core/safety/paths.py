@@ -17,7 +17,7 @@ import stat
 import sys
 import unicodedata
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -132,7 +132,13 @@ def may_read_found(path: str, rules: PathRules) -> bool:
 
     `path` is absolute and no component of it is a link, because the walk does not follow any.
     """
-    return not _protection("read", path, _roots(rules), rules.hidden, is_dir=False)
+    return reader_of_found(rules)(path)
+
+
+def reader_of_found(rules: PathRules) -> Callable[[str], bool]:
+    """`may_read_found` under these rules, for many files."""
+    roots, hidden = _roots(rules), rules.hidden
+    return lambda path: not _read_protection(path, fold_parts(path), roots, hidden, is_dir=False)
 
 
 def may_name_found(path: str, rules: PathRules, *, is_folder: bool = False) -> bool:
@@ -261,7 +267,7 @@ def _walk(start: str, text: str, *, follow_last: bool) -> _Place:
 
 
 def _beneath(path: str, root: str) -> bool:
-    return path == root or path.startswith(root if root.endswith("/") else root + "/")
+    return path.startswith(root) and (len(path) == len(root) or root.endswith("/") or path[len(root)] == "/")
 
 
 def _below(path: str, root: str) -> Parts:
@@ -329,9 +335,9 @@ _BY_HAND: Final = "The person can do it by hand if it is really wanted."
 def _protection(op: Op, path: str, roots: _Roots, hidden: IsHidden, *, is_dir: bool) -> _Judgement | None:
     """What protects an absolute path because of its name, wherever the workspace ends."""
     parts = fold_parts(path)
-    inside = _inside(path, roots)
     if op in ("read", "glob"):
         return _read_protection(path, parts, roots, hidden, is_dir=is_dir)
+    inside = _inside(path, roots)
     for below in _own_parts(path, roots):
         if protected.own_keys(below) or protected.own_policy(below):
             return "deny", "protected: the agent's own settings", f"decides what this program may do. {_BY_HAND}"
@@ -393,10 +399,15 @@ def _own_parts(path: str, roots: _Roots) -> Iterable[Parts]:
 def _home_parts(path: str, parts: Parts, roots: _Roots) -> Iterable[Parts]:
     """The components below the person's home, and below whatever other user's home the path lies in."""
     if _beneath(path, roots.home):
-        yield _below(path, roots.home)
+        yield parts[_depth(roots.home) :]
     usual = protected.home_of(parts)
     if usual:
         yield parts[usual:]
+
+
+@lru_cache(maxsize=64)
+def _depth(root: str) -> int:
+    return len(fold_parts(root))
 
 
 def _home_below(root: str, roots: _Roots) -> Parts:

@@ -37,6 +37,12 @@ def fold(name: str) -> str:
 
 def fold_parts(path: str) -> Parts:
     """The folded components of an absolute or relative path without `.` and empty ones."""
+    folder, _, name = path.rpartition("/")
+    return _fold_folder(folder) if name in ("", ".") else (*_fold_folder(folder), fold(name))
+
+
+@lru_cache(maxsize=256)
+def _fold_folder(path: str) -> Parts:
     return tuple(fold(part) for part in path.split("/") if part not in ("", "."))
 
 

@@ -12,7 +12,7 @@ from agent_core import limits
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.names import GREP
 from agent_core.ports import Args, Prepared, ReadAction, Tool, ToolContext, ToolOutput
-from agent_core.safety.paths import PathRules, PathVerdict, may_read_found
+from agent_core.safety.paths import PathRules, PathVerdict, reader_of_found
 from agent_core.sandbox.policy import READ_ONLY, SandboxPolicy
 from agent_core.scan import Search, find_ripgrep, matches
 from agent_core.text.pattern import Pattern, UnsupportedPattern, compile_pattern
@@ -118,14 +118,14 @@ def _candidates(request: _Request, root: Path, ctx: ToolContext, skipped: _Skipp
     """The files below a folder that are to be searched."""
     only = compiled(request.glob) if request.glob else None
     walk = Walk(str(root), ctx.cancel, ignored=request.ignored)
-    rules = base.rules(ctx)
+    may_read = reader_of_found(base.rules(ctx))
     prefix = f"{str(root).rstrip('/')}/"
 
     def readable() -> Iterator[str]:
         for file in walk:
             if "\n" in file or (only is not None and not only.fullmatch(file)):
                 continue
-            if may_read_found(prefix + file, rules):
+            if may_read(prefix + file):
                 yield file
             else:
                 skipped.protected += 1
