@@ -136,7 +136,7 @@ def look_through(history, kept_before):
     return held
 
 
-@settings(max_examples=2_200, deadline=None, database=None)
+@settings(max_examples=1_000, deadline=None, database=None)
 @given(st.integers(0, 2**40))
 def test_what_holds_for_every_history(seed):
     author = Author(seed)

@@ -32,9 +32,9 @@ class OverlayApp(App):
 
 
 def rows(app):
-    """The screen's rows as text."""
+    """The screen's rows as text; fewer than the terminal has while it is being laid out."""
     strips = app.screen._compositor.render_strips()
-    return ["".join(segment.text for segment in strips[y]) for y in range(app.size.height)]
+    return ["".join(segment.text for segment in strip) for strip in strips[: app.size.height]]
 
 
 def shown(app):

@@ -40,7 +40,7 @@ def status(app):
 async def confirmed(stage, mode):
     """The overlay for this mode is there, and a y would count."""
     await stage.until(lambda: isinstance(stage.app.screen, ConsentScreen) and stage.app.screen.armed)
-    assert f"Mode {mode} in this folder?" in shown(stage.app)
+    await stage.until(lambda: f"Mode {mode} in this folder?" in shown(stage.app))
 
 
 async def test_each_mode_is_reached_with_one_key_and_says_what_confines_commands(tmp_path, machine):
