@@ -311,7 +311,7 @@ def _inner_blanks(file: _File, old: str, new: str) -> list[_Hit]:
     if not old.strip() or "".join(old.split()) not in "".join(file.bare.lines):
         return []
     for key in (_blanks_key, _squeeze_key):
-        if hits := _whole_lines(file, file.bare, old, new, key):
+        if hits := _whole_lines(file, file.bare, old, new, key, keep=True):
             return hits
     # Part of a line. Indentation before the first word belongs to the line, not to what is looked for.
     indent = len(old) - len(old.lstrip(" \t"))
@@ -353,7 +353,8 @@ def _is_word(char: str) -> bool:
 def _indentation_and_look_alikes(file: _File, old: str, new: str) -> list[_Hit]:
     if file.text.isascii() and old.isascii():
         return []
-    return _whole_lines(file, file.bare_plain, old, new, lambda line: _squeeze_key(line.translate(PLAIN)))
+    key = LINE_RUNGS[-1][1]
+    return _whole_lines(file, file.bare_plain, old, new, key, keep=True)
 
 
 def _similar_lines(file: _File, old: str, new: str) -> list[_Hit]:
@@ -365,7 +366,7 @@ def _similar_lines(file: _File, old: str, new: str) -> list[_Hit]:
     wanted, tail = _lines_of(old)
     keys = [line.strip() for line in wanted]
     lines = [line.strip() for line in file.lines]
-    return [_line_hit(file, first, wanted, tail, new) for first in similar_starts(lines, keys)]
+    return [_line_hit(file, first, wanted, tail, new, keep=True) for first in similar_starts(lines, keys)]
 
 
 def similar_starts(lines: Sequence[str], keys: Sequence[str]) -> list[int]:
@@ -431,7 +432,9 @@ def _lines_of(text: str) -> tuple[list[str], bool]:
     return lines, False
 
 
-def _whole_lines(file: _File, bare: _Bare, old: str, new: str, key: Callable[[str], str]) -> list[_Hit]:
+def _whole_lines(
+    file: _File, bare: _Bare, old: str, new: str, key: Callable[[str], str], keep: bool = False
+) -> list[_Hit]:
     """Find the lines of `old` as whole lines of the file, compared by `key`. What has equal keys is equal in `bare`."""
     wanted, tail = _lines_of(old)
     keys = [key(line) for line in wanted]
@@ -447,24 +450,41 @@ def _whole_lines(file: _File, bare: _Bare, old: str, new: str, key: Callable[[st
             keyed[number] = key(file.lines[number])
         done = first + size
     candidates = runs.among(keyed, keys, looks)
+    if tail and not file.lines[-1]:  # what follows the last line end is no line
+        candidates = [first for first in candidates if first + size < len(file.lines)]
     starts: list[int] = []
     for first in candidates:
         if (not starts or first >= starts[-1] + size) and len(starts) <= limits.MATCH_MOST:
             starts.append(first)
     if len(starts) == 1:  # one that overlaps it makes it ambiguous
         starts += candidates[1:2]
-    return [_line_hit(file, first, wanted, tail, new) for first in starts]
+    return [_line_hit(file, first, wanted, tail, new, keep) for first in starts]
 
 
-def _line_hit(file: _File, first: int, wanted: Sequence[str], tail: bool, new: str) -> _Hit:
-    """Replace the lines from `first` that stand for `wanted`; `tail`: the line end after them belongs to it."""
+def _line_hit(file: _File, first: int, wanted: Sequence[str], tail: bool, new: str, keep: bool = False) -> _Hit:
+    """Replace the lines from `first` that stand for `wanted`; `tail`: the line end after them belongs to it.
+
+    With `keep` the lines that `wanted` and `new` have in common stay as the file has them: they were only quoted.
+    """
     last = first + len(wanted) - 1
     start, end = file.starts[first], file.starts[last] + len(file.lines[last])
     if tail and last + 1 < len(file.lines):
         end += 1
     elif tail and new.endswith("\n"):
         new = new[:-1]  # the file's last line has no end; it gets none
-    return _Hit(start, end, reindent(wanted, file.lines[first : last + 1], new))
+    there = file.lines[first : last + 1]
+    made = reindent(wanted, there, new)
+    return _Hit(start, end, _kept(wanted, there, new, made) if keep else made)
+
+
+def _kept(wanted: Sequence[str], there: Sequence[str], new: str, made: str) -> str:
+    """`made`, which is `new` in the file's indentation, with the lines of `there` that `new` has from `wanted`."""
+    said, out = new.split("\n"), made.split("\n")
+    if len(wanted) * len(said) > limits.MATCH_COMPARE:
+        return made
+    for i, j, size in SequenceMatcher(None, wanted, said, autojunk=False).get_matching_blocks():
+        out[j : j + size] = there[i : i + size]
+    return "\n".join(out)
 
 
 # -- when nothing was found -----------------------------------------------------------------------------------------

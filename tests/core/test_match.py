@@ -57,7 +57,7 @@ def edit(text: str, old: str, new: str, every: bool = False) -> tuple[str, str]:
         ("blanks inside lines", "x  =  1\ny  =  2\n", "x = 1", "x = 3", "x = 3\ny  =  2\n"),
         ("blanks inside lines", "f(a,b)\ng(a,  b)\n", "f(a, b)", "f(b)", "f(b)\ng(a,  b)\n"),
         ("blanks inside lines", "z = f(a,b) + 1\n", "f(a, b)", "f(b)", "z = f(b) + 1\n"),
-        ("blanks inside lines", "\tx  =  1\n\ty = 2\n", "x = 1\ny = 2", "x = 1\nz = 2", "\tx = 1\n\tz = 2\n"),
+        ("blanks inside lines", "\tx  =  1\n\ty = 2\n", "x = 1\ny = 2", "x = 1\nz = 2", "\tx  =  1\n\tz = 2\n"),
         # What never was in the file: numbers that read_file shows, blank lines around the quote.
         ("line numbers", "a\nb\nc\n", "2\tb\n3\tc", "2\tx\n3\tc", "a\nx\nc\n"),
         ("line numbers", "f:\n\tg()\n", "1\tf:\n2\t\tg()\n", "f:\n\th()\n", "f:\n\th()\n"),
@@ -221,6 +221,25 @@ def test_where_too_much_is_alike_nothing_is_chosen():
     found = match.find("".join(blocks), f"begin\n{letters[::-1]}{letters}\nsame\n{letters[::-1]}\nsame\nend\n", "x")
     assert isinstance(found, match.NoMatch)
     assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "after"),
+    [
+        ("x  =  1\ny  =  2\nz\n", "x = 1\ny = 2", "x = 5\ny = 2", "x = 5\ny  =  2\nz\n"),
+        ("f( a )\n  g( b )\nh\n", "f(a)\n  g(b)\n", "f(a)\n  new()\n  g(b)\n", "f( a )\n  new()\n  g( b )\nh\n"),
+        ("  “a”  b\n  c  d\n", "“a” b\nc d", "“a” b\ne", "  “a”  b\n  e\n"),
+        (
+            "begin\n  some words here\n  call(one, two)\n  more of the words\nend\n",
+            "begin\n  some words here\n  call(one, twoo)\n  more of the words\nend",
+            "begin\n  some words\n  call(one, twoo)\n  more of the words\nend",
+            "begin\n  some words\n  call(one, two)\n  more of the words\nend\n",
+        ),
+        ("a\n", "a\n\n", "b\n\n", "b\n"),
+    ],
+)
+def test_lines_that_are_only_quoted_stay_as_the_file_has_them(text, old, new, after):
+    assert edit(text, old, new)[0] == after
 
 
 def test_overlapping_places_are_ambiguous():

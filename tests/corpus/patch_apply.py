@@ -1,8 +1,8 @@
 """patch_apply: the tool itself in a folder with the files of a row, which the model has read.
 
-A row has the files before, the patch, whether it is applied, and the files after. Whether the last line of a file that
-the patch adds has a line end is not compared: the format has no word for it, and rows were taken from a program that
-leaves it out.
+A row has the files before, the patch, whether it is applied, and the files after. Whether the last line of a file made
+by "*** Add File" has a line end is not compared: the format has no word for it, and rows were taken from a program that
+leaves it out. That ours has one is tested in tests/core/test_change.py.
 """
 
 from __future__ import annotations
@@ -53,6 +53,6 @@ def _check(row: dict[str, Any], ctx: ToolContext) -> str:
     after = {str(place.relative_to(ctx.workspace)): place.read_bytes().decode() for place in files}
     wanted = dict(row["after"])
     for name in wanted.keys() - row["before"].keys():
-        if after.get(name) == f"{wanted[name]}\n":
+        if f"Add File: {name}\n" in row["patch"] and after.get(name) == f"{wanted[name]}\n":
             after[name] = wanted[name]
     return "" if after == wanted else f"{after!r:.300}"
