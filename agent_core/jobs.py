@@ -186,9 +186,12 @@ class SessionJobs:
     def _job(self, task_id: str) -> Job:
         with self._lock:
             job = self._all.get(task_id)
-            known = ", ".join(task.id for task in self._tasks()[-limits.NEAR_NAMES :])
+            names = [task.id for task in self._tasks()]
         if job is None:
+            known = ", ".join(names[-limits.NEAR_NAMES :])
             there_are = f"There are: {known}." if known else "There are none in this session."
+            if len(names) > limits.NEAR_NAMES:
+                there_are = f"The newest are {known}; task_list names all."
             raise ToolFailure(
                 f"There is no task {printable(task_id)[:40]!r}. {there_are}",
                 code="no_task", outcome="not found", task=task_id,
