@@ -89,26 +89,25 @@ class Walk:
 
     def _below(self, root: str, relative: str, ignore: Ignore) -> Iterator[str]:
         # A stack of iterators rather than recursion: trees may be deep.
-        stack = [iter(self._entries(root, relative, ignore))]
+        stack = [(iter(self._entries(root, relative, ignore)), ignore)]
         while stack:
-            entry = next(stack[-1], None)
-            if entry is None:
-                stack.pop()
-                continue
-            path, is_folder, rules = entry
-            if not is_folder:
+            entries, rules = stack[-1]
+            for path, is_folder in entries:
+                if is_folder:
+                    below = rules if self.ignored else rules.deeper(f"{root}/{path}")
+                    stack.append((iter(self._entries(root, path + "/", below)), below))
+                    break
                 yield path
-                continue
-            below = rules if self.ignored else rules.deeper(f"{root}/{path}")
-            stack.append(iter(self._entries(root, path + "/", below)))
+            else:
+                stack.pop()
 
-    def _entries(self, root: str, relative: str, ignore: Ignore) -> list[tuple[str, bool, Ignore]]:
+    def _entries(self, root: str, relative: str, ignore: Ignore) -> list[tuple[str, bool]]:
         self.cancel.check()
-        ignores = None if self.ignored else ignore
+        ignores = ignore if ignore.layers else None
         inside = look_into(root, relative, ignores, limits.WALK_FILES - self.seen, links=self.links)
         self.seen += inside.seen
         self.cut |= inside.cut
-        return [(path, is_folder, ignore) for path, is_folder in inside.entries]
+        return inside.entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +149,10 @@ def look_into(root: str, relative: str, ignore: Ignore | None, room: int, *, lin
 def _kind(entry: os.DirEntry[str]) -> str:
     """ "folder", "file", "link", or "" for anything else."""
     try:
-        if entry.is_symlink():
-            return "link"
+        if entry.is_file(follow_symlinks=False):  # first: most are
+            return "file"
         if entry.is_dir(follow_symlinks=False):
             return "folder"
-        return "file" if entry.is_file(follow_symlinks=False) else ""
+        return "link" if entry.is_symlink() else ""
     except OSError:  # gone meanwhile
         return ""

@@ -14,11 +14,23 @@ import sys
 import time
 from fnmatch import fnmatch
 
-from tests.bench import checkpoints, launcher, liveness, memory, opening, picker, resting, search, streaming, turns
+from tests.bench import (
+    checkpoints,
+    finding,
+    launcher,
+    liveness,
+    memory,
+    opening,
+    picker,
+    resting,
+    search,
+    streaming,
+    turns,
+)
 from tests.bench.bars import Result, table
 from tests.bench.lab import open_lab
 
-ROOMS = (opening, memory, streaming, liveness, resting, picker, turns, search, launcher, checkpoints)
+ROOMS = (opening, memory, streaming, liveness, resting, picker, turns, search, finding, launcher, checkpoints)
 BARS = tuple(bar for room in ROOMS for bar in room.BARS)
 ROUNDS = 3
 
