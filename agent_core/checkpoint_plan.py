@@ -82,8 +82,8 @@ Fate = Literal["restore", "remove", "recreate", "leave", "nothing"]
 
 
 def fate(chain: Chain, present: State, has: Callable[[str], bool]) -> tuple[Fate, str]:
-    """What a rollback would do to a path that is `present` now, and a key of rollback.REASONS: of "leave" why, else what
-    is doubtful of it, if anything is.
+    """What a rollback would do to a path that is `present` now, and a key of rollback.REASONS: of "leave" why, else
+    what is doubtful of it, if anything is.
 
     `has`: whether the content with a digest is kept. A file is touched only when it is exactly what the last of the
     changes left, and when nobody else has changed it between them: their change would be lost.

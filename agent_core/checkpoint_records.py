@@ -294,7 +294,7 @@ class Records:
     ) -> list[int]:
         """Record changes (path, by, before, after, why), with contents by their digests."""
         with self._writing(durable=durable) as c:
-            _put(c, blobs)
+            _put(c, blobs.items())
             ids = []
             number = turn if isinstance(turn, int) else _number(c, turn)
             for path, by, before, after, why in changes:
@@ -353,8 +353,8 @@ class Records:
 
     # -- rollbacks --------------------------------------------------------------------------------------------------
 
-    def begin_rollback(self, session: str, uid: str, moved: Iterable[Moved], blobs: Mapping[str, bytes]) -> int:
-        """Note durably what is about to be done, with the contents that it takes away."""
+    def begin_rollback(self, session: str, uid: str, moved: Iterable[Moved], blobs: Iterable[tuple[str, bytes]]) -> int:
+        """Note durably what is about to be done, with the contents that it takes away by their digests."""
         with self._writing(durable=True) as c:
             _put(c, blobs)
             cursor = c.execute(
@@ -480,8 +480,8 @@ def unpacked(digest: str, data: bytes) -> bytes | None:
     return plain if hashlib.sha256(plain).hexdigest() == digest else None
 
 
-def _put(c: sqlite3.Connection, blobs: Mapping[str, bytes]) -> None:
-    for digest, data in blobs.items():
+def _put(c: sqlite3.Connection, blobs: Iterable[tuple[str, bytes]]) -> None:
+    for digest, data in blobs:
         if c.execute("SELECT 1 FROM blobs WHERE digest = ?", (digest,)).fetchone() is None:
             c.execute("INSERT INTO blobs VALUES (?, ?, ?)", (digest, len(data), packed(data)))
 

@@ -7,6 +7,7 @@ files: not for a screen's thread. Sources: field cases 39 and 41, decisions on /
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import sqlite3
@@ -67,8 +68,6 @@ class Step:
     rules: PathRules
     target: State
     present: State
-    data: bytes
-    """Of what is there now."""
     does: Fate
     why: str
     """Of "leave" the reason, else what is doubtful: a key of rollback.REASONS."""
@@ -224,7 +223,7 @@ class Checkpoints:
             if step is None:
                 raise StoreError("no_such_file", f"{path} is not among the files of this turn.", path=path)
             wanted = records.content(step.target.digest) if step.target.digest else b""
-        old = _text(step.data) if step.present.digest else None if step.present == NOTHING else ""
+        old = _text(_content_now(step)) if step.present.digest else None if step.present == NOTHING else ""
         new = _text(wanted or b"") if step.target.digest else None
         return _without_keys(diff.build(path, old, new), self._redact)
 
@@ -257,15 +256,15 @@ class Checkpoints:
     def _step(self, chain: Chain, workspace: Path, records: Records) -> Step:
         rules = self._rules(workspace)
         verdict = classify("delete", os.fsdecode(chain.path), rules)
-        present, data = UNKNOWN, b""
+        present = UNKNOWN
         is_there = verdict.path == Path(os.fsdecode(chain.path.rstrip(b"/")))  # else a link leads elsewhere
         if verdict.verdict != "deny" and is_there:
-            present, data = put_back.look(verdict, rules, limits.CHECKPOINT_FILE_MOST)
+            present, _ = put_back.look(verdict, rules, limits.CHECKPOINT_FILE_MOST)
         does, why = fate(chain, present, records.has)
         if does not in ("leave", "nothing") and (verdict.verdict == "deny" or not is_there):
             does, why = "leave", "refused"
         shown = verdict.shown + "/" * (chain.path.endswith(b"/") and verdict.shown != ".")
-        return Step(shown, verdict, rules, chain.before, present, data, does, why, chain)
+        return Step(shown, verdict, rules, chain.before, present, does, why, chain)
 
     def _redo_steps(self, session_id: str, row: RollbackRow, records: Records) -> Steps:
         turn = next((turn for turn in records.turns(session_id) if turn.uid == row.uid), None)
@@ -287,8 +286,8 @@ class Checkpoints:
             steps, changes = self._steps(session_id, turn_id, records)
             named = set(only)
             wanted = [step for step in steps if not named or step.shown in named]
-            acts = [step for step in wanted if step.acts or (step.does != "leave" and step.shown in named)]
-            left = _left([step for step in wanted if step not in acts])
+            acts = [step for step in wanted if step.acts or (named and step.does != "leave")]
+            left = _left([step for step in wanted if not (step.acts or (named and step.does != "leave"))])
             if not acts:
                 return RolledBack(turn_id, left=left)
             made, removed = folders(changes)
@@ -297,9 +296,7 @@ class Checkpoints:
             moved = [Moved(step.chain.path, step.present, step.target) for step in acts]
             moved += [Moved(path, FOLDER, NOTHING) for path in made]
             moved += [Moved(path, NOTHING, FOLDER) for path in removed]
-            number = records.begin_rollback(
-                session_id, turn_id, moved, {step.present.digest: step.data for step in acts if step.present.digest}
-            )
+            number = records.begin_rollback(session_id, turn_id, moved, _taken_away(acts, records))
             rules = acts[0].rules
             paths = {path for path in removed if _make_folder(path, rules)}
             done, failed = self._carry_out(acts, records)
@@ -333,14 +330,19 @@ class Checkpoints:
         """Put the targets in their places: the steps that were done, and those that were not."""
         done: Steps = []
         failed: Steps = []
+        one_by_one = len(steps) <= limits.CHECKPOINT_SYNCED
         for step in steps:
             data = records.content(step.target.digest) if step.target.digest else b""
             try:
-                is_done = data is not None and put_back.put(step.verdict, step.rules, step.target, data, step.present)
+                is_done = data is not None and put_back.put(
+                    step.verdict, step.rules, step.target, data, step.present, durable=one_by_one
+                )
             except OSError as error:
                 log.warning("%s could not be brought back: %s", step.shown, error)
                 is_done = False
             (done if is_done else failed).append(step)
+        if not one_by_one:
+            os.sync()  # before it is noted as done: what it took away is in the record until then, and after
         return done, failed
 
     def _end_interrupted(self, session_id: str, records: Records) -> None:
@@ -395,6 +397,23 @@ class Checkpoints:
                         file.with_name(file.name + suffix).unlink(missing_ok=True)
         except (sqlite3.Error, OSError) as error:
             raise _failed(self.folder, error) from error
+
+
+def _content_now(step: Step) -> bytes:
+    """What is in a step's file, if that is still what was seen there; else nothing."""
+    present, data = put_back.look(step.verdict, step.rules, limits.CHECKPOINT_FILE_MOST)
+    return data if present.same(step.present) else b""
+
+
+def _taken_away(steps: Sequence[Step], records: Records) -> Iterator[tuple[str, bytes]]:
+    """The contents that steps take away and that are not kept yet, one at a time: together they may be more than there
+    is memory. A file that has changed meanwhile is left by the step itself."""
+    for step in steps:
+        digest = step.present.digest
+        if digest and not records.has(digest):
+            data = _content_now(step)
+            if hashlib.sha256(data).hexdigest() == digest:
+                yield digest, data
 
 
 def _folder_verdict(path: bytes, rules: PathRules) -> PathVerdict | None:

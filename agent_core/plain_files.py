@@ -63,10 +63,13 @@ def atomic_write(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 @contextmanager
-def sibling(folder: int, data: bytes, mode: int | None, old: os.stat_result | None = None) -> Iterator[str]:
+def sibling(
+    folder: int, data: bytes, mode: int | None, old: os.stat_result | None = None, *, durable: bool = True
+) -> Iterator[str]:
     """A new file in `folder` with `data`, on disk, under a name nobody can guess; removed at the end if still there.
 
-    `mode` None: what the umask leaves of 0666. `old`: the file whose owner it gets, where that is allowed.
+    `mode` None: what the umask leaves of 0666. `old`: the file whose owner it gets, where that is allowed. Not
+    `durable`: the caller has it brought to the disk.
     """
     import secrets  # brings hashlib, and reading settings needs neither
 
@@ -87,7 +90,8 @@ def sibling(folder: int, data: bytes, mode: int | None, old: os.stat_result | No
                 os.fchmod(file.fileno(), mode)
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         yield name
     finally:
         try:

@@ -50,10 +50,13 @@ def _look_at(folder: int, name: str, limit: int) -> tuple[State, bytes]:
         return (UNKNOWN, b"") if len(data) > limit else (file_state(data, status.st_mode), data)
 
 
-def put(verdict: PathVerdict, rules: PathRules, wanted: State, data: bytes, expected: State) -> bool:
+def put(
+    verdict: PathVerdict, rules: PathRules, wanted: State, data: bytes, expected: State, *, durable: bool = True
+) -> bool:
     """Put `wanted` (its content: `data`) in the place of what must be `expected`; False when something else is there.
 
-    Folders on the way are made. The file keeps its owner. Raises OSError.
+    Folders on the way are made. The file keeps its owner. Not `durable`: the caller brings all to the disk. Raises
+    OSError.
     """
     with folder_of(verdict, rules, create=wanted != NOTHING) as (folder, name):
         if not _is(folder, name, expected):
@@ -65,11 +68,13 @@ def put(verdict: PathVerdict, rules: PathRules, wanted: State, data: bytes, expe
         else:
             old = os.lstat(name, dir_fd=folder) if expected.what.startswith("f:") else None
             mode = stat.S_IMODE(old.st_mode) if old is not None else None
-            with sibling(folder, data, wanted.mode if wanted.mode >= 0 else mode, old) as temporary:
+            permissions = wanted.mode if wanted.mode >= 0 else mode
+            with sibling(folder, data, permissions, old, durable=durable) as temporary:
                 if not _is(folder, name, expected):
                     return False
                 os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        os.fsync(folder)
+        if durable:
+            os.fsync(folder)
     return True
 
 

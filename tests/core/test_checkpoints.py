@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -664,11 +665,11 @@ def test_a_rollback_that_was_killed_in_the_middle_can_be_ended_and_redone(desk, 
     done = []
     real = put_back.put
 
-    def put(*args):
+    def put(*args, **options):
         if len(done) == 2:
             raise Killed
         done.append(args)
-        return real(*args)
+        return real(*args, **options)
 
     monkeypatch.setattr(put_back, "put", put)
     with pytest.raises(Killed):
@@ -682,6 +683,23 @@ def test_a_rollback_that_was_killed_in_the_middle_can_be_ended_and_redone(desk, 
     d.kept.redo("s")
     d.kept.redo("s")
     assert snapshot(d.ws) == after
+
+
+def test_large_contents_are_held_in_memory_one_at_a_time(desk):
+    d = desk()
+    with d.turn("u1") as turn:
+        for number in range(10):
+            d.write(turn, f"f{number}", bytes([number]) * 3 * limits.MB)
+    tracemalloc.start()
+    try:
+        assert len(d.kept.list("s")[0].files) == len(d.kept.plan("s", "u1").acts) == 10
+        d.kept.roll_back("s", "u1")
+        d.kept.redo("s")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 15 * limits.MB
+    assert (d.ws / "f9").read_bytes() == bytes([9]) * 3 * limits.MB
 
 
 def test_the_oldest_go_first_when_there_is_no_room(desk):

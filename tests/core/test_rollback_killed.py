@@ -27,11 +27,11 @@ PROGRAM = """
     kept = Checkpoints(home, home, Options, lambda ws: PathRules(ws, home, home), lambda text: text)
     real, done = put_back.put, []
 
-    def put(*args):
+    def put(*args, **options):
         if len(done) == steps:
             os.kill(os.getpid(), signal.SIGKILL)
         done.append(args)
-        return real(*args)
+        return real(*args, **options)
 
     put_back.put = put
     if what == "write":
