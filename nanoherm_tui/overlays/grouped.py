@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.strip import Strip
 
 from nanoherm_tui.strips import Painted, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, wrap
+
+PAGE: Final = 10  # rows that a page goes on
+MOVES: Final[tuple[BindingType, ...]] = (
+    Binding("up,k,ctrl+p", "move(-1)", show=False),
+    Binding("down,j,ctrl+n", "move(1)", show=False),
+    Binding("pageup", f"move(-{PAGE})", show=False),
+    Binding("pagedown", f"move({PAGE})", show=False),
+    Binding("home,g", "move(-100000)", show=False),
+    Binding("end,G", "move(100000)", show=False),
+)
+"""The keys of an overlay with a list in which nothing is typed; its action `move` takes a number of rows."""
 
 H = TypeVar("H")
 """What a heading is drawn from."""
@@ -119,3 +131,30 @@ class GroupedList(Painted, Generic[H, R]):
             self.draw_heading(line.of, width) if isinstance(line, Heading) else self.draw_row(line, n == here, width)
             for n, line in enumerate(self._lines[self._top : self._top + height], self._top)
         ]
+
+
+class FollowedList(GroupedList[H, R]):
+    """One whose overlay tells of the row under the cursor: `moved` is called when that may be another, or the list has
+    more below."""
+
+    def __init__(self, widget_id: str, moved: Callable[[], None]) -> None:
+        super().__init__(widget_id)
+        self._moved = moved
+
+    def put_at(self, lines: Iterable[Heading[H] | R], at: int) -> None:
+        """Take these lines, the cursor on the row number `at`, or the last."""
+        self.put(lines, "")
+        self.at = max(0, min(at, len(self._rows) - 1))
+        self._moved()
+
+    def move(self, step: int) -> None:
+        super().move(step)
+        self._moved()
+
+    def on_resize(self) -> None:
+        self._moved()
+
+    def clicked(self, line: R) -> None:
+        self.at = next(n for n, (_, other) in enumerate(self._rows) if other is line)
+        self.refresh()
+        self._moved()

@@ -16,7 +16,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.frame import CssPath, Overlay
-from nanoherm_tui.overlays.grouped import Detail, GroupedList, Heading
+from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Heading
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line
@@ -24,7 +24,6 @@ from nanoherm_tui.text import cut, one_line
 if TYPE_CHECKING:
     from agent_core.permissions import Allowed
 
-_PAGE: Final = 10
 _MARKS: Final = {"allow": ("done", "ok"), "refuse": ("failed", "fail")}
 
 
@@ -49,35 +48,19 @@ class Section:
     lines: tuple[Line, ...]
 
 
-class PermissionsList(GroupedList[str, Line]):
+class PermissionsList(FollowedList[str, Line]):
     DEFAULT_CSS = "PermissionsList { height: 1fr; }"
 
     def __init__(self, moved: Callable[[], None]) -> None:
-        super().__init__("permissions-list")
-        self._moved = moved
+        super().__init__("permissions-list", moved)
 
     def show(self, sections: Sequence[Section]) -> None:
         """Show them; the cursor stays where it is as far as it can."""
-        at = self.at
         lines: list[Heading[str] | Line] = []
         for section in sections:
             lines += [Heading()] if lines and self.app.size.height >= limits.SHORT else []
             lines += [Heading(section.title), *section.lines]
-        self.put(lines, "")
-        self.at = max(0, min(at, len(self._rows) - 1))
-        self._moved()
-
-    def move(self, step: int) -> None:
-        super().move(step)
-        self._moved()
-
-    def on_resize(self) -> None:
-        self._moved()  # there may be more below now, or no more
-
-    def clicked(self, line: Line) -> None:
-        self.at = next(n for n, (_, other) in enumerate(self._rows) if other is line)
-        self.refresh()
-        self._moved()
+        self.put_at(lines, self.at)
 
     def draw_heading(self, of: str | None, cells: int) -> Strip:
         look = look_of(self)
@@ -119,12 +102,8 @@ class PermissionsScreen(Overlay[None]):
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/permissions.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k,ctrl+p", "move(-1)", show=False),
-        Binding("down,j,ctrl+n", "move(1)", show=False),
-        Binding("pageup", f"move(-{_PAGE})", show=False),
-        Binding("pagedown,space", f"move({_PAGE})", show=False),
-        Binding("home,g", "move(-100000)", show=False),
-        Binding("end,G", "move(100000)", show=False),
+        *MOVES,
+        Binding("space", f"move({PAGE})", show=False),
         Binding("d,delete", "take_back", show=False),
         Binding("u", "give_back", show=False),
         Binding("q", "close", show=False),

@@ -22,7 +22,7 @@ from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.diff_view import DiffView
 from nanoherm_tui.overlays.frame import CssPath, Overlay
-from nanoherm_tui.overlays.grouped import Detail, GroupedList
+from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import age, cut, cut_path, fit, one_line, visible, width
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from agent_core.messages import FileDiff
     from agent_core.rollback import ChangedFile, Checkpoint, PlannedFile, RollbackPlan
 
-_PAGE: Final = 10
 _TICK: Final = 0.1  # seconds between two looks at whether Enter would count
 _NAMED: Final = 4  # files of a turn that are named below the list
 
@@ -84,29 +83,11 @@ def why_words(why: str) -> str:
     return phrase("left_because", one_line(why))
 
 
-class RollbackList(GroupedList[str, Line]):
+class RollbackList(FollowedList[str, Line]):
     DEFAULT_CSS = "RollbackList { height: 1fr; }"
 
     def __init__(self, moved: Callable[[], None]) -> None:
-        super().__init__("rollback-list")
-        self._moved = moved
-
-    def show(self, lines: Sequence[Line], at: int = 0) -> None:
-        self.put(lines, "")
-        self.at = max(0, min(at, len(lines) - 1))
-        self._moved()
-
-    def move(self, step: int) -> None:
-        super().move(step)
-        self._moved()
-
-    def on_resize(self) -> None:
-        self._moved()
-
-    def clicked(self, line: Line) -> None:
-        self.at = next(n for n, (_, other) in enumerate(self._rows) if other is line)
-        self.refresh()
-        self._moved()
+        super().__init__("rollback-list", moved)
 
     @property
     def files(self) -> list[FileLine]:
@@ -194,12 +175,7 @@ class RollbackScreen(Overlay[Chosen | None]):
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/rollback.tcss"]
     AUTO_FOCUS: ClassVar[str | None] = ""  # the diff has the keyboard while it is shown, else the screen
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k,ctrl+p", "move(-1)", show=False),
-        Binding("down,j,ctrl+n", "move(1)", show=False),
-        Binding("pageup", f"move(-{_PAGE})", show=False),
-        Binding("pagedown", f"move({_PAGE})", show=False),
-        Binding("home,g", "move(-100000)", show=False),
-        Binding("end,G", "move(100000)", show=False),
+        *MOVES,
         Binding("enter", "enter", show=False),
         Binding("space", "leave_out", show=False),
         Binding("a", "leave_all_out", show=False),
@@ -275,10 +251,10 @@ class RollbackScreen(Overlay[Chosen | None]):
             self._diff.focus()
         elif self._level == "turns":
             now = time.time()
-            self._list.show([TurnLine(checkpoint, now) for checkpoint in self._checkpoints], self._turn_at)
+            self._list.put_at([TurnLine(checkpoint, now) for checkpoint in self._checkpoints], self._turn_at)
         elif self._plan is not None:
             kept = {line.file.path: line for line in self._list.files}
-            self._list.show([kept.get(file.path, FileLine(file, file.only_named)) for file in self._plan.files], at)
+            self._list.put_at([kept.get(file.path, FileLine(file, file.only_named)) for file in self._plan.files], at)
         self._follow()
 
     def _follow(self) -> None:

@@ -16,7 +16,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.frame import CssPath, Overlay
-from nanoherm_tui.overlays.grouped import Detail, GroupedList, Heading
+from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line, width
@@ -24,7 +24,6 @@ from nanoherm_tui.text import cut, one_line, width
 if TYPE_CHECKING:
     from agent_core.tool_list import ToolEntry
 
-_PAGE: Final = 10
 _NAME: Final = 15  # cells of the column of names, below their sets
 
 State = Literal["on", "off", "partly"]
@@ -78,36 +77,24 @@ def _tool_row(entry: ToolEntry, off: frozenset[str]) -> ToolRow:
     return ToolRow(entry.name, words, (entry.name,), "off" if is_off else "on", side, detail, warning=problem)
 
 
-class ToolsList(GroupedList[str, ToolRow]):
+class ToolsList(FollowedList[str, ToolRow]):
     DEFAULT_CSS = "ToolsList { height: 1fr; }"
 
     def __init__(self, moved: Callable[[], None], chosen: Callable[[], None]) -> None:
-        super().__init__("tools-list")
-        self._moved, self._chosen = moved, chosen
+        super().__init__("tools-list", moved)
+        self._chosen = chosen
 
     def show(self, rows: Sequence[ToolRow]) -> None:
         """Show them; the cursor stays where it is."""
-        at = self.at
         lines: list[Heading[str] | ToolRow] = []
         for tool in rows:
             if tool.is_set and lines and self.app.size.height >= limits.SHORT:
                 lines.append(Heading())
             lines.append(tool)
-        self.put(lines, "")
-        self.at = max(0, min(at, len(self._rows) - 1))
-        self._moved()
-
-    def move(self, step: int) -> None:
-        super().move(step)
-        self._moved()
-
-    def on_resize(self) -> None:
-        self._moved()  # there may be more below now, or no more
+        self.put_at(lines, self.at)
 
     def clicked(self, line: ToolRow) -> None:
-        self.at = next(n for n, (_, other) in enumerate(self._rows) if other is line)
-        self.refresh()
-        self._moved()
+        super().clicked(line)
         self._chosen()
 
     def draw_heading(self, of: str | None, cells: int) -> Strip:
@@ -153,12 +140,7 @@ class ToolsScreen(Overlay[None]):
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/tools.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k,ctrl+p", "move(-1)", show=False),
-        Binding("down,j,ctrl+n", "move(1)", show=False),
-        Binding("pageup", f"move(-{_PAGE})", show=False),
-        Binding("pagedown", f"move({_PAGE})", show=False),
-        Binding("home,g", "move(-100000)", show=False),
-        Binding("end,G", "move(100000)", show=False),
+        *MOVES,
         Binding("space,enter", "switch", show=False),
         Binding("r", "reset", show=False),
         Binding("q", "close", show=False),
