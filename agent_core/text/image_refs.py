@@ -8,12 +8,20 @@ from typing import Final
 
 REFERENCE: Final = re.compile(r"\[image ([0-9a-f]{16}) ([^\[\]\n]{1,200})\]")
 """The name of the copy; the image's own name, its size and its kind."""
+_LEADING: Final = re.compile(rf"(?:{REFERENCE.pattern}\s+)*")
 _NAMED: Final = re.compile(r"\[image(?:: | [0-9a-f]{16} )[^\[\]\n]{1,200}\]")
 
 
 def plain(text: str) -> str:
     """`text` as a person and a model read it: references without what names the copies."""
     return REFERENCE.sub(r"[image: \2]", text) if "[image " in text else text
+
+
+def leading(text: str) -> tuple[str, str]:
+    """The references that `text` begins with, and what comes behind them."""
+    found = _LEADING.match(text)
+    assert found is not None  # it matches nothing too
+    return found[0], text[found.end() :]
 
 
 def without(text: str) -> str:

@@ -11,7 +11,7 @@ from agent_core import limits as core_limits
 from agent_core.errors import AgentError
 from agent_core.text.image_refs import count
 from nanoherm_tui import limits
-from nanoherm_tui.i18n import t, tell
+from nanoherm_tui.i18n import t
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
@@ -73,7 +73,7 @@ def _take(
         if app.view is not view:
             return
         if isinstance(found, AgentError):
-            app.hint(tell(found.code, found.params, found.text), limits.TOLD_HINT)
+            app.conversations.tell(found.code, found.text, **found.params)  # in whole: it says the way out
             instead()
             return
         for reference in found:

@@ -16,9 +16,9 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
 
-from agent_core.text.image_refs import plain
+from agent_core.text.image_refs import leading, plain
 from nanoherm_tui import limits
-from nanoherm_tui.actions import SlashProblem, parse_slash
+from nanoherm_tui.actions import Slash, SlashProblem, parse_slash
 from nanoherm_tui.compat import read_lines_as_pastes, teach_alt_keys
 from nanoherm_tui.dropped import image_paths
 from nanoherm_tui.history import History, Walk
@@ -283,8 +283,13 @@ class Composer(Widget):
         self.text = f"{text}\n{draft}" if draft.strip() else text
 
     def begin_command(self, name: str) -> None:
-        """Write a slash command whose argument is still to be typed."""
-        self.text = f"/{name} "
+        """Write a slash command whose argument is still to be typed. The history keeps the draft."""
+        images, behind = leading(f"{self.text.rstrip()} ")
+        if behind.strip() or name != "image":
+            if not self.is_empty:
+                self.clear_to_history()
+            images = ""
+        self.text = f"{images}/{name} "
         self.focus()
 
     def write_instead(self, message_id: str, text: str) -> None:
@@ -672,8 +677,14 @@ class Composer(Widget):
         typed = draft.document[0]
         shell = shell_command(text) if typed.startswith("!") else None
         command = parse_slash(text) if typed.startswith("/") else None
+        images, behind = leading(text)
+        more = parse_slash(behind) if images else None
         if shell is not None:
             self._run_shell(shell)
+        elif isinstance(more, Slash) and more.action.id == "image":  # another one, beside those that are there
+            self._history.add(behind)
+            self._draft.put(images)
+            self.post_message(self.SlashEntered(behind))
         elif command is None:
             self._submit("send")
         elif isinstance(command, SlashProblem):

@@ -63,6 +63,28 @@ async def test_a_draft_that_comes_back_has_its_images_as_chips_and_no_text_is_pu
         assert draft_of(app).image_at_caret() == ("0123456789abcdef", "shot.png 800x600 PNG")
 
 
+async def test_a_second_image_is_added_by_its_command_behind_the_first():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 12)) as pilot:
+        app.composer.add_image(ONE)
+        app.composer.insert("/image b.png")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.posted == [("slash", "/image b.png")]
+        app.composer.begin_command("image")  # from the palette
+        assert app.composer.text == f"{ONE} /image "
+        app.composer.text = f"{ONE} "
+        app.composer.add_image(TWO)
+        app.composer.insert("/usr/bin is a folder")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.posted[1:] == [("send", f"{ONE} {TWO} /usr/bin is a folder")]
+        app.composer.insert("half a thought")
+        app.composer.begin_command("image")
+        assert app.composer.text == "/image "
+        assert app.composer._history.entries[-1] == "half a thought"
+
+
 async def test_an_image_takes_the_place_of_what_was_written_for_it():
     app = ComposerApp()
     async with app.run_test(size=(80, 12)) as pilot:
@@ -167,6 +189,9 @@ async def test_images_come_by_command_mention_drop_and_clipboard_and_are_sent(tm
         assert chips(4)
         app.post_message(events.Paste("/nowhere/at/all.png"))  # no file after all: it is a text
         await stage.until(lambda: "/nowhere/at/all.png" in app.composer.text)
+        assert "/nowhere/at/all.png does not exist." in [
+            e.note.text for e in app.view.model.entries if e.note is not None
+        ]
 
         await press("f4")
         await stage.until(lambda: isinstance(app.dock._preview, Picture) and app.dock._preview.drawing is not None)
