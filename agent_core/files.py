@@ -316,7 +316,8 @@ def _failed(done: str, shown: str, error: OSError) -> ToolFailure:
     if error.errno == errno.ELOOP:
         return _stale(shown, "a link has appeared on its way")
     if error.errno in (errno.EISDIR, errno.ENOTDIR):
-        return ToolFailure(f"{shown}: a file, a folder or a link stands where another stood. Look again.", code="directory")
+        text = f"{shown}: a file, a folder or a link stands where another stood. Look again."
+        return ToolFailure(text, code="directory")
     reason = os.strerror(error.errno) if error.errno else str(error)
     code = "unreadable" if done == "read" else "unwritable"
     return ToolFailure(f"{shown} could not be {done}: {reason}.", code=code, errno=error.errno)
