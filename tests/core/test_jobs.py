@@ -575,7 +575,7 @@ def test_only_what_a_person_keeps_outlives_the_program_and_the_next_one_finds_it
 def test_what_nobody_can_want_any_more_goes_with_the_next_session_whosever_it_is(tmp_path, desk, monkeypatch):
     desk.start("true")
     desk.ended("t1")
-    desk.start("sleep 7401")
+    desk.start("sleep 7396")
     desk.session.keep("t2", True)
     desk.until("t2", lambda task: task.kept)
     (desk.jobs.home / "s3.t1").mkdir()  # its program was killed before the record was there
@@ -589,17 +589,17 @@ def test_what_nobody_can_want_any_more_goes_with_the_next_session_whosever_it_is
 
 
 def test_what_outlived_its_program_and_its_relay_is_ended_when_the_session_is_opened(tmp_path, desk):
-    desk.start("echo up; (setsid sleep 7402 &) ; sleep 7402")
+    desk.start("echo up; (setsid sleep 7395 &) ; sleep 7395")
     desk.written("t1", "up")
     relay = desk.session._all["t1"].relay
     desk.session._closed = True  # as a program that is killed at the same moment: it looks at nothing any more
     relay.kill()
     relay.wait()
-    assert alive("sleep 7402")
+    assert alive("sleep 7395")
     other = Desk(tmp_path)
     other.session.find()
     assert [task.state for task in other.session.list()] == ["lost"]
-    assert gone("sleep 7402", 3)
+    assert gone("sleep 7395", 3)
 
 
 def test_a_task_that_begins_while_the_watcher_is_about_to_leave_is_watched(desk):

@@ -234,11 +234,11 @@ def test_a_timeout_ends_what_ignores_signals(tmp_path, short_grace):
 @pytest.mark.parametrize(
     ("command", "waits"),
     [
-        ("echo before; sleep 7421 0>&2; echo after", True),  # an editor's last resort: the error stream for a keyboard
-        ("setsid sh -c 'exec sleep 7421 0>&2'; echo after", True),
+        ("echo before; sleep 6121 0>&2; echo after", True),  # an editor's last resort: the error stream for a keyboard
+        ("setsid sh -c 'exec sleep 6121 0>&2'; echo after", True),
         ("exec 0>&2; for i in $(seq 200); do :; done; while :; do :; done", False),
-        ("sleep 7421", False),
-        ("sleep 7421 | sleep 7421 2>&1 | cat", False),
+        ("sleep 6121", False),
+        ("sleep 6121 | sleep 6121 2>&1 | cat", False),
     ],
 )
 def test_what_waits_for_keys_is_ended_and_nothing_else(tmp_path, monkeypatch, command, waits):
@@ -247,7 +247,7 @@ def test_what_waits_for_keys_is_ended_and_nothing_else(tmp_path, monkeypatch, co
     assert (result.keyless, result.timed_out, result.exit_code) == (waits, not waits, None)
     assert result.seconds < 8
     assert "after" not in result.stdout
-    assert gone("sleep 7421", 3)
+    assert gone("sleep 6121", 3)
 
 
 @linux
