@@ -139,7 +139,7 @@ def _is_still(path: bytes, was: State, most: int) -> bool:
         if not stat.S_ISREG(status.st_mode) or status.st_size > most:
             return False
         with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            return file_state(file.read(most + 1), status.st_mode).same(was)
+            return file_state(file.read(status.st_size + 1), status.st_mode).same(was)
     except FileNotFoundError:
         return was == NOTHING
     except OSError:

@@ -46,8 +46,8 @@ def _look_at(folder: int, name: str, limit: int) -> tuple[State, bytes]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
             return UNKNOWN, b""
-        data = file.read(limit + 1)
-        return (UNKNOWN, b"") if len(data) > limit else (file_state(data, status.st_mode), data)
+        data = file.read(status.st_size + 1)  # not `limit`: that much memory is asked for at once
+        return (UNKNOWN, b"") if len(data) > status.st_size else (file_state(data, status.st_mode), data)
 
 
 def put(

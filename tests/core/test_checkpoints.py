@@ -549,7 +549,7 @@ def test_what_changed_while_a_command_ran_in_the_background_is_left_unless_it_is
     (d.ws / "mine.txt").write_text("and a file of theirs\n")
     tick()
     edited = snapshot(d.ws)
-    theirs = "maybe yours: changed while a command ran in the background"
+    theirs = "may be your own change"
     plan = d.kept.plan("s", "u1")
     assert [(f.path, f.does, f.why, f.acts) for f in plan.files] == [
         ("a.txt", "restore", theirs, False), ("b.txt", "restore", "", True), ("mine.txt", "remove", theirs, False),
@@ -605,7 +605,7 @@ def test_an_edit_right_before_a_command_is_kept_where_it_can_be_seen_and_else_wh
         (d.ws / "sub" / "one.py").write_text("by the command\n")
         tick()
         end()
-    assert d.plan("u2") == [("sub/one.py", "restore", "an edit right before the command was not seen")]
+    assert d.plan("u2") == [("sub/one.py", "restore", "may lose an edit of yours")]
 
 
 def test_what_programs_can_make_again_is_named_last(desk):
