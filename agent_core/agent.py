@@ -11,6 +11,7 @@ from agent_core import guard, limits
 from agent_core.errors import AgentError, BudgetReached, Interrupted, crash
 from agent_core.events import ErrorRaised, Notice, Outcome, StepStarted, UserMessage
 from agent_core.messages import Message, user
+from agent_core.text.image_refs import between
 from agent_core.turn import Reply, Round, TurnTools, ask_model, run_tools
 
 log = logging.getLogger(__name__)
@@ -176,5 +177,5 @@ def _steer(turn: TurnTools, steers: list[Message]) -> None:
 
 def _say(turn: TurnTools, message: Message) -> None:
     turn.conversation.add(message)
-    shown = turn.toolbox.redact(message.text)
+    shown = between(message.text, turn.toolbox.redact)
     turn.emit(UserMessage(message.id, shown, message.origin, len(message.parts)))

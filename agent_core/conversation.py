@@ -15,6 +15,7 @@ from agent_core.errors import StoreError
 from agent_core.messages import Message, ToolCall, View
 from agent_core.ports import Effect
 from agent_core.store.sessions import Store
+from agent_core.text.image_refs import between
 from agent_core.view import Load
 
 
@@ -145,7 +146,7 @@ class Conversation:
 def for_the_record(message: Message, redact: Callable[[str], str]) -> Message:
     """`message` as it may be stored: its text and the arguments of its calls without keys."""
     calls = tuple(replace(call, arguments=_without_keys(call.arguments, redact)) for call in message.tool_calls)
-    return replace(message, text=redact(message.text), tool_calls=calls)
+    return replace(message, text=between(message.text, redact), tool_calls=calls)
 
 
 def _without_keys(value: Any, redact: Callable[[str], str]) -> Any:

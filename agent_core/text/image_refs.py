@@ -8,6 +8,7 @@ from typing import Final
 
 REFERENCE: Final = re.compile(r"\[image ([0-9a-f]{16}) ([^\[\]\n]{1,200})\]")
 """The name of the copy; the image's own name, its size and its kind."""
+_MADE_HERE: Final = re.compile(r"\[image(?:: | [0-9a-f]{16} )[^\[\]\n]{1,180} \d+x\d+ (?:PNG|JPEG|GIF|WebP|BMP)\]")
 _LEADING: Final = re.compile(rf"(?:{REFERENCE.pattern}\s+)*")
 _NAMED: Final = re.compile(r"\[image(?:: | [0-9a-f]{16} )[^\[\]\n]{1,200}\]")
 
@@ -31,12 +32,12 @@ def without(text: str) -> str:
 
 
 def between(text: str, change: Callable[[str], str]) -> str:
-    """`text` with what stands around its references changed: "token: " before one makes no secret of it.
+    """`text` with what stands around its images' names changed: "token: " before one makes no secret of it.
 
-    A reference that `change` would change by itself is text like any other.
+    A name that `change` would change by itself is text like any other.
     """
     pieces, at = [], 0
-    for found in REFERENCE.finditer(text) if "[image " in text else ():
+    for found in _MADE_HERE.finditer(text) if "[image" in text else ():
         if change(found[0]) == found[0]:
             pieces += [change(text[at : found.start()]), found[0]]
             at = found.end()

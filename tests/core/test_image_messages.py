@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from agent_core.llm.wires import WIRES
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
 from agent_core.notebook import Notebook
 from agent_core.ports import LlmRequest, ToolSchema
+from agent_core.safety.redact import redact
 from agent_core.store import exchange, imports
 from agent_core.store.notes import Draft
 from tests.core.session_support import call, say
@@ -66,6 +68,17 @@ def test_a_copy_that_is_gone_is_told_of_and_the_message_goes_all_the_same(table,
     t.wait(events.TurnFinished)
     assert [e.code for e in t.of(events.Notice)] == ["image_gone"]
     assert last_said(t.model.requests[0]).text == "Look: [image: a.png 3x3 PNG]"
+
+
+def test_a_message_keeps_the_names_of_its_images_beside_words_that_make_secrets(table, kept):
+    t = table(say("Hm."), attach=kept.attach)
+    t.services = replace(t.services, redact=redact)
+    t.session = t.open("s2", stored=False)
+    t.session.send(intents.Steer(f"token: {kept.take(image(3, 2), 'a.png')}"))
+    t.wait(events.TurnFinished)
+    words = "token: [image: a.png 3x2 PNG]"
+    (stored,) = [m for m in t.store.messages("s2") if m.role == "user"]
+    assert [stored.text, *(e.text for e in t.of(events.UserMessage))] == [words, words]
 
 
 def test_images_that_are_added_to_a_turn_count_with_its_own_and_come_again_with_retry(table, kept):
