@@ -311,7 +311,7 @@ def _inner_blanks(file: _File, old: str, new: str) -> list[_Hit]:
     if not old.strip() or "".join(old.split()) not in "".join(file.bare.lines):
         return []
     for key in (_blanks_key, _squeeze_key):
-        if hits := _whole_lines(file, file.bare, old, new, key, keep=True):
+        if hits := _whole_lines(file, file.bare, old, new, key):
             return hits
     # Part of a line. Indentation before the first word belongs to the line, not to what is looked for.
     indent = len(old) - len(old.lstrip(" \t"))
@@ -354,7 +354,7 @@ def _indentation_and_look_alikes(file: _File, old: str, new: str) -> list[_Hit]:
     if file.text.isascii() and old.isascii():
         return []
     key = LINE_RUNGS[-1][1]
-    return _whole_lines(file, file.bare_plain, old, new, key, keep=True)
+    return _whole_lines(file, file.bare_plain, old, new, key)
 
 
 def _similar_lines(file: _File, old: str, new: str) -> list[_Hit]:
@@ -366,7 +366,7 @@ def _similar_lines(file: _File, old: str, new: str) -> list[_Hit]:
     wanted, tail = _lines_of(old)
     keys = [line.strip() for line in wanted]
     lines = [line.strip() for line in file.lines]
-    return [_line_hit(file, first, wanted, tail, new, keep=True) for first in similar_starts(lines, keys)]
+    return [_line_hit(file, first, wanted, tail, new) for first in similar_starts(lines, keys)]
 
 
 def similar_starts(lines: Sequence[str], keys: Sequence[str]) -> list[int]:
@@ -432,9 +432,7 @@ def _lines_of(text: str) -> tuple[list[str], bool]:
     return lines, False
 
 
-def _whole_lines(
-    file: _File, bare: _Bare, old: str, new: str, key: Callable[[str], str], keep: bool = False
-) -> list[_Hit]:
+def _whole_lines(file: _File, bare: _Bare, old: str, new: str, key: Callable[[str], str]) -> list[_Hit]:
     """Find the lines of `old` as whole lines of the file, compared by `key`. What has equal keys is equal in `bare`."""
     wanted, tail = _lines_of(old)
     keys = [key(line) for line in wanted]
@@ -458,13 +456,13 @@ def _whole_lines(
             starts.append(first)
     if len(starts) == 1:  # one that overlaps it makes it ambiguous
         starts += candidates[1:2]
-    return [_line_hit(file, first, wanted, tail, new, keep) for first in starts]
+    return [_line_hit(file, first, wanted, tail, new) for first in starts]
 
 
-def _line_hit(file: _File, first: int, wanted: Sequence[str], tail: bool, new: str, keep: bool = False) -> _Hit:
+def _line_hit(file: _File, first: int, wanted: Sequence[str], tail: bool, new: str) -> _Hit:
     """Replace the lines from `first` that stand for `wanted`; `tail`: the line end after them belongs to it.
 
-    With `keep` the lines that `wanted` and `new` have in common stay as the file has them: they were only quoted.
+    The lines that `wanted` and `new` have in common stay as the file has them: they were only quoted.
     """
     last = first + len(wanted) - 1
     start, end = file.starts[first], file.starts[last] + len(file.lines[last])
@@ -473,8 +471,7 @@ def _line_hit(file: _File, first: int, wanted: Sequence[str], tail: bool, new: s
     elif tail and new.endswith("\n"):
         new = new[:-1]  # the file's last line has no end; it gets none
     there = file.lines[first : last + 1]
-    made = reindent(wanted, there, new)
-    return _Hit(start, end, _kept(wanted, there, new, made) if keep else made)
+    return _Hit(start, end, _kept(wanted, there, new, reindent(wanted, there, new)))
 
 
 def _kept(wanted: Sequence[str], there: Sequence[str], new: str, made: str) -> str:

