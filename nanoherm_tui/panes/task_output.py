@@ -7,10 +7,14 @@ nothing moves under their eyes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nanoherm_tui import limits
+
+if TYPE_CHECKING:
+    from nanoherm_tui.panes.rows import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,9 @@ class OutputWindow:
         self.task_id = task_id
         self.problem = ""
         """Why nothing could be read."""
+        self.laid: Mapping[str, Sequence[Row]] = {}
+        """The rows of each line when it was last laid out, in `laid_in` cells: while output comes most lines stay."""
+        self.laid_in = 0
         self._size = size
         self._first = 0  # where what is kept of the output begins, as far as is known
         self._pieces: deque[Piece] = deque()

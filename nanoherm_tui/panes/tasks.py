@@ -70,14 +70,26 @@ def output_rows(task: Task, window: OutputWindow, cells: int) -> list[Row]:
     text = clean(window.text)
     lines = text.removesuffix("\n").split("\n") if text else []
     room = max(cells, NARROWEST)
+    laid: dict[str, Sequence[Row]] = {}
+    before = window.laid if window.laid_in == room else {}
     for line in lines:
-        for piece in code_rows(line, room):
-            words = line[piece.start : piece.end]
-            rows.append(Row((Span(" " * piece.hang + words),), margin=piece.hang, join=piece.join, words=words))
+        if line not in laid:
+            laid[line] = before[line] if line in before else _line_rows(line, room)
+        rows += laid[line]
+    window.laid, window.laid_in = laid, room
     if window.problem:
         rows += [Row((Span(line, "fail"),)) for line in wrap(window.problem, max(cells, 1))]
     elif not lines:
         rows.append(Row((Span(t("tasks.no_output"), "muted"),)))
+    return rows
+
+
+def _line_rows(line: str, room: int) -> list[Row]:
+    """A line of output, wrapped."""
+    rows = []
+    for piece in code_rows(line, room):
+        words = line[piece.start : piece.end]
+        rows.append(Row((Span(" " * piece.hang + words),), margin=piece.hang, join=piece.join, words=words))
     return rows
 
 

@@ -11,6 +11,7 @@ from nanoherm_tui.panes import tasks as tab
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.status import StatusInfo, status_row
 from nanoherm_tui.panes.task_output import OutputWindow, Piece, Wanted
+from nanoherm_tui.panes.tasks import output_rows
 from nanoherm_tui.text import width
 from tests.fakes.model_server import Reply
 from tests.tui.panes_app import PaneApp, lines
@@ -504,3 +505,19 @@ def test_the_status_line_counts_running_tasks_where_there_is_room(tasks, cells, 
     assert ("task" in text) == bool(words)
     assert words in text
     assert "3%" in text
+
+
+def test_while_output_comes_only_new_lines_are_laid_out_and_another_width_is_laid_out_anew():
+    window, shown_task = OutputWindow("t1", 10_000), task("t1")
+    text = "".join(f"line {n} with words enough to be wrapped\n" for n in range(50))
+    window.wanted(at_top=False, at_end=True)
+    window.take(Piece(0, len(text), text))
+    first = output_rows(shown_task, window, 30)
+    window.wanted(at_top=False, at_end=True)
+    window.take(Piece(len(text), len(text) + 9, "one more\n"))
+    second = output_rows(shown_task, window, 30)
+    assert [row.text for row in second[:-1]] == [row.text for row in first]
+    assert second[-1].text == "one more"
+    heads = next(index for index, row in enumerate(first) if row.text.startswith("line 0"))
+    assert all(one is other for one, other in zip(first[heads:], second[heads:-1], strict=True))
+    assert len(output_rows(shown_task, window, 60)) < len(second)
