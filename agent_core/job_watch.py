@@ -111,9 +111,9 @@ def _open_control(folder: Path) -> int:
         return -1
 
 
-def signal_relay(job: Job) -> None:
-    """End a task whose pipe is gone."""
-    state = job_files.read_state(job.folder)
+def signal_relay(folder: Path) -> None:
+    """End a task without its pipe."""
+    state = job_files.read_state(folder)
     if state.relay_pid > 1 and life_of(state.relay) == "lives":
         with suppress(OSError):
             os.kill(state.relay_pid, 15)
@@ -121,18 +121,15 @@ def signal_relay(job: Job) -> None:
 
 def end_all(folders: list[Path]) -> None:
     """End the tasks of a deleted session, those that were kept too, and remove what they left."""
-    jobs = [job for folder in folders if (job := found(folder, ())) is not None]
-    for job in jobs:
-        if job.runs and not job.say(b"t"):
-            signal_relay(job)
+    # By the numbers of their relays: one that has just been told that it is kept may not have written it yet.
+    for folder in folders:
+        signal_relay(folder)
     deadline = time.monotonic() + limits.TASK_CLOSE
     while time.monotonic() < deadline:
         states = [job_files.read_state(folder) for folder in folders]
         if all(state.gone is not None or life_of(state.relay) == "gone" for state in states):
             break
         time.sleep(limits.TASK_LOOK / 5)
-    for job in jobs:
-        job.let_go()
     for folder in folders:
         job_files.remove(folder)
 

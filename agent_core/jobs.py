@@ -415,7 +415,7 @@ class SessionJobs:
         if job.runs:
             job.wished = True
             if not job.say(b"t"):
-                signal_relay(job)
+                signal_relay(job.folder)
             deadline = time.monotonic() + limits.TASK_CLOSE
             while job.runs and time.monotonic() < deadline:
                 time.sleep(0.03)
