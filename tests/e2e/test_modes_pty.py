@@ -99,7 +99,8 @@ def test_plan_refuses_what_would_change_something_and_asks_nobody(home, workspac
 
 
 def test_yolo_is_red_asks_nothing_and_is_gone_with_the_run(home, workspace, server_env):
-    red = Look(load_themes()[0]["nanoherm-dark"]).style("fail", "ground").color.name.lstrip("#")
+    theme = load_themes(colours="true")[0]["nanoherm-dark"]
+    red = Look(theme, no_color=False).style("fail", "ground").color.name.lstrip("#")
     replies = [ran("echo x > ../outside.txt"), Reply(text="All done.")]
     with ModelServer(replies) as server:
         flags = ["--yolo", "--set", "display.theme=nanoherm-dark"]
@@ -113,7 +114,7 @@ def test_yolo_is_red_asks_nothing_and_is_gone_with_the_run(home, workspace, serv
             assert (workspace.parent / "outside.txt").read_text() == "x\n"
         with Screen(env=server_env(server), cwd=workspace) as screen:
             screen.wait_for("test-model", "  ask   ")
-            assert "yolo" not in screen.text
+            assert "yolo" not in screen.lines[-1]
 
 
 @confines
