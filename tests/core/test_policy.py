@@ -56,8 +56,8 @@ BOXES = {
 # "+" runs, "?" asks, "-" is refused; behind it, for commands, the box: r read-only, w workspace-write, N and n the same
 # with network, x none. Written out, so that a change of the program's table must be made here as well. The columns:
 # reading · a file of secrets · a change in the workspace · a change of what git or an editor runs · commands: trusted
-# (they only read) · any other · one with a dangerous pattern · any that says it needs write, network, everything · a page
-# of the web.
+# (they only read) · any other · one with a dangerous pattern · any that says it needs write, network, everything · a
+# page of the web.
 MATRIX = """
     policy    sandbox   mode  | re se ed gu tr co da wr ne al we
 
