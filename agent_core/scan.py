@@ -1,22 +1,23 @@
 """Which lines of which files match: ripgrep where it is installed, else a slower program of our own.
 
 Both are children that can be killed, both get the same files (walked and judged by the caller), and both answer with
-line numbers only; the caller reads the lines itself. So the engines differ in speed, not in what is found.
+line numbers only; the caller reads the lines itself. So the engines differ in speed, not in what is found. With
+ripgrep the caller may first ask which files of whole folders are worth a look (`worth_a_look`).
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from agent_core import limits, process
+from agent_core import limits, process, scan_child
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.sandbox.policy import SandboxPolicy
@@ -29,6 +30,8 @@ _RG: Final = (
     "--no-config", "--color=never", "--no-heading", "--with-filename", "--null", "--line-number", "--max-columns=1",
     "--text", "--no-ignore", "--hidden", "--no-messages", "--no-crlf", "--no-mmap",
 )  # fmt: skip
+_NOT_ASCII: Final = r"(?-u:[\x00\x80-\xff])"
+_NUL: Final = r"\x00"
 
 
 Lines: TypeAlias = dict[str, list[int]]
@@ -48,6 +51,8 @@ class Search:
     """What the engine is held to, which reads files that anybody may have written; None: nothing."""
     most: int = limits.GREP_MATCHES + 1
     """Lines wanted of one file."""
+    looked: bool = False
+    """The files are all worth a look already."""
 
 
 def find_program(name: str, env: Mapping[str, str], workspace: Path) -> str | None:
@@ -64,12 +69,11 @@ def find_ripgrep(env: Mapping[str, str], workspace: Path) -> str | None:
     return find_program("rg", env, workspace)
 
 
-def matches(search: Search, files: Iterable[str]) -> Iterator[tuple[str, list[int]]]:
+def matches(search: Search, files: Iterable[str], deadline: float) -> Iterator[tuple[str, list[int]]]:
     """Files with the numbers of their first matching lines, in the order of `files`, batch by batch.
 
-    Raises Interrupted on cancel and ToolFailure when the search takes longer than limits.GREP_SECONDS.
+    Raises Interrupted on cancel and TooSlow when it is not done at `deadline` (monotonic seconds).
     """
-    deadline = time.monotonic() + limits.GREP_SECONDS
     # One batch is searched while the files of the next are walked and judged.
     with ThreadPoolExecutor(1, "scan") as pool, CancelScope(search.cancel) as scope:
         inner, before = replace(search, cancel=scope), None
@@ -83,6 +87,43 @@ def matches(search: Search, files: Iterable[str]) -> Iterator[tuple[str, list[in
                 yield from _in_order(*before)
         finally:
             scope.cancel()  # nobody wants to know any more
+
+
+def worth_a_look(
+    search: Search, places: Sequence[str], narrow: Sequence[str], until: float, *, small: bool
+) -> list[str] | None:
+    """Those of these files, and of the files right in these folders, that may match; in no order.
+
+    All that match are among them, whatever their encoding. All are relative to the root; a folder is "" or has a
+    slash at its end. `narrow`: globs of ripgrep for files. `small`: none over limits.GREP_FILE. None when ripgrep
+    does not work; raises Interrupted, TooSlow at `until` (monotonic seconds), and ToolFailure.
+    """
+    if search.ripgrep is None:
+        return None
+    # The bytes of plain ASCII are there in every encoding but those with NULs.
+    wanted = ("-e", search.pattern.rust, "-e", _NUL if search.pattern.is_plain else _NOT_ASCII)
+    bounds = ("--max-depth=1", *([f"--max-filesize={limits.GREP_FILE}"] if small else []))
+    globs = [f"--glob={glob}" for glob in narrow]
+    argv = (search.ripgrep, *_RG, "--files-with-matches", _case(search), *bounds, *globs, *wanted, "--")
+    try:
+        return list(_run(search, (*argv, *_named(places)), until))
+    except _EngineFailed:
+        return None
+
+
+def plain_lines(search: Search, data: bytes) -> list[int]:
+    """The numbers of the lines that have a plain pattern (Pattern.is_plain), as the engine of our own finds them.
+
+    In this very program: a text is found in a time that is bounded by the file's.
+    """
+    text = re.sub(r"\\(.)", r"\1", search.pattern.rust)
+    if not any(text.encode(encoding) in data for encoding in ("ascii", "utf-16-le", "utf-16-be")):
+        return []
+    return scan_child.matching_lines(scan_child.text_of(data) or "", re.compile(re.escape(text)), search.most)
+
+
+def _case(search: Search) -> str:
+    return "--ignore-case" if search.pattern.ignore_case else "--case-sensitive"
 
 
 def _in_order(batch: list[str], answer: Future[Lines]) -> Iterator[tuple[str, list[int]]]:
@@ -113,17 +154,17 @@ def _batches(files: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _ripgrep(search: Search, program: str, batch: list[str], deadline: float) -> Lines:
-    case = "--ignore-case" if search.pattern.ignore_case else "--case-sensitive"
-    wanted = (case, "-e", search.pattern.rust)
+    wanted = (_case(search), "-e", search.pattern.rust)
     # One quick look at all: what matches, and what is no plain ASCII, for there a second look has to be taken.
-    worth = ("--files-with-matches", *wanted, "-e", r"(?-u:[\x00\x80-\xff])")
+    worth = ("--files-with-matches", *wanted, "-e", _NOT_ASCII)
     lines = (f"--max-count={search.most}", *wanted)
     # Lines that are not UTF-8: ripgrep sees no characters in them, so old encodings go to the other engine; so does
     # what has a NUL, which may be UTF-16.
     undecodable = ("--max-count=1", "--invert-match", "-e", r"^[^\x00]*$")
     try:
-        found = _run(search, (program, *_RG, *worth, "--", *_named(batch)), deadline)
-        batch = [file for file in batch if file in found]
+        if not search.looked:
+            found = _run(search, (program, *_RG, *worth, "--", *_named(batch)), deadline)
+            batch = [file for file in batch if file in found]
         if not batch:
             return {}
         found = _run(search, (program, *_RG, *lines, "--", *_named(batch)), deadline)
@@ -161,6 +202,18 @@ def _take(line: bytes, found: Lines) -> None:
             numbers.append(int(number))
 
 
+def too_slow() -> TooSlow:
+    return TooSlow(
+        f"The search took longer than {limits.GREP_SECONDS:.0f} s and was stopped. "
+        "Give a path or a glob to look in less, or a simpler pattern.",
+        outcome="too slow",
+    )
+
+
+class TooSlow(ToolFailure):
+    """The search was stopped because its time was up."""
+
+
 class _EngineFailed(Exception):
     """A search program could not be started or said that it cannot do what it was asked."""
 
@@ -190,11 +243,7 @@ def _run(search: Search, argv: Sequence[str], deadline: float) -> Lines:
         raise ToolFailure(f"The search was not run: {error.text}", code=error.code, outcome="no sandbox") from error
     search.cancel.check()
     if late.cancelled:
-        raise ToolFailure(
-            f"The search took longer than {limits.GREP_SECONDS:.0f} s and was stopped. "
-            "Give a path or a glob to look in less, or a simpler pattern.",
-            outcome="too slow",
-        )
+        raise too_slow()
     # Unreadable files give an exit code too, but without messages they say nothing.
     if code not in (0, 1) and complaint:
         raise _EngineFailed(complaint.decode("utf-8", "replace").strip())

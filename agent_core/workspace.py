@@ -111,6 +111,72 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that a walk came to."""
+
+    path: str
+    """Relative to the root: "", or with a slash at its end."""
+    names: list[str]
+    """Of its regular files in no order, those that are ignored among them."""
+    ignore: Ignore
+    cut: bool
+    """There is more in it."""
+
+
+@dataclass(slots=True)
+class FolderWalk:
+    """Iterates over the folders that Walk goes through, each before what it holds, sorted name by name.
+
+    It leaves it to the caller to ask of a file whether it is ignored: of most nobody wants to know.
+    """
+
+    root: str
+    cancel: CancelScope
+    ignored: bool = False
+    seen: int = 0
+    cut: bool = False
+
+    def __iter__(self) -> Iterator[Folder]:
+        root = self.root.rstrip("/")
+        todo = [("", Ignore() if self.ignored else ignore_for(self.root))]
+        while todo:
+            self.cancel.check()
+            path, ignore = todo.pop()
+            names, below, seen = _names_in(f"{root}/{path}", limits.WALK_FILES - self.seen)
+            cut = seen > limits.WALK_FILES - self.seen
+            self.seen += seen - cut
+            self.cut |= cut
+            if path and not self.ignored and ".gitignore" in names:
+                ignore = ignore.deeper(f"{root}/{path}".rstrip("/"))
+            for name in sorted(below, reverse=True):
+                if not (ignore.layers and ignore.ignores(f"{root}/{path}{name}", True)):
+                    todo.append((f"{path}{name}/", ignore))
+            yield Folder(path, names, ignore, cut)
+
+
+def _names_in(folder: str, room: int) -> tuple[list[str], list[str], int]:
+    """The names of the files and of the folders in a folder, and how many entries were seen, at most `room` + 1.
+
+    The last of so many is not among the names. Nothing in a folder that is closed to us, or gone.
+    """
+    names, below, seen = [], [], 0
+    try:
+        with os.scandir(folder) as scan:
+            for entry in islice(scan, room + 1):
+                seen += 1
+                if seen > room:
+                    break
+                kind = _kind(entry)
+                if kind == "file":
+                    names.append(entry.name)
+                elif kind == "folder" and entry.name not in NEVER:
+                    below.append(entry.name)
+    except OSError:
+        return [], [], 0
+    return names, below, seen
+
+
+@dataclass(frozen=True, slots=True)
 class Inside:
     """What stands in a folder."""
 

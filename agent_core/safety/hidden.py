@@ -93,7 +93,7 @@ def deny_read_patterns(configured: Iterable[str], roots: Iterable[Path], home: P
 
 def hiding(patterns: Patterns) -> IsHidden:
     """The list as a function."""
-    return partial(rule_for, patterns=patterns)
+    return partial(rule_for, patterns=patterns) if patterns.layers else nothing_more
 
 
 def nothing_more(path: str, is_folder: bool) -> str:

@@ -17,7 +17,7 @@ import stat
 import sys
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -139,6 +139,28 @@ def reader_of_found(rules: PathRules) -> Callable[[str], bool]:
     """`may_read_found` under these rules, for many files."""
     roots, hidden = _roots(rules), rules.hidden
     return lambda path: not _read_protection(path, fold_parts(path), roots, hidden, is_dir=False)
+
+
+def protected_finder(rules: PathRules) -> Callable[[str, Sequence[str]], list[str]]:
+    """The names, of those of files met in a folder, whose content `may_read_found` does not show; for many folders."""
+    roots, may_read = _roots(rules), reader_of_found(rules)
+
+    def find(folder: str, names: Sequence[str]) -> list[str]:
+        if rules.hidden is nothing_more and _ordinary_folder(folder, roots):
+            names = protected.perhaps_secret(names)
+        return [name for name in names if not may_read(f"{folder}/{name}")]
+
+    return find
+
+
+def _ordinary_folder(folder: str, roots: _Roots) -> bool:
+    """Whether nothing in a folder is protected because of where it lies."""
+    parts = fold_parts(folder)
+    return (
+        not any(_beneath(folder, root) for root in roots.own)
+        and all(protected.ordinary_below_home(below) for below in _home_parts(folder, parts, roots))
+        and protected.ordinary_below_root(parts)
+    )
 
 
 def may_name_found(path: str, rules: PathRules, *, is_folder: bool = False) -> bool:

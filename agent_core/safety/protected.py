@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -63,6 +63,10 @@ class _Table:
 
     def __contains__(self, parts: Parts) -> bool:
         return self.entry(parts) is not None
+
+    def may_hold(self, first: str) -> bool:
+        """Whether a place begins with this name: if not, none lies anywhere below it."""
+        return first in self.named or any(fnmatchcase(first, entry[0]) for entry in self.wild)
 
     def any_below(self, parts: Parts) -> bool:
         """Whether a place lies below `parts`."""
@@ -139,6 +143,11 @@ def history_place(parts: Parts) -> bool:
 def secrets_below_home(parts: Parts) -> bool:
     """Whether such places lie below a folder of a home; () is the home itself."""
     return _CREDENTIALS.any_below(parts) or _HISTORY.any_below(parts)
+
+
+def ordinary_below_home(parts: Parts) -> bool:
+    """Whether neither kind of place begins as this folder of a home does; () is the home itself."""
+    return bool(parts) and not _CREDENTIALS.may_hold(parts[0]) and not _HISTORY.may_hold(parts[0])
 
 
 def runs_later(parts: Parts) -> Parts | None:
@@ -219,6 +228,11 @@ def system_secret(parts: Parts) -> bool:
     return parts in _SYSTEM_SECRETS or (parts[:1] == ("dev",) and len(parts) > 1 and parts[1] != "shm")
 
 
+def ordinary_below_root(parts: Parts) -> bool:
+    """Whether no secret of the system lies anywhere in the top folder of this absolute one."""
+    return bool(parts) and parts[0] not in ("proc", "dev") and not _SYSTEM_SECRETS.may_hold(parts[0])
+
+
 def secrets_below(parts: Parts) -> bool:
     """Whether an absolute folder usually holds secrets somewhere below: the system's, a process's, anybody's."""
     usual = home_of(parts)
@@ -255,6 +269,15 @@ def secret_file(name: str) -> bool:
     if _DOTENV.fullmatch(name):
         return not _TEMPLATE.fullmatch(name)
     return bool(_PRIVATE_KEY.fullmatch(name))
+
+
+_PERHAPS: Final = re.compile(r"\0(?:\.env|id_)|\.(?:pem|key|p12|pfx|jks|keystore|ppk|kdbx)[\s.]*\0")
+
+
+def perhaps_secret(names: Sequence[str]) -> Sequence[str]:
+    """The names among which all those of secret files are: mostly none, by one look at all of them."""
+    text = f"\0{chr(0).join(names)}\0"
+    return names if not text.isascii() or _PERHAPS.search(text.lower()) else ()
 
 
 # git~1 is what .git is also called on file systems with short names; the others hold programs to run, settings that

@@ -33,6 +33,7 @@ _REPEAT: Final = re.compile(r"\{(\d{1,4})(?:(,)(\d{0,4}))?\}")
 _HEX: Final = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})")
 _GROUP: Final = re.compile(r"\?(?::|P?<[A-Za-z_]\w*>|(i):)")
 _FLAGS: Final = re.compile(r"\(\?([imsu]+)\)")
+_PLAIN: Final = re.compile(r"(?:[A-Za-z0-9 _/\"'%,:;<=>@!`]|\\[^\w\s])+", re.ASCII)
 
 
 class UnsupportedPattern(ValueError):
@@ -46,6 +47,11 @@ class Pattern:
     rust: str
     python: str
     ignore_case: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is ASCII text as it stands: in nearly every encoding its bytes are in each file that has it."""
+        return not self.ignore_case and _PLAIN.fullmatch(self.rust) is not None
 
 
 def compile_pattern(text: str, *, fixed: bool = False, ignore_case: bool = False) -> Pattern:

@@ -4,45 +4,25 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agent_core import limits
+from agent_core import files, limits
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.names import GREP
 from agent_core.ports import Args, Prepared, ReadAction, Tool, ToolContext, ToolOutput
-from agent_core.safety.paths import PathRules, PathVerdict, reader_of_found
+from agent_core.safety.paths import PathVerdict
 from agent_core.sandbox.policy import READ_ONLY, SandboxPolicy
-from agent_core.scan import Search, find_ripgrep, matches
+from agent_core.scan import Search, find_ripgrep, matches, plain_lines, too_slow
 from agent_core.text.pattern import Pattern, UnsupportedPattern, compile_pattern
-from agent_core.workspace import Walk
 
 from . import base
 from .glob import compiled
+from .grep_files import Skipped, Wanted, can_be_looked_for, looked_for, small, walked
 from .listing import join
-
-
-@dataclass(slots=True)
-class _Skipped:
-    """What was not searched, to be told."""
-
-    large: int = 0
-    protected: int = 0
-    binary: int = 0
-    cut: bool = False
-
-    def notes(self) -> list[str]:
-        out = []
-        if self.large:
-            out.append(f"[{base.count(self.large, 'file')} over {limits.GREP_FILE // limits.MB} MB not searched]")
-        if self.protected:
-            out.append(f"[{base.count(self.protected, 'protected file')} (keys, .env) not searched]")
-        if self.binary:
-            out.append(f"[{base.count(self.binary, 'binary file')} with matches left out]")
-        if self.cut:
-            out.append(f"[stopped after {limits.WALK_FILES:,} files; give a path to look in less]")
-        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +67,8 @@ def _run(request: _Request, ctx: ToolContext) -> ToolOutput:
     one_file = not place.is_dir()
     root, shown = (place.parent, posixpath.dirname(request.verdict.shown) or ".") if one_file else (
         place, request.verdict.shown)  # fmt: skip
-    skipped = _Skipped()
-    candidates = _small([place.name], root, skipped) if one_file else _candidates(request, root, ctx, skipped)
+    skipped = Skipped()
+    wanted = Wanted(str(root).rstrip("/"), base.rules(ctx), request.glob, request.ignored)
     search = Search(
         request.pattern,
         root,
@@ -98,11 +78,34 @@ def _run(request: _Request, ctx: ToolContext) -> ToolOutput:
         _box(place, ctx),
         most=1 if request.files_only else limits.GREP_MATCHES + 1,
     )
-    report = _Report(request, root, shown, base.rules(ctx), skipped, ctx.bounds.most - limits.NOTE_BYTES)
-    for file, numbers in matches(search, candidates):
-        if not report.add(file, numbers):
-            break
+    report = _Report(request, search, wanted, shown, skipped, ctx.bounds.most - limits.NOTE_BYTES)
+    with closing(_found(search, wanted, place.name if one_file else "", skipped)) as found:
+        for file, numbers in found:
+            if not report.add(file, numbers):
+                break
     return report.output()
+
+
+def _found(
+    search: Search, wanted: Wanted, one_file: str, skipped: Skipped
+) -> Generator[tuple[str, Sequence[int] | None]]:
+    """Files with the numbers of their matching lines, None where those are to be looked for in the text."""
+    deadline = time.monotonic() + limits.GREP_SECONDS
+    if one_file:
+        yield from matches(search, small([one_file], wanted.root, skipped), deadline)
+        return
+    if search.ripgrep is None or not can_be_looked_for(wanted.glob):
+        yield from matches(search, walked(wanted, search.cancel, skipped), deadline)
+        return
+    with closing(looked_for(wanted, search, deadline, skipped)) as files:
+        if not search.pattern.is_plain:
+            yield from matches(replace(search, looked=True), files, deadline)
+            return
+        for file in files:
+            search.cancel.check()
+            if time.monotonic() >= deadline:
+                raise too_slow()
+            yield file, None
 
 
 def _box(place: Path, ctx: ToolContext) -> SandboxPolicy | None:
@@ -114,48 +117,15 @@ def _box(place: Path, ctx: ToolContext) -> SandboxPolicy | None:
     return policy and replace(policy, hidden=tuple(path for path in policy.hidden if not place.is_relative_to(path)))
 
 
-def _candidates(request: _Request, root: Path, ctx: ToolContext, skipped: _Skipped) -> Iterator[str]:
-    """The files below a folder that are to be searched."""
-    only = compiled(request.glob) if request.glob else None
-    walk = Walk(str(root), ctx.cancel, ignored=request.ignored)
-    may_read = reader_of_found(base.rules(ctx))
-    prefix = f"{str(root).rstrip('/')}/"
-
-    def readable() -> Iterator[str]:
-        for file in walk:
-            if "\n" in file or (only is not None and not only.fullmatch(file)):
-                continue
-            if may_read(prefix + file):
-                yield file
-            else:
-                skipped.protected += 1
-
-    yield from _small(readable(), root, skipped)
-    skipped.cut = walk.cut
-
-
-def _small(files: Iterator[str] | Sequence[str], root: Path, skipped: _Skipped) -> Iterator[str]:
-    prefix = f"{str(root).rstrip('/')}/"
-    for file in files:
-        try:
-            size = os.lstat(prefix + file).st_size
-        except OSError:  # gone since it was seen
-            continue
-        if size <= limits.GREP_FILE:
-            yield file
-        else:
-            skipped.large += 1
-
-
 @dataclass(slots=True)
 class _Report:
     """The result as it grows, within its bounds."""
 
     request: _Request
-    root: Path
+    search: Search
+    wanted: Wanted
     shown: str
-    rules: PathRules
-    skipped: _Skipped
+    skipped: Skipped
     room: int
     """Bytes that are left."""
     lines: list[str] = field(default_factory=list)
@@ -163,12 +133,15 @@ class _Report:
     files: int = 0
     full: str = ""
 
-    def add(self, file: str, numbers: Sequence[int]) -> bool:
+    def add(self, file: str, numbers: Sequence[int] | None) -> bool:
         """Take in a file's matching lines; False when the result is full."""
         path = join(self.shown, file)
         try:
-            verdict = PathVerdict("allow", "", "", self.root / file, path)
-            lines = base.read_text(verdict, self.rules).lines
+            verdict = PathVerdict("allow", "", "", self.search.root / file, path)
+            content = files.read(verdict, self.wanted.rules)
+            if numbers is None and not (numbers := plain_lines(self.search, content.data)):
+                return True
+            lines = base.as_text(verdict, content).lines
         except ToolFailure as failure:
             # Binary, or gone or grown since it was searched: there is no line to show.
             self.skipped.binary += failure.code == "binary"

@@ -1,0 +1,270 @@
+"""Which files grep looks into: those below a folder, neither ignored nor protected nor too large.
+
+Without ripgrep each file is walked to and judged before anything reads it. With ripgrep the folders are walked to, it
+takes one look at all files right in them, and only what is worth a closer look is judged: of most files nobody needs
+to know more than the name. Both ways give the same files, sorted name by name, as far as they match.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+from agent_core import limits
+from agent_core.cancel import CancelScope
+from agent_core.safety.paths import PathRules, protected_finder, reader_of_found
+from agent_core.scan import Search, TooSlow, worth_a_look
+from agent_core.workspace import Folder, FolderWalk, Ignore, Walk
+
+from . import base
+from .glob import compiled
+
+_ENDINGS: Final = re.compile(r"\*\.(?:[\w.-]+|\{[\w.-]+(?:,[\w.-]+)*\})", re.ASCII)
+_MAGIC: Final = re.compile(r"([\\*?\[\]{}!])")
+
+
+@dataclass(slots=True)
+class Skipped:
+    """What was not searched, to be told."""
+
+    large: int = 0
+    unsized: bool = False
+    """Not all sizes were asked for, and there may be more that are large."""
+    protected: int = 0
+    binary: int = 0
+    cut: bool = False
+
+    def notes(self) -> list[str]:
+        out = []
+        most = f"{limits.GREP_FILE // limits.MB} MB"
+        if self.unsized:
+            out.append(f"[files over {most}, if there are any, not searched]")
+        elif self.large:
+            out.append(f"[{base.count(self.large, 'file')} over {most} not searched]")
+        if self.protected:
+            out.append(f"[{base.count(self.protected, 'protected file')} (keys, .env) not searched]")
+        if self.binary:
+            out.append(f"[{base.count(self.binary, 'binary file')} with matches left out]")
+        if self.cut:
+            out.append(f"[stopped after {limits.WALK_FILES:,} files; give a path to look in less]")
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The files that are to be searched."""
+
+    root: str
+    """Absolute, without a slash at its end."""
+    rules: PathRules
+    glob: str
+    """Only files like this; "" for all."""
+    ignored: bool
+    """Those that .gitignore names, too."""
+
+    def by_glob(self, file: str) -> bool:
+        return "\n" not in file and (not self.glob or compiled(self.glob).fullmatch(file) is not None)
+
+
+def small(files: Iterable[str], root: str, skipped: Skipped) -> Iterator[str]:
+    """The files that are not too large; the others are counted."""
+    for file in files:
+        try:
+            size = os.lstat(f"{root}/{file}").st_size
+        except OSError:  # gone since it was seen
+            continue
+        if size <= limits.GREP_FILE:
+            yield file
+        else:
+            skipped.large += 1
+
+
+def walked(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[str]:
+    """All of them, each judged."""
+    walk = Walk(wanted.root or "/", cancel, ignored=wanted.ignored)
+    may_read = reader_of_found(wanted.rules)
+
+    def readable() -> Iterator[str]:
+        for file in walk:
+            if not wanted.by_glob(file):
+                continue
+            if may_read(f"{wanted.root}/{file}"):
+                yield file
+            else:
+                skipped.protected += 1
+
+    yield from small(readable(), wanted.root, skipped)
+    skipped.cut = walk.cut
+
+
+# -- with ripgrep -------------------------------------------------------------------------------------------------
+
+
+def can_be_looked_for(glob: str) -> bool:
+    """Whether ripgrep understands this glob as we do."""
+    return not glob or _ENDINGS.fullmatch(glob) is not None
+
+
+def looked_for(wanted: Wanted, search: Search, deadline: float, skipped: Skipped) -> Generator[str]:
+    """Those that are worth a closer look. Raises Interrupted, and TooSlow at `deadline` (monotonic seconds)."""
+    # One batch of folders is looked at while the next is walked to. What sorts before the next folder is complete.
+    with ThreadPoolExecutor(1, "look") as pool, CancelScope(search.cancel) as scope:
+        look = _Look(wanted, replace(search, cancel=scope), deadline)
+        ready, before = _Ready(wanted), None
+        try:
+            for batch in _batches(wanted, scope, skipped):
+                after = batch, pool.submit(look.at, batch)
+                if before is not None:
+                    ready.add(before[0], before[1].result())
+                    yield from ready.take(_key(batch.folders[0].path))
+                before = after
+            if before is not None:
+                ready.add(before[0], before[1].result())
+                yield from ready.take(None)
+        finally:
+            scope.cancel()  # nobody wants to know any more
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Folders that ripgrep looks at in one go."""
+
+    folders: list[Folder] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    """The folders, or instead of one that has no end the files of it that were seen."""
+    protected: list[str] = field(default_factory=list)
+    sized: bool = True
+    """No file in them is too large without being known as such."""
+    size: int = 0
+
+    def add(self, place: str) -> None:
+        self.places.append(place)
+        self.size += len(os.fsencode(place)) + 3
+
+
+def _batches(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[_Batch]:
+    """The folders in runs whose names fit on a command line, the first ones short so that early matches come early."""
+    walk = FolderWalk(wanted.root or "/", cancel, ignored=wanted.ignored)
+    find_protected = protected_finder(wanted.rules)
+    batch, most, files = _Batch(), limits.LOOK_FIRST_FOLDERS, 0
+    for folder in walk:
+        files += len(folder.names)
+        batch.folders.append(folder)
+        protected = find_protected(f"{wanted.root}/{folder.path}".rstrip("/"), folder.names)
+        hidden = {name for name in protected if _is_wanted(wanted, folder, name)}
+        skipped.protected += len(hidden)
+        for name in protected:
+            batch.protected.append(folder.path + name)
+            batch.size += 2 * len(os.fsencode(folder.path + name)) + 10
+        if files <= limits.LOOK_SIZED:
+            names = (folder.path + name for name in folder.names if name not in hidden)
+            skipped.large += sum(_is_large(wanted, folder, file) for file in names)
+        elif folder.names:
+            batch.sized, skipped.unsized = False, True
+        for place in [folder.path + name for name in folder.names] if folder.cut else [folder.path]:
+            batch.add(place)
+            if batch.size >= limits.SCAN_BATCH_BYTES:
+                yield batch
+                batch = _Batch([folder], sized=batch.sized)
+        if len(batch.folders) >= most:
+            yield batch
+            batch, most = _Batch(), most * 3
+    if batch.places:
+        yield batch
+    skipped.cut = walk.cut
+
+
+def _is_wanted(wanted: Wanted, folder: Folder, name: str) -> bool:
+    file = folder.path + name
+    return wanted.by_glob(file) and not folder.ignore.ignores(f"{wanted.root}/{file}", False)
+
+
+def _is_large(wanted: Wanted, folder: Folder, file: str) -> bool:
+    try:
+        large = os.lstat(f"{wanted.root}/{file}").st_size > limits.GREP_FILE
+    except OSError:  # gone since it was seen
+        return False
+    return large and _is_wanted(wanted, folder, file[len(folder.path) :])
+
+
+@dataclass(slots=True)
+class _Look:
+    """ripgrep's look at one batch after the other."""
+
+    wanted: Wanted
+    search: Search
+    deadline: float
+    slow: bool = False
+    """There are large files, or so it seems."""
+
+    def at(self, batch: _Batch) -> Sequence[str]:
+        """The files that may match."""
+        if not batch.places:
+            return ()
+        narrow = [self.wanted.glob] if self.wanted.glob else []
+        narrow += [glob for file in batch.protected if (glob := _all_but(file))]
+        look = partial(worth_a_look, self.search, batch.places, narrow)
+        if not batch.sized and not self.slow:
+            # To ask each file for its size costs a fifth of the search, and mostly for nothing.
+            try:
+                found = look(min(time.monotonic() + limits.LOOK_UNSIZED_SECONDS, self.deadline), small=False)
+            except TooSlow:
+                self.slow = True
+        if batch.sized or self.slow:
+            found = look(self.deadline, small=True)
+        if found is None:  # a release that knows other options, or none at all behind the name
+            return [folder.path + name for folder in batch.folders for name in folder.names]
+        return found
+
+
+def _all_but(file: str) -> str:
+    """The glob that keeps ripgrep from reading a file; "" when no glob can name it for sure."""
+    if not file.isprintable() or file != file.rstrip():
+        return ""
+    return "!/" + _MAGIC.sub(r"\\\1", file)
+
+
+def _key(path: str) -> list[str]:
+    """What a path is sorted by: the names it consists of."""
+    return path.rstrip("/").split("/") if path else []
+
+
+@dataclass(slots=True)
+class _Ready:
+    """What ripgrep has named, until it is clear that nothing sorts before it."""
+
+    wanted: Wanted
+    waiting: list[tuple[list[str], str, Ignore]] = field(default_factory=list)
+    """The last one comes first."""
+
+    def add(self, batch: _Batch, files: Iterable[str]) -> None:
+        ignores = {folder.path: folder.ignore for folder in batch.folders}
+        for file in files:
+            folder = file[: file.rfind("/") + 1]
+            if folder in ignores and self.wanted.by_glob(file):
+                self.waiting.append((_key(file), file, ignores[folder]))
+        self.waiting.sort(key=lambda waits: waits[0], reverse=True)
+
+    def take(self, until: list[str] | None) -> Iterator[str]:
+        """The files that sort before `until`, a key, or all; those that are really to be searched."""
+        may_read = reader_of_found(self.wanted.rules)
+        while self.waiting and (until is None or self.waiting[-1][0] < until):
+            _, file, ignore = self.waiting.pop()
+            path = f"{self.wanted.root}/{file}"
+            if not ignore.ignores(path, False) and may_read(path) and _is_small_file(path):
+                yield file
+
+
+def _is_small_file(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except OSError:  # gone since it was seen
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size <= limits.GREP_FILE
