@@ -159,21 +159,20 @@ def _names_in(folder: str, room: int) -> tuple[list[str], list[str], int]:
 
     The last of so many is not among the names. Nothing in a folder that is closed to us, or gone.
     """
-    names, below, seen = [], [], 0
     try:
         with os.scandir(folder) as scan:
-            for entry in islice(scan, room + 1):
-                seen += 1
-                if seen > room:
-                    break
-                kind = _kind(entry)
-                if kind == "file":
-                    names.append(entry.name)
-                elif kind == "folder" and entry.name not in NEVER:
-                    below.append(entry.name)
+            found = list(islice(scan, room + 1))
     except OSError:
         return [], [], 0
-    return names, below, seen
+    seen = len(found)
+    del found[room:]
+    try:
+        names = [entry.name for entry in found if entry.is_file(follow_symlinks=False)]  # no call more: there are many
+    except OSError:  # one is gone meanwhile
+        names = [entry.name for entry in found if _kind(entry) == "file"]
+    if len(names) == len(found):
+        return names, [], seen
+    return names, [e.name for e in found if e.name not in NEVER and _kind(e) == "folder"], seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,12 +141,21 @@ def reader_of_found(rules: PathRules) -> Callable[[str], bool]:
     return lambda path: not _read_protection(path, fold_parts(path), roots, hidden, is_dir=False)
 
 
-def protected_finder(rules: PathRules) -> Callable[[str, Sequence[str]], list[str]]:
-    """The names, of those of files met in a folder, whose content `may_read_found` does not show; for many folders."""
+def protected_finder(top: str, rules: PathRules) -> Callable[[str, Sequence[str]], list[str]]:
+    """The names, of those of files met in a folder, whose content `may_read_found` does not show.
+
+    For many folders below `top`, or `top` itself; all absolute, and no component of theirs is a link.
+    """
     roots, may_read = _roots(rules), reader_of_found(rules)
+    # Below an ordinary folder are ordinary folders, unless a home may begin there.
+    all_ordinary = (
+        len(fold_parts(top)) > 1
+        and _ordinary_folder(top, roots)
+        and not any(_beneath(root, top) for root in (roots.home, *roots.own))
+    )
 
     def find(folder: str, names: Sequence[str]) -> list[str]:
-        if rules.hidden is nothing_more and _ordinary_folder(folder, roots):
+        if rules.hidden is nothing_more and (all_ordinary or _ordinary_folder(folder, roots)):
             names = protected.perhaps_secret(names)
         return [name for name in names if not may_read(f"{folder}/{name}")]
 

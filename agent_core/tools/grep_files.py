@@ -152,20 +152,18 @@ class _Batch:
 def _batches(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[_Batch]:
     """The folders in runs whose names fit on a command line, the first ones short so that early matches come early."""
     walk = FolderWalk(wanted.root or "/", cancel, ignored=wanted.ignored)
-    find_protected = protected_finder(wanted.rules)
+    find_protected = protected_finder(wanted.root, wanted.rules)
     batch, most, files = _Batch(), limits.LOOK_FIRST_FOLDERS, 0
     for folder in walk:
         files += len(folder.names)
         batch.folders.append(folder)
         protected = find_protected(f"{wanted.root}/{folder.path}".rstrip("/"), folder.names)
-        hidden = {name for name in protected if _is_wanted(wanted, folder, name)}
-        skipped.protected += len(hidden)
         for name in protected:
+            skipped.protected += _is_wanted(wanted, folder, name)
             batch.protected.append(folder.path + name)
             batch.size += 2 * len(os.fsencode(folder.path + name)) + 10
         if files <= limits.LOOK_SIZED:
-            names = (folder.path + name for name in folder.names if name not in hidden)
-            skipped.large += sum(_is_large(wanted, folder, file) for file in names)
+            skipped.large += sum(_is_large(wanted, folder, name) for name in folder.names if name not in protected)
         elif folder.names:
             batch.sized, skipped.unsized = False, True
         for place in [folder.path + name for name in folder.names] if folder.cut else [folder.path]:
@@ -175,7 +173,7 @@ def _batches(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[
                 batch = _Batch([folder], sized=batch.sized)
         if len(batch.folders) >= most:
             yield batch
-            batch, most = _Batch(), most * 3
+            batch, most = _Batch(), most * 4
     if batch.places:
         yield batch
     skipped.cut = walk.cut
@@ -186,12 +184,12 @@ def _is_wanted(wanted: Wanted, folder: Folder, name: str) -> bool:
     return wanted.by_glob(file) and not folder.ignore.ignores(f"{wanted.root}/{file}", False)
 
 
-def _is_large(wanted: Wanted, folder: Folder, file: str) -> bool:
+def _is_large(wanted: Wanted, folder: Folder, name: str) -> bool:
     try:
-        large = os.lstat(f"{wanted.root}/{file}").st_size > limits.GREP_FILE
+        large = os.lstat(f"{wanted.root}/{folder.path}{name}").st_size > limits.GREP_FILE
     except OSError:  # gone since it was seen
         return False
-    return large and _is_wanted(wanted, folder, file[len(folder.path) :])
+    return large and _is_wanted(wanted, folder, name)
 
 
 @dataclass(slots=True)
