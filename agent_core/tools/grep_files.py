@@ -207,7 +207,7 @@ class _Look:
         if not batch.places:
             return ()
         narrow = [self.wanted.glob] if self.wanted.glob else []
-        narrow += [glob for file in batch.protected if (glob := _all_but(file))]
+        narrow += [glob for file in batch.protected if (glob := all_but(file))]
         look = partial(worth_a_look, self.search, batch.places, narrow)
         if not batch.sized and not self.slow:
             # To ask each file for its size costs a fifth of the search, and mostly for nothing.
@@ -222,7 +222,7 @@ class _Look:
         return found
 
 
-def _all_but(file: str) -> str:
+def all_but(file: str) -> str:
     """The glob that keeps ripgrep from reading a file; "" when no glob can name it for sure."""
     if not file.isprintable() or file != file.rstrip():
         return ""

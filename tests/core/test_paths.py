@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent_core.safety import paths
-from agent_core.safety.paths import PathRules, classify, may_read_found, open_beneath
+from agent_core.safety.hidden import deny_read_patterns, hiding
+from agent_core.safety.paths import PathRules, classify, may_read_found, open_beneath, protected_finder
 from agent_core.text.printable import printable
 from tests.corpus.paths import check
 
@@ -195,6 +197,34 @@ def test_files_met_on_a_walk_are_judged_by_name_alone(rules):
     assert may_read_found(str(rules.workspace / "a.py"), rules)
     assert not may_read_found(str(rules.workspace / "sub/.env"), rules)
     assert not may_read_found(str(rules.home / ".ssh/id_rsa"), rules)
+
+
+def test_many_files_of_a_folder_are_judged_like_each_of_them(rules):
+    top = str(rules.workspace.parent)
+    folders = [
+        "/", "/etc", "/etc/ssl", "/proc", "/proc/1", "/dev", "/home", "/home/u", "/home/u/.ssh", "/home/u/a/.ssh",
+        "/root", "/var", "/var/root", "/var/root/.aws", "/srv", "/srv/a", "/Users/u/Library/Keychains", "/run", "/x",
+        "/usr/lib", top, f"{top}/ws", f"{top}/ws/.ssh", f"{top}/home", f"{top}/home/.ssh", f"{top}/home/.config",
+        f"{top}/home/x/y", f"{top}/home/.config/gh", f"{top}/home/.nanohermes", f"{top}/home/.nanohermes/logs",
+        f"{top}/home/.Cargo",
+    ]  # fmt: skip
+    names = [
+        "a.py", ".env", ".ENV.local ", ".env.example", ".envrc", "env", "id_rsa", "ID_ED25519", "id_map.json", "a.pem",
+        "a.PEM. .", "a.key\t", "a.keys", ".key", "pem", "a.pem.txt", "a.\uff50em", "é.py", ".netrc", "shadow",
+        "sudoers", "credentials.toml", ".bash_history", "state.db", "kcore", "mem", "\udcff", "x_id_rsa", "..", "new\n.pem",
+        "auth.json", "hosts.yml",
+    ]  # fmt: skip
+    patterns = hiding(deny_read_patterns(["*.py"], [rules.workspace], rules.home, rules.data_home))
+    found = 0
+    for given in (rules, replace(rules, hidden=patterns)):
+        for folder in folders:
+            expected = [name for name in names if not may_read_found(f"{folder}/{name}".replace("//", "/"), given)]
+            for above in [folder, *map(str, Path(folder).parents)]:
+                find = protected_finder(above, given)
+                assert find(folder.rstrip("/"), names) == expected, (above, folder)
+                assert [n for name in names for n in find(folder.rstrip("/"), [name])] == expected, (above, folder)
+            found += len(expected)
+    assert found > 500
 
 
 def test_what_is_shown_holds_nothing_a_terminal_obeys():

@@ -12,8 +12,11 @@ import pytest
 
 from agent_core import limits, scan
 from agent_core.errors import Interrupted, ToolFailure
+from agent_core.safety.paths import may_read_found
 from agent_core.text.pattern import UnsupportedPattern, compile_pattern
-from agent_core.tools import grep
+from agent_core.text.printable import printable
+from agent_core.tools import base, grep, grep_files
+from agent_core.workspace import Walk
 
 from .tool_support import call, context, later
 
@@ -105,6 +108,13 @@ def test_text_in_two_bytes_a_character_is_searched_without_a_mark_too(ctx):
     assert call(ctx, "grep", pattern="^two").text == "be\n1:two\nle\n2:two words"
 
 
+def test_plain_text_is_found_as_text_in_every_encoding(ctx):
+    plant(ctx, a="x two\n", u="a\ntwo\n".encode("utf-16"), g="第\ntwo 行\n".encode("gb18030"), no=b"\0\xd8two\n" * 3)
+    plant(ctx, trail="丂\n".encode("gb18030"))  # its second byte is an @, which is no character here
+    assert call(ctx, "grep", pattern="two").text == "a\n1:x two\ng\n2:two 行\nu\n2:two"
+    assert call(ctx, "grep", pattern="@").text == "No match."
+
+
 def test_odd_names_are_no_options_and_no_paths(ctx):
     plant(ctx, **{"-e": "x\n", "a b": "x\n", "é": "x\n"})
     (ctx.workspace / os.fsdecode(b"\xff.txt")).write_text("x\n")
@@ -165,6 +175,161 @@ def test_a_search_without_end_is_refused_in_time(tmp_path, monkeypatch):
     plant(ctx, f="a" * 60 + "\n")
     with pytest.raises(ToolFailure, match="took longer"):
         call(ctx, "grep", pattern="(a|aa)+b")
+
+
+def test_a_folder_without_end_is_cut(ctx, monkeypatch):
+    monkeypatch.setattr(limits, "WALK_FILES", 50)
+    plant(ctx, **{f"f{i:03}": "x\n" for i in range(60)})
+    result = call(ctx, "grep", pattern="x", files_only=True)
+    assert result.text.count("f0") == 50
+    assert result.text.endswith("[stopped after 50 files; give a path to look in less]")
+
+
+# -- one look at whole folders ------------------------------------------------------------------------------------
+
+LINES = [
+    "*.log", "/build", "build/", "!x.log", "a/", "**/b", "src/**", "a/**/x.log", "*.py", "!foo.py", "[a-c]", "\\[z\\]",
+    "[!a]*", "d\\*r", "# c", "", "a b", "/src/*.py", "**/", "foo.*", "?", "!src/", "src/*", "!/src/a", "a/b", "??",
+    "**", "x.log ", "x.log\t", "[]-]", "[z-a]", "x[", "/*", "\\#x", "\\!x", "a\\ ", "**foo.py", "{a,b}", "!{a,b}", "/",
+    "é", "FOO.PY", "[[:alpha:]]", "\udcff*", "#x", ".*", "!.hid", "!*", "*/",
+]  # fmt: skip
+NAMES = [
+    "a", "b", "src", "foo.py", "x.log", "build", "[z]", "a b", "d*r", "-n", "é", "a ", "#x", "!x", ".hid", "{a,b}",
+    "Foo.py", "\udcffx", "名", "node_modules", "x.log\t", ".env", "k[1].pem", "new\nline",
+]  # fmt: skip
+
+
+def overgrown(root: Path, dice: random.Random) -> None:
+    """Folders with ignore files of every kind, those of other programs too, and repositories inside repositories."""
+    folders = [root]
+    root.mkdir()
+    for _ in range(dice.randint(10, 40)):
+        place = dice.choice(folders) / dice.choice(NAMES)
+        if os.path.lexists(place):
+            continue
+        if dice.random() < 0.5:
+            place.mkdir()
+            folders.append(place)
+        elif dice.random() < 0.1:
+            place.symlink_to(dice.choice(["a", ".", "..", "nowhere"]))
+        else:
+            place.write_text("x\n")
+    for folder in folders:
+        if dice.random() < (0.9 if folder == root else 0.2):
+            lines = dice.choice(["\n", "\r\n"]).join(dice.choice(LINES) for _ in range(dice.randint(1, 4)))
+            mark = dice.choice(["", "", "", "\ufeff"]) if lines.isprintable() else ""  # with one, all is UTF-8
+            (folder / ".gitignore").write_bytes((mark + lines + "\n").encode("utf-8", "surrogateescape") + b"#x\n")
+        if dice.random() < 0.1:
+            (folder / dice.choice([".ignore", ".rgignore"])).write_text("*\n")
+        if dice.random() < 0.2:
+            (folder / ".git").mkdir()
+            (folder / ".git/x").write_text("x\n")
+            if dice.random() < 0.5:
+                (folder / ".git/info").mkdir()
+                (folder / ".git/info/exclude").write_text(dice.choice(LINES[:20]) + "\n")
+        elif dice.random() < 0.1:
+            (folder / ".git").write_text("gitdir: x\n")
+
+
+@needs_ripgrep
+def test_ripgrep_is_shown_what_the_walk_finds_in_two_hundred_overgrown_trees(tmp_path, monkeypatch):
+    use(monkeypatch, RIPGREP)
+    ctx = context(tmp_path)
+    ctx.env["XDG_CONFIG_HOME"] = str(tmp_path)  # a list of the user's own says nothing either
+    (tmp_path / "git").mkdir()
+    (tmp_path / "git/ignore").write_text("*\n")
+    rules = base.rules(ctx)
+    total = 0
+    for seed in range(200):
+        dice = random.Random(seed)
+        overgrown(ctx.workspace / f"t{seed}", dice)
+        for name, most in (("LOOK_FIRST_FOLDERS", 20), ("LOOK_SIZED", 40), ("SCAN_BATCH_BYTES", 2_000)):
+            monkeypatch.setattr(limits, name, dice.randint(1, most))
+        ignored = dice.random() < 0.2
+        top = ctx.workspace / f"t{seed}"
+        below = [top, top, *(place for place in top.iterdir() if place.is_dir() and not place.is_symlink())]
+        place = dice.choice(below)
+        walk = [file for file in Walk(str(place), ctx.cancel, ignored=ignored) if "\n" not in file]
+        open_ = [file for file in walk if may_read_found(f"{place}/{file}", rules)]
+        wanted = [file for file in open_ if b"x" in (place / file).read_bytes()]
+        result = call(ctx, "grep", pattern=dice.choice(["x", "x|y"]), path=str(place), files_only=True, ignored=ignored)
+        notes = [line for line in result.text.split("\n") if line.startswith("[") and " " in line]
+        shown = [line for line in result.text.split("\n") if line not in notes and line != "No match."]
+        assert shown == [printable(f"{place.relative_to(ctx.workspace)}/{file}") for file in wanted], (seed, place)
+        hidden = len(walk) - len(open_)
+        assert any(f"{hidden} protected" in note for note in notes) == (hidden > 0), seed
+        total += len(wanted)
+    assert total > 500
+
+
+def test_what_a_file_of_keys_holds_is_not_told_by_the_notes(ctx):
+    plant(
+        ctx, _dot_env="KEY=right\n", a="x\n", sub__k_dot_pem="right\n", sub__o_dot_log="y\n", _dot_gitignore="*.pem\n"
+    )
+    right, wrong = (call(ctx, "grep", pattern=f"KEY={guess}").text for guess in ("right", "wrong"))
+    assert right == wrong == "No match.\n[1 protected file (keys, .env) not searched]"
+
+
+@needs_ripgrep
+def test_ripgrep_does_not_read_files_of_keys_whatever_they_are_called(tmp_path):
+    ctx = context(tmp_path)
+    keys = ["a[b].pem", "!x.key", "sp ace.key", "{a,b}.pem", "*.key", "q?.pem", "b\\.key", "#.pem", ".env", "名.key"]
+    others = ["ab.pem", "x.key", "a.pem", "b.pem", "qq.pem", "zz.key", "b.key", "sub/!x.key", "sub/.env"]
+    plant(ctx, sub__x="x\n")
+    for name in (*keys, *others):
+        (ctx.workspace / name).write_text("x\n")
+    search = scan.Search(compile_pattern("x"), ctx.workspace, ctx.env, ctx.cancel, RIPGREP)
+    narrow = [grep_files.all_but(name) for name in keys]
+    found = scan.worth_a_look(search, ["", "sub/"], narrow, time.monotonic() + 20, small=True)
+    assert found is not None
+    assert sorted(found) == sorted([*others, "sub/x"])
+    assert [grep_files.all_but(name) for name in ("a.key ", "a\n.key", "\udcff.key")] == ["", "", ""]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 20.0])
+def test_files_of_unknown_size_are_searched_for_a_while_only(tmp_path, monkeypatch, seconds):
+    if RIPGREP is None:
+        pytest.skip("ripgrep is not installed")
+    use(monkeypatch, RIPGREP)
+    monkeypatch.setattr(limits, "LOOK_SIZED", 1)
+    monkeypatch.setattr(limits, "LOOK_UNSIZED_SECONDS", seconds)
+    ctx = context(tmp_path)
+    plant(ctx, a="x\n", b="x\n" + " " * limits.GREP_FILE, c="x\n")
+    text = call(ctx, "grep", pattern="x").text
+    assert text == "a\n1:x\nc\n1:x\n[files over 4 MB, if there are any, not searched]"
+
+
+@pytest.mark.parametrize(
+    "glob", ["*.py", "*.{py,pyi}", "a*", "**/*.py", "/*.py", "*.p[y]", "*", "{a.py,b.txt}", "*.P*"]
+)
+def test_globs_mean_the_same_to_both_engines(tmp_path, monkeypatch, glob):
+    ctx = context(tmp_path)
+    names = ("a.py", "s__a.py", "b.txt", "s__c.pyi", ".py", ".h.py", "s__a.PY", "s__.env")
+    plant(ctx, **dict.fromkeys(names, "x\n"))
+    answers = []
+    for program in (RIPGREP, None):
+        use(monkeypatch, program)
+        answers.append(call(ctx, "grep", pattern="x", glob=glob, files_only=True))
+    assert answers[0] == answers[1]
+    assert answers[0].outcome != "no match"
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_ripgrep_that_never_ends_is_ended(tmp_path, monkeypatch, stopped):
+    program = tmp_path / "rg"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    use(monkeypatch, str(program))
+    ctx = context(tmp_path)
+    plant(ctx, a="x\n")
+    if stopped:
+        later(0.2, ctx.cancel.cancel)
+    else:
+        monkeypatch.setattr(limits, "GREP_SECONDS", 0.3)
+    begun = time.monotonic()
+    with pytest.raises(Interrupted if stopped else ToolFailure, match="Stopped" if stopped else "took longer"):
+        call(ctx, "grep", pattern="x")
+    assert time.monotonic() - begun < 10
 
 
 # -- the engines agree --------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
-from agent_core.workspace import Walk
+from agent_core.workspace import FolderWalk, Walk
 
 NAMES = ["a", "b", "src", "foo.py", "x.log", "build", "[z]", "a b", "d*r", "-n"]
 PATTERNS = [
@@ -83,3 +83,43 @@ def test_a_walk_is_bounded_and_can_be_stopped(tmp_path, monkeypatch):
     scope.cancel()
     with pytest.raises(Interrupted):
         list(Walk(str(tmp_path), scope))
+
+
+class Endless:
+    """A folder that never ends, as a file system in a program may show one; it counts what is taken of it."""
+
+    def __init__(self):
+        self.taken = 0
+
+    def __call__(self, path):
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+    def __iter__(self):
+        while True:
+            self.taken += 1
+            yield Entry(f"{self.taken:07}")
+
+
+class Entry:
+    def __init__(self, name):
+        self.name = name
+
+    def is_file(self, *, follow_symlinks):
+        return True
+
+
+@pytest.mark.parametrize("walk", [Walk, FolderWalk])
+def test_of_a_folder_without_end_no_more_is_read_than_is_told(tmp_path, monkeypatch, walk):
+    endless = Endless()
+    monkeypatch.setattr(os, "scandir", endless)
+    monkeypatch.setattr(limits, "WALK_FILES", 5_000)
+    made = walk(str(tmp_path), CancelScope())
+    found = list(made)
+    files = len(found) if walk is Walk else len(found[0].names)
+    assert (files, made.seen, made.cut, endless.taken) == (limits.WALK_FILES, limits.WALK_FILES, True, files + 1)
