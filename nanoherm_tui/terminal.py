@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -28,9 +30,29 @@ def on_end_signals(loop: asyncio.AbstractEventLoop, leave: Callable[[int], None]
             raise KeyboardInterrupt
         loop.call_soon_threadsafe(leave, names.EXIT_INTERRUPTED)
 
+    _on_hangup(lambda: loop.call_soon_threadsafe(leave, EXIT_BY_SIGNAL[signal.SIGHUP]))
     # No handler of the loop's: while the user's editor has the terminal, Ctrl+C there is not ours, and the loop would
     # hear of it afterwards.
     signal.signal(signal.SIGINT, interrupted)
+
+
+def _on_hangup(leave: Callable[[], object]) -> None:
+    """Have `leave` called, on a thread of its own, when the terminal goes away.
+
+    The signal that tells of it goes to the session's leader and what it has in front: a program behind a wrapper that
+    was killed hears nothing, and its input would be at its end for ever, read again and again.
+    """
+    if not sys.stdin or not os.isatty(sys.stdin.fileno()):
+        return
+    gone = select.poll()
+    gone.register(sys.stdin.fileno(), 0)  # no event but the end, which is always told
+
+    def wait() -> None:
+        gone.poll()
+        with suppress(RuntimeError):  # the loop has ended before
+            leave()
+
+    threading.Thread(target=wait, name="hangup", daemon=True).start()
 
 
 def stop_process_group() -> None:

@@ -3,13 +3,14 @@
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.screen import KEYS, SLACK, Screen, home_env
+from tests.e2e.screen import KEYS, ROOT, SLACK, Screen, home_env
 from tests.fakes.model_server import ModelServer, Reply
 
 # Modes that must be off at the end: mouse, focus, paste, the alternate screen, wrapping off, a hidden caret.
@@ -313,3 +314,21 @@ def gone(pid, seconds):
             return True
         time.sleep(0.02)
     return False
+
+
+def test_a_terminal_that_goes_away_ends_the_program_though_no_signal_says_so(home, workspace):
+    ours, its = os.openpty()
+    env = {**os.environ, **home_env(home), "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+    # A session of its own without a controlling terminal: nobody sends it SIGHUP.
+    program = subprocess.Popen([*PROGRAM, "--demo"], stdin=its, stdout=its, stderr=its, cwd=workspace, env=env,
+                               start_new_session=True)  # fmt: skip
+    os.close(its)
+    try:
+        said = b""
+        while b"Scripted" not in said:
+            said += os.read(ours, 4096)
+        os.close(ours)
+        assert program.wait(30) == 129
+    finally:
+        program.kill()
+        program.wait()
