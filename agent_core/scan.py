@@ -167,8 +167,10 @@ def _ripgrep(search: Search, program: str, batch: list[str], deadline: float) ->
             batch = [file for file in batch if file in found]
         if not batch:
             return {}
-        found = _run(search, (program, *_RG, *lines, "--", *_named(batch)), deadline)
-        other = _run(search, (program, *_RG, *undecodable, "--", *_named(batch)), deadline)
+        with ThreadPoolExecutor(1, "scan-other") as pool:
+            beside = pool.submit(_run, search, (program, *_RG, *undecodable, "--", *_named(batch)), deadline)
+            found = _run(search, (program, *_RG, *lines, "--", *_named(batch)), deadline)
+            other = beside.result()
     except _EngineFailed:  # a release that knows other options, or none at all behind the name
         return _own(search, batch, deadline)
     for file in other:

@@ -173,7 +173,7 @@ def _batches(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[
                 batch = _Batch([folder], sized=batch.sized)
         if len(batch.folders) >= most:
             yield batch
-            batch, most = _Batch(), most * 4
+            batch, most = _Batch(), most * 8
     if batch.places:
         yield batch
     skipped.cut = walk.cut

@@ -211,8 +211,8 @@ def test_many_files_of_a_folder_are_judged_like_each_of_them(rules):
     names = [
         "a.py", ".env", ".ENV.local ", ".env.example", ".envrc", "env", "id_rsa", "ID_ED25519", "id_map.json", "a.pem",
         "a.PEM. .", "a.key\t", "a.keys", ".key", "pem", "a.pem.txt", "a.\uff50em", "é.py", ".netrc", "shadow",
-        "sudoers", "credentials.toml", ".bash_history", "state.db", "kcore", "mem", "\udcff", "x_id_rsa", "..", "new\n.pem",
-        "auth.json", "hosts.yml",
+        "sudoers", "credentials.toml", ".bash_history", "state.db", "kcore", "mem", "\udcff", "x_id_rsa", "..",
+        "new\n.pem", "auth.json", "hosts.yml",
     ]  # fmt: skip
     patterns = hiding(deny_read_patterns(["*.py"], [rules.workspace], rules.home, rules.data_home))
     found = 0
