@@ -353,6 +353,7 @@ LEASE_REFRESH: Final = 60.0  # between two renewals
 LEASE_WAIT: Final = 1_800.0  # a turn waits this long for another program's turn in the same session
 LEASE_LOOK: Final = 1.0  # seconds between two looks whether that has ended, or has stored something new to read
 READ_ALONG_SHARE: Final = 10  # of that time, reading a long history anew takes at most one part
+WRITE_STOPPED: Final = 2.0  # after a stop a write waits this long for another one of this program
 WRITE_LOOK: Final = 0.1  # between two looks whether the turn that waits to write was stopped
 WRITE_RETRY: Final = (0.02, 0.12)  # seconds between two tries of a write, drawn anew each time
 STORE_CHECK: Final = 16 * MB  # larger databases are not checked whole at start: it must stay quick

@@ -51,6 +51,7 @@ class Database:
         """Called with "before" when a transaction is done but for its commit, and "after" that; tests kill us there."""
         self._lock = threading.Lock()
         self._waits = threading.local()
+        self._held_up = False  # who writes waits for another program
         self._pool_lock = threading.Lock()
         self._pool: list[sqlite3.Connection] = []
         self._closed = False
@@ -188,10 +189,14 @@ class Database:
     def _patiently(self, attempt: Callable[[], T], budget: Budget = "normal") -> T:
         """`attempt` under the writer's lock, again and again while another program holds the file."""
         seconds = _seconds(budget)
-        deadline = time.monotonic() + seconds
+        begun = time.monotonic()
+        deadline = begun + seconds
         stopped: Callable[[], bool] = getattr(self._waits, "stopped", _never)
         while not self._lock.acquire(timeout=min(limits.WRITE_LOOK, max(deadline - time.monotonic(), 0.0))):
-            if time.monotonic() >= deadline or stopped():
+            now = time.monotonic()
+            # Whoever has it is of this program and soon done, unless another program holds them up.
+            hopeless = self._held_up or now >= begun + limits.WRITE_STOPPED
+            if now >= deadline or (hopeless and stopped()):
                 raise _locked(self.path, budget, stopped())
         try:
             self._check()
@@ -207,9 +212,11 @@ class Database:
                             raise explain(self.path, e) from e
                         if time.monotonic() >= deadline or stopped():
                             raise _locked(self.path, budget, stopped()) from e
+                        self._held_up = True
                     # Jitter, so that two programs that wait for each other do not meet again and again.
                     time.sleep(random.uniform(*limits.WRITE_RETRY))
             finally:
+                self._held_up = False
                 if hurried:
                     self._set_patience(limits.SQLITE_BUSY)
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -62,6 +63,26 @@ def test_readers_are_not_blocked_by_a_writer(path, held):
     assert [m.text for m in again] == [m.text for m in recovered]
     assert store.messages(session) == again
     assert not store.has_moved(session)
+    store.close()
+
+
+def test_a_stop_does_not_lose_what_only_waits_for_another_write_of_this_program(path):
+    store = Store.open(path)
+    session = store.create("/w").id
+    writing, done = threading.Event(), threading.Event()
+
+    def slow(connection):
+        writing.set()
+        done.wait(10)
+
+    writer = threading.Thread(target=store.database.write, args=(slow,))
+    writer.start()
+    assert writing.wait(10)
+    threading.Timer(5 * limits.WRITE_LOOK, done.set).start()
+    with store.database.while_not(lambda: True):
+        store.append(session, user("kept"))
+    writer.join(10)
+    assert [m.text for m in store.messages(session)] == ["kept"]
     store.close()
 
 
