@@ -30,7 +30,15 @@ _RG: Final = (
     "--no-config", "--color=never", "--no-heading", "--with-filename", "--null", "--line-number", "--max-columns=1",
     "--text", "--no-ignore", "--hidden", "--no-messages", "--no-crlf", "--no-mmap",
 )  # fmt: skip
-_NOT_ASCII: Final = r"(?-u:[\x00\x80-\xff])"
+# What no line of UTF-8 has: a byte that begins nothing, one that goes on where nothing has begun or after the end, a
+# beginning without its end, and the forms that are ruled out (too long, half a pair, beyond Unicode). And NUL.
+_MORE: Final = r"[\x80-\xbf]"
+NOT_UTF8: Final = "(?-u:" + "|".join([
+    r"[\x00\xc0\xc1\xf5-\xff]", rf"(?:^|[\x00-\x7f]){_MORE}", rf"[\xc2-\xdf]{_MORE}{{2}}",
+    rf"[\xe0-\xef]{_MORE}{{3}}", rf"[\xf0-\xf4]{_MORE}{{4}}", r"[\xc2-\xf4](?:[^\x80-\xbf]|$)",
+    rf"[\xe0-\xf4]{_MORE}(?:[^\x80-\xbf]|$)", rf"[\xf0-\xf4]{_MORE}{{2}}(?:[^\x80-\xbf]|$)",
+    r"\xe0[\x80-\x9f]", r"\xed[\xa0-\xbf]", r"\xf0[\x80-\x8f]", r"\xf4[\x90-\xbf]",
+]) + ")"  # fmt: skip
 _NUL: Final = r"\x00"
 
 
@@ -101,7 +109,7 @@ def worth_a_look(
     if search.ripgrep is None:
         return None
     # The bytes of plain ASCII are there in every encoding but those with NULs.
-    wanted = ("-e", search.pattern.rust, "-e", _NUL if search.pattern.is_plain else _NOT_ASCII)
+    wanted = ("-e", search.pattern.rust, "-e", _NUL if search.pattern.is_plain else NOT_UTF8)
     bounds = ("--max-depth=1", *([f"--max-filesize={limits.GREP_FILE}"] if small else []))
     globs = [f"--glob={glob}" for glob in narrow]
     argv = (search.ripgrep, *_RG, "--files-with-matches", _case(search), *bounds, *globs, *wanted, "--")
@@ -155,8 +163,8 @@ def _batches(files: Iterable[str]) -> Iterator[list[str]]:
 
 def _ripgrep(search: Search, program: str, batch: list[str], deadline: float) -> Lines:
     wanted = (_case(search), "-e", search.pattern.rust)
-    # One quick look at all: what matches, and what is no plain ASCII, for there a second look has to be taken.
-    worth = ("--files-with-matches", *wanted, "-e", _NOT_ASCII)
+    # One quick look at all: what matches, and what is no UTF-8, for there a second look has to be taken.
+    worth = ("--files-with-matches", *wanted, "-e", NOT_UTF8)
     lines = (f"--max-count={search.most}", *wanted)
     # Lines that are not UTF-8: ripgrep sees no characters in them, so old encodings go to the other engine; so does
     # what has a NUL, which may be UTF-16.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -268,6 +270,33 @@ def test_what_a_file_of_keys_holds_is_not_told_by_the_notes(ctx):
     )
     right, wrong = (call(ctx, "grep", pattern=f"KEY={guess}").text for guess in ("right", "wrong"))
     assert right == wrong == "No match.\n[1 protected file (keys, .env) not searched]"
+
+
+@needs_ripgrep
+def test_a_look_names_exactly_the_files_that_are_no_utf_8(tmp_path):
+    ctx = context(tmp_path)
+    edges = bytes.fromhex("00 41 7f 80 8f 90 9f a0 bf c0 c1 c2 df e0 e1 ec ed ee ef f0 f1 f3 f4 f5 ff")
+    dice = random.Random(1)
+    lines = [bytes(line) for length in (1, 2, 3) for line in itertools.product(edges, repeat=length)]
+    lines += [bytes(dice.choice(edges) for _ in range(dice.randint(4, 9))) for _ in range(20_000)]
+    lines += [
+        "".join(dice.choice("Aé\x80\u07ff\u0800\ud7ff\ue000\uffff\U00010000\U0010ffff") for _ in range(6)).encode()
+    ]
+    (ctx.workspace / "a").write_bytes(b"\n".join(lines) + b"\n")
+    # One line a file would take long: ripgrep is asked for lines instead, with the same expression.
+    argv = [RIPGREP, "--text", "--encoding=none", "--no-config", "--only-matching", "--replace=", "--line-number"]
+    said = subprocess.run([*argv, "-e", scan.NOT_UTF8, "a"], cwd=ctx.workspace, capture_output=True, check=True).stdout
+    assert {int(line.split(b":")[0]) for line in said.splitlines()} == {
+        number for number, line in enumerate(lines, 1) if b"\0" in line or not is_utf8(line)
+    }
+
+
+def is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 @needs_ripgrep
