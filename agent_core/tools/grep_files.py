@@ -158,15 +158,19 @@ def _batches(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[
         files += len(folder.names)
         batch.folders.append(folder)
         protected = find_protected(f"{wanted.root}/{folder.path}".rstrip("/"), folder.names)
+        skipped.protected += sum(_is_wanted(wanted, folder, name) for name in protected)
+        if len(protected) == len(folder.names):  # nothing in it is for ripgrep, mostly as there is nothing
+            continue
+        keys = set(protected)
+        ours = [name for name in folder.names if name not in keys] if keys else folder.names
         for name in protected:
-            skipped.protected += _is_wanted(wanted, folder, name)
             batch.protected.append(folder.path + name)
             batch.size += 2 * len(os.fsencode(folder.path + name)) + 10
         if files <= limits.LOOK_SIZED:
-            skipped.large += sum(_is_large(wanted, folder, name) for name in folder.names if name not in protected)
+            skipped.large += sum(_is_large(wanted, folder, name) for name in ours)
         elif folder.names:
             batch.sized, skipped.unsized = False, True
-        for place in [folder.path + name for name in folder.names] if folder.cut else [folder.path]:
+        for place in [folder.path + name for name in ours] if folder.cut else [folder.path]:
             batch.add(place)
             if batch.size >= limits.SCAN_BATCH_BYTES:
                 yield batch

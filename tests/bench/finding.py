@@ -30,7 +30,7 @@ EACH = 20
 NEEDLES = 100
 COMMON = "account"
 """Of WORDS: nearly every file has it, and grep ends with its 200th line."""
-PAIRS = 5
+PAIRS = 7
 WORDS = [
     "account", "batch", "cache", "config", "date", "entry", "export", "filter", "handler", "import", "index", "ledger",
     "model", "parse", "report", "token",

@@ -181,6 +181,7 @@ def test_a_search_without_end_is_refused_in_time(tmp_path, monkeypatch):
 
 def test_a_folder_without_end_is_cut(ctx, monkeypatch):
     monkeypatch.setattr(limits, "WALK_FILES", 50)
+    monkeypatch.setattr(limits, "SCAN_BATCH_BYTES", 100)
     plant(ctx, **{f"f{i:03}": "x\n" for i in range(60)})
     result = call(ctx, "grep", pattern="x", files_only=True)
     assert result.text.count("f0") == 50
