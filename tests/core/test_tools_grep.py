@@ -112,8 +112,10 @@ def test_text_in_two_bytes_a_character_is_searched_without_a_mark_too(ctx):
 
 def test_plain_text_is_found_as_text_in_every_encoding(ctx):
     plant(ctx, a="x two\n", u="a\ntwo\n".encode("utf-16"), g="第\ntwo 行\n".encode("gb18030"), no=b"\0\xd8two\n" * 3)
-    plant(ctx, trail="丂\n".encode("gb18030"))  # its second byte is an @, which is no character here
-    assert call(ctx, "grep", pattern="two").text == "a\n1:x two\ng\n2:two 行\nu\n2:two"
+    plant(
+        ctx, w="a\ntwo\n".encode("utf-16-le"), trail="丂\n".encode("gb18030")
+    )  # its second byte is an @, which is no character here
+    assert call(ctx, "grep", pattern="two").text == "a\n1:x two\ng\n2:two 行\nu\n2:two\nw\n2:two"
     assert call(ctx, "grep", pattern="@").text == "No match."
 
 
