@@ -42,10 +42,11 @@ def _on_hangup(leave: Callable[[], object]) -> None:
     The signal that tells of it goes to the session's leader and what it has in front: a program behind a wrapper that
     was killed hears nothing, and its input would be at its end for ever, read again and again.
     """
-    if not sys.stdin or not os.isatty(sys.stdin.fileno()):
+    keys = sys.__stdin__.fileno() if sys.__stdin__ is not None else -1
+    if keys < 0 or not os.isatty(keys):
         return
     gone = select.poll()
-    gone.register(sys.stdin.fileno(), 0)  # no event but the end, which is always told
+    gone.register(keys, 0)  # no event but the end, which is always told
 
     def wait() -> None:
         gone.poll()
