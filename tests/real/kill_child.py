@@ -19,18 +19,25 @@ import time
 import traceback
 from pathlib import Path
 
+import httpcore
 import httpx
 import yaml
 
-from agent_core import events, intents, process
+from agent_core import agent, checkpoints, confinement, events, intents, process
 from agent_core.host import Host, Launch
 from agent_core.llm import client, discover, route, wires
 from agent_core.messages import Message
+from agent_core.sandbox import launch
 from agent_core.session import LiveSession
+from agent_core.text import title
+from agent_core.tools import builtin, registry
 
 DRAFT, QUEUED, PROMPT, NEXT = "half a sentence 半句话", "and then the docs", "do the work", "next please"
 READS = ("a.txt", "b.txt", "log.txt")
-LOADED = (client, discover, httpx, process, route, wires, yaml)
+LOADED = (
+    agent, builtin, checkpoints, client, confinement, discover, httpcore, httpx, launch, process, registry, route,
+    title, wires, yaml,
+)  # fmt: skip
 """What a turn would load: once here, instead of once in each copy."""
 
 
