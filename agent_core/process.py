@@ -199,6 +199,10 @@ class _Guard:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
+    def new_mark(self) -> str:
+        """The mark of one more program, in its environment (MARKER)."""
+        return f"{self.id}-{uuid.uuid4().hex}"
+
     def watch(self) -> None:
         """See that it runs. Without /proc, or a shell, commands are run unguarded."""
         with self._lock:
@@ -251,8 +255,9 @@ def running(
     SandboxError when it cannot be started, the latter also on leaving, when it had not been.
     """
     walls = _Walls(argv, cwd, sandbox)
+    mark = {MARKER: _guard.new_mark()}  # without one it could be taken for what is left of a command (`_Family`)
     try:
-        process = spawn(walls.argv, cwd, {**env, **walls.env}, stdin=stdin, pass_fds=walls.pass_fds)
+        process = spawn(walls.argv, cwd, {**env, **walls.env, **mark}, stdin=stdin, pass_fds=walls.pass_fds)
         try:
             walls.started(process)
             with cancel.closing(process.kill):
@@ -671,7 +676,7 @@ def run(
     Raises OSError when the program cannot be started, SandboxError when it cannot be confined as it had to be: then
     nothing has run, and nothing is tried without (A8).
     """
-    marker = f"{_guard.id}-{uuid.uuid4().hex}"
+    marker = _guard.new_mark()
     _guard.watch()
     started = time.monotonic()
     walls = _Walls(argv, cwd, sandbox)

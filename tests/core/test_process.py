@@ -378,3 +378,22 @@ def test_a_command_sees_that_environment(tmp_path):
     seen = run("env", tmp_path, env=child_env({"PATH": os.environ["PATH"], "A_KEY": "s3cret"})).stdout
     assert "s3cret" not in seen
     assert "GIT_TERMINAL_PROMPT=0" in seen
+
+
+def test_a_helper_program_is_never_taken_for_what_a_command_has_left(tmp_path):
+    """The kernel gives the number of a mount namespace again, so that a helper may have that of a command before."""
+
+    class Walls:
+        namespace = os.stat("/proc/self/ns/mnt").st_ino
+        leaf = None
+
+        def keep_namespace(self, pid):
+            pass
+
+    env = child_env(os.environ)
+    with (
+        process.running(("/bin/sleep", "30"), tmp_path, env, CancelScope()) as command,
+        process.running(("/bin/sleep", "30"), tmp_path, env, CancelScope()) as helper,
+    ):
+        family = process._Family(command, "of the command", Walls())
+        assert helper.pid not in [member.pid for member in family.members()]
