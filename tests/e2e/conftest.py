@@ -1,4 +1,4 @@
-"""Every test that asks for `terminal` runs twice: in a bare pty and inside tmux."""
+"""Every test that asks for `terminal` runs in a bare pty, and with the long ones inside tmux too."""
 
 import pytest
 
@@ -8,13 +8,16 @@ from tests.e2e.tmux import HAS_TMUX, Tmux
 KINDS = {"bare": Screen, "tmux": Tmux}
 
 
+PARAMS = ["bare", pytest.param("tmux", marks=pytest.mark.long)]
+
+
 def kind_of(request):
     if request.param == "tmux" and not HAS_TMUX:
         pytest.skip("tmux is not installed")
     return KINDS[request.param]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=PARAMS)
 def terminal(request):
     """The class to start the program with: Screen or Tmux."""
     return kind_of(request)

@@ -19,7 +19,7 @@ import pytest
 
 from agent_core.store.sessions import Store
 from tests.bench.content import history
-from tests.e2e.conftest import KINDS, kind_of
+from tests.e2e.conftest import KINDS, PARAMS, kind_of
 from tests.e2e.screen import KEYS, ROOT, SLACK, UNKNOWN, Screen, home_env
 from tests.fakes.model_server import ModelServer, Reply
 
@@ -77,7 +77,7 @@ def test_a_long_answer_is_drawn_without_erasing_the_screen(terminal, workspace, 
 MESSAGES = 2_000
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=PARAMS)
 def long_session(request, tmp_path_factory):
     """The program in a session of 2,000 messages with 500 tool blocks, started once for the tests that look at it."""
     kind = kind_of(request)

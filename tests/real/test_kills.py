@@ -21,7 +21,6 @@ import pytest
 from tests.fakes.model_server import ModelServer, Reply
 from tests.real.kill_child import NEXT, PROMPT, READS
 
-KILLS = 200
 PROGRAMS = 4
 
 STEPS = (
@@ -107,7 +106,8 @@ def all_is_well(programs: Programs, reports: list[dict], count: int) -> None:
     assert len(reports) == count
 
 
-def test_two_hundred_kills_at_any_moment(programs):
+@pytest.mark.parametrize("kills", [80, pytest.param(200, marks=pytest.mark.long)])
+def test_kills_at_any_moment(programs, kills):
     whole = programs.run([{} for _ in range(6)])
     all_is_well(programs, whole, 6)
     assert all(words[:1] == ["ended"] and words[2] == "completed" for words in (r["said"][-1] for r in whole))
@@ -115,16 +115,16 @@ def test_two_hundred_kills_at_any_moment(programs):
     marks = min(sum(words[0] in ("begun", "mark") for words in report["said"]) for report in whole)
     draw = random.Random(4)
     # Evenly over what happens in the turn, so that no part of it is missed however busy this machine is.
-    trials = [{"mark": 1 + n % marks, "delay": draw.uniform(0, 2 * length / marks)} for n in range(KILLS)]
+    trials = [{"mark": 1 + n % marks, "delay": draw.uniform(0, 2 * length / marks)} for n in range(kills)]
     reports = programs.run(trials)
-    all_is_well(programs, reports, KILLS)
+    all_is_well(programs, reports, kills)
     phases = Counter(report["phase"] for report in reports)
     print(f"{marks} marks in {length * 1000:.0f} ms; {dict(phases)}; unknown {sum(r['unknown'] for r in reports)}")
     assert all(report["died"] for report in reports)
-    assert phases["ended"] < KILLS // 4, "the kills hit the turn"
+    assert phases["ended"] < kills // 4, "the kills hit the turn"
     for replies in range(4):
         assert phases[f"after {replies} replies"] >= 2, f"each part of the turn is hit: {phases}"
-    assert sum(report["unknown"] for report in reports) >= 5, "some calls were under way"
+    assert sum(report["unknown"] for report in reports) >= kills // 40, "some calls were under way"
 
 
 def test_a_kill_before_and_after_each_write(programs):
