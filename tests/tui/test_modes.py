@@ -1,6 +1,7 @@
 """Modes on the screen: cycling, the word that auto and goal want, goals, and what confines commands."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -112,9 +113,13 @@ async def test_keys_at_twenty_a_second_with_enter_among_them_confirm_nothing(tmp
         app = stage.app
         app.view.session.send(intents.SetMode("auto"))
         await stage.until(lambda: isinstance(app.screen, ConsentScreen))
+        last, longest = time.monotonic(), 0.0
         for key in ["y", "enter", "n", "y", "space", "y", "enter", "y", "a"] * 3:
             await stage.pilot.press(key)
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
             await asyncio.sleep(0.05)
+        if longest > 0.4:
+            pytest.skip("this machine stood still meanwhile: that was no fast typing")
         assert app.view.mode == "ask"
 
 
