@@ -17,9 +17,9 @@ BIN := $(VENV)/bin
 run: $(VENV)/.run
 	@$(BIN)/python -m nanoherm_tui $(ARGS)
 
-# A file's tests stay together: some share a program that they have started. Many wait most of their time, so there is
-# one process more than cores; in their order the files that take longest are not the last ones.
-PROCESSES ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 2 ? 2 : cores < 4 ? 4 : cores)))
+# A file's tests stay together: some share a program that they have started. Many wait most of their time, so there are
+# two processes a core; in their order the files that take longest are not the last ones.
+PROCESSES ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 4 ? 2 * cores : cores)))
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
 
