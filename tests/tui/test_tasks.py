@@ -21,7 +21,7 @@ NOW = 1_000_000.0
 
 
 def task(id="t1", command="pytest -q", **more):
-    return Task(id, "s", command, "/work/shop", "workspace-write", 77, NOW - 12, **more)
+    return Task(id, "s", command, "/src/shop", "workspace-write", 77, NOW - 12, **more)
 
 
 SERVER = task("t1", "npm run dev", newest="ready on http://127.0.0.1:5173", output_bytes=40)
