@@ -19,7 +19,12 @@ def wrong(name, language, sizes, themes):
     return [fault for shot in shots for fault in shot.faults()]
 
 
-@pytest.mark.parametrize("number", range(len(NAMES)), ids=NAMES)
+def shown(number):
+    """Every other view in the usual run: each is a program of its own."""
+    return pytest.param(number, id=NAMES[number], marks=pytest.mark.long if number % 2 else ())
+
+
+@pytest.mark.parametrize("number", map(shown, range(len(NAMES))))
 def test_every_view_is_whole_in_two_sizes(number):
     """In one language and theme each, by turns: `make screenshots` looks at all of them."""
     language, theme = LANGUAGES[number % len(LANGUAGES)], THEMES[number // 2 % len(THEMES)]
