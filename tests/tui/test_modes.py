@@ -1,7 +1,6 @@
 """Modes on the screen: cycling, the word that auto and goal want, goals, and what confines commands."""
 
 import asyncio
-import time
 
 import pytest
 
@@ -108,18 +107,15 @@ async def test_only_a_y_that_stands_alone_enters_the_mode(tmp_path, machine, key
         assert app.view.mode == "ask"
 
 
-async def test_keys_at_twenty_a_second_with_enter_among_them_confirm_nothing(tmp_path, machine):
+async def test_keys_at_twenty_a_second_with_enter_among_them_confirm_nothing(tmp_path, machine, monkeypatch):
+    monkeypatch.setattr(limits, "APPROVAL_ARM", 5.0)  # a busy machine makes pauses where nobody has made one
     async with Stage(tmp_path, [Reply(text="ok") for _ in range(30)]) as stage:
         app = stage.app
         app.view.session.send(intents.SetMode("auto"))
         await stage.until(lambda: isinstance(app.screen, ConsentScreen))
-        last, longest = time.monotonic(), 0.0
         for key in ["y", "enter", "n", "y", "space", "y", "enter", "y", "a"] * 3:
             await stage.pilot.press(key)
-            longest, last = max(longest, time.monotonic() - last), time.monotonic()
             await asyncio.sleep(0.05)
-        if longest > limits.APPROVAL_ARM:
-            pytest.skip("this machine stood still meanwhile: that was no fast typing")
         assert app.view.mode == "ask"
 
 
