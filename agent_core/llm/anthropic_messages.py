@@ -12,6 +12,7 @@ from typing import Any
 
 from agent_core import limits
 from agent_core.errors import ProviderError
+from agent_core.llm import strict_schema
 from agent_core.llm.anthropic_reply import BLOCKS, MessageBuilder
 from agent_core.llm.history import (
     CallIds,
@@ -78,10 +79,11 @@ def _joined(blocks: Sequence[Block]) -> str:
 
 
 def _tool(tool: ToolSchema, strict: bool) -> Block:
+    parameters = dict(tool.parameters) or {"type": "object", "properties": {}}
     return {
         "name": tool.name,
         "description": tool.description,
-        "input_schema": dict(tool.parameters) or {"type": "object", "properties": {}},
+        "input_schema": strict_schema.strict(parameters) if strict else parameters,
         **({"strict": True} if strict else {}),
     }
 

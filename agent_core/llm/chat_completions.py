@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent_core.errors import ProviderError
+from agent_core.llm import strict_schema
 from agent_core.llm.assemble import ReplyBuilder
 from agent_core.llm.history import (
     CallIds,
@@ -69,10 +70,11 @@ def body_of(request: LlmRequest, model: str, quirks: Quirks, preset: Preset) -> 
 
 
 def _tool(tool: ToolSchema, strict: bool) -> dict[str, Any]:
+    parameters = dict(tool.parameters) or {"type": "object", "properties": {}}
     function: dict[str, Any] = {
         "name": tool.name,
         "description": tool.description,
-        "parameters": dict(tool.parameters) or {"type": "object", "properties": {}},
+        "parameters": strict_schema.strict(parameters) if strict else parameters,
     }
     if strict:
         function["strict"] = True

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent_core.errors import ProviderError
+from agent_core.llm import strict_schema
 from agent_core.llm.history import (
     CallIds,
     arguments_json,
@@ -67,11 +68,12 @@ def body_of(request: LlmRequest, model: str, quirks: Quirks, preset: Preset) -> 
 
 
 def _tool(tool: ToolSchema, quirks: Quirks) -> Item:
+    parameters = dict(tool.parameters) or {"type": "object", "properties": {}}
     item: Item = {
         "type": "function",
         "name": tool.name,
         "description": tool.description,
-        "parameters": dict(tool.parameters) or {"type": "object", "properties": {}},
+        "parameters": strict_schema.strict(parameters) if quirks.strict_tools else parameters,
     }
     if "strict" not in quirks.dropped:
         item["strict"] = quirks.strict_tools  # without it this API takes every schema for a strict one
