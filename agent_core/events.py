@@ -12,10 +12,13 @@ from typing import Any, Literal, get_args
 
 from agent_core import messages
 from agent_core.background import Task
+from agent_core.delegation import AgentRow
 from agent_core.intents import Decision
+from agent_core.knowledge import Memory
 from agent_core.messages import FileDiff, Message, ToolResult, Usage, View
 from agent_core.names import Mode
 from agent_core.ports import Question, TodoItem
+from agent_core.servers import FormField, ServerRow
 
 SessionState = Literal["idle", "running", "stopping", "asking", "failed"]
 Outcome = Literal["completed", "interrupted", "cap", "failed"]
@@ -333,6 +336,28 @@ class FilesRolledBack:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentsChanged:
+    """The session's sub-agents as they are now, the newest last."""
+
+    agents: tuple[AgentRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServersChanged:
+    """The MCP servers as they are now, in the order of the config."""
+
+    servers: tuple[ServerRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Something was written to memory, or waits there for a person."""
+
+    memories: tuple[Memory, ...]
+    pending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TurnFinished:
     """The turn has ended and the session is ready for the next prompt."""
 
@@ -380,6 +405,9 @@ Event = (
     | HeldElsewhere
     | TasksChanged
     | FilesRolledBack
+    | AgentsChanged
+    | ServersChanged
+    | Remembered
     | TurnFinished
 )
 
@@ -435,6 +463,12 @@ def from_json(data: dict[str, Any]) -> Envelope:
             value = tuple(TodoItem(**i) for i in value)
         elif f.name == "tasks":
             value = tuple(Task(**task) for task in value)
+        elif f.name == "agents":
+            value = tuple(AgentRow(**row) for row in value)
+        elif f.name == "servers":
+            value = tuple(ServerRow(**row) for row in value)
+        elif f.name == "memories":
+            value = tuple(Memory(**memory) for memory in value)
         elif f.name == "question":
             value = Question(
                 **{
@@ -442,12 +476,21 @@ def from_json(data: dict[str, Any]) -> Envelope:
                     "diffs": tuple(messages.diff_from_json(d) for d in value["diffs"]),
                     "choices": tuple(value["choices"]),
                     "decisions": tuple(value["decisions"]),
+                    "form": tuple(_form_field(field) for field in value.get("form", ())),
                 }
             )
         elif isinstance(value, list):
             value = tuple(value)
         values[f.name] = value
     return Envelope(data["session_id"], data["seq"], data["time"], event_type(**values))
+
+
+def _form_field(data: dict[str, Any]) -> FormField:
+    default = data["default"]
+    choices = tuple((value, title) for value, title in data["choices"])
+    return FormField(
+        **{**data, "choices": choices, "default": tuple(default) if isinstance(default, list) else default}
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -457,7 +500,7 @@ def _plain(value: Any) -> Any:
         return messages.to_json(value)
     if isinstance(value, Usage):
         return messages.usage_to_json(value)
-    if isinstance(value, (Question, Task, TodoItem)):
+    if isinstance(value, (Question, Task, TodoItem, AgentRow, ServerRow, Memory, FormField)):
         return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, (tuple, list)):
         return [_plain(v) for v in value]

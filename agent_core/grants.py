@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from agent_core import limits
 from agent_core.errors import ConfigError
-from agent_core.grants_file import CommandGrant, GrantsFile, HostGrant, Written, covers_host
-from agent_core.ports import Action, CommandAction, EditAction, ReadAction, WebAction
+from agent_core.grants_file import CommandGrant, Grant, GrantsFile, HostGrant, ServerGrant, Written, covers_host
+from agent_core.ports import Action, CommandAction, EditAction, ReadAction, ServerAction, WebAction
 from agent_core.sandbox.policy import UNCONFINED, Box
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Scope:
     is_trusted: Callable[[str, Path], bool] = lambda command, folder: False
     """A command only reads, by its text; such parts need no grant."""
     redact: Callable[[str], str] = lambda text: text
-    record: Callable[[CommandGrant | HostGrant], None] = lambda grant: None
+    record: Callable[[Grant], None] = lambda grant: None
     """Told of a grant for good before it is written. Raises StoreError; it is then not written."""
     tell: Callable[[ConfigError], None] = lambda error: None
     """The file cannot be used: said once, and again when the reason is another one."""
@@ -56,6 +56,8 @@ class SessionGrants:
     read: tuple[str, ...] = ()
     hosts: tuple[tuple[str, bool], ...] = ()
     """(host, whether it is asked to search): else its pages."""
+    servers: tuple[tuple[str, str, str], ...] = ()
+    """(MCP server, its tool, which server that is: ServerAction.identity)."""
 
 
 class Grants:
@@ -68,6 +70,7 @@ class Grants:
         self._changed: set[str] = set()
         self._read: set[str] = set()
         self._hosts: set[tuple[str, bool]] = set()
+        self._servers: set[tuple[str, str, str]] = set()
         self._edits = False
         self._told = ""
 
@@ -86,6 +89,9 @@ class Grants:
             case WebAction(_, host, is_search) if is_search or not path_asked:
                 with self._lock:
                     self._hosts.add((host, is_search))
+            case ServerAction(server, tool, identity):
+                with self._lock:
+                    self._servers.add((server, tool, identity))
             case EditAction(diffs) if path_asked:
                 for path in (path for diff in diffs for path in diff.paths):
                     self.grant_path(path)
@@ -117,11 +123,13 @@ class Grants:
         self.grant(action, box=box)
         if self._scope.file is None:
             return
-        wanted: CommandGrant | HostGrant | None = None
+        wanted: Grant | None = None
         if isinstance(action, CommandAction):
             wanted = self._always(action, pattern, box or _box_of(action))
         elif isinstance(action, WebAction) and pattern in ("", action.host):
             wanted = HostGrant(action.host, action.is_search, time.time(), self._scope.session)
+        elif isinstance(action, ServerAction) and pattern in ("", f"{action.server}: {action.tool}"):
+            wanted = ServerGrant(action.server, action.tool, action.identity, time.time(), self._scope.session)
         if wanted is None:
             return
         self._scope.record(wanted)
@@ -138,6 +146,8 @@ class Grants:
         """All that may be written for an action, the one to offer first."""
         if isinstance(action, WebAction) and self._scope.file is not None:
             return (action.host,)
+        if isinstance(action, ServerAction) and self._scope.file is not None:
+            return (f"{action.server}: {action.tool}",)
         if not isinstance(action, CommandAction) or self._scope.file is None:
             return ()
         command = action.command
@@ -190,6 +200,9 @@ class Grants:
                         return False
                     if (host, is_search) in self._hosts:
                         return True
+                case ServerAction(server, tool, identity):
+                    if (server, tool, identity) in self._servers:
+                        return True
                 case EditAction(diffs):
                     if self._edits and not path_asked:
                         return True
@@ -201,6 +214,9 @@ class Grants:
             return any(
                 one.is_search == action.is_search and covers_host(one.host, action.host) for one in granted_hosts
             )
+        if isinstance(action, ServerAction):
+            called = (action.server, action.tool, action.identity)
+            return any((one.server, one.tool, one.identity) == called for one in self._written().servers)
         return self._for_good(action, box or _box_of(action))
 
     def _written(self) -> Written:
@@ -276,6 +292,7 @@ class Grants:
                 tuple(sorted(self._changed)),
                 tuple(sorted(self._read)),
                 tuple(sorted(self._hosts)),
+                tuple(sorted(self._servers)),
             )
 
     def revoke(self, which: SessionGrants) -> None:
@@ -287,6 +304,7 @@ class Grants:
             self._changed -= set(which.changed)
             self._read -= set(which.read)
             self._hosts -= set(which.hosts)
+            self._servers -= set(which.servers)
 
     def give_back(self, which: SessionGrants) -> None:
         """Undo `revoke`."""
@@ -296,6 +314,7 @@ class Grants:
             self._changed |= set(which.changed)
             self._read |= set(which.read)
             self._hosts |= set(which.hosts)
+            self._servers |= set(which.servers)
 
 
 def _box_of(action: CommandAction) -> Box:

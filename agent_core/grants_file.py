@@ -78,6 +78,27 @@ class HostGrant:
         return self.host
 
 
+@dataclass(frozen=True, slots=True)
+class ServerGrant:
+    """A tool of an MCP server that may be called without a person."""
+
+    server: str
+    tool: str
+    identity: str
+    """Which server that was (ServerAction.identity): another one of the same name is not meant."""
+    when: float = 0.0
+    """Seconds since the epoch."""
+    session: str = ""
+    """The one it was granted in."""
+
+    @property
+    def pattern(self) -> str:
+        return f"{self.server}: {self.tool}"
+
+
+Grant = CommandGrant | HostGrant | ServerGrant
+
+
 def covers_host(pattern: str, host: str) -> bool:
     """Whether a host is the one that is meant; "*.example.org" means that and all below it. Capitals do not count."""
     pattern, host = pattern.lower().rstrip("."), host.lower()
@@ -92,6 +113,7 @@ class Written:
 
     commands: tuple[CommandGrant, ...] = ()
     hosts: tuple[HostGrant, ...] = ()
+    servers: tuple[ServerGrant, ...] = ()
     modes: Mapping[str, frozenset[Mode]] = field(default_factory=dict)
     """By workspace: the modes that were confirmed there."""
     no_sandbox: bool = False
@@ -162,7 +184,7 @@ class GrantsFile:
 
     # -- what it holds -------------------------------------------------------------------------------------------
 
-    def add(self, grant: CommandGrant | HostGrant) -> None:
+    def add(self, grant: Grant) -> None:
         """Write a grant down; one that says the same is there once. Raises ConfigError."""
 
         def edit(document: Document) -> None:
@@ -171,18 +193,26 @@ class GrantsFile:
                 if not any(_means(entry, grant) for entry in hosts):
                     hosts.append(_host_entry(grant))
                 return
+            if isinstance(grant, ServerGrant):
+                servers = document.setdefault("servers", [])
+                if not any(_is_server(entry, grant) for entry in servers):
+                    servers.append(_server_entry(grant))
+                return
             entries = document.setdefault("commands", [])
             if not any(_command(entry, "").same_as(grant) for entry in entries):
                 entries.append(_entry(grant))
 
         self.change(edit)
 
-    def remove(self, grant: CommandGrant | HostGrant) -> None:
+    def remove(self, grant: Grant) -> None:
         """Take a grant back; none that says the same stays. Raises ConfigError."""
 
         def edit(document: Document) -> None:
             if isinstance(grant, HostGrant):
                 document["hosts"] = [entry for entry in document.get("hosts", []) if not _means(entry, grant)]
+                return
+            if isinstance(grant, ServerGrant):
+                document["servers"] = [one for one in document.get("servers", []) if not _is_server(one, grant)]
                 return
             entries = document.get("commands", [])
             document["commands"] = [entry for entry in entries if not _command(entry, "").same_as(grant)]
@@ -318,6 +348,7 @@ def _parse(document: Document, path: Path) -> Written:
         return Written(
             tuple(_command(entry, f"commands[{at}]") for at, entry in enumerate(_of(document, "commands", list, []))),
             tuple(_host(entry, f"hosts[{at}]") for at, entry in enumerate(_of(document, "hosts", list, []))),
+            tuple(_server(entry, f"servers[{at}]") for at, entry in enumerate(_of(document, "servers", list, []))),
             {
                 _text(workspace, "modes"): frozenset(_mode(mode, f"modes[{workspace!r}]") for mode in modes)
                 for workspace, modes in _of(document, "modes", dict, {}).items()
@@ -413,6 +444,28 @@ def _means(entry: object, grant: HostGrant) -> bool:
 
 def _host_entry(grant: HostGrant) -> Document:
     return {"host": grant.host, "search": grant.is_search, "when": round(grant.when, 3), "session": grant.session}
+
+
+def _server(entry: object, where: str) -> ServerGrant:
+    if not isinstance(entry, dict):
+        raise _Wrong(f"has something wrong at {where}: it must be an object")
+    server, tool, identity = (_text(entry.get(name), f'{where}, "{name}"') for name in ("server", "tool", "identity"))
+    return ServerGrant(server, tool, identity, _when(entry), _text(entry.get("session", ""), where))
+
+
+def _is_server(entry: object, grant: ServerGrant) -> bool:
+    found = _server(entry, "")
+    return (found.server, found.tool, found.identity) == (grant.server, grant.tool, grant.identity)
+
+
+def _server_entry(grant: ServerGrant) -> Document:
+    return {
+        "server": grant.server,
+        "tool": grant.tool,
+        "identity": grant.identity,
+        "when": round(grant.when, 3),
+        "session": grant.session,
+    }
 
 
 def _entry(grant: CommandGrant) -> Document:

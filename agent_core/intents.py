@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from agent_core.messages import ImagePart
 from agent_core.names import ApprovalPolicy, Mode
@@ -85,6 +86,8 @@ class Answer:
     """With "always": what is to be granted, as the person left it; empty: what the question offered."""
     refused: tuple[str, ...] = ()
     """Hunks of an allowed change that are left out, as "file.hunk" by their places in Question.diffs: "0.2"."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """What was filled into Question.form, by the names of its fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +230,21 @@ class KeepTask:
 
 
 @dataclass(frozen=True, slots=True)
+class StopAgent:
+    """Stop a sub-agent; the call that waits for it is told so."""
+
+    agent_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SteerAgent:
+    """Give a running sub-agent this text at its next step boundary."""
+
+    agent_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rename:
     title: str
 
@@ -262,6 +280,8 @@ Intent = (
     | RollbackRedo
     | KillTask
     | KeepTask
+    | StopAgent
+    | SteerAgent
     | Rename
     | Close
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from agent_core.cancel import CancelScope
 from agent_core.events import Event
 from agent_core.goal import GoalKeeper
 from agent_core.grants import Grants, Scope
-from agent_core.grants_file import CommandGrant, HostGrant, covers_host
+from agent_core.grants_file import CommandGrant, Grant, covers_host
 from agent_core.jobs import Runner
 from agent_core.messages import ToolCall
 from agent_core.names import ApprovalPolicy, Mode
@@ -22,17 +23,19 @@ from agent_core.ports import (
     ChangeLog,
     Checked,
     Decided,
+    Extra,
     NoChangeLog,
     ReadAction,
     TerminalBackend,
     TodoItem,
+    Tool,
     ToolContext,
     Web,
     WebAction,
 )
 from agent_core.process import LocalBackend
 from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
-from agent_core.services import Connection, SessionServices
+from agent_core.services import Connection, Seat, SessionServices
 from agent_core.store.audit import for_the_record, is_worth_a_row
 from agent_core.text.printable import printable
 
@@ -70,16 +73,42 @@ class Kit:
         self._services = services
         self._session_id = session_id
         self._emit = emit
+        self.workspace = workspace
+        self._extras: tuple[Extra, ...] | None = None
+        self._extras_lock = threading.Lock()
         self._reviewer: Reviewer | None = None
         self._web: Web | None = None
 
-    def _granted(self, grant: CommandGrant | HostGrant) -> None:
+    def _granted(self, grant: Grant) -> None:
         where = box = workspace = ""
         if isinstance(grant, CommandGrant):
             where, box, workspace = grant.cwd or grant.workspace, grant.box.words, grant.workspace
         decided = Decided("grant", grant.pattern, "allow", "always", "person", where, box)
         services = self._services
         services.store.audit.add(self._session_id, workspace, for_the_record(decided, services.redact))
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """What the session has beside the built-in tools; made when it is first asked for: no start waits for it."""
+        with self._extras_lock:
+            if self._extras is None:
+                self._extras = self._services.extras(Seat(self._session_id, self.workspace, self._emit))
+            return self._extras
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The built-in tools, and behind them those of the extras as they are now; a name is there once."""
+        found = {tool.name: tool for tool in self._services.tools()}
+        for extra in self.extras:
+            for tool in extra.tools():
+                found.setdefault(tool.name, tool)
+        return tuple(found.values())
+
+    def close(self) -> None:
+        """The session is closed."""
+        with self._extras_lock:
+            extras, self._extras = self._extras or (), ()
+        for extra in extras:
+            extra.close()
 
     def toolbox(
         self,
@@ -135,7 +164,7 @@ class Kit:
             emit(events.ToolProgress(call.id, text))
 
         return Toolbox(
-            tools=toolbox_of(services.tools()),
+            tools=toolbox_of(self.tools()),
             context=ToolContext(
                 workspace=workspace,
                 home=services.home,

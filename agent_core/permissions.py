@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from agent_core.errors import ConfigError
 from agent_core.grants import Grants, SessionGrants
-from agent_core.grants_file import CommandGrant, GrantsFile, HostGrant
+from agent_core.grants_file import CommandGrant, Grant, GrantsFile, HostGrant, ServerGrant
 from agent_core.names import ApprovalPolicy, Mode
 from agent_core.ports import Decided
 from agent_core.services import Containment
@@ -46,7 +46,7 @@ class Project:
         return "trusted" if self.entry.get("answer") == "trusted" else "never"
 
 
-Allowed: TypeAlias = SessionGrants | CommandGrant | HostGrant | ConfirmedMode | NoSandbox | Project
+Allowed: TypeAlias = SessionGrants | Grant | ConfirmedMode | NoSandbox | Project
 """One thing that can be taken back. Of SessionGrants, one with a single thing in it."""
 
 
@@ -59,7 +59,7 @@ class Permissions:
     """What a command runs in that asks for no more (Box.words)."""
     session: tuple[SessionGrants, ...]
     """Each with one thing in it."""
-    always: tuple[CommandGrant | HostGrant, ...]
+    always: tuple[Grant, ...]
     modes: tuple[ConfirmedMode, ...]
     no_sandbox: bool
     projects: tuple[Project, ...]
@@ -72,16 +72,14 @@ class Permissions:
     """Why what was allowed for good does not count."""
 
 
-def allowed_for_good(
-    file: GrantsFile,
-) -> tuple[tuple[CommandGrant | HostGrant, ...], tuple[ConfirmedMode, ...], tuple[Project, ...]]:
+def allowed_for_good(file: GrantsFile) -> tuple[tuple[Grant, ...], tuple[ConfirmedMode, ...], tuple[Project, ...]]:
     """What the file says, in parts that can each be taken back."""
     written = file.read()
     modes = [ConfirmedMode(place, mode) for place, modes in written.modes.items() for mode in sorted(modes)]
     projects = [
         Project(folder, entry) for folder, entry in written.section(TRUST).items() if isinstance(entry, Mapping)
     ]
-    return (*written.commands, *written.hosts), tuple(modes), tuple(projects)
+    return (*written.commands, *written.hosts, *written.servers), tuple(modes), tuple(projects)
 
 
 def one_by_one(grants: SessionGrants) -> tuple[SessionGrants, ...]:
@@ -92,6 +90,7 @@ def one_by_one(grants: SessionGrants) -> tuple[SessionGrants, ...]:
         *(SessionGrants(changed=(path,)) for path in grants.changed),
         *(SessionGrants(read=(path,)) for path in grants.read),
         *(SessionGrants(hosts=(host,)) for host in grants.hosts),
+        *(SessionGrants(servers=(tool,)) for tool in grants.servers),
     )
 
 
@@ -115,10 +114,13 @@ def decided(what: Allowed, allowed: bool) -> Decided:
             return Decided("grant", what.pattern, verdict, rule, "person", where, box)
         case SessionGrants():
             words = [command for command, _, _ in what.commands] or [*what.changed, *what.read]
-            words = words or [host for host, _ in what.hosts] or ["every change"]
+            words = (
+                words or [host for host, _ in what.hosts] or [f"{server}: {tool}" for server, tool, _ in what.servers]
+            )
+            words = words or ["every change"]
             return Decided("grant", "\n".join(words), verdict, rule, "person")
-        case HostGrant(host):
-            return Decided("grant", host, verdict, rule, "person")
+        case HostGrant() | ServerGrant():
+            return Decided("grant", what.pattern, verdict, rule, "person")
         case ConfirmedMode(workspace, mode):
             return Decided("mode", mode, verdict, rule, "person", workspace)
         case NoSandbox():
@@ -131,7 +133,7 @@ def _set(what: Allowed, file: GrantsFile, session: Grants, allowed: bool) -> Non
     match what:
         case SessionGrants():
             (session.give_back if allowed else session.revoke)(what)
-        case CommandGrant() | HostGrant():
+        case CommandGrant() | HostGrant() | ServerGrant():
             (file.add if allowed else file.remove)(what)
         case ConfirmedMode(workspace, mode):
             file.confirm_mode(workspace, mode, allowed)

@@ -16,6 +16,7 @@ from agent_core.lookup import SearchEngine, WebHit, WebPlace, WebText
 from agent_core.messages import EffectState, FileDiff, ImagePart, Message, ToolCall, Usage, new_id
 from agent_core.names import Mode, Needs
 from agent_core.sandbox.policy import Box, SandboxPolicy
+from agent_core.servers import FormField
 
 Args = Mapping[str, Any]
 
@@ -110,7 +111,9 @@ class LlmClient(Protocol):
 class Question:
     """Something only a person may decide. Without a person the answer is no."""
 
-    kind: Literal["command", "edit", "read", "web", "ask_user", "plan"]
+    kind: Literal["command", "edit", "read", "web", "ask_user", "plan", "server", "keep", "form", "visit"]
+    """"server": call a tool of an MCP server; "keep": write to memory or a skill; "form": fill in what a server asks;
+    "visit": open an address that a server names."""
     title: str
     """What will happen, one line: "Run a command", "Change src/dates.py"."""
     rule: str = ""
@@ -125,6 +128,13 @@ class Question:
     """What the web would be searched for."""
     host: str = ""
     """Whom that goes to, as a person reads it."""
+    server: str = ""
+    """The MCP server that is meant, or asks."""
+    tool: str = ""
+    """The tool of it, by its title and name."""
+    form: tuple[FormField, ...] = ()
+    agent: str = ""
+    """The sub-agent that asks: "agent-2 reviewer"; empty: the session itself."""
     sandbox: str = ""
     """What the command would run in, in words (Box.words); empty: it is none."""
     diffs: tuple[FileDiff, ...] = ()
@@ -151,6 +161,8 @@ class Reply:
     """With "always": what is granted (Answer.pattern)."""
     refused: tuple[str, ...] = ()
     """Hunks that are left out (Answer.refused)."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Of a form, by field (Answer.values)."""
 
 
 class Asker(Protocol):
@@ -166,7 +178,7 @@ DecidedBy = Literal["rules", "grant", "person", "reviewer", "hook", "timeout", "
 class Decided:
     """One decision about something that was to be done, for the record: what, by which rule, who, when."""
 
-    kind: Literal["command", "edit", "read", "web", "tool", "mode", "grant", "trust"]
+    kind: Literal["command", "edit", "read", "web", "server", "keep", "tool", "mode", "grant", "trust"]
     what: str
     """The command, the paths, the mode, the pattern: without keys and control bytes, bounded."""
     verdict: Literal["allow", "refuse"]
@@ -281,7 +293,39 @@ class WebAction:
     """The host as a person reads it, where that is something else."""
 
 
-Action = ReadAction | EditAction | CommandAction | WebAction | NoAction
+@dataclass(frozen=True, slots=True)
+class ServerAction:
+    """A tool of an MCP server is called: the server is a program of the user's, outside the sandbox."""
+
+    server: str
+    tool: str
+    """By the server's own name."""
+    identity: str = ""
+    """A digest of what the server is: its command or its address. A grant is for that one, not for whatever has its
+    name."""
+    title: str = ""
+    arguments: str = ""
+    """As a person reads them."""
+    trusted: bool = False
+    """The user trusts the server (`trust: true`): only then its own words about a tool lower anything (R30)."""
+    reads: bool = False
+    """A trusted server says that it only reads."""
+    destroys: bool = False
+    """The server says that it may destroy something."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAction:
+    """Something is written that later sessions are told: a memory, a skill."""
+
+    title: str
+    """One line: what it would do."""
+    diffs: tuple[FileDiff, ...] = ()
+    asks: bool = True
+    """A person is to see it first; else it is done and shown."""
+
+
+Action = ReadAction | EditAction | CommandAction | WebAction | ServerAction | KeepAction | NoAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -588,3 +632,66 @@ class Tool:
     @property
     def schema(self) -> ToolSchema:
         return ToolSchema(self.name, self.description, self.parameters)
+
+
+# -- what a session has beside the built-in tools ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """What the system prompt says for an extra, each part with its own heading, or empty."""
+
+    stable: str = ""
+    """The same in every session: an index of skills, what servers say about themselves."""
+    frozen: str = ""
+    """As it was when the session began: a snapshot of memories."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTurn:
+    """A turn that has come to its end, for what learns from turns."""
+
+    turn_id: str
+    completed: bool
+    """It came to an answer by itself: only such a turn may be learnt from (LOOP-05)."""
+    text: str
+    """What the person said."""
+    answer: str
+    messages: tuple[Message, ...]
+    """All of the turn, in order."""
+    model: str = ""
+    provider: str = ""
+
+
+class Extra(Protocol):
+    """Something that gives one session tools and words beside the built-in ones: memory, skills, sub-agents, MCP.
+
+    Made when the session's first turn begins. Safe to use from several threads.
+    """
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Its tools as they are when a turn begins; does not wait for anything slow."""
+        ...
+
+    def guidance(self) -> Guidance:
+        """Asked when the session's prompt is made."""
+        ...
+
+    def news(self) -> str:
+        """What the model is to be told of changes since `guidance` or the last call; asked when a turn begins."""
+        ...
+
+    def begin(self, text: str, cancel: CancelScope) -> str:
+        """A turn begins with this message of the person's: what its requests hold in front of it, and no later ones.
+
+        It is not stored. Raises Interrupted.
+        """
+        ...
+
+    def ended(self, turn: EndedTurn) -> None:
+        """Called when a turn has ended and was told. Returns at once."""
+        ...
+
+    def close(self) -> None:
+        """The session is closed. Returns within a second."""
+        ...

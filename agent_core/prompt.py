@@ -16,11 +16,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Final
 
 from agent_core import limits
 from agent_core.names import MODES, Mode
 from agent_core.plain_files import read_regular
+from agent_core.ports import Guidance
 from agent_core.text.printable import printable
+
+NONE: Final = Guidance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,13 @@ def text(name: str) -> str:
     return resources.files("agent_core").joinpath("prompts", f"{name}.md").read_text("utf-8").rstrip("\n")
 
 
-def base(environment: Environment, context: str = "", identity: str = "", persona: str = "") -> str:
+def base(
+    environment: Environment, context: str = "", identity: str = "", persona: str = "", guidance: Guidance = NONE
+) -> str:
     """The system prompt but for the sentence of the mode, which alone changes while a session goes on.
 
     `context`: the fenced text of the context files, may be empty. `identity` replaces the built-in first paragraph
-    (SOUL.md); `persona` is the text of the chosen one.
+    (SOUL.md); `persona` is the text of the chosen one; `guidance` is what the extras say.
     """
     volatile = "\n".join(
         [
@@ -58,7 +64,9 @@ def base(environment: Environment, context: str = "", identity: str = "", person
             *([f"- {environment.shell_notes}"] if environment.shell_notes else []),
         ]
     )
-    parts = (identity or text("identity"), persona and f"# Manner\n{persona}", text("rules"), context, volatile)
+    manner = persona and f"# Manner\n{persona}"
+    stable = (identity or text("identity"), manner, text("rules"), guidance.stable)
+    parts = (*stable, context, guidance.frozen, volatile)
     return "\n\n".join(part for part in parts if part)
 
 
@@ -78,12 +86,15 @@ def lasting(prompt: str) -> int:
     return max(0, prompt.rfind(f"\n\n{_MODE}"))
 
 
-def fingerprint(environment: Environment, context: str, identity: str, persona: str, others: Sequence[str]) -> str:
-    """What a system prompt is made from, but for the date and the branch: equal ones need no new prompt (LOOP-16).
+def fingerprint(
+    environment: Environment, context: str, identity: str, persona: str, guidance: Guidance, others: Sequence[str]
+) -> str:
+    """What a system prompt is made from, but for the date, the branch, and what is frozen when a session begins: equal
+    ones need no new prompt (LOOP-16).
 
     `others`: what else belongs to it (the model, the tools).
     """
-    lasting = base(replace(environment, git="", date=""), context, identity, persona)
+    lasting = base(replace(environment, git="", date=""), context, identity, persona, Guidance(guidance.stable))
     modes = [text(f"mode_{mode}") for mode in MODES]
     return hashlib.sha256("\0".join([lasting, *modes, *others]).encode("utf-8", "surrogatepass")).hexdigest()
 

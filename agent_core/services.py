@@ -20,7 +20,7 @@ from agent_core.kept_images import WithImages
 from agent_core.llm.prices import Price
 from agent_core.messages import Message
 from agent_core.names import ApprovalPolicy, Mode, SandboxMode
-from agent_core.ports import IsHidden, LlmClient, LlmRequest, PastPassage, ResultBounds, TerminalBackend, Tool
+from agent_core.ports import Extra, IsHidden, LlmClient, LlmRequest, PastPassage, ResultBounds, TerminalBackend, Tool
 from agent_core.sandbox.policy import Apart, Box, SandboxPolicy
 from agent_core.spill import NANO
 from agent_core.store.notes import Note
@@ -94,6 +94,16 @@ class Walls:
     be had."""
     warm: Callable[[], None] = lambda: None
     """A command may come soon. Does not wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """The session that an extra is for."""
+
+    session_id: str
+    workspace: Path
+    emit: Callable[[Event], None]
+    """Tells the session's listener; from any thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +190,5 @@ class SessionServices:
     """What a session may use."""
     checkpoints: Callable[[], Checkpoints | None] = lambda: None
     """Where what turns change in files is kept; None: nowhere. Asked first when the first turn begins."""
+    extras: Callable[[Seat], tuple[Extra, ...]] = lambda seat: ()
+    """What a session has beside the built-in tools, in this order; asked once, when its first turn begins."""

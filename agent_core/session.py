@@ -20,7 +20,7 @@ from agent_core.meter import Meter
 from agent_core.names import ApprovalPolicy, Mode
 from agent_core.outbox import Outbox
 from agent_core.own_commands import OwnCommands
-from agent_core.ports import Goal
+from agent_core.ports import Extra, Goal
 from agent_core.questions import Questions
 from agent_core.services import SessionServices
 from agent_core.session_modes import SessionModes
@@ -104,6 +104,11 @@ class LiveSession:
     def goal(self) -> Goal:
         """What mode goal works towards."""
         return self._turns.kit.goal.read()
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """What it has beside the built-in tools. The first call makes them: not on a screen's thread."""
+        return self._turns.kit.extras
 
     @property
     def grants(self) -> Grants:
@@ -402,6 +407,7 @@ class LiveSession:
                 if isinstance(item, Start):
                     self._finish(worker, "failed")
         self._turns.hooks.close()
+        self._turns.kit.close()
         if worker.connection is not None:
             worker.connection.client.close()
 

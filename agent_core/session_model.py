@@ -32,6 +32,12 @@ class SessionModel:
         self._wanted: SetModel | None = None
         """A choice that no request has been made with yet."""
 
+    @property
+    def named(self) -> tuple[str, str]:
+        """The model of the last turn and its provider."""
+        model, provider, *_ = self.prompt_key
+        return model, provider
+
     def choose(self, wanted: SetModel) -> None:
         """Have the next request go to another model."""
         with self._outbox.lock:

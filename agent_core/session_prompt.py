@@ -7,12 +7,12 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from agent_core import prompt, view
 from agent_core.errors import StoreError
+from agent_core.kit import Kit
 from agent_core.names import Mode
-from agent_core.ports import Tool
+from agent_core.ports import Guidance, Tool
 from agent_core.services import SessionServices
 from agent_core.store.views import SentPrompt
 
@@ -32,12 +32,11 @@ class SessionPrompt:
     depends on: model, provider, the text of the persona.
     """
 
-    def __init__(
-        self, services: SessionServices, session_id: str, workspace: Path, notice: Callable[[str], None]
-    ) -> None:
+    def __init__(self, services: SessionServices, session_id: str, kit: Kit, notice: Callable[[str], None]) -> None:
         self._services = services
+        self._kit = kit
         self._session_id = session_id
-        self._workspace = workspace
+        self._workspace = kit.workspace
         self._notice = notice
         self._lock = threading.Lock()
         self._key: tuple[str, ...] | None = None
@@ -85,11 +84,19 @@ class SessionPrompt:
         with self._lock:
             if self._key is None:
                 return ""
+            self._fixed.clear()  # the extras may have other tools now
             context = self._read()
             if context == self._told:
                 return ""
             self._told = context
             return CONTEXT_CHANGED.format(context=context) if context else CONTEXT_GONE
+
+    def extras_news(self) -> str:
+        """What to tell the model of what has changed with the extras; "" for nothing."""
+        with self._lock:
+            if self._key is None:
+                return ""
+            return "\n\n".join(news for extra in self._kit.extras if (news := extra.news()))
 
     def fixed(self, mode: Mode, key: tuple[str, ...], off: frozenset[str] = frozenset()) -> Mapping[str, int]:
         """About how many tokens every request holds beside the conversation: "system", "context", "tools".
@@ -101,7 +108,7 @@ class SessionPrompt:
             if (mode, off) not in self._fixed:
                 context = view.token_count(self._context)
                 whole = view.token_count(prompt.with_mode(self._base, mode))
-                offered = (tool for tool in self._services.tools() if tool.name not in off)
+                offered = (tool for tool in self._kit.tools() if tool.name not in off)
                 tools = [tool for tool in offered if not tool.modes or mode in tool.modes]
                 counts = {"system": whole - context, "context": context, "tools": view.token_count(_described(tools))}
                 self._fixed[mode, off] = counts
@@ -113,15 +120,23 @@ class SessionPrompt:
         services = self._services
         context, environment = self._read(), prompt.look_around(self._workspace)
         identity, persona = services.identity(), key[-1]
-        tools = sorted(services.tools(), key=lambda tool: tool.name)
-        mark = prompt.fingerprint(environment, context, identity, persona, [*key, _described(tools)])
+        tools, guidance = self._kit.tools(), self._guidance()
+        described = _described(sorted(services.tools(), key=lambda tool: tool.name))
+        mark = prompt.fingerprint(environment, context, identity, persona, guidance, [*key, described])
         sent = SentPrompt() if self._anew else self._sent()
         if sent.identity != mark:
-            base = prompt.base(environment, context, identity, persona)
-            sent = self._unsaved = SentPrompt(base, tuple(tool.name for tool in services.tools()), mark)
+            base = prompt.base(environment, context, identity, persona, guidance)
+            sent = self._unsaved = SentPrompt(base, tuple(tool.name for tool in tools), mark)
         self._base, self._order, self._context, self._told = sent.text, sent.tools, context, context
         self._key, self._anew = key, False
         self._fixed.clear()
+
+    def _guidance(self) -> Guidance:
+        """What the extras say, joined."""
+        said = [extra.guidance() for extra in self._kit.extras]
+        return Guidance(
+            "\n\n".join(one.stable for one in said if one.stable), "\n\n".join(one.frozen for one in said if one.frozen)
+        )
 
     def _sent(self) -> SentPrompt:
         try:

@@ -20,7 +20,7 @@ from agent_core.messages import Message, new_id, user
 from agent_core.names import BLIND, ApprovalPolicy, Mode
 from agent_core.outbox import Outbox
 from agent_core.own_commands import OwnCommands
-from agent_core.ports import Asker, ChangeLog
+from agent_core.ports import Asker, ChangeLog, EndedTurn
 from agent_core.services import SessionServices
 from agent_core.session_history import SessionHistory
 from agent_core.session_hooks import SessionHooks
@@ -67,7 +67,7 @@ class SessionTurns:
         self.kit = Kit(services, record.id, record.workspace, outbox.emit)
         self.rollback = SessionRollback(services, record, self.kit.files)
         self.hooks = SessionHooks(services, record.id, record.workspace, outbox.emit)
-        self.prompt = SessionPrompt(services, record.id, record.workspace, self._context_notice)
+        self.prompt = SessionPrompt(services, record.id, self.kit, self._context_notice)
         views, todos = services.store.views, self.kit.todos.read
         self.compactor = Compactor(
             services.compaction,
@@ -82,6 +82,8 @@ class SessionTurns:
         self._asker = asker
         self._ways = ways
         self._leave_mode = leave_mode
+        self._ended: EndedTurn | None = None
+        """The turn that has just come to its end."""
         self._mode_kept: Mode | None = None
         """The mode that the store has, as far as this turn knows."""
         self._views: list[SetView] = []
@@ -115,6 +117,7 @@ class SessionTurns:
     def _run(self, message: Message, rewind: str, worker: Worker, scope: CancelScope, turn_id: str) -> TurnEnd:
         """The turn itself. Raises AgentError for what goes wrong before it begins, and when the lease was lost."""
         from agent_core.agent import run_turn
+        from agent_core.turn import Aside
 
         message = self._with_images(message, worker)
         self._mode_kept = self._ways()[0]  # the worker has stored every earlier one
@@ -133,13 +136,19 @@ class SessionTurns:
             if news := self.prompt.news():
                 conversation.add(user(news, origin="note"))
                 worker.emit(events.Notice("context_changed", "The guidance files have changed; the model is told."))
+            if news := self.prompt.extras_news():
+                conversation.add(user(news, origin="note"))
             if self._ways()[0] == "goal":
                 self.kit.goal.begin(message.text)
+            begun = [text for extra in self.kit.extras if (text := extra.begin(message.text, scope))]
+            turn, before = replace(turn, aside=Aside("\n\n".join(begun), message.id)), len(conversation)
             end = run_turn(
                 turn, message, lambda: self._at_boundary(worker), self._services.max_steps, self.compactor.ask,
                 self._onward,
             )  # fmt: skip
         self.hooks.ended(end.outcome, end.text, scope)
+        said = tuple(conversation)[before:]
+        self._ended = EndedTurn(turn_id, end.outcome == "completed", message.text, end.text, said, *self.model.named)
         if lease.lost and end.error is None:
             raise lost()
         return end
@@ -233,7 +242,11 @@ class SessionTurns:
         return found.message
 
     def after(self, finished: TurnFinished, worker: Worker) -> None:
-        """Have the history read anew when the store has refused something of the turn; that mends it."""
+        """Have the extras learn of it, and the history read anew when the store has refused something of the turn."""
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            for extra in self.kit.extras:
+                extra.ended(ended)
         if finished.error_code.startswith(("store_", "session_")):
             worker.conversation = None  # a call's result may be missing in it
             if finished.error_code == lost().code:

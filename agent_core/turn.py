@@ -36,6 +36,14 @@ Emit = Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Aside:
+    """What the requests of one turn hold in front of the person's message, and no later ones (MEM-06)."""
+
+    text: str = ""
+    message_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnTools:
     """What a turn works with. The toolbox and the prompt are asked anew at every step: a mode acts on the next one."""
 
@@ -54,6 +62,7 @@ class TurnTools:
     guard: guard.GuardRules = guard.USUAL
     batch_timeout: float = limits.BATCH_TIMEOUT
     """Seconds that the calls of one round may take, unless one asked for longer."""
+    aside: Aside = Aside()
 
     @property
     def request(self) -> LlmRequest:
@@ -85,7 +94,7 @@ def ask_model(turn: TurnTools) -> Reply:
     system = turn.system_prompt()
     request = replace(
         turn.request,
-        messages=(Message("system", system, id="system", created=0.0), *_to_answer(turn.conversation.for_model())),
+        messages=(Message("system", system, id="system", created=0.0), *_asked(turn)),
         lasting=prompt.lasting(system),
         tools=turn.toolbox.schemas(),
     )
@@ -115,6 +124,22 @@ def ask_model(turn: TurnTools) -> Reply:
     # An empty reply must not enter the history: servers refuse it.
     kept = message if message.is_empty else _keep(turn, message, started)
     return Reply(kept, reply.dropped_tool_calls)
+
+
+def _asked(turn: TurnTools) -> Sequence[Message]:
+    """The conversation as a request holds it, the turn's aside in front of the message that it belongs to.
+
+    Where that message is not held any more, it stands in front of the newest one of the person's.
+    """
+    held, aside = _to_answer(turn.conversation.for_model()), turn.aside
+    if not aside.text:
+        return held
+    places = [at for at, message in enumerate(held) if message.role == "user" and message.origin != "shell"]
+    if not places:
+        return held
+    at = next((at for at in reversed(places) if held[at].id == aside.message_id), places[-1])
+    said = replace(held[at], text=f"{aside.text}\n\n{held[at].text}")
+    return [*held[:at], said, *held[at + 1 :]]
 
 
 def _to_answer(held: Sequence[Message]) -> Sequence[Message]:

@@ -11,7 +11,17 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from agent_core.names import EXIT_PLAN, MODES_READ_ONLY, ApprovalPolicy, Mode, SandboxMode
-from agent_core.ports import Action, CommandAction, DecidedBy, EditAction, NoAction, ReadAction, WebAction
+from agent_core.ports import (
+    Action,
+    CommandAction,
+    DecidedBy,
+    EditAction,
+    KeepAction,
+    NoAction,
+    ReadAction,
+    ServerAction,
+    WebAction,
+)
 from agent_core.safety.hardline import WAY_OUT, Hit
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
 
@@ -64,28 +74,34 @@ class Verdict:
     """Who has decided, where it is no question."""
 
 
-_Class = Literal["read", "edit", "trusted", "contained", "leaving", "bare", "web"]
+_Class = Literal["read", "edit", "trusted", "contained", "leaving", "bare", "web", "server", "ours", "keep"]
 """A trusted command is read-only by its text. Of the others some are contained by the sandbox, some are said to need
 more than it gives, and some have none to run in. An edit that the sandbox does not allow is leaving it too. What the
-program itself asks of the web changes nothing here, so that a person may allow it in plan mode too."""
+program itself asks of the web changes nothing here, so that a person may allow it in plan mode too. A tool of an MCP
+server leaves the sandbox; one of a server that the user trusts, and that destroys nothing, is "ours" (R30). What later
+sessions are told is "keep"."""
 _Answer = Literal["do", "ask", "refuse"]
 
 TABLE: Final[dict[Mode, dict[_Class, _Answer]]] = {
     "ask": {
-        "read": "do", "edit": "ask", "trusted": "do", "contained": "ask", "leaving": "ask", "bare": "ask", "web": "ask"
+        "read": "do", "edit": "ask", "trusted": "do", "contained": "ask", "leaving": "ask", "bare": "ask", "web": "ask",
+        "server": "ask", "ours": "ask", "keep": "ask",
     },
     "plan": {
         "read": "do", "edit": "refuse", "trusted": "do", "contained": "refuse", "leaving": "refuse", "bare": "refuse",
-        "web": "ask",
+        "web": "ask", "server": "refuse", "ours": "refuse", "keep": "refuse",
     },
     "debug": {
-        "read": "do", "edit": "ask", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask", "web": "ask"
+        "read": "do", "edit": "ask", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask", "web": "ask",
+        "server": "ask", "ours": "ask", "keep": "ask",
     },
     "auto": {
-        "read": "do", "edit": "do", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask", "web": "ask"
+        "read": "do", "edit": "do", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask", "web": "ask",
+        "server": "ask", "ours": "do", "keep": "ask",
     },
     "goal": {
-        "read": "do", "edit": "do", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask", "web": "ask"
+        "read": "do", "edit": "do", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask", "web": "ask",
+        "server": "ask", "ours": "do", "keep": "ask",
     },
 }  # fmt: skip
 
@@ -114,7 +130,7 @@ def decide(
     never allows it; `granted`: a person has allowed what `settled` makes of the action, for the session or for good;
     `path_verdict` "ask": the path door wants a person's consent, `path_rule` names why.
     """
-    if isinstance(action, NoAction):
+    if isinstance(action, NoAction) or (isinstance(action, KeepAction) and not action.asks):
         return Verdict("allow", "", "")
     if hard is not None:
         return Verdict("refuse", f"hard floor: {hard.rule}", f"Refused: this command {hard.text}. {WAY_OUT}")
@@ -141,7 +157,7 @@ def decide(
     if situation.policy == "never":
         # Nobody is to be asked: what is contained runs, what is not is refused. A file of secrets is not contained.
         # With full access there is nothing to leave; a path that wants consent still wants somebody to be there.
-        contained = path_verdict != "ask" and kind not in ("bare", "leaving", "web")
+        contained = path_verdict != "ask" and kind not in ("bare", "leaving", "web", "server", "keep")
         if contained or (situation.is_free and not (path_verdict == "ask" and situation.unattended)):
             return Verdict("allow", "policy never", "", box)
         return Verdict("refuse", rule, _NEVER_TEXT.format(rule=rule), box)
@@ -208,13 +224,21 @@ def _box(action: CommandAction, situation: Situation) -> Box:
 
 
 def _class_of(
-    action: ReadAction | EditAction | CommandAction | WebAction, situation: Situation, trusted: bool
+    action: ReadAction | EditAction | CommandAction | WebAction | ServerAction | KeepAction,
+    situation: Situation,
+    trusted: bool,
 ) -> _Class:
     """Of an action that is settled."""
     if isinstance(action, ReadAction):
         return "read"
     if isinstance(action, WebAction):
         return "web"
+    if isinstance(action, ServerAction):
+        if not action.trusted:
+            return "server"
+        return "read" if action.reads and not action.destroys else "server" if action.destroys else "ours"
+    if isinstance(action, KeepAction):
+        return "keep"
     if isinstance(action, EditAction):
         return "leaving" if situation.sandbox == "read-only" else "edit"
     if situation.is_bare:
@@ -241,14 +265,17 @@ def _rule_to_ask(
             return "leaves the sandbox"
         if kind == "bare" and (trusted or situation.mode != "ask"):
             return "no sandbox" if situation.is_bare else situation.gap
-        return "the web" if kind == "web" else f"mode {situation.mode}"
+        return _ASKS.get(kind, f"mode {situation.mode}")
     if situation.policy == "always" and kind != "read":
         return "policy always"
     return ""
 
 
+_ASKS: Final[dict[_Class, str]] = {"web": "the web", "server": "an MCP server", "keep": "kept for later sessions"}
+
+
 def _why_allowed(kind: _Class, situation: Situation) -> str:
-    return kind if kind in ("read", "trusted", "web") else f"mode {situation.mode}"
+    return kind if kind in ("read", "trusted", "web", "server", "keep") else f"mode {situation.mode}"
 
 
 _PLAN_TEXT: Final = (

@@ -31,12 +31,14 @@ from agent_core.ports import (
     DecidedBy,
     EditAction,
     Effect,
+    KeepAction,
     NoAction,
     Prepared,
     Question,
     ReadAction,
     Reply,
     Review,
+    ServerAction,
     Tool,
     ToolContext,
     ToolOutput,
@@ -522,7 +524,7 @@ class _Attempt:
         return review
 
     def _ask(self, action: Action, path_asked: bool, verdict: policy.Verdict) -> tuple[Reply, Question]:
-        can_last = isinstance(action, CommandAction) or (
+        can_last = isinstance(action, (CommandAction, ServerAction)) or (
             isinstance(action, WebAction) and (action.is_search or not path_asked)
         )
         pattern = self._box.grants.pattern_for(action, verdict.box) if can_last else ""
@@ -552,6 +554,11 @@ class _Attempt:
             case WebAction(url, host, is_search):
                 what = f"{host}: {url}" if is_search else url
                 self._box.record(Decided("web", what, decided, verdict.rule, by, call_id=self._call.id))
+            case ServerAction(server, tool, arguments=arguments):
+                what = f"{server}: {tool} {arguments}".rstrip()
+                self._box.record(Decided("server", what, decided, verdict.rule, by, call_id=self._call.id))
+            case KeepAction(title):
+                self._box.record(Decided("keep", title, decided, verdict.rule, by, call_id=self._call.id))
             case NoAction():
                 self._box.record(Decided("tool", self.name, decided, verdict.rule, by, call_id=self._call.id))
 
@@ -588,6 +595,13 @@ def question_for(
                         grant="reading this file", call_id=call_id)  # fmt: skip
     if isinstance(action, WebAction):
         return _web_question(action, path_asked, rule, call_id, pattern)
+    if isinstance(action, ServerAction):
+        title = f"Call {action.title or action.tool} of {action.server}"
+        return Question("server", title, rule, server=action.server, tool=action.tool, text=action.arguments,
+                        decisions=("once", "session", "always", "refuse") if pattern else decisions,
+                        grant="every call of this tool", pattern=pattern, call_id=call_id)  # fmt: skip
+    if isinstance(action, KeepAction):
+        return Question("keep", action.title, rule, diffs=action.diffs, decisions=("once", "refuse"), call_id=call_id)
     return Question("command", "Go on", rule, decisions=("once", "refuse"), call_id=call_id)
 
 

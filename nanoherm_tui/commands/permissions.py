@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_core.grants_file import HostGrant
+from agent_core.grants_file import HostGrant, ServerGrant
 from agent_core.permissions import NoSandbox
 from agent_core.sandbox.policy import UNCONFINED, Box
 from nanoherm_tui.i18n import phrase, t, tell
@@ -19,7 +19,7 @@ from nanoherm_tui.welcome import why_none
 
 if TYPE_CHECKING:
     from agent_core.grants import SessionGrants
-    from agent_core.grants_file import CommandGrant
+    from agent_core.grants_file import Grant
     from agent_core.permissions import Allowed, ConfirmedMode, Permissions, Project
     from agent_core.store.audit import Entry
     from nanoherm_tui.app import NanohermApp
@@ -130,6 +130,10 @@ def _of_session(one: SessionGrants, home: str) -> Line:
         [(host, is_search)] = one.hosts
         words = _host_words(host, is_search)
         return Line(words, detail=(words,), allowed=one)
+    if one.servers:
+        [(server, tool, _)] = one.servers
+        words = _server_words(server, tool)
+        return Line(words, detail=(words,), allowed=one)
     path = visible("".join((*one.changed, *one.read)))
     words = t("permissions.changes" if one.changed else "permissions.reads", path=path)
     return Line(words, detail=(words,), allowed=one)
@@ -139,9 +143,17 @@ def _host_words(host: str, is_search: bool) -> str:
     return t("permissions.searches_at" if is_search else "permissions.pages_of", host=visible(host))
 
 
-def _of_file(grant: CommandGrant | HostGrant, home: str) -> Line:
-    if isinstance(grant, HostGrant):
-        words, anywhere = _host_words(grant.host, grant.is_search), t("permissions.anywhere")
+def _server_words(server: str, tool: str) -> str:
+    return t("permissions.calls", server=visible(server), tool=visible(tool))
+
+
+def _of_file(grant: Grant, home: str) -> Line:
+    if isinstance(grant, HostGrant | ServerGrant):
+        anywhere = t("permissions.anywhere")
+        if isinstance(grant, HostGrant):
+            words = _host_words(grant.host, grant.is_search)
+        else:
+            words = _server_words(grant.server, grant.tool)
         given = datetime.fromtimestamp(grant.when).strftime("%Y-%m-%d %H:%M") if grant.when else ""
         return Line(words, anywhere, tuple(filter(None, (words, given))), allowed=grant)
     where = _folder(grant.cwd or grant.workspace, home) if grant.cwd or grant.workspace else t("permissions.anywhere")

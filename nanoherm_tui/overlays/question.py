@@ -70,6 +70,12 @@ def always_rows(question: Question, pattern: str, cells: int) -> list[QuestionRo
             *_of_kind("muted", _labelled("", holds, room, exact=False)),
             *_of_kind("muted", _labelled("", t("approval.kept_host"), room, exact=False)),
         ]
+    if question.kind == "server":
+        return [
+            *_of_kind("strong", _labelled(t("approval.always_label"), visible(pattern), room, exact=True)),
+            *_of_kind("muted", _labelled("", t("approval.holds_tool"), room, exact=False)),
+            *_of_kind("muted", _labelled("", t("approval.kept_host"), room, exact=False)),
+        ]
     exact = pattern == question.command
     holds = t("approval.holds_exact" if exact else "approval.holds_all")
     here = t("approval.here_exact" if exact else "approval.here_all")
@@ -102,6 +108,9 @@ def question_rows(question: Question, cells: int, refused: frozenset[str] = froz
     """
     room = max(4, cells - LABEL)
     rows: list[QuestionRow] = []
+    for label, words in (("agent", question.agent), ("server", question.server), ("tool", question.tool)):
+        if words:
+            rows += _labelled(t(f"approval.{label}"), visible(words).replace("\n", "\\n"), room, exact=True)
     if question.command:
         rows += _labelled(t("approval.command"), visible(question.command), room, exact=True)
     if question.cwd:
@@ -198,6 +207,8 @@ def title(question: Question, refused: frozenset[str] = frozenset()) -> str:
         return t("approval.read_file")
     if question.kind == "web":
         return t("approval.search_web" if question.query else "approval.fetch_page")
+    if question.kind == "server":
+        return t("approval.call_tool")
     if question.kind == "edit" and question.diffs:
         return _edit_title(question.diffs, refused)
     return visible(question.title).replace("\n", "\\n")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agent_core.config.paths import Places
     from agent_core.store.audit import Entry
 
-_KINDS: Final = ("command", "edit", "read", "web", "tool", "mode", "grant", "trust")
+_KINDS: Final = ("command", "edit", "read", "web", "server", "keep", "tool", "mode", "grant", "trust")
 _UNITS: Final = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _LISTED: Final = 50
 _ROOMY: Final = 120  # columns from which on a terminal has room for the session and the sandbox too

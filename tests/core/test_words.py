@@ -9,9 +9,12 @@ import pytest
 from agent_core import events, messages
 from agent_core.background import Task
 from agent_core.cancel import CancelScope
+from agent_core.delegation import AgentRow
 from agent_core.errors import Interrupted
+from agent_core.knowledge import Memory
 from agent_core.messages import DiffLine, FileDiff, Hunk, ImagePart, Message, ToolCall, ToolResult, Usage
 from agent_core.ports import Question, TodoItem
+from agent_core.servers import FormField, ServerRow
 
 DIFF = FileDiff(
     "src/日期.py", (Hunk(3, 3, (DiffLine("remove", "a", 3), DiffLine("add", "b\u2028", None, 3))),), 1, 1, lines_after=9
@@ -47,6 +50,12 @@ EVENTS = [
     events.ToolProgress("c", "line"),
     events.ToolFinished("c", "edit_file", False, "failed", "text", ("l",), (DIFF,), 0.1),
     events.QuestionAsked(Question("edit", "Change a", "mode ask", diffs=(DIFF,), choices=("x", "y")), 5.0),
+    events.QuestionAsked(
+        Question(
+            "form", "Fill in", server="s", form=(FormField("n", "N", "choices", default=("a",), choices=(("a", "A"),)),)
+        ),
+        5.0,
+    ),
     events.QuestionClosed("q", "refuse", "timeout"),
     events.PlanChanged((TodoItem("read", "completed"), TodoItem("fix"))),
     events.UsageReported(Usage(1, 2, 3), 3, 100, "m", 0.25, 1.5, True),
@@ -71,6 +80,9 @@ EVENTS = [
         (Task("t1", "s", "make serve", "/ws", "workspace-write", 42, 1.5, "killed", 2.5, None, 9, 7, "上"),)
     ),
     events.FilesRolledBack("t", ("src/日期.py",), ("a.py: changed since",), True),
+    events.AgentsChanged((AgentRow("agent-1", "reviewer", "看 a.py", "done", 1.5, 2.5, "s2", "m", 3, 900, "", "ok"),)),
+    events.ServersChanged((ServerRow("github", "failed", "http", "yours", problem="HTTP 502", retry_at=9.5),)),
+    events.Remembered((Memory("m1", "lesson", "用 uv", 1.5, "s", "/ws", "distilled", observed="a turn"),), True),
     events.TurnFinished("t", "completed", 2, 3.5, "text"),
 ]
 
