@@ -6,7 +6,8 @@ byte for byte, what the wire's own mapping of everything gives.
 
 It relies on this, and looks whether it is so before it keeps anything: with the same settings and system text, what a
 wire makes of the messages before a boundary does not depend on those after it, provided that these come to at least
-three messages on the wire (the marks of prompt caching stand on the last ones) and use other call ids. A boundary is
+three messages on the wire, two of them not the model's (the marks of prompt caching stand on the last ones), and use
+other call ids. A boundary is
 where an answer is followed by what the person says next; inside a turn also where results are followed by the model's
 next reply, as long as no other message of the person's has come (older reasoning may then be left out).
 """
@@ -25,6 +26,8 @@ from agent_core.ports import LlmRequest
 
 _KEPT = 3
 """Messages on the wire that a boundary has behind it."""
+_MARKED = 2
+"""Of them, those that are not the model's: marks stand on the last two such messages (chat_completions.marked)."""
 _GAIN = 16
 """Messages that make it worth while to move a boundary."""
 
@@ -75,7 +78,7 @@ class EncodedHistory:
         prefix = self._known(history, quirks)
         body = mapped(len(prefix.messages))
         elements = body.get(self._wire.history)
-        if prefix.messages and (not isinstance(elements, list) or len(elements) < prefix.at + _KEPT):
+        if prefix.messages and not (isinstance(elements, list) and _are_enough(elements[prefix.at :])):
             prefix = _NOTHING
             body = mapped(0)
             elements = body.get(self._wire.history)
@@ -115,7 +118,7 @@ class EncodedHistory:
                 return None
             rest: list[Any] = mapped(end)[self._wire.history]
             at = _place(elements, rest, prefix)
-            if at is None or len(rest) < at + _KEPT:
+            if at is None or not _are_enough(rest[at:]):
                 return None
             new = parts[at : len(parts) - (len(rest) - at)]
             data = b",".join([prefix.data, *new] if prefix.messages else new)
@@ -130,6 +133,11 @@ class EncodedHistory:
         said = _newest_said(history)
         if said is not None:
             self._running = longer(_boundary(history, _in_a_turn), said) or self._running
+
+
+def _are_enough(rest: Sequence[Any]) -> bool:
+    """Whether nothing before these elements depends on them."""
+    return len(rest) >= _KEPT and sum(element.get("role") != "assistant" for element in rest) >= _MARKED
 
 
 def _place(elements: list[Any], rest: list[Any], prefix: _Prefix) -> int | None:
