@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError, StoreError
 from agent_core.events import Notice
 from agent_core.ports import Checked, ExecResult, TerminalBackend, ToolContext
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import Box
 from agent_core.text import ignore_rules
 from agent_core.text.ansi import clean

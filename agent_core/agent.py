@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from agent_core import guard, limits
 from agent_core.errors import AgentError, BudgetReached, Interrupted, crash
 from agent_core.events import ErrorRaised, Notice, Outcome, StepStarted, UserMessage
 from agent_core.messages import Message, user
+from agent_core.records import dataclass
 from agent_core.text.image_refs import between
 from agent_core.turn import Reply, Round, TurnTools, ask_model, run_tools
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from agent_core.records import dataclass
 
 TaskState = Literal["running", "ended", "killed", "lost"]
 """How a task is: "killed" by somebody's wish, "lost" when it went away while nobody watched and its exit is unknown."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from agent_core.errors import BudgetReached, ConfigError
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

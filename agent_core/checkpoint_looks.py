@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +15,7 @@ from agent_core import checkpoint_child, limits
 from agent_core.checkpoint_records import Records
 from agent_core.file_index import is_too_wide
 from agent_core.line_child import Asked, LineChild
+from agent_core.records import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
 from agent_core.checkpoint_records import FOLDER, NOTHING, Change, State
+from agent_core.records import dataclass
 from agent_core.rollback import ChangeBy
 
 DOUBTS: Final = ("beside", "unwatched")

@@ -15,11 +15,11 @@ import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from agent_core import limits
+from agent_core.records import dataclass
 from agent_core.rollback import ChangeBy
 
 VERSION: Final = 2

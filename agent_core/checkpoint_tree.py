@@ -13,7 +13,6 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +31,7 @@ from agent_core.checkpoint_records import (
     unpacked,
 )
 from agent_core.ports import IsHidden
+from agent_core.records import dataclass
 from agent_core.rollback import ChangeBy
 from agent_core.workspace import NEVER, Ignore, ignore_for
 

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +26,7 @@ from agent_core.checkpoint_plan import Chain, Fate, chains, fate, folders, is_ca
 from agent_core.checkpoint_records import FOLDER, NOTHING, UNKNOWN, Change, Moved, Records, RollbackRow, State
 from agent_core.errors import StoreError, ToolFailure
 from agent_core.messages import FileDiff
+from agent_core.records import dataclass
 from agent_core.rollback import REASONS, ChangedFile, Checkpoint, FileState, PlannedFile, RollbackPlan
 from agent_core.safety.paths import PathRules, PathVerdict, classify
 from agent_core.store.owner import life_of, new_owner

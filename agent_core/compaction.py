@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from agent_core import limits, view
 from agent_core.messages import Covered, Message
 from agent_core.ports import TodoItem
+from agent_core.records import dataclass
 from agent_core.view import Load
 
 Profile = Literal["nano", "tokens"]

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_core import compaction, limits, prompt, view
@@ -20,6 +20,7 @@ from agent_core.errors import AgentError, ConfigError, ProviderError, StoreError
 from agent_core.events import CompactionFinished, CompactionStarted, Notice
 from agent_core.messages import Covered, Message, Usage, clean_surrogates
 from agent_core.ports import Delta, LlmReply, TodoItem
+from agent_core.records import dataclass
 from agent_core.services import Connect, Connection
 from agent_core.store.views import Views
 from agent_core.text.clamp import clamp

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +25,7 @@ from agent_core.errors import SandboxError
 from agent_core.fixed_places import git_places, kept_places, secret_places
 from agent_core.linked_worktree import Link, link_of
 from agent_core.names import TASKS_DIR
+from agent_core.records import dataclass
 from agent_core.safety.hidden import IsHidden
 from agent_core.sandbox import cgroup
 from agent_core.sandbox.mounts import outermost
@@ -96,6 +97,9 @@ class Options:
     """Bytes; 0: any."""
 
 
+_USUAL = Options()
+
+
 class Confinement:
     """Of one live session. Safe to use from several threads; `close` removes what it has made."""
 
@@ -105,7 +109,7 @@ class Confinement:
         home: Path,
         data_home: Path,
         hidden: Callable[[], IsHidden],
-        options: Options = Options(),
+        options: Options = _USUAL,
         *,
         environ: Mapping[str, str] = os.environ,
         probe: Callable[[], Layers] = layers,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import nlargest
 from typing import Final, Literal
 
 from agent_core import limits, view
 from agent_core.messages import Message, ToolCall, View
 from agent_core.names import SHELL
+from agent_core.records import dataclass
 
 Kind = Literal["system", "context", "tools", "summary", "user", "answers", "reasoning", "calls", "shell", "results"]
 _Scale = Callable[[int], int]

@@ -10,13 +10,13 @@ SKILL-07, P1.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_core import files, limits
 from agent_core.config.paths import Places
 from agent_core.errors import ToolFailure
+from agent_core.records import dataclass
 from agent_core.safety.paths import PathRules, classify
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp

@@ -7,13 +7,14 @@ what the user typed, not in the arguments of calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from agent_core import view
 from agent_core.errors import StoreError
 from agent_core.messages import Message, ToolCall, View
 from agent_core.ports import Effect
+from agent_core.records import dataclass
 from agent_core.store.sessions import Store
 from agent_core.text.image_refs import between
 from agent_core.view import Load

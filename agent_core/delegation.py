@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from agent_core.records import dataclass
 
 AgentState = Literal["waiting", "running", "done", "failed", "interrupted"]
 """Waiting: for one of the places at the gate."""

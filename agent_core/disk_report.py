@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 from agent_core import spill
 from agent_core.config.paths import Places
+from agent_core.records import dataclass
 from agent_core.store.sessions import SessionSize, Store
 
 Part = Literal["database", "damaged", "spill", "checkpoints", "history", "logs", "cache", "other"]

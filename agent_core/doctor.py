@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 from importlib import metadata
 from pathlib import Path
@@ -35,6 +35,7 @@ from agent_core.hooks import users_hooks
 from agent_core.llm import discover, providers
 from agent_core.llm.providers import Endpoint
 from agent_core.names import APP
+from agent_core.records import dataclass
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox import probe
 from agent_core.sandbox.env import child_env

@@ -7,7 +7,7 @@ Each event goes out in an Envelope with the session's id, a number that grows by
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal, get_args
 
 from agent_core import messages
@@ -18,6 +18,7 @@ from agent_core.knowledge import Memory
 from agent_core.messages import FileDiff, Message, ToolResult, Usage, View
 from agent_core.names import Mode
 from agent_core.ports import Question, TodoItem
+from agent_core.records import dataclass
 from agent_core.servers import FormField, ServerRow
 
 SessionState = Literal["idle", "running", "stopping", "asking", "failed"]

@@ -12,7 +12,6 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from agent_core import limits, plain_files
@@ -20,6 +19,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from agent_core.file_tree import FileTree, nothing_hidden
 from agent_core.ports import IsHidden
+from agent_core.records import dataclass
 from agent_core.safety.hidden import WORKSPACE_FILE
 from agent_core.text.path_search import Found, Search, places
 from agent_core.watch import Changes, Watch, WatchEnded

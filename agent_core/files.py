@@ -16,13 +16,14 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
 from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.plain_files import sibling
+from agent_core.records import dataclass
 from agent_core.safety.paths import PathRules, PathVerdict, open_beneath, writable_root
 from agent_core.text.printable import printable
 

@@ -12,7 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Final
 
@@ -20,6 +20,7 @@ from agent_core import limits, process, scan
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.linked_worktree import link_of
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.text.ansi import clean
 from agent_core.text.printable import printable

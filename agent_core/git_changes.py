@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from agent_core.errors import ToolFailure
 from agent_core.git import Repository
+from agent_core.records import dataclass
 
 _WORDS: Final = {
     "M": "modified", "T": "type changed", "A": "new", "D": "deleted", "R": "renamed", "C": "copied",

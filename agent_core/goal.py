@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
@@ -16,6 +15,7 @@ from agent_core.events import Event, GoalChanged, Notice
 from agent_core.messages import clean_surrogates
 from agent_core.names import ASK_USER, GOAL_DONE
 from agent_core.ports import Asker, Goal, Question, Reply
+from agent_core.records import dataclass
 from agent_core.services import SessionServices
 
 ONWARD = (

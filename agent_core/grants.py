@@ -11,7 +11,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from agent_core import limits
 from agent_core.errors import ConfigError
 from agent_core.grants_file import CommandGrant, Grant, GrantsFile, HostGrant, ServerGrant, Written, covers_host
 from agent_core.ports import Action, CommandAction, EditAction, ReadAction, ServerAction, WebAction
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED, Box
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from agent_core import limits
 from agent_core.errors import ConfigError
 from agent_core.names import MODES_ALONE, SANDBOX_MODES, Mode
 from agent_core.plain_files import atomic_write, read_regular
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED, Box
 
 VERSION: Final = 1

@@ -9,11 +9,12 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 from agent_core import limits, names
 from agent_core.messages import ToolCall, ToolResult
+from agent_core.records import dataclass
 from agent_core.text.clamp import clamp
 
 Rule = Literal["loop_same_call", "loop_same_tool", "loop_repeated", "loop_cycle"]

@@ -14,13 +14,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from agent_core import process
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import SandboxPolicy
 
 _ENV: Final = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}

@@ -13,7 +13,7 @@ import logging
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from agent_core.config.paths import Places
 from agent_core.errors import ConfigError
 from agent_core.names import TOOL_ALIASES
 from agent_core.plain_files import read_regular
+from agent_core.records import dataclass
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
 from agent_core.text.printable import printable

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from importlib import resources
 from itertools import chain, islice
@@ -58,6 +58,7 @@ from agent_core.notebook import Notebook
 from agent_core.ports import Decided, IsHidden, PastPassage, Tool
 from agent_core.preview import FileLines, FilePreview
 from agent_core.process import LocalBackend
+from agent_core.records import dataclass
 from agent_core.safety import hidden
 from agent_core.safety.paths import PathRules
 from agent_core.safety.redact import redact

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, SandboxError
 from agent_core.messages import ImagePart
 from agent_core.plain_files import read_regular
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.text.kinds import image_kind, is_svg, kind_of
 

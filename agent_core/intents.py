@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from agent_core.messages import ImagePart
 from agent_core.names import ApprovalPolicy, Mode
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
 from agent_core import limits, plain_files
 from agent_core.background import Task, TaskOrigin
+from agent_core.records import dataclass
 from agent_core.safety.redact import redact
 from agent_core.text.ansi import clean
 

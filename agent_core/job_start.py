@@ -10,13 +10,14 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from agent_core import limits, process
 from agent_core.errors import SandboxError
 from agent_core.job_files import read_state
+from agent_core.records import dataclass
 from agent_core.sandbox import cgroup
 from agent_core.sandbox.policy import Apart, SandboxPolicy
 from agent_core.store.owner import place

@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final
 
 from agent_core import job_files, limits, process
 from agent_core.background import Task
 from agent_core.job_files import State
+from agent_core.records import dataclass
 from agent_core.store.owner import life_of
 
 _leaving: Final[list[subprocess.Popen[bytes]]] = []

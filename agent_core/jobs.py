@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from agent_core import events, job_files, limits, process
@@ -25,6 +25,7 @@ from agent_core.job_files import Record
 from agent_core.job_start import Start, begin, take_in
 from agent_core.job_watch import Job, as_told, bury, end_all, found, is_old, signal_relay
 from agent_core.job_words import ended_notice, how_it_is
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED, Apart, Box, SandboxPolicy
 from agent_core.store.owner import life_of
 from agent_core.text.ansi import clean

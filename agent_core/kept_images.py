@@ -12,7 +12,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ from agent_core.errors import AgentError
 from agent_core.images import Drawing, Picture
 from agent_core.messages import ImagePart, Message
 from agent_core.plain_files import atomic_write, read_regular
+from agent_core.records import dataclass
 from agent_core.text.ansi import clean
 from agent_core.text.image_refs import REFERENCE, plain
 

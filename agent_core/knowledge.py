@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from agent_core.messages import FileDiff
+from agent_core.records import dataclass
 
 MemoryKind = Literal["lesson", "preference", "correction", "fact"]
 MEMORY_KINDS: Final[tuple[MemoryKind, ...]] = ("lesson", "preference", "correction", "fact")

@@ -8,11 +8,12 @@ import logging
 import subprocess
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from agent_core import process
+from agent_core.records import dataclass
 
 log = logging.getLogger(__name__)
 

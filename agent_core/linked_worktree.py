@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from agent_core import limits, plain_files
+from agent_core.records import dataclass
 
 _SHARED: Final = ("objects", "refs/heads", "logs/refs/heads")
 """Folders of the repository in which a commit makes files. Never its config, hooks, info, or another worktree's."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, Literal
+
+from agent_core.records import dataclass
 
 Role = Literal["system", "user", "assistant", "tool"]
 EffectState = Literal["none", "started", "done", "unknown"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from agent_core import budget, limits, view
 from agent_core.budget import Budget, Need, Used
 from agent_core.llm.prices import Price, cost
 from agent_core.messages import Usage
 from agent_core.ports import Delta, DeltaSink, LlmReply, LlmRequest
+from agent_core.records import dataclass
 from agent_core.store.usage import Booking, Costs, Spent
 
 

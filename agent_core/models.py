@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent_core import limits
@@ -14,6 +14,7 @@ from agent_core.llm import prices, providers
 from agent_core.llm.prices import Price
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.llm.resting import Resting
+from agent_core.records import dataclass
 from agent_core.services import Connection
 
 if TYPE_CHECKING:

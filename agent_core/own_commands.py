@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agent_core import events, messages, shell, spill
 from agent_core.cancel import CancelScope
@@ -15,6 +15,7 @@ from agent_core.intents import Shell
 from agent_core.messages import Message, new_id
 from agent_core.names import SHELL
 from agent_core.outbox import Outbox
+from agent_core.records import dataclass
 from agent_core.services import SessionServices
 from agent_core.session_record import SessionRecord
 from agent_core.session_worker import Worker

@@ -6,7 +6,6 @@ What was allowed for a session lies in its grants, what was allowed for good in 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from agent_core.errors import ConfigError
@@ -14,6 +13,7 @@ from agent_core.grants import Grants, SessionGrants
 from agent_core.grants_file import CommandGrant, Grant, GrantsFile, HostGrant, ServerGrant
 from agent_core.names import ApprovalPolicy, Mode
 from agent_core.ports import Decided
+from agent_core.records import dataclass
 from agent_core.services import Containment
 from agent_core.store.audit import Entry
 

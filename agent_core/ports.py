@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -15,6 +15,7 @@ from agent_core.intents import Decision
 from agent_core.lookup import SearchEngine, WebHit, WebPlace, WebText
 from agent_core.messages import EffectState, FileDiff, ImagePart, Message, ToolCall, Usage, new_id
 from agent_core.names import Mode, Needs
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import Box, SandboxPolicy
 from agent_core.servers import FormField
 

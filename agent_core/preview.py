@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from agent_core import files, images, limits
 from agent_core.errors import AgentError, ToolFailure
 from agent_core.images import Drawing
+from agent_core.records import dataclass
 from agent_core.safety.paths import PathRules, PathVerdict, classify
 from agent_core.text.diff import version
 from agent_core.text.encoding import Decoded, decode

@@ -21,7 +21,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Literal
 
@@ -30,6 +30,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError
 from agent_core.keyless import Keyless
 from agent_core.ports import ExecResult
+from agent_core.records import dataclass
 from agent_core.sandbox import cgroup
 from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
 

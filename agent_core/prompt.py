@@ -12,7 +12,7 @@ import hashlib
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -22,6 +22,7 @@ from agent_core import limits
 from agent_core.names import MODES, Mode
 from agent_core.plain_files import read_regular
 from agent_core.ports import Guidance
+from agent_core.records import dataclass
 from agent_core.text.printable import printable
 
 NONE: Final = Guidance()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from agent_core.records import dataclass
 
 ChangeBy = Literal["tool", "command"]
 FileState = Literal["undoable", "changed_since", "not_kept", "undone"]

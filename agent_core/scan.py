@@ -13,13 +13,14 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from agent_core import limits, process, scan_child
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError, ToolFailure
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.text.pattern import Pattern
 

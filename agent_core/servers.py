@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from agent_core.records import dataclass
 
 ServerState = Literal["off", "untrusted", "invalid", "idle", "starting", "ready", "failed", "login"]
 """Switched off; of a project that is not trusted; its entry is wrong; not started yet, or ended; being started; in

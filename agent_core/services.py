@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,6 +21,7 @@ from agent_core.llm.prices import Price
 from agent_core.messages import Message
 from agent_core.names import ApprovalPolicy, Mode, SandboxMode
 from agent_core.ports import Extra, IsHidden, LlmClient, LlmRequest, PastPassage, ResultBounds, TerminalBackend, Tool
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import Apart, Box, SandboxPolicy
 from agent_core.spill import NANO
 from agent_core.store.notes import Note

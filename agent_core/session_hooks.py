@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from agent_core.hooks import Event as HookEvent
 from agent_core.hooks import Heard, Hook, Hooks
 from agent_core.messages import ToolCall
 from agent_core.ports import Args, Asker, Question, Reply, ToolOutput
+from agent_core.records import dataclass
 from agent_core.services import SessionServices
 
 CONTEXT_HEAD = "[A hook of the user adds to this request:]"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import threading
-from dataclasses import dataclass
 
 from agent_core import intents, limits
 from agent_core.cancel import CancelScope, Cut
@@ -14,6 +13,7 @@ from agent_core.events import Event
 from agent_core.messages import Message
 from agent_core.meter import Meter
 from agent_core.outbox import Outbox
+from agent_core.records import dataclass
 from agent_core.services import Connection
 from agent_core.store.lease import Holder
 from agent_core.turn_lease import TurnLease

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from agent_core import limits
@@ -18,6 +17,7 @@ from agent_core.errors import ToolFailure
 from agent_core.messages import ShellRun, ToolResult
 from agent_core.names import SHELL
 from agent_core.ports import TerminalBackend, ToolOutput
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED
 from agent_core.spill import Spill
 from agent_core.text.ansi import clean

@@ -13,13 +13,13 @@ import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
 from agent_core import limits, names, plain_files
 from agent_core.errors import AgentError
 from agent_core.ports import ResultBounds
+from agent_core.records import dataclass
 from agent_core.safety.redact import Redactor, redact
 from agent_core.text.clamp import clamp, clamp_characters
 

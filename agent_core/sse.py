@@ -9,10 +9,10 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from dataclasses import dataclass
 
 from agent_core import limits
 from agent_core.errors import AgentError
+from agent_core.records import dataclass
 
 _LINE_END = re.compile("\r\n|\n|\r")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from agent_core import view
 from agent_core.ports import Tool
+from agent_core.records import dataclass
 from agent_core.toolsets import SHOWN, tools_of
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from agent_core import names
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -25,6 +25,7 @@ from agent_core.errors import ConfigError
 from agent_core.grants_file import GrantsFile
 from agent_core.hooks import HookSet
 from agent_core.plain_files import read_regular
+from agent_core.records import dataclass
 from agent_core.safety.redact import redact
 from agent_core.text.printable import printable
 

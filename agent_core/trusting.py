@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +11,7 @@ from agent_core import trust
 from agent_core.config.paths import Places, find_places
 from agent_core.grants_file import GrantsFile
 from agent_core.ports import Decided
+from agent_core.records import dataclass
 from agent_core.trust import Standing
 
 Answer = Literal["trust", "never", "forget"]

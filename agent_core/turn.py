@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from agent_core import guard, limits, prompt, schedule
@@ -29,6 +29,7 @@ from agent_core.events import (
 from agent_core.messages import Message, ToolCall, ToolResult, clean_surrogates, tool
 from agent_core.meter import Meter
 from agent_core.ports import Delta, LlmClient, LlmReply, LlmRequest
+from agent_core.records import dataclass
 from agent_core.safety.key_guard import KeyGuard
 from agent_core.tools.registry import Stopwatch, Toolbox
 

@@ -7,12 +7,13 @@ person dropped keeps its place with a short remark, so that the roles still take
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from agent_core import limits
 from agent_core.messages import Message, ShellRun, ToolCall
 from agent_core.names import SHELL_END, SHELL_HEAD, SUMMARY_END, SUMMARY_START
+from agent_core.records import dataclass
 
 OMITTED: Final = "[Earlier conversation was omitted to keep the context small]"
 """Stands where there is no summary (COMP-04)."""

@@ -6,7 +6,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 from urllib.parse import unquote
 
@@ -14,6 +14,7 @@ from agent_core import limits, web_page, web_search
 from agent_core.cancel import CancelScope
 from agent_core.errors import ToolFailure
 from agent_core.lookup import SearchEngine, WebHit, WebPlace, WebText
+from agent_core.records import dataclass
 from agent_core.safety import urls
 from agent_core.safety.urls import Target
 from agent_core.sandbox.policy import SandboxPolicy

@@ -13,7 +13,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Final
@@ -22,6 +22,7 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import ToolFailure
 from agent_core.llm.exchange import Broken, Exchange, Head, Link, Silence, pieces, tls
+from agent_core.records import dataclass
 from agent_core.safety import addresses, urls
 from agent_core.safety.redact import redact
 from agent_core.safety.urls import IsPublic, Resolve, Target, UrlVerdict

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html.parser import HTMLParser
 from typing import Any, Final
 from urllib.parse import parse_qs, quote, urlencode, urljoin, urlsplit
@@ -19,6 +19,7 @@ from agent_core.credentials import Secret
 from agent_core.errors import ToolFailure
 from agent_core.lookup import WebHit
 from agent_core.names import SEARCH_KEYS
+from agent_core.records import dataclass
 from agent_core.text.ansi import clean
 from agent_core.text.printable import printable
 from agent_core.web_door import Ask, Door, Page, fetch

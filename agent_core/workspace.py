@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from agent_core import limits, plain_files
 from agent_core.cancel import CancelScope
+from agent_core.records import dataclass
 from agent_core.text import ignore_rules
 
 NEVER: Final = frozenset({".git", ".hg", ".svn"})

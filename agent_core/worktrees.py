@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +21,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, ToolFailure
 from agent_core.git import Repository, Said, repository
 from agent_core.git_changes import changes
+from agent_core.records import dataclass
 from agent_core.text.printable import printable
 
 _USUAL: Final = "side"

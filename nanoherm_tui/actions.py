@@ -7,9 +7,10 @@ few words) and `actions.<id>_help` (a remark) of the interface's words.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, Literal
+
+from agent_core.records import dataclass
 
 Context = Literal[
     "everywhere", "composer", "running", "approval", "pane", "transcript", "sessions", "dock"

@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -24,6 +24,7 @@ from textual.timer import Timer
 
 from agent_core import names
 from agent_core.errors import AgentError, ConfigError, crash
+from agent_core.records import dataclass
 from nanoherm_tui import commands, compat, i18n, limits, remembered, symbols, terminal, welcome
 from nanoherm_tui.actions import ACTIONS, PANES, Action, Slash, parse_slash
 from nanoherm_tui.commands.panes import focus_pane

@@ -8,11 +8,11 @@ import os
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_core import limits, names
+from agent_core.records import dataclass
 from agent_core.version import __version__
 from nanoherm_tui import subcommands
 

@@ -12,12 +12,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from agent_core.errors import AgentError
 from agent_core.plain_files import atomic_write
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 
 How = Literal["native", "tmux", "osc52", "file"]

@@ -5,9 +5,9 @@ A running turn is always what Ctrl+C stops; it never quits while one runs, and n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+from agent_core.records import dataclass
 from nanoherm_tui.actions import ACTIONS, BY_ID, PANES, Action, Context
 
 _MODIFIERS: Final = ("alt", "ctrl", "hyper", "meta", "shift", "super")  # the order Textual writes them in

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 
 Side = Literal["sessions", "dock"]

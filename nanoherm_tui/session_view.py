@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from agent_core import events
 from agent_core.messages import FileDiff, Message, ToolCall, Usage
 from agent_core.names import SHELL, Mode
+from agent_core.records import dataclass
 from nanoherm_tui.text import Cost, one_line
 from nanoherm_tui.transcript.model import TranscriptModel, default_subject
 

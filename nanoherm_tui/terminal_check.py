@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_core import process
 from agent_core.cancel import CancelScope
 from agent_core.doctor import Check
+from agent_core.records import dataclass
 from nanoherm_tui import limits, terminal_probe
 from nanoherm_tui.clipboard import native_tools
 from nanoherm_tui.symbols import locale_is_utf8, locale_variable

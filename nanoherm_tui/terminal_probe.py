@@ -16,9 +16,10 @@ import time
 import tty
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 
 SAMPLES: Final[Mapping[str, str]] = {

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
 from rich.cells import cell_len, split_graphemes
 
+from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
 from nanoherm_tui.symbols import is_ascii, sym
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_core.errors import ConfigError
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.theme_files import load_shipped, load_theme, shown_themes, theme_files
 

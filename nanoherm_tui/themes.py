@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rich.style import Style
 
+from agent_core.records import dataclass
 from nanoherm_tui.eight_bit import MIN_CONTRAST, choose, contrast
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import copy
 import difflib
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -21,6 +21,7 @@ from agent_core.config.dotenv import parse_env
 from agent_core.config.paths import Places
 from agent_core.config.schema import Key
 from agent_core.errors import ConfigError
+from agent_core.records import dataclass
 from agent_core.text.printable import printable
 from agent_core.toolsets import ALL_NAMES, SHOWN, tools_named
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from agent_core.names import HERMES_DIR, HOME_DIR
+from agent_core.records import dataclass
 
 PROFILES: Final = "profiles"
 """The folder of our home that holds those of the profiles."""

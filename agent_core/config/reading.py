@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from agent_core import limits
 from agent_core.errors import ConfigError
 from agent_core.plain_files import read_regular
+from agent_core.records import dataclass
 
 
 class Mark(Protocol):

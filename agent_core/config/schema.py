@@ -9,11 +9,11 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from agent_core import limits
 from agent_core.names import APPROVAL_POLICIES, SANDBOX_MODES
+from agent_core.records import dataclass
 
 Kind = Literal["text", "flag", "whole", "number", "texts", "list", "mapping", "model", "names"]
 Danger = Literal["harmless", "bound", "user-only", "tighten"]

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from agent_core.names import SHELL_END, SHELL_HEAD
+from agent_core.records import dataclass
 
 CART = "shop/cart.py"
 TEST_COMMAND = "python3 -m unittest -v"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from agent_core.llm import failures
@@ -18,6 +18,7 @@ from agent_core.llm.token_counts import read_usage
 from agent_core.llm.wire import Tools
 from agent_core.messages import clean_surrogates
 from agent_core.ports import Delta, LlmReply
+from agent_core.records import dataclass
 
 BLOCKS = "thinking_blocks"
 """Under which name Message.extra keeps the thinking that is to be sent back as it came: the blocks in order, each with

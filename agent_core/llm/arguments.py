@@ -6,11 +6,12 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 from agent_core import limits
 from agent_core.messages import clean_surrogates
+from agent_core.records import dataclass
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 

@@ -6,7 +6,7 @@ Nothing is delivered twice: a retry after partial output says "reset" first. No 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_core import limits
@@ -26,6 +26,7 @@ from agent_core.llm.wires import WIRES, wire_asked_for
 from agent_core.llm.words import Asked, failure
 from agent_core.names import BLIND
 from agent_core.ports import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
+from agent_core.records import dataclass
 from agent_core.version import __version__
 
 if TYPE_CHECKING:

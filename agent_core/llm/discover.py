@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +17,7 @@ from agent_core.llm import failures, retry
 from agent_core.llm.arguments import parse_json
 from agent_core.llm.providers import PRESETS, Endpoint, is_loopback, shown_url, url_of
 from agent_core.messages import clean_surrogates
+from agent_core.records import dataclass
 
 LOCAL = ("ollama", "lmstudio", "llamacpp", "vllm")
 """Presets to look for, the first found wins."""

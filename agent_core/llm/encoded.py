@@ -15,7 +15,7 @@ next reply, as long as no other message of the person's has come (older reasonin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from agent_core import limits
@@ -23,6 +23,7 @@ from agent_core.llm.providers import Preset
 from agent_core.llm.wire import Quirks, Wire, encode
 from agent_core.messages import Message
 from agent_core.ports import LlmRequest
+from agent_core.records import dataclass
 
 _KEPT = 3
 """Messages on the wire that a boundary has behind it."""

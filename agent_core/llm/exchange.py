@@ -14,12 +14,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
+from agent_core.records import dataclass
 
 if TYPE_CHECKING:
     import httpx

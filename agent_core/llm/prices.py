@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from agent_core.messages import Usage
+from agent_core.records import dataclass
 
 MILLION = 1_000_000
 

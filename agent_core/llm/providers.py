@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from agent_core import limits
 from agent_core.credentials import Secret, find_keys, make_secret, numbered
 from agent_core.errors import ConfigError
+from agent_core.records import dataclass
 
 IdRule = Literal["keep", "max40", "alnum9", "safe"]
 """What ids of tool calls must look like: any; at most 40 characters; exactly nine letters or digits; [A-Za-z0-9_-]."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from agent_core.errors import ProviderError, ProviderErrorKind
@@ -19,6 +19,7 @@ from agent_core.llm.wire import Tools
 from agent_core.llm.words import failure
 from agent_core.messages import ToolCall, Usage, clean_surrogates
 from agent_core.ports import Delta, Finish, LlmReply
+from agent_core.records import dataclass
 
 _FINISH: Mapping[str, Finish] = {
     "stop": "stop",

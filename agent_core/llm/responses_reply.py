@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from agent_core.llm import failures
@@ -20,6 +20,7 @@ from agent_core.llm.wire import Tools
 from agent_core.llm.words import failure
 from agent_core.messages import clean_surrogates
 from agent_core.ports import Delta, LlmReply
+from agent_core.records import dataclass
 
 ITEMS = "response_items"
 """The key in Message.extra: the reasoning items to be sent back whole, and bare marks where text and calls stood."""

@@ -8,7 +8,7 @@ LLM-30.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agent_core.cancel import CancelScope
 from agent_core.credentials import Secret
@@ -18,6 +18,7 @@ from agent_core.llm.client import ModelClient
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.llm.resting import KeyRing, Resting
 from agent_core.ports import Delta, DeltaSink, LlmReply, LlmRequest
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

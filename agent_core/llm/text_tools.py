@@ -9,11 +9,11 @@ import ast
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from agent_core.llm.arguments import parse_json
 from agent_core.messages import ToolCall
+from agent_core.records import dataclass
 
 Offered = Mapping[str, Mapping[str, Any]]
 """The offered tools' parameter schemas by name."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from agent_core.errors import ProviderError
 from agent_core.llm.providers import IdRule, Preset, WireName
 from agent_core.messages import clean_surrogates
 from agent_core.ports import Delta, LlmReply, LlmRequest
+from agent_core.records import dataclass
 
 Tools = Mapping[str, Mapping[str, Any]]
 """The offered tools' parameter schemas by name."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import quote
 
 from agent_core import limits
 from agent_core.errors import ProviderError, ProviderErrorKind
 from agent_core.messages import clean_surrogates
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
 from agent_core import limits, plain_files
 from agent_core.ports import IsHidden as IsHidden
+from agent_core.records import dataclass
 from agent_core.safety import protected
 from agent_core.text import ignore_rules
 

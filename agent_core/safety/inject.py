@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from agent_core import limits
+from agent_core.records import dataclass
 from agent_core.safety.inject_rules import BEFORE, COMMANDS, HIDDEN, NOT, RULES, UNSEEN_STYLE, Kind, Rule
 from agent_core.safety.redact import redact
 

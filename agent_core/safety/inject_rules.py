@@ -7,8 +7,9 @@ looking slow. Texts are looked at as `inject` folds them: lower case, single bla
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from agent_core.records import dataclass
 
 Kind = Literal["context", "memory"]
 """A file with guidance for a project, or an entry that will be remembered, where the rules are stricter: it is said to

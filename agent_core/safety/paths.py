@@ -18,13 +18,14 @@ import sys
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
 from agent_core import limits
 from agent_core.ports import IsHidden
+from agent_core.records import dataclass
 from agent_core.safety import protected
 from agent_core.safety.hidden import (
     SECRETS,

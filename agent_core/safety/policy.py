@@ -7,7 +7,7 @@ ask. What stands behind that (a hook's veto, the reviewer, the person) can only 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
 from agent_core.names import EXIT_PLAN, MODES_READ_ONLY, ApprovalPolicy, Mode, SandboxMode
@@ -22,6 +22,7 @@ from agent_core.ports import (
     ServerAction,
     WebAction,
 )
+from agent_core.records import dataclass
 from agent_core.safety.hardline import WAY_OUT, Hit
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box
 

@@ -8,10 +8,10 @@ one question.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from agent_core import limits
+from agent_core.records import dataclass
 
 from . import shell_words as sw
 from .danger import detect

@@ -11,10 +11,10 @@ import re
 import stat
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from agent_core import limits
+from agent_core.records import dataclass
 
 from . import shell_words
 from .git_config import git_config_names_helpers

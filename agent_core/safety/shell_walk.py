@@ -11,10 +11,11 @@ import base64
 import binascii
 import re
 import unicodedata
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from agent_core import limits
+from agent_core.records import dataclass
 
 from . import shell_words as sw
 from .shell_args import (

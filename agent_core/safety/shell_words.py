@@ -9,10 +9,10 @@ understood all.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from agent_core import limits
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 from agent_core import limits
+from agent_core.records import dataclass
 
 from . import protected
 from .shell_args import names

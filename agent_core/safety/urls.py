@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Final, Literal
 from urllib.parse import quote, unquote, urljoin
 
 from agent_core import limits
+from agent_core.records import dataclass
 from agent_core.safety import addresses
 from agent_core.safety.addresses import Address
 from agent_core.safety.redact import redact

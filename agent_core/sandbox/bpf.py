@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from agent_core.errors import SandboxError
+from agent_core.records import dataclass
 
 # seccomp_data: nr, arch, instruction pointer, six arguments of 64 bits. All machines in the table are little-endian,
 # so the low word of an argument comes first.

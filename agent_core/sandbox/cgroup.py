@@ -13,10 +13,11 @@ import signal
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
+
+from agent_core.records import dataclass
 
 _PREFIX: Final = "nanoherm-"
 _APART: Final = "nanohermtask-"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from agent_core import limits
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import SandboxPolicy
 
 NEEDED_ABI: Final = 3

@@ -16,11 +16,12 @@ import stat
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
 from agent_core import limits
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import SandboxPolicy
 
 _MARK: Final = 1_000_000_000 * 10**9  # nanoseconds: the time of change by which a placeholder of ours is known

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from agent_core.records import dataclass
 from agent_core.sandbox import bpf, landlock, mounts
 from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.sandbox.rlimits import limits_of, processes_of

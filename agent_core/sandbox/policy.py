@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
 from agent_core import limits
 from agent_core.names import SandboxMode
+from agent_core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

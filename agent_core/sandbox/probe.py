@@ -9,12 +9,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from agent_core import limits
 from agent_core.errors import SandboxError
+from agent_core.records import dataclass
 from agent_core.sandbox import bpf, cgroup
 from agent_core.sandbox.landlock import NEEDED_ABI
 from agent_core.sandbox.plan import Kernel, ViewBy, plan

@@ -16,13 +16,14 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.abc import InspectLoader
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
 from agent_core.errors import SandboxError
+from agent_core.records import dataclass
 from agent_core.sandbox.mounts import Placeholder
 
 _MODULE: Final = "agent_core.sandbox.launcher"

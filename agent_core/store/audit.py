@@ -10,12 +10,13 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from agent_core import limits
 from agent_core.messages import clean_surrogates
 from agent_core.ports import Decided
+from agent_core.records import dataclass
 from agent_core.store.db import Database
 from agent_core.text.ansi import clean
 from agent_core.text.printable import printable

@@ -15,13 +15,14 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, Literal
 
 from agent_core import limits
 from agent_core.errors import StoreError
 from agent_core.messages import from_json
+from agent_core.records import dataclass
 from agent_core.store import index_child
 from agent_core.store.db import (
     APPLICATION_ID,

@@ -12,7 +12,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -35,6 +35,7 @@ from agent_core.messages import (
     from_json,
     new_id,
 )
+from agent_core.records import dataclass
 from agent_core.safety.redact import redact as redact_shapes
 from agent_core.store.exchange import FORMAT
 from agent_core.text.ansi import clean

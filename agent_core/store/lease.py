@@ -12,10 +12,10 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from agent_core import limits
 from agent_core.errors import StoreError
+from agent_core.records import dataclass
 from agent_core.store.db import LOCKED, Database
 from agent_core.store.owner import Life, life_of, pid_of
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from agent_core import messages, names
 from agent_core.messages import Message, ShellRun, ToolCall, ToolResult
+from agent_core.records import dataclass
 
 # Kinds of ports.Effect that leave nothing behind when they are cut short.
 HARMLESS_KINDS: Final = frozenset({"none", "read", "person"})

@@ -11,11 +11,11 @@ import os
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_core.errors import StoreError
 from agent_core.messages import View, clean_surrogates
+from agent_core.records import dataclass
 from agent_core.store.db import LOCKED, Database
 from agent_core.store.owner import life_of, pid_of
 

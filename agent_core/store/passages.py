@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from agent_core import limits
 from agent_core.messages import FileDiff, Message
+from agent_core.records import dataclass
 from agent_core.text.tokenize import fold
 
 _BEFORE: Final = 24  # characters of a passage before its first hit

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from agent_core import limits
+from agent_core.records import dataclass
 from agent_core.text.tokenize import Piece, fold, grams, han, not_han, pieces
 
 Cut = Callable[[Sequence[str]], Sequence[Sequence[str]] | None]

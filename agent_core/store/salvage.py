@@ -11,13 +11,13 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from agent_core import limits
 from agent_core.messages import from_json
 from agent_core.names import MODES
+from agent_core.records import dataclass
 from agent_core.store.db import Database, readable
 from agent_core.store.pages import Value, rows, with_header
 from agent_core.store.undo import TURN_START

@@ -13,7 +13,6 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -22,6 +21,7 @@ from agent_core import limits
 from agent_core.errors import StoreError
 from agent_core.line_child import LineChild
 from agent_core.messages import from_json
+from agent_core.records import dataclass
 from agent_core.store import index_child
 from agent_core.store.db import Database, explain
 from agent_core.store.passages import Passage, passages, snippet

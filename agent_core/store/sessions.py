@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -21,6 +21,7 @@ from agent_core.errors import StoreError
 from agent_core.messages import Message
 from agent_core.names import SHELL
 from agent_core.ports import Goal, TodoItem
+from agent_core.records import dataclass
 from agent_core.store.audit import Audit
 from agent_core.store.changes import Changes, check, count, no_session, revision
 from agent_core.store.db import LOCKED, Budget, Database

@@ -6,10 +6,10 @@ A session's children (its sub-agents' sessions) count towards it; a fork goes it
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 
 from agent_core import messages
 from agent_core.messages import Usage
+from agent_core.records import dataclass
 from agent_core.store.changes import check
 from agent_core.store.db import Database
 

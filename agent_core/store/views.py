@@ -7,10 +7,10 @@ import json
 import sqlite3
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from agent_core import limits
 from agent_core.messages import View, clean_surrogates
+from agent_core.records import dataclass
 from agent_core.store.changes import Changes
 from agent_core.store.db import Database
 from agent_core.store.lease import machine_seconds

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from agent_core.errors import ToolFailure
+from agent_core.records import dataclass
 from agent_core.text.kinds import kind_of
 
 _BOMS: Final = (

@@ -8,10 +8,11 @@ character without case: digits, signs, Chinese.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from typing import Final
+
+from agent_core.records import dataclass
 
 _HUMP: Final = re.compile("(?<=[a-z])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])")
 _NAME_ENDS: Final = ("", ".", "/")

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, Literal
 
 from agent_core import limits
+from agent_core.records import dataclass
 from agent_core.text import runs
 from agent_core.text.indent import reindent_added
 from agent_core.text.look_alikes import keep_look_alikes

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from agent_core.records import dataclass
 from agent_core.text import globs
 
 

@@ -7,11 +7,11 @@ than to cry wolf: a file that is not executable, or a key that a server refuses,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from agent_core import limits
 from agent_core.names import Needs
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED, Box
 
 # fmt: off

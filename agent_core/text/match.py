@@ -12,13 +12,13 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import accumulate
 from typing import Final, Literal
 
 from agent_core import limits
+from agent_core.records import dataclass
 from agent_core.text import runs
 from agent_core.text.indent import reindent
 from agent_core.text.look_alikes import PLAIN, Folded, common_prefix, fold, fold_one_dash, keep_look_alikes

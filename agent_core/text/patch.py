@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Literal
 
 from agent_core.errors import ToolFailure
+from agent_core.records import dataclass
 from agent_core.text import unified
 from agent_core.text.hunks import FilePatch, Line, PatchHunk
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sized
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from heapq import nsmallest
 from itertools import chain, groupby
 from typing import Final
 
+from agent_core.records import dataclass
 from agent_core.text import fuzzy
 from agent_core.text.fuzzy import Tier, fold
 from agent_core.text.path_table import PathTable, Shard

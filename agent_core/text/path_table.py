@@ -9,10 +9,11 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from agent_core import limits
+from agent_core.records import dataclass
 from agent_core.text.fuzzy import fold, mark_starts
 
 _PATH_BITS: Final = 13  # of a path's length in a weight; it is at most limits.PATH_BYTES

@@ -9,10 +9,10 @@ return, which characters may be escaped) both get an explicit form.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from agent_core import limits
+from agent_core.records import dataclass
 
 _SPACE: Final = r" \t\x0b\x0c\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _POSIX: Final = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from agent_core.records import dataclass
 
 _INSIDE_A_WORD: Final = r"(?<![A-Za-z0-9_.+@-])"
 """No mention begins behind one of these: me@example.org, pkg@1.2. Behind a Chinese character one does."""

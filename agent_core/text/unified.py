@@ -6,10 +6,11 @@ What is not a change of text (modes, binary content, links) is refused in words.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Literal
 
 from agent_core.errors import ToolFailure
+from agent_core.records import dataclass
 from agent_core.text.hunks import FilePatch, Line, PatchHunk
 
 HUNK: Final = re.compile(r"@@+ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@+ ?(.*)")

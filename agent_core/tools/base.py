@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent_core import files, limits
 from agent_core.errors import ToolFailure
 from agent_core.ports import Action, Args, Effect, Prepared, ToolContext, ToolOutput
+from agent_core.records import dataclass
 from agent_core.safety.hidden import nothing_more
 from agent_core.safety.paths import Op, PathRules, PathVerdict, classify
 from agent_core.text import diff, encoding

@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agent_core import files, limits
 from agent_core.errors import StoreError, ToolFailure
 from agent_core.messages import FileDiff
 from agent_core.ports import EditAction, Prepared, ToolContext, ToolOutput
+from agent_core.records import dataclass
 from agent_core.safety import redact
 from agent_core.safety.paths import PathRules, PathVerdict
 from agent_core.text import diff, encoding

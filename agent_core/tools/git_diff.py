@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from agent_core import limits
@@ -11,6 +10,7 @@ from agent_core.errors import ToolFailure
 from agent_core.git import NOT_SHOWN_TO_PROGRAMS, Repository
 from agent_core.names import GIT_DIFF
 from agent_core.ports import Args, Effect, Prepared, ReadAction, Tool, ToolContext, ToolOutput
+from agent_core.records import dataclass
 from agent_core.safety.paths import PathRules, PathVerdict, may_read_found
 from agent_core.text.ansi import clean
 

@@ -7,13 +7,14 @@ import posixpath
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from agent_core import files, limits
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.names import GREP
 from agent_core.ports import Args, Prepared, ReadAction, Tool, ToolContext, ToolOutput
+from agent_core.records import dataclass
 from agent_core.safety.paths import PathVerdict
 from agent_core.sandbox.policy import READ_ONLY, SandboxPolicy
 from agent_core.scan import Search, find_ripgrep, matches, plain_lines, too_slow

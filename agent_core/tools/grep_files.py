@@ -13,12 +13,13 @@ import stat
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Final
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
+from agent_core.records import dataclass
 from agent_core.safety.paths import PathRules, protected_finder, reader_of_found
 from agent_core.scan import Search, TooSlow, worth_a_look
 from agent_core.workspace import Folder, FolderWalk, Ignore, Walk

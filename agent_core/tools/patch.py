@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +10,7 @@ from agent_core.errors import ToolFailure
 from agent_core.messages import clean_surrogates
 from agent_core.names import APPLY_PATCH
 from agent_core.ports import Args, Effect, Prepared, Tool, ToolContext
+from agent_core.records import dataclass
 from agent_core.safety.paths import PathVerdict
 from agent_core.safety.redact import MARK
 from agent_core.text import hunks, patch

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -45,6 +45,7 @@ from agent_core.ports import (
     ToolSchema,
     WebAction,
 )
+from agent_core.records import dataclass
 from agent_core.safety import danger, hardline, policy
 from agent_core.safety.deny import denied
 from agent_core.safety.shell_trust import TrustContext, is_trusted_command

@@ -7,7 +7,6 @@ come or a draft is open, a letter answers only when it stands alone, and Enter a
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from textual import events
@@ -19,6 +18,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap, show

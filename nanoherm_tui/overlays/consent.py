@@ -7,7 +7,6 @@ key follows at once; any other letter closes it and goes into the draft. Enter d
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from textual import events
@@ -16,6 +15,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.strip import Strip
 from textual.timer import Timer
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show

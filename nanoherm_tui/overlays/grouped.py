@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from textual import events
@@ -11,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.strip import Strip
 
+from agent_core.records import dataclass
 from nanoherm_tui.strips import Painted, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, wrap

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual import events
@@ -12,6 +11,7 @@ from textual.containers import Vertical
 from textual.geometry import Size
 from textual.strip import Strip
 
+from agent_core.records import dataclass
 from nanoherm_tui.actions import ACTIONS, CONTEXTS, PANES, SLASH_ACTIONS, Action
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap, show

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, get_args
 
 from textual.app import ComposeResult
@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
 
+from agent_core.records import dataclass
 from agent_core.text.fuzzy import Tier, match
 from nanoherm_tui.actions import ACTIONS
 from nanoherm_tui.i18n import t

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_core.names import NOT_REVIEWED
+from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED
 from agent_core.text.diff import moves
 from nanoherm_tui.i18n import phrase, t

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual.app import ComposeResult
@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import TextArea
 
+from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
 from nanoherm_tui.overlays.palette import Hit, PaletteCount, PaletteItem, PaletteList, search

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual import events
@@ -17,6 +16,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.strip import Strip
 
+from agent_core.records import dataclass
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.arming import Arming

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePath
 from typing import ClassVar, Final
@@ -18,6 +17,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
 
+from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
 from nanoherm_tui.overlays.grouped import GroupedList, Heading

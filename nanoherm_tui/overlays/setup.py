@@ -6,7 +6,7 @@ The key is never drawn, only how long it is; it leaves this view in `SetupValues
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Final
 
 from textual import events
@@ -18,6 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from agent_core.records import dataclass
 from nanoherm_tui.actions import BY_SLASH, Action, complete_slash
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.popup import Popup

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual import events
@@ -12,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.strip import Strip
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from dataclasses import dataclass
 from typing import Literal
 
 from rich.text import Text
 from textual import events
 from textual.widgets.text_area import Edit, EditHistory, EditResult, Location, Selection
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.panes import chips
 from nanoherm_tui.panes.chips import Chips

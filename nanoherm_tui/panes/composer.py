@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from textual import events
@@ -16,6 +15,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
 
+from agent_core.records import dataclass
 from agent_core.text.image_refs import leading, plain
 from nanoherm_tui import limits
 from nanoherm_tui.actions import Slash, SlashProblem, parse_slash

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import accumulate, zip_longest
 from typing import NamedTuple
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
+from agent_core.records import dataclass
 from agent_core.text.diff import moves
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t

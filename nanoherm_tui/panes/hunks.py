@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agent_core.records import dataclass
 from agent_core.text.diff import hunks_of
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ Each cell is two by two pixels in two colours, by the glyphs of quadrants that a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import Row, RowList, Span, Spans
 from nanoherm_tui.symbols import is_ascii

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.pages import Book, BookRows
 from nanoherm_tui.panes.rows import BLANK, Body, Row, RowList, Span

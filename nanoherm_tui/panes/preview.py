@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.diff import NUMBER, Run, coloured, inked

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from rich.segment import Segment
@@ -19,6 +18,7 @@ from textual.geometry import Offset, Region
 from textual.selection import Selection
 from textual.strip import Strip
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits, strips
 from nanoherm_tui.panes.keys import PaneKeys
 from nanoherm_tui.strips import look_of

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
 from textual.message import Message
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import BLANK, Row, RowsView, Span, plain

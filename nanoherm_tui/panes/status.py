@@ -7,11 +7,12 @@ whole fields go: those a user can do without first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rich.segment import Segment
 from textual.strip import Strip
 
+from agent_core.records import dataclass
 from nanoherm_tui import text
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import Row, Span, Spans, paint_row

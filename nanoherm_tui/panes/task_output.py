@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from textual.strip import Strip
 
+from agent_core.records import dataclass
 from nanoherm_tui.strips import Painted, Part, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, fit, wrap

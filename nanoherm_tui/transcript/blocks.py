@@ -8,8 +8,10 @@ long line was cut, "\\n" when a long piece was, a blank line between paragraphs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
+
+from agent_core.records import dataclass
 
 CardState = Literal["waiting", "asks", "running", "done", "failed", "lost"]
 """lost: the call has no result and never will (the program died, or the turn was given up)."""

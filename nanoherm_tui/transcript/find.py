@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.transcript.blocks import Block, Card, Note, Thought
 from nanoherm_tui.transcript.layout import Layout, Line, Place

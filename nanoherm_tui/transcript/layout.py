@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.transcript.blocks import Block, Card, Code
 from nanoherm_tui.transcript.heights import Heights

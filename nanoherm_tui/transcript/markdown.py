@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from agent_core.records import dataclass
 from nanoherm_tui.text import clean
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.actions import SkipAction
 from textual.scroll_view import ScrollView
 from textual.selection import SELECT_ALL, Selection
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.keys import PaneKeys

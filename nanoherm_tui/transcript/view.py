@@ -8,7 +8,7 @@ told that something is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, cast
 
 from rich.cells import cell_len
@@ -24,6 +24,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from agent_core.events import Event, ReasoningDelta, TextDelta, UserMessage
+from agent_core.records import dataclass
 from nanoherm_tui import compat, limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.strips import look_of
