@@ -419,6 +419,11 @@ KEY_CHARS: Final = 12  # no key is shorter; shorter words are not looked at whil
 KEY_HELD: Final = 1_024  # an unfinished run of visible ASCII is held back no longer than this
 KEY_CONTEXT: Final = 120  # characters before a word that may name it a key
 
+MCP_STARTUP: Final = 60.0  # seconds a server may take to start: npx fetches it first (mcp.md R14)
+MCP_CALL: Final = 120.0  # seconds one of its calls may take
+MCP_CANCEL: Final = 0.5  # seconds after which a cancelled call has returned (R15)
+AGENT_PREVIEW: Final = 500  # characters of a sub-agent's result on the board (SUB-02)
+
 # -- words -------------------------------------------------------------------------------------------------------
 PROBLEM_CHARS: Final = 80  # of a wrong argument quoted back to the model
 SUBJECT_CHARS: Final = 200  # a tool card's subject before it is cut to the screen's width

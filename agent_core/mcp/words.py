@@ -1,0 +1,146 @@
+"""What the rooms of the MCP client pass to each other, as data, and their seams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any, Literal, Protocol
+
+from agent_core import limits
+from agent_core.cancel import CancelScope
+from agent_core.messages import ImagePart
+from agent_core.records import dataclass
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthOptions:
+    """What a person has set for the log-in at a server; all may be empty."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    scope: str = ""
+    callback_port: int = 0
+    """Of the loopback redirect; 0: a free one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """One server as it is configured, `${VAR}` and `~` expanded, aliases resolved."""
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str = ""
+    """Empty: the workspace."""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    type: Literal["stdio", "http", "sse"] = "stdio"
+    enabled: bool = True
+    required: bool = False
+    trust: bool = False
+    startup_timeout: float = limits.MCP_STARTUP
+    timeout: float = limits.MCP_CALL
+    include: tuple[str, ...] = ()
+    """Globs of tools; empty: all. It wins over `exclude`."""
+    exclude: tuple[str, ...] = ()
+    protocol: Literal["auto", "legacy", "modern"] = "auto"
+    framing: Literal["newline", "content-length"] = "newline"
+    sandbox: bool = False
+    env_policy: Literal["inherit", "strict"] = "inherit"
+    oauth: OAuthOptions | None = None
+    place: str = ""
+    """The file it stands in, with its line where that is known: for a person."""
+    problem: str = ""
+    """Why it cannot be used as it is written, and the way out."""
+    of_project: bool = False
+    """It comes with the project: it counts only while that is trusted."""
+    identity: str = ""
+    """A digest of command, args and env names, or of the URL: which server this is (ServerAction.identity)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """What a server has said of itself when it was connected."""
+
+    name: str = ""
+    version: str = ""
+    title: str = ""
+    protocol: str = ""
+    """The revision agreed on."""
+    instructions: str = ""
+    capabilities: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolInfo:
+    """A tool as the server lists it."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    schema: Json = field(default_factory=dict)
+    """Untouched (R26)."""
+    reads: bool = False
+    """annotations.readOnlyHint: untrusted (R30)."""
+    destroys: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """x-mcp-header: by argument, the header it is mirrored into."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What a call gave, for a model (R28)."""
+
+    text: str
+    ok: bool = True
+    images: tuple[ImagePart, ...] = ()
+
+
+class ServerFailure(Exception):
+    """A request to a server failed. `text` is for a person and a model, with the way out; free of keys."""
+
+    def __init__(self, code: str, text: str, **params: object) -> None:
+        super().__init__(text)
+        self.code, self.text, self.params = code, text, params
+
+
+class Authorizer(Protocol):
+    """Gives requests to one HTTP server what lets them in. Safe to use from several threads."""
+
+    def headers(self) -> Mapping[str, str]:
+        """For the next request, to the server's own origin only."""
+        ...
+
+    def challenged(self, status: int, www_authenticate: str, cancel: CancelScope) -> bool:
+        """A request was refused with 401 or 403: whether it is to be sent once more.
+
+        May have a person log in. Raises ServerFailure "mcp_login" where nobody can be asked (R42), Interrupted.
+        """
+        ...
+
+
+class Transport(Protocol):
+    """One connection to a server. Requests may come from several threads; a reader of its own serves the rest."""
+
+    def connect(self, cancel: CancelScope) -> None: ...
+
+    def request(
+        self,
+        method: str,
+        params: Json,
+        *,
+        timeout: float,
+        cancel: CancelScope,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> Json:
+        """The result of one request. Raises ServerFailure, Interrupted (within limits.MCP_CANCEL)."""
+        ...
+
+    def notify(self, method: str, params: Json) -> None: ...
+
+    def close(self) -> None:
+        """End it; a program is given R6's time to go."""
+        ...
