@@ -32,6 +32,10 @@ class StoreError(AgentError):
     """The session store could not be read or written."""
 
 
+class MemoryFailure(AgentError):
+    """What is remembered over sessions could not be read, changed, or may not be kept; the text says what to do."""
+
+
 class ToolFailure(AgentError):
     """A tool could not do what was asked. The text is for the model and says how to do better."""
 

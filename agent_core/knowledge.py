@@ -30,6 +30,8 @@ class Memory:
     """A person has confirmed it, or it was seen to hold (LRN-02)."""
     observed: str = ""
     """What it was made from, in a few words."""
+    derived: tuple[str, ...] = ()
+    """Ids of the memories that it builds on: who forgets one of them is told of this one (MEM-21)."""
 
 
 @dataclass(frozen=True, slots=True)

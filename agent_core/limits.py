@@ -343,6 +343,13 @@ SUMMARY_FALLBACK: Final = 8_000  # characters of what stands there when no model
 DROPPED_ARGUMENT: Final = 200  # characters; longer texts in a dropped call's arguments are left out
 CONTEXT_ITEMS: Final = 1_000  # largest messages listed in the view of what fills the window
 
+# -- what is remembered over sessions ----------------------------------------------------------------------------
+MEMORY_FILE: Final = 16 * MB  # memory.json; 10,000 entries have about 3
+MEMORY_CHARS: Final = 1_000  # of one text: a fact or a lesson, not a document
+MEMORY_LOCKED: Final = 5.0  # seconds that a write waits for another program's
+MEMORY_TOP: Final = 5  # memories told in a turn (MEM-09)
+MEMORY_MOST: Final = 50  # that may be asked for at once
+
 # -- memory and disk ---------------------------------------------------------------------------------------------
 SQLITE_BUSY: Final = 1.0  # one try; the write budget below is the whole
 WRITE_BUDGET: Final = 20.0  # a write that cannot be made durable in this time is given up (SESS-16)
