@@ -10,6 +10,7 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.messages import ImagePart
 from agent_core.records import dataclass
+from agent_core.servers import FormField
 
 Json = Mapping[str, Any]
 
@@ -108,16 +109,24 @@ class ServerFailure(Exception):
 
 
 class Authorizer(Protocol):
-    """Gives requests to one HTTP server what lets them in. Safe to use from several threads."""
+    """Gives requests to one HTTP server what lets them in. Safe to use from several threads.
 
-    def headers(self) -> Mapping[str, str]:
-        """For the next request, to the server's own origin only."""
+    `challenged` is called in the thread that asked for the `headers` of the request that was refused.
+    """
+
+    def headers(self, cancel: CancelScope) -> Mapping[str, str]:
+        """For the next request, to the server's own origin only; a token that has expired is renewed first.
+
+        Raises Interrupted.
+        """
         ...
 
     def challenged(self, status: int, www_authenticate: str, cancel: CancelScope) -> bool:
-        """A request was refused with 401 or 403: whether it is to be sent once more.
+        """A request was refused with 401 or 403: whether it is to be sent once more, with the `headers` as they are
+        then.
 
-        May have a person log in. Raises ServerFailure "mcp_login" where nobody can be asked (R42), Interrupted.
+        May have a person log in. Raises ServerFailure "mcp_login" where nobody can be asked (R42) or the log-in
+        fails, Interrupted.
         """
         ...
 
@@ -135,12 +144,73 @@ class Transport(Protocol):
         timeout: float,
         cancel: CancelScope,
         on_progress: Callable[[str], None] | None = None,
+        headers: Json | None = None,
     ) -> Json:
-        """The result of one request. Raises ServerFailure, Interrupted (within limits.MCP_CANCEL)."""
+        """The result of one request. `timeout`: seconds without an answer or a word of progress; `headers`: by HTTP.
+
+        Raises ServerFailure, Interrupted (within limits.MCP_CANCEL).
+        """
         ...
 
     def notify(self, method: str, params: Json) -> None: ...
 
+    def agreed(self, version: str) -> None:
+        """The revision that is spoken from now on; empty: none is agreed on."""
+        ...
+
+    def noise(self) -> tuple[str, ...]:
+        """What it wrote that was no message, the end of its error stream last; bounded. Neither clean nor redacted."""
+        ...
+
     def close(self) -> None:
         """End it; a program is given R6's time to go."""
         ...
+
+
+# -- what a server lists beside tools, and what it asks ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceInfo:
+    """A resource, or a template of resources, as the server lists it."""
+
+    uri: str
+    """Of a template: the pattern (RFC 6570)."""
+    name: str = ""
+    title: str = ""
+    description: str = ""
+    media_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptInfo:
+    """A prompt as the server lists it."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    arguments: tuple[tuple[str, str, bool], ...] = ()
+    """(name, description, required)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elicitation:
+    """What a server asks of a person while it works (R33). Texts are the server's, without control bytes and keys."""
+
+    kind: Literal["form", "visit"]
+    message: str
+    form: tuple[FormField, ...] = ()
+    url: str = ""
+    """Of "visit": the whole address; never fetched, only shown and, after a yes, opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A person's answer to an Elicitation. What `values` leaves out gets the field's default."""
+
+    action: Literal["accept", "decline", "cancel"]
+    values: Json = field(default_factory=dict)
+
+
+Elicit = Callable[[Elicitation, CancelScope], Answered]
+"""Asks a person, and waits. Called in a thread of its own. Raises Interrupted when the scope is cancelled."""
