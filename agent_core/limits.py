@@ -429,6 +429,19 @@ KEY_CONTEXT: Final = 120  # characters before a word that may name it a key
 MCP_STARTUP: Final = 60.0  # seconds a server may take to start: npx fetches it first (mcp.md R14)
 MCP_CALL: Final = 120.0  # seconds one of its calls may take
 MCP_CANCEL: Final = 0.5  # seconds after which a cancelled call has returned (R15)
+MCP_SECONDS_MOST: Final = 3_600.0  # of a time in a server's entry; a larger number is one of milliseconds
+MCP_TRIES: Final = 3  # starts of a server in a row before it cools down (MCP-12)
+MCP_COOL_FIRST: Final = 30.0  # seconds a server that cannot be started is left alone; doubled each time
+MCP_COOL_MOST: Final = 600.0
+MCP_BREAK_AFTER: Final = 3  # calls in a row that got no answer before a server gets none for a while
+MCP_BREAK: Final = 60.0  # seconds of that; then one call tries
+MCP_TOOLS: Final = 64  # of all servers in a request, the rest behind a search (R32)
+MCP_INSTRUCTIONS: Final = 2_000  # characters of what one server says of itself (R31); the longest seen has 1,574
+MCP_DESCRIPTION: Final = 1_500  # characters of one tool's description in a request
+MCP_LISTS: Final = 2.0  # seconds a turn waits for a list of tools that a server says has changed (R24)
+MCP_CACHE_FILE: Final = 4 * MB  # what is kept of one server's tools
+MCP_HELPER_ROWS: Final = 200  # resources or prompts listed for a model at once
+MCP_FOUND: Final = 10  # tools that a search among them gives
 AGENT_PREVIEW: Final = 500  # characters of a sub-agent's result on the board (SUB-02)
 
 # -- words -------------------------------------------------------------------------------------------------------
