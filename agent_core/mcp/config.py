@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
@@ -34,6 +35,8 @@ class Source:
     """The file, as a person reads it."""
     data: bytes
     of_project: bool = False
+    held: bool = False
+    """Of a project that is not trusted: what it names is shown and does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class Found:
     servers: tuple[ServerConfig, ...] = ()
     problems: tuple[ConfigError, ...] = ()
     """Files that cannot be used, and keys nobody knows, each with file and line."""
+    held: frozenset[str] = frozenset()
+    """The names of those that wait for the project to be trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +68,24 @@ def read(sources: Iterable[Source], env: Mapping[str, str], home: Path) -> Found
     `env` is what `${VAR}` stands for, `home` what `~/` does.
     """
     servers: dict[str, ServerConfig] = {}
+    held: set[str] = set()
     problems: list[ConfigError] = []
-    for source in sources:
+    for source in sorted(sources, key=lambda source: source.held):  # what is held takes the place of nothing
         try:
             entries = _in_json(source) if source.place.endswith(".json") else _in_yaml(source)
         except ConfigError as error:
             problems.append(error)
             continue
         for entry in entries:
+            if source.held and entry.name in servers and entry.name not in held:
+                continue
             reader = _Reader(entry, env, home)
             servers[entry.name] = reader.config()
-            problems += reader.problems
-    return Found(tuple(servers.values()), tuple(problems))
+            if source.held:
+                held.add(entry.name)
+            else:
+                problems += reader.problems
+    return Found(tuple(servers.values()), tuple(problems), frozenset(held))
 
 
 def _in_yaml(source: Source) -> list[_Entry]:
@@ -114,6 +125,11 @@ def _in_json(source: Source) -> list[_Entry]:
 
 # -- one entry ------------------------------------------------------------------------------------------------------
 
+
+def _names(words: str) -> tuple[str, ...]:
+    return tuple(words.split())
+
+
 _TYPES: Final[dict[str, Literal["stdio", "http", "sse"]]] = {
     "stdio": "stdio", "local": "stdio", "command": "stdio",
     "http": "http", "streamable-http": "http", "streamablehttp": "http", "streamable_http": "http",
@@ -130,18 +146,21 @@ _ALIASES: Final = {
 }  # fmt: skip
 """Other tools' keys, in our way of writing (camelCase is brought to it first)."""
 
-_UNUSED: Final = frozenset(
-    "name description title note notes comment icon version gallery id auto_approve always_allow "
-    "supports_parallel_tool_calls parallel roots sampling auth authentication dev autostart author tags metadata "
-    "resources prompts keep_alive source".split()
-)
+_UNUSED: Final = frozenset(_names(
+    """
+    name description title note notes comment icon version gallery id auto_approve always_allow parallel roots
+    supports_parallel_tool_calls sampling auth authentication dev autostart author tags metadata resources prompts
+    keep_alive source
+    """
+))  # fmt: skip
 """Keys of other tools that say nothing to us. What they let run unasked is asked about all the same (R30)."""
 
-_KNOWN: Final = frozenset(
-    "command args env cwd url headers type enabled disabled required trust startup_timeout timeout tools include "
-    "exclude protocol framing sandbox oauth env_policy startup_ms timeout_ms bearer_token_env_var "
-    "env_http_headers".split()
-)
+_KNOWN: Final = frozenset(_names(
+    """
+    command args env cwd url headers type enabled disabled required trust startup_timeout timeout tools include exclude
+    protocol framing sandbox oauth env_policy startup_ms timeout_ms bearer_token_env_var env_http_headers
+    """
+))  # fmt: skip
 
 _VARIABLE: Final = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _OTHER_VARIABLE: Final = re.compile(r"\$\{(?:input|command|config):[^}]*\}")
@@ -351,8 +370,6 @@ class _Reader:
 
 def _with_problem(kept: ServerConfig, text: str, value: Any) -> ServerConfig:
     """An entry that cannot be used, with as much of it as tells a person which one it is."""
-    from dataclasses import replace
-
     enabled = not (isinstance(value, dict) and (value.get("enabled") is False or value.get("disabled") is True))
     return replace(kept, problem=text, enabled=enabled)
 

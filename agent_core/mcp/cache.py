@@ -1,0 +1,88 @@
+"""What a server has said of itself the last time, so that its tools are offered before it has been started.
+
+One file a server under cache/mcp/, named by what the server is; it may be deleted at any time. A server is asked again
+whenever it is started, and what it says then counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, Final
+
+from agent_core import limits, plain_files
+from agent_core.mcp.words import ServerConfig, ServerInfo, ToolInfo
+from agent_core.records import dataclass
+
+log = logging.getLogger(__name__)
+
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A server as it was when it was last connected."""
+
+    info: ServerInfo
+    tools: tuple[ToolInfo, ...]
+
+
+class ServerCache:
+    """Safe to use from several threads and programs: a file is replaced in one step. Reads and writes files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, config: ServerConfig, folder: str) -> Known | None:
+        """What is known of a server that would run in `folder`; None: nothing that can be used."""
+        try:
+            data = plain_files.read_regular(self._file(config, folder), limits.MCP_CACHE_FILE)
+            if data is None or len(data) > limits.MCP_CACHE_FILE:
+                return None
+            kept = json.loads(data)
+            if kept["version"] != _VERSION:
+                return None
+            tools = tuple(ToolInfo(**_known(ToolInfo, tool)) for tool in kept["tools"])
+            return Known(ServerInfo(**_known(ServerInfo, kept["info"])), tools)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            log.debug("what is known of the MCP server %s cannot be used: %s", config.name, error)
+            return None
+
+    def write(self, config: ServerConfig, folder: str, info: ServerInfo, tools: Sequence[ToolInfo]) -> None:
+        kept = {"version": _VERSION, "info": asdict(info), "tools": [asdict(tool) for tool in tools]}
+        try:
+            data = json.dumps(kept, ensure_ascii=True).encode()
+            if len(data) <= limits.MCP_CACHE_FILE:
+                plain_files.atomic_write(self._file(config, folder), data)
+        except (OSError, ValueError, TypeError, RecursionError) as error:  # the next start asks the server
+            log.warning("what the MCP server %s offers could not be kept: %s", config.name, error)
+
+    def forget(self, config: ServerConfig, folder: str) -> None:
+        try:
+            self._file(config, folder).unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("what is known of the MCP server %s could not be removed: %s", config.name, error)
+
+    def _file(self, config: ServerConfig, folder: str) -> Path:
+        return self._folder / f"{key_of(config, folder)}.json"
+
+
+def key_of(config: ServerConfig, folder: str) -> str:
+    """Stands for one connection: which server it is, how it is spoken to, and where it runs. Without any value of its
+    environment or headers: those may be keys."""
+    where = "" if config.url else config.cwd or folder
+    what = [config.name, config.identity, config.type, config.protocol, config.framing, where, *sorted(config.headers)]
+    return hashlib.sha256("\0".join(what).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that a class has fields for, each of the type of the field's default."""
+    names = {field.name for field in fields(kind)}
+    out = {name: value for name, value in values.items() if name in names}
+    if not isinstance(out.get("name", ""), str) or not isinstance(out.get("schema", {}), dict):
+        raise TypeError("not what was written")
+    return out
