@@ -18,6 +18,10 @@ TOOL_ERROR_CHARS: Final = 2_048  # a crash report, cleaned (TOOL-16)
 CONTEXT_FILES: Final = 20 * KB  # all AGENTS.md-like files together
 CONTEXT_FOLDERS: Final = 16  # nearest folders whose context files are read; their fences take room too
 IDENTITY: Final = 4 * KB  # SOUL.md
+EXPANSION: Final = 32 * KB  # what a typed command stands for; a skill's text has its place in it
+REFERENCES: Final = 16  # files, pages, differences that one message refers to by "@" and that are looked up
+REFERENCES_BYTES: Final = 64 * KB  # of all of them; each by itself is bounded as the tool's result that it is
+REFERENCE_COMMITS: Final = 10  # the n of @git:n; each is a commit with its difference
 FIRST_REQUEST: Final = 16 * KB  # system prompt and tool schemas of the first request, without context files
 
 # -- files -------------------------------------------------------------------------------------------------------
@@ -319,6 +323,22 @@ TRUST_ROWS: Final = 500  # lines of what they do
 TRUST_ROW_CHARS: Final = 4 * KB  # of one line; what is left out of it is said
 TRUST_DEPTH: Final = 6  # folders below a project's skills
 
+# -- skills ------------------------------------------------------------------------------------------------------
+SKILL_NAME: Final = 64  # characters, as where skills are published
+SKILL_DESCRIPTION: Final = 1_024  # characters of one that is written
+SKILL_INDEX: Final = 60  # characters of a description in the prompt's index (NUM-35)
+SKILL_INDEX_TOTAL: Final = 16 * KB  # of the whole index; what comes after that is only counted
+SKILL_BODY: Final = 20_000  # characters of a body, or of a file of a skill, that the model is given at once (SKILL-04)
+SKILL_HEAD: Final = 16 * KB  # characters of frontmatter, and of a file read to find it
+SKILL_FILE: Final = 256 * KB  # a SKILL.md; a body has a fifth of that at most
+SKILL_WRITTEN: Final = 100_000  # characters of a file of a skill that the model writes
+SKILLS: Final = 500  # found in one place; nobody has so many, and each is in every prompt
+SKILL_DEPTH: Final = 6  # folders below a place of skills
+SKILL_ENTRIES: Final = 5_000  # of folders looked through for skills in one place
+SKILL_FILES: Final = 60  # supporting files named with a skill
+SKILL_VARIABLES: Final = 20  # that one skill may have its commands given
+PENDING: Final = 200  # writes that wait for a person; more are refused until some are answered
+
 # -- compaction --------------------------------------------------------------------------------------------------
 CONTEXT_CHARS: Final = 120_000  # a history with more is compacted (COMP-01)
 KEEP_RECENT: Final = 10  # messages that stay as they are (COMP-01)
@@ -349,6 +369,8 @@ MEMORY_CHARS: Final = 1_000  # of one text: a fact or a lesson, not a document
 MEMORY_LOCKED: Final = 5.0  # seconds that a write waits for another program's
 MEMORY_TOP: Final = 5  # memories told in a turn (MEM-09)
 MEMORY_MOST: Final = 50  # that may be asked for at once
+MEMORY_QUERY: Final = 8_000  # characters of a message that memories are looked for by; a pasted log is no question
+MEMORY_QUERY_TERMS: Final = 32  # the rarest of its terms: each costs most of a millisecond with 10,000 memories
 
 # -- memory and disk ---------------------------------------------------------------------------------------------
 SQLITE_BUSY: Final = 1.0  # one try; the write budget below is the whole
@@ -429,6 +451,30 @@ KEY_CONTEXT: Final = 120  # characters before a word that may name it a key
 MCP_STARTUP: Final = 60.0  # seconds a server may take to start: npx fetches it first (mcp.md R14)
 MCP_CALL: Final = 120.0  # seconds one of its calls may take
 MCP_CANCEL: Final = 0.5  # seconds after which a cancelled call has returned (R15)
+MCP_CALL_FACTOR: Final = 10  # times its limit a call may take that keeps telling of its progress (R14)
+MCP_LINE: Final = 64 * MB  # one message (R2)
+MCP_NOISE: Final = 100  # lines of a server that are no message, kept for a person (R3)
+MCP_NOISE_LINE: Final = 500  # characters of such a line
+MCP_STDERR: Final = 32 * KB  # the end of a server's error stream (R4)
+MCP_STDERR_SHOWN: Final = 10  # lines of it in the text of a failure
+MCP_CLOSE: Final = 2.0  # seconds a server has to go, after its input has ended and again after TERM (R6); DELETE (R20)
+MCP_LAST_WORDS: Final = 1.0  # seconds for what a server that has ended still had in its pipes
+MCP_RESTARTS: Final = 3  # times in MCP_RESTART_SPAN that a server which has ended is started anew (R7)
+MCP_RESTART_SPAN: Final = 300.0  # seconds
+MCP_PAGES: Final = 1_000  # of one list (R23)
+MCP_ENTRIES: Final = 10_000
+MCP_RESUMES: Final = 5  # times a stream that has ended early is taken up again (R18)
+MCP_RETRY: Final = 1.0  # seconds before that, where the server does not say (R18)
+MCP_RETRY_MOST: Final = 60.0  # seconds before that, whatever the server says
+MCP_ERROR_BODY: Final = 300  # characters of a refusal's body that are told (R22)
+MCP_REDIRECTS: Final = 5
+MCP_CHALLENGES: Final = 5  # refusals for want of a log-in that one request takes: a log-in, a refresh, 3 wider scopes
+MCP_ROUNDS: Final = 10  # times one request may come back for more input before it is given up
+MCP_NAME: Final = 64  # characters of a tool's name that every provider takes (R25)
+MCP_INSTRUCTIONS: Final = 4 * KB  # what one server may say in the system prompt (R31)
+MCP_SCHEMA_NODES: Final = 2_000  # of one tool's schema after references are written out: they can double at each step
+MCP_SCHEMA_DEPTH: Final = 24
+MCP_FORM_FIELDS: Final = 30  # of one form a person is asked to fill in
 MCP_SECONDS_MOST: Final = 3_600.0  # of a time in a server's entry; a larger number is one of milliseconds
 MCP_TRIES: Final = 3  # starts of a server in a row before it cools down (MCP-12)
 MCP_COOL_FIRST: Final = 30.0  # seconds a server that cannot be started is left alone; doubled each time
@@ -443,6 +489,17 @@ MCP_CACHE_FILE: Final = 4 * MB  # what is kept of one server's tools
 MCP_HELPER_ROWS: Final = 200  # resources or prompts listed for a model at once
 MCP_FOUND: Final = 10  # tools that a search among them gives
 AGENT_PREVIEW: Final = 500  # characters of a sub-agent's result on the board (SUB-02)
+AGENTS_AT_ONCE: Final = 4  # sub-agents of one session that run side by side; the next one waits (SUB-03)
+AGENTS_SHOWN: Final = 50  # of one session on the board, the newest
+AGENTS_A_CALL: Final = 12  # tasks of one call; they share the places at the gate
+AGENTS_DEFINED: Final = 40  # the model reads of each in every request
+AGENT_FILE: Final = 64 * KB  # of one definition: its prompt is part of each request of the child
+AGENT_DESCRIPTION: Final = 300  # characters of one definition's description in a request
+AGENT_TASK: Final = 20_000  # characters of a task, and of the context that comes with it
+AGENT_STEPS: Final = 50  # of a sub-agent's turn (LOOP-21, SUB-07)
+AGENT_TOLD: Final = 0.5  # seconds between two events that only tell what sub-agents do now
+AGENT_CALL: Final = 24 * 3600.0  # of the call that waits for one: its steps, requests and tools are bounded, not this
+AGENT_READ: Final = 200  # messages of a sub-agent that are shown, the newest
 
 # -- words -------------------------------------------------------------------------------------------------------
 PROBLEM_CHARS: Final = 80  # of a wrong argument quoted back to the model

@@ -101,3 +101,36 @@ def _folded(char: str) -> str:
         same = apart[0] if all(map(unicodedata.combining, apart[1:])) else same
     small = same.lower()
     return small if len(small) == 1 else same
+
+
+# -- for what is remembered -----------------------------------------------------------------------------------------
+
+# Han, kana, Hangul, their supplements and the compatibility blocks.
+_CJK: Final = (
+    "\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\uff66-\uff9f\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff\U00020000-\U0003ffff"
+)
+_WORD_OR_RUN: Final = re.compile(rf"[A-Za-z0-9]+|[{_CJK}]+")
+
+
+def words_and_runs(text: str) -> Iterator[tuple[str, bool]]:
+    """The stretches of ASCII letters and digits, small, of two and more; and those of CJK, for which the mark is set.
+
+    Source: MEM-02.
+    """
+    for found in _WORD_OR_RUN.findall(text):
+        if not found[0].isascii():
+            yield found, True
+        elif len(found) > 1:
+            yield found.lower(), False
+
+
+def bigrams(text: str) -> list[str]:
+    """The words of a text, and every two neighbours of its CJK runs; one that stands alone is itself (MEM-02)."""
+    terms: list[str] = []
+    for piece, is_run in words_and_runs(text):
+        if is_run and len(piece) > 1:
+            terms += (piece[at : at + 2] for at in range(len(piece) - 1))
+        else:
+            terms.append(piece)
+    return terms

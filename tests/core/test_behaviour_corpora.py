@@ -20,6 +20,9 @@ FOLDER = Path(__file__).parents[1] / "data" / "corpora" / "behaviour"
         ("exit_code_meaning", 10),
         ("patch_parse", 10),
         ("patch_apply", 5),
+        ("at_references", 10),
+        ("nano_tokenize", 9),
+        ("nano_bm25", 20),
     ],
 )
 def test_every_binding_row_holds(kind, least):

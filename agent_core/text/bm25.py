@@ -1,0 +1,54 @@
+"""How well each of many texts fits a query: BM25, as rank-bm25 has it, with an idf that is never negative.
+
+k1 = 1.2, b = 0.75; idf = ln(1 + (N − n + 0.5) / (n + 0.5)), and an average length of at least 1, so that neither an
+empty collection nor one of texts without words is a case of its own. Source: MEM-03, MEM-05, MEM-23.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+K1: Final = 1.2
+B: Final = 0.75
+
+
+@cache
+def _scorer() -> type[Any]:
+    """The class that scores; it brings numpy, so it is made with the first search, and on no screen's thread."""
+    from rank_bm25 import BM25Okapi
+
+    class Okapi(BM25Okapi):  # type: ignore[misc]
+        def _calc_idf(self, nd: Mapping[str, int]) -> None:
+            count = self.corpus_size
+            self.idf = {term: math.log(1 + (count - n + 0.5) / (n + 0.5)) for term, n in nd.items()}
+            self.avgdl = max(sum(self.doc_len) / count, 1.0)
+
+    return Okapi
+
+
+class Bm25:
+    """A collection of texts, each given as its terms. May be asked from several threads at once."""
+
+    def __init__(self, texts: Sequence[Sequence[str]]) -> None:
+        self._size = len(texts)
+        self._okapi = _scorer()(texts, k1=K1, b=B) if texts else None  # rank-bm25 divides by the number of texts
+
+    def scores(self, query: Sequence[str]) -> list[float]:
+        """The score of each text; a term that the query has twice counts once."""
+        if self._okapi is None:
+            return []
+        known = [term for term in dict.fromkeys(query) if term in self._okapi.idf]
+        if not known:
+            return [0.0] * self._size
+        return [float(score) for score in self._okapi.get_scores(known)]
+
+    def telling(self, query: Sequence[str], most: int) -> list[str]:
+        """The terms of a query that are in the collection, once each, the rarest `most` of them."""
+        if self._okapi is None:
+            return []
+        idf = self._okapi.idf
+        known = dict.fromkeys(term for term in query if term in idf)
+        return sorted(known, key=lambda term: -idf[term])[:most]
