@@ -5,6 +5,7 @@ from typing import Final, Literal
 APP: Final = "nanoherm-tui"
 HOME_DIR: Final = ".nanohermes"
 HERMES_DIR: Final = ".hermes"
+AGENTS_DIR: Final = ".agents"  # of a project and of a home: skills that several agents share
 TASKS_DIR: Final = "tasks"  # of our home: what commands in the background write; closed to tools and commands
 
 Mode = Literal["ask", "plan", "debug", "auto", "goal"]
@@ -54,6 +55,11 @@ ASK_USER: Final = "ask_user"
 EXIT_PLAN: Final = "exit_plan"
 GOAL_DONE: Final = "goal_done"
 SESSION_SEARCH: Final = "session_search"
+SUBAGENT: Final = "subagent"
+AGENT_LIST: Final = "agent_list"
+SKILL: Final = "skill"
+SKILLS_LIST: Final = "skills_list"
+SKILL_MANAGE: Final = "skill_manage"
 
 SEARCH_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "brave": ("BRAVE_SEARCH_API_KEY", "BRAVE_API_KEY"),
@@ -84,6 +90,8 @@ TOOL_ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "todo_list": (TODO_WRITE, TODO_READ),
     "web_extract": (WEB_FETCH,),
     "clarify": (ASK_USER,),
+    "delegate_task": (SUBAGENT, AGENT_LIST),
+    "skill_view": (SKILL,),
 }
 
 # Exit codes of the program.

@@ -421,6 +421,31 @@ KEYS: Final[tuple[Key, ...]] = (
     ),
     Key("files.respect_gitignore", "flag", True, "grep, glob and the file picker leave out what .gitignore names."),
     Key("context_files.enabled", "flag", True, "Give the model AGENTS.md and its kin."),
+    # Sub-agents.
+    Key(
+        "delegation.enabled",
+        "flag",
+        True,
+        "The model may hand work to the sub-agents that are defined (docs/agents.md).",
+    ),
+    Key("delegation.builtin_agents", "flag", False, "Two more of them: explorer, which only reads, and worker."),
+    Key("delegation.model", "model", "", "The model of sub-agents that name none; empty: the session's."),
+    Key("delegation.provider", "text", "", "Whose model that is."),
+    Key(
+        "delegation.max_iterations",
+        "whole",
+        limits.AGENT_STEPS,
+        "Model round trips of a sub-agent that names no bound.",
+        "bound",
+        least=1,
+        most=1_000,
+    ),
+    Key(
+        "delegation.subagent_auto_approve",
+        "flag",
+        False,
+        "What a sub-agent does inside the sandbox is not asked about, and what would leave it is refused.",
+    ),
     # The screen.
     Key(
         "display.theme",
@@ -465,7 +490,7 @@ UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
         """
         a2a auth auxiliary bedrock bluebubbles bot_mode browser code_execution command_allowlist
         computer_use context context_file_max_chars context_file_read_timeout credential_pool_strategies
-        cron curator custom_providers dashboard database delegation desktop dingtalk discord email feishu
+        cron curator custom_providers dashboard database desktop dingtalk discord email feishu
         file_read_max_chars gateway goals google_chat group_sessions_per_user homeassistant honcho
         hooks_auto_accept human_delay image_gen kanban known_plugin_toolsets loops lsp matrix mattermost
         max_concurrent_sessions max_live_sessions mcp mcp_discovery_timeout mcp_single_query_discovery_timeout memory
@@ -537,6 +562,11 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
             """,
         "web": "backend extract_backend extract_char_limit use_gateway",
         "logging": "backup_count max_size_mb",
+        "delegation": """
+            api_key api_mode base_url child_timeout_seconds fallback_providers inherit_mcp_toolsets
+            max_async_children max_concurrent_children max_iterations_cap max_spawn_depth orchestrator_enabled
+            reasoning_effort request_overrides subagent_progress
+            """,
         "checkpoints": "auto_prune delete_orphans min_interval_hours",
     }.items()
     for name in _words(names)

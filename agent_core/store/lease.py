@@ -136,6 +136,11 @@ class Leases:
         with self._lock:
             return self._ours.get(lease.session_id) is lease
 
+    def is_ours(self, session_id: str) -> bool:
+        """This program runs a turn in the session now. Does not block."""
+        with self._lock:
+            return session_id in self._ours
+
     def holder(self, session_id: str) -> Holder | None:
         """The other program that runs a turn in a session now. Raises StoreError."""
         with self._db.read() as c:

@@ -24,6 +24,7 @@ from agent_core.ports import Goal, TodoItem
 from agent_core.records import dataclass
 from agent_core.store.audit import Audit
 from agent_core.store.changes import Changes, check, count, no_session, revision
+from agent_core.store.children import CHILD, Children
 from agent_core.store.db import LOCKED, Budget, Database
 from agent_core.store.fork import fork_title, forked
 from agent_core.store.lease import Leases
@@ -113,6 +114,8 @@ _SELECT = """
     WHERE s.deleted_at IS NULL
 """
 TOOLS_OFF = "tools_off"  # in sessions.model_config: the names of the tools that are switched off
+_OWN = f"AND s.source != '{CHILD}'"
+_ITS_CHILDREN = f"parent_session_id = ? AND source = '{CHILD}'"
 _IS_OBJECT = "CASE WHEN json_valid(model_config) THEN json_type(model_config) = 'object' END"
 _SETTINGS = f"CASE WHEN {_IS_OBJECT} THEN model_config ELSE '{{}}' END"
 _PRIVATE = "private"  # kind of the effect of a shell command that the model is not told of
@@ -132,6 +135,7 @@ class Store:
         self.notes = Notes(database, owner)
         self.views = Views(database, owner, self._changes)
         self.costs = Costs(database)
+        self.children = Children(database, self.leases, self._changes)
         self.audit = Audit(database)
 
     @classmethod
@@ -185,11 +189,11 @@ class Store:
             return _row(c, session_id)
 
     def list(self, limit: int = limits.SESSIONS_LISTED, workspace: str | None = None) -> Rows:
-        """Sessions, the one used last first; of one workspace if given."""
+        """Sessions, the one used last first; of one workspace if given. Those of sub-agents are none of them."""
         with self._db.read() as c:
             return _rows(
                 c,
-                "AND (?1 IS NULL OR s.workspace = ?1) ORDER BY s.updated DESC, s.rowid DESC LIMIT ?2",
+                f"{_OWN} AND (?1 IS NULL OR s.workspace = ?1) ORDER BY s.updated DESC, s.rowid DESC LIMIT ?2",
                 (None if workspace is None else _clean(workspace), limit),
             )
 
@@ -198,7 +202,7 @@ class Store:
         with self._db.read() as c:
             found = _rows(
                 c,
-                "AND s.workspace = ? AND s.message_count > 0 ORDER BY s.updated DESC, s.rowid DESC LIMIT 1",
+                f"{_OWN} AND s.workspace = ? AND s.message_count > 0 ORDER BY s.updated DESC, s.rowid DESC LIMIT 1",
                 (_clean(workspace),),
             )
         return found[0] if found else None
@@ -206,17 +210,18 @@ class Store:
     def find(self, text: str, workspace: str | None = None) -> SessionRow:
         """The session meant by `text`: an id, the start of an id, a title, or a part of a title, tried in this order.
 
-        Sessions of `workspace` are preferred when several fit. Raises StoreError "no_session" or "ambiguous_session";
-        the latter's text and `candidates` list them.
+        Sessions of `workspace` are preferred when several fit; those of sub-agents go by their id alone. Raises
+        StoreError "no_session" or "ambiguous_session"; the latter's text and `candidates` list them.
         """
         with self._db.read() as c:
             rows = _rows(c, "ORDER BY s.updated DESC, s.rowid DESC", ())
+            children = {id_ for (id_,) in c.execute("SELECT id FROM sessions WHERE source = ?", (CHILD,))}
         wanted = text.strip().casefold()
         tests: tuple[Callable[[SessionRow], bool], ...] = (
             lambda row: row.id == wanted,
             lambda row: row.id.startswith(wanted),
-            lambda row: row.title.casefold() == wanted,
-            lambda row: wanted in row.title.casefold(),
+            lambda row: row.title.casefold() == wanted and row.id not in children,
+            lambda row: wanted in row.title.casefold() and row.id not in children,
         )
         for fits in tests if wanted else ():
             found = [row for row in rows if fits(row)]
@@ -285,7 +290,9 @@ class Store:
         """
 
         def work(c: sqlite3.Connection) -> None:
-            c.execute("UPDATE sessions SET deleted_at = ? WHERE id = ?", (time.time(), session_id))
+            now = time.time()
+            c.execute("UPDATE sessions SET deleted_at = ? WHERE id = ?", (now, session_id))
+            c.execute(f"UPDATE sessions SET deleted_at = ? WHERE {_ITS_CHILDREN}", (now, session_id))
 
         self._changes.make(session_id, work)
 
@@ -294,6 +301,7 @@ class Store:
 
         def work(c: sqlite3.Connection) -> SessionRow:
             c.execute("UPDATE sessions SET deleted_at = NULL WHERE id = ?", (session_id,))
+            c.execute(f"UPDATE sessions SET deleted_at = NULL WHERE {_ITS_CHILDREN}", (session_id,))
             return _row(c, session_id)
 
         return self._db.write(work)
@@ -314,7 +322,7 @@ class Store:
 
         def work(c: sqlite3.Connection) -> int:
             old = c.execute(
-                "SELECT id FROM sessions s WHERE updated < ? AND deleted_at IS NULL "
+                f"SELECT id FROM sessions s WHERE updated < ? AND deleted_at IS NULL {_OWN} "
                 "AND NOT EXISTS (SELECT 1 FROM drafts WHERE session_id = s.id) "
                 "AND NOT EXISTS (SELECT 1 FROM pending WHERE session_id = s.id) "
                 "AND NOT EXISTS (SELECT 1 FROM session_turn_leases WHERE conversation_id = s.id)",
@@ -322,6 +330,7 @@ class Store:
             ).fetchall()
             gone = [(time.time(), session_id) for (session_id,) in old if session_id not in keep]
             c.executemany("UPDATE sessions SET deleted_at = ? WHERE id = ?", gone)
+            c.executemany(f"UPDATE sessions SET deleted_at = ? WHERE {_ITS_CHILDREN}", gone)
             return len(gone)
 
         return self._db.write(work)

@@ -1,0 +1,132 @@
+"""The sessions of sub-agents: rows of their own, children of the session that asked for them. Source: SUB-02, SESS-14.
+
+What a child uses counts towards its parent (store/usage.py). A child is deleted, restored and expires with its parent,
+and no list of sessions has it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from typing import Any, Final
+
+from agent_core import limits, messages
+from agent_core.delegation import AgentRow, AgentState
+from agent_core.records import dataclass
+from agent_core.store.changes import Changes
+from agent_core.store.db import Database
+from agent_core.store.lease import Leases
+
+CHILD: Final = "child"
+"""`sessions.source` of such a session."""
+_AGENT: Final = "agent"
+"""In `sessions.model_config`: what is known of a sub-agent beside its words."""
+_ENDED: Final[dict[str, AgentState]] = {"done": "done", "failed": "failed", "interrupted": "interrupted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """What a child begins with. Texts are free of keys."""
+
+    agent_id: str
+    name: str
+    task: str
+    workspace: str
+    model: str
+    provider: str
+    mode: str
+
+
+class Children:
+    """Of all sessions. Safe to use from any thread; blocks on the disk. Methods raise StoreError."""
+
+    def __init__(self, database: Database, leases: Leases, changes: Changes) -> None:
+        self._db = database
+        self._leases = leases
+        self._changes = changes
+
+    def begin(self, parent: str, birth: Birth) -> str:
+        """Make a child's session; gives its id."""
+        session_id, now = messages.new_id(), time.time()
+        facts = json.dumps({_AGENT: {"id": birth.agent_id, "name": birth.name}}, ensure_ascii=False)
+        texts = (birth.task, birth.workspace, birth.model, birth.provider, facts)
+        title, workspace, model, provider, facts = (messages.clean_surrogates(text) for text in texts)
+        values = (session_id, title, workspace, model, provider, birth.mode, now, now, parent, CHILD, facts)
+
+        def work(c: sqlite3.Connection) -> None:
+            c.execute(
+                "INSERT INTO sessions (id, title, workspace, model, provider, mode, created, updated, "
+                "parent_session_id, source, model_config) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            )
+
+        self._db.write(work, "transcript")
+        self._changes.loaded(session_id, 0)
+        return session_id
+
+    def end(self, session_id: str, row: AgentRow) -> None:
+        """Note how a child has ended."""
+        facts = {"id": row.id, "name": row.name, "steps": row.steps, "preview": row.preview}
+        text = messages.clean_surrogates(json.dumps({_AGENT: facts}, ensure_ascii=False))
+
+        def work(c: sqlite3.Connection) -> None:
+            c.execute(
+                "UPDATE sessions SET ended_at = ?, end_reason = ?, model_config = ? WHERE id = ?",
+                (row.ended, row.state, text, session_id),
+            )
+
+        self._db.write(work, "transcript")
+
+    def of(self, parent: str) -> tuple[AgentRow, ...]:
+        """The last sub-agents of a session, the newest last. One whose program was killed has been interrupted."""
+        with self._db.read() as c:
+            rows = c.execute(
+                "SELECT s.id, title, model, created, updated, ended_at, end_reason, model_config, "
+                "coalesce(input_tokens, 0) + coalesce(output_tokens, 0) FROM sessions s "
+                "WHERE parent_session_id = ? AND source = ? AND deleted_at IS NULL "
+                "ORDER BY created DESC, rowid DESC LIMIT ?",
+                (parent, CHILD, limits.AGENTS_SHOWN),
+            ).fetchall()
+        return tuple(self._row(*row) for row in reversed(rows))
+
+    def _row(
+        self,
+        session_id: str,
+        task: str,
+        model: str,
+        created: float,
+        updated: float,
+        ended: float | None,
+        reason: str | None,
+        config: str | None,
+        tokens: int,
+    ) -> AgentRow:
+        facts = _facts(config)
+        state = _ENDED.get(reason or "")
+        if state is None:
+            at_work = self._leases.is_ours(session_id) or self._leases.holder(session_id) is not None
+            state, ended = ("running", None) if at_work else ("interrupted", updated)
+        steps = facts.get("steps")
+        return AgentRow(
+            str(facts.get("id", "agent")),
+            str(facts.get("name", "")),
+            task,
+            state,
+            created,
+            ended,
+            session_id,
+            model,
+            steps if isinstance(steps, int) else 0,
+            tokens,
+            preview=str(facts.get("preview", "")),
+        )
+
+
+def _facts(config: str | None) -> dict[str, Any]:
+    try:
+        found = json.loads(config or "{}")
+    except ValueError:
+        return {}
+    facts = found.get(_AGENT) if isinstance(found, dict) else None
+    return facts if isinstance(facts, dict) else {}
