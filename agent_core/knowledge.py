@@ -76,3 +76,13 @@ class Typed:
     """A file of commands/, a skill, a prompt of an MCP server."""
     place: str = ""
     """Where it comes from, as a person reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """What something typed stands for, for the model."""
+
+    name: str
+    text: str
+    refers: bool = False
+    """Files and pages that it names with "@" are looked up: a person wrote it, or has trusted who did."""

@@ -206,6 +206,9 @@ class Message:
     """What requests make of it. The store keeps it beside the message, as it changes."""
     covers: Covered | None = None
     """Set on origin "summary" only. The newest summary of a history counts, so an undo gives back what it stood for."""
+    added: str = ""
+    """What the model is told behind `text`: what a typed command stands for, what the files it names hold. A person is
+    shown `text` alone."""
 
     @property
     def is_empty(self) -> bool:
@@ -346,7 +349,7 @@ def usage_from_json(j: Mapping[str, Any]) -> Usage:
 def to_json(m: Message) -> dict[str, Any]:
     """`m` as plain data; fields at their default are left out."""
     out: dict[str, Any] = {"role": m.role, "id": m.id, "created": m.created}
-    for key in ("text", "reasoning", "interrupted", "origin", "finish", "model", "view"):
+    for key in ("text", "added", "reasoning", "interrupted", "origin", "finish", "model", "view"):
         if value := getattr(m, key):
             out[key] = value
     if m.reasoning_seconds:
@@ -389,6 +392,7 @@ def from_json(j: Mapping[str, Any]) -> Message:
         extra=j.get("extra", {}),
         view=j.get("view", ""),
         covers=Covered(c["through"], c["messages"], tuple(c["kept"])) if (c := j.get("covers")) else None,
+        added=j.get("added", ""),
     )
 
 

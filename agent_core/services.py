@@ -15,8 +15,10 @@ from agent_core.events import Event
 from agent_core.grants_file import GrantsFile
 from agent_core.guard import USUAL, GuardRules
 from agent_core.hooks import HookSet
+from agent_core.intents import Intent
 from agent_core.jobs import SessionJobs
 from agent_core.kept_images import WithImages
+from agent_core.knowledge import Expansion
 from agent_core.llm.prices import Price
 from agent_core.messages import Message
 from agent_core.names import ApprovalPolicy, Mode, SandboxMode
@@ -29,6 +31,7 @@ from agent_core.store.sessions import Store
 
 if TYPE_CHECKING:
     from agent_core.checkpoints import Checkpoints
+    from agent_core.turn import TurnTools
     from agent_core.web import WebOptions
 
 
@@ -105,6 +108,11 @@ class Seat:
     workspace: Path
     emit: Callable[[Event], None]
     """Tells the session's listener; from any thread."""
+    turn: Callable[[], TurnTools | None] = lambda: None
+    """What the turn that runs works with: a call of it may pass that on. None: none runs."""
+    heed: Callable[[Callable[[Intent], None]], None] = lambda heeds: None
+    """Have a function called with each intent for an extra (StopAgent, SteerAgent). On a face's thread: it returns at
+    once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,5 +199,8 @@ class SessionServices:
     """What a session may use."""
     checkpoints: Callable[[], Checkpoints | None] = lambda: None
     """Where what turns change in files is kept; None: nowhere. Asked first when the first turn begins."""
+    expand: Callable[[str, Path, str], Expansion | None] = lambda session_id, workspace, text: None
+    """What a text stands for that a person typed in a session, when it is a command that becomes a message; None: it is
+    none. Raises AgentError. Reads files."""
     extras: Callable[[Seat], tuple[Extra, ...]] = lambda seat: ()
     """What a session has beside the built-in tools, in this order; asked once, when its first turn begins."""

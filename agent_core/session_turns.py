@@ -16,6 +16,7 @@ from agent_core.errors import AgentError, Interrupted, StoreError
 from agent_core.events import Event, Outcome, TurnFinished
 from agent_core.intents import Rollback, RollbackRedo, SetView
 from agent_core.kit import Kit
+from agent_core.knowledge import Expansion
 from agent_core.messages import Message, new_id, user
 from agent_core.names import BLIND, ApprovalPolicy, Mode
 from agent_core.outbox import Outbox
@@ -140,10 +141,12 @@ class SessionTurns:
                 conversation.add(user(news, origin="note"))
             if self._ways()[0] == "goal":
                 self.kit.goal.begin(message.text)
+            message = self._expanded(message, turn, worker)
             begun = [text for extra in self.kit.extras if (text := extra.begin(message.text, scope))]
             turn, before = replace(turn, aside=Aside("\n\n".join(begun), message.id)), len(conversation)
+            self.kit.turn = turn
             end = run_turn(
-                turn, message, lambda: self._at_boundary(worker), self._services.max_steps, self.compactor.ask,
+                turn, message, lambda: self._at_boundary(worker, turn), self._services.max_steps, self.compactor.ask,
                 self._onward,
             )  # fmt: skip
         self.hooks.ended(end.outcome, end.text, scope)
@@ -204,7 +207,7 @@ class SessionTurns:
             self._services.batch_timeout,
         )
 
-    def _at_boundary(self, worker: Worker) -> list[Message]:
+    def _at_boundary(self, worker: Worker, turn: TurnTools) -> list[Message]:
         """Between two steps: the commands the person ran join the history; gives the steers that came."""
         if worker.is_current and worker.conversation is not None:
             self._commands.place(worker.conversation)
@@ -227,9 +230,27 @@ class SessionTurns:
             return []
         had, said = worker.conversation.images_of_turn() if worker.conversation is not None else 0, []
         for steer in steers:
-            said.append(self._with_images(steer, worker, had))
-            had += len(said[-1].parts)
+            steer = self._with_images(steer, worker, had)
+            had += len(steer.parts)
+            try:
+                steer = self._expanded(steer, turn, worker)
+            except Interrupted:
+                pass  # it is kept as it was typed, and the turn ends at its next step
+            except AgentError as error:  # the turn goes on; what was typed says what was meant
+                worker.tell_failure(error)
+            said.append(steer)
         return said
+
+    def _expanded(self, message: Message, turn: TurnTools, worker: Worker) -> Message:
+        """The message with what the typed command and the references in it stand for. Raises AgentError."""
+        if not message.text.startswith("/") and "@" not in message.text:
+            return message
+        from agent_core.expanding import expanded
+
+        def expand(text: str) -> Expansion | None:
+            return self._services.expand(self._record.id, self._record.workspace, text)
+
+        return expanded(message, expand, turn.toolbox, turn.cancel, worker.emit)
 
     def _with_images(self, message: Message, worker: Worker, had: int = 0) -> Message:
         """What the person said, with the images that it names, `had` being those of its turn so far.
@@ -345,4 +366,6 @@ class SessionTurns:
             self.kit.tasks.find()
         self.kit.todos.load(self._services.store.todos(self._record.id))
         self.kit.goal.load(self._services.store.goal(self._record.id))
+        if agents := self._services.store.children.of(self._record.id):
+            worker.emit(events.AgentsChanged(agents))
         self.model.tell_used(worker)

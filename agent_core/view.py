@@ -129,6 +129,8 @@ def shown(message: Message) -> Message | None:
         return replace(message, text=shell_text(message.shell), shell=None)
     if message.origin == "summary":
         return replace(message, text=summary_text(message.text))
+    if message.added:
+        return replace(message, text=f"{message.text}\n\n{message.added}", added="")
     return message
 
 
@@ -142,7 +144,7 @@ def _dropped(message: Message) -> Message:
     if message.role == "assistant":
         return replace(message, text=DROPPED_ANSWER, reasoning="", extra={})
     text = summary_text(OMITTED) if message.origin == "summary" else DROPPED_MESSAGE
-    return replace(message, text=text, parts=(), shell=None)
+    return replace(message, text=text, parts=(), shell=None, added="")
 
 
 def _cut_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,7 +194,8 @@ def load(messages: Iterable[Message]) -> Load:
 
 def weight(message: Message) -> Load:
     """How much one message is: its text, its calls, its images, and what goes back to the server with it."""
-    chars, tokens = len(message.text), token_count(message.text)
+    text = message.text + message.added
+    chars, tokens = len(text), token_count(text)
     for call in message.tool_calls:
         more = call_weight(call)
         chars, tokens = chars + more.chars, tokens + more.tokens

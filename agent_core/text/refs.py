@@ -1,9 +1,13 @@
-"""Files named in a message: `@src/date.py`, `@src/date.py#20-45` for some lines, `@"my notes.md"` with blanks."""
+"""What a message refers to by an "@": files, folders, differences, commits, pages.
+
+`@src/date.py`, `@src/date.py#20-45` for some lines, `@"my notes.md"` with blanks; and typed: `@file:src/date.py:20-45`,
+`@folder:src/`, `@diff`, `@staged`, `@git:2` (the last two commits), `@url:https://example.com`.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Literal
 
 from agent_core.records import dataclass
 
@@ -64,3 +68,88 @@ def parse_lines(text: str) -> Lines | None:
         return None
     first = int(found[1])
     return Lines(first, int(found[3]) if found[3] else None if found[2] else first)
+
+
+# -- in a whole message -------------------------------------------------------------------------------------------
+
+Kind = Literal["path", "file", "folder", "diff", "staged", "git", "url"]
+"""What is referred to. "path" has no type in front: it is one only where there is such a file or folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One reference in a text."""
+
+    raw: str
+    """As it is written."""
+    kind: Kind
+    target: str
+    """The path, the address, the number of commits or a revision; empty where the kind says all."""
+    start: int
+    """Where `raw` begins in the text."""
+    first: int | None = None
+    """The first line that is meant; None: all."""
+    last: int | None = None
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.raw)
+
+
+# Behind a path's "/" or a backtick none begins either: node_modules/@types/node, `@staged`.
+_BEGINS: Final = r"(?<![A-Za-z0-9_.+@/`-])@"
+_QUOTES: Final = r"""\"[^"\n]+"|`[^`\n]+`|'[^'\n]+'"""
+_WORD: Final = rf"[^{_ENDS}]+"
+_REFERENCE: Final = re.compile(
+    rf"{_BEGINS}(?:"
+    r"(?P<alone>diff|staged)(?![\w:/#-]|\.\w)"
+    rf"|(?P<kind>file|folder|git|url):(?P<value>(?:{_QUOTES})(?:[:#]\d+(?:-\d+)?)?|{_WORD})"
+    rf'|(?P<path>"[^"\n]+"(?:#\d+(?:-\d+)?)?|{_WORD})'
+    r")"
+)
+_WITH_LINES: Final = re.compile(r"(?P<path>.+?)(?:[:#](?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?\Z", re.DOTALL)
+_PATH_LINES: Final = re.compile(r"(?P<path>.+?)(?:#(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?\Z", re.DOTALL)
+_BRACKETS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
+
+
+def references(text: str) -> tuple[Reference, ...]:
+    """Everything `text` refers to, in order. What "@name" means without a type only the disk can tell."""
+    found = []
+    for match in _REFERENCE.finditer(text):
+        if match["alone"]:
+            kind: Kind = "diff" if match["alone"] == "diff" else "staged"
+            found.append(Reference(match[0], kind, "", match.start()))
+            continue
+        typed = match["kind"] is not None
+        group = "value" if typed else "path"
+        written = _without_ending(match[group])
+        raw = text[match.start() : match.start(group) + len(written)]
+        kind = next((k for k in _TYPED if k == match["kind"]), "path")
+        lines = None
+        if kind in ("path", "file"):
+            lines = (_WITH_LINES if typed else _PATH_LINES).match(written)
+        target = _unquoted(lines["path"] if lines is not None else written)
+        first = int(lines["first"]) if lines is not None and lines["first"] else None
+        last = int(lines["last"]) if lines is not None and lines["last"] else first
+        if target:
+            found.append(Reference(raw, kind, target, match.start(), first, last))
+    return tuple(found)
+
+
+_TYPED: Final[tuple[Kind, ...]] = ("file", "folder", "git", "url")
+
+
+def _without_ending(word: str) -> str:
+    """`word` without what belongs to the sentence around it: a full stop, a bracket that was not opened in it."""
+    while word:
+        end = word[-1]
+        opening = _BRACKETS.get(end)
+        if end in ",.;:!?\\" or (opening is not None and word.count(end) > word.count(opening)):
+            word = word[:-1]
+        else:
+            break
+    return word
+
+
+def _unquoted(word: str) -> str:
+    return word[1:-1] if len(word) > 2 and word[0] == word[-1] and word[0] in "\"`'" else word
