@@ -15,6 +15,7 @@ from agent_core.events import Event
 from agent_core.goal import GoalKeeper
 from agent_core.grants import Grants, Scope
 from agent_core.grants_file import CommandGrant, Grant, covers_host
+from agent_core.intents import Intent
 from agent_core.jobs import Runner
 from agent_core.messages import ToolCall
 from agent_core.names import ApprovalPolicy, Mode
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from agent_core.safety.policy import Situation
     from agent_core.safety.shell_trust import TrustContext
     from agent_core.tools.registry import Toolbox
+    from agent_core.turn import TurnTools
 from agent_core.tools.seen_files import SeenFiles
 
 
@@ -76,6 +78,9 @@ class Kit:
         self.workspace = workspace
         self._extras: tuple[Extra, ...] | None = None
         self._extras_lock = threading.Lock()
+        self.turn: TurnTools | None = None
+        """What the turn that runs works with."""
+        self._heeding: list[Callable[[Intent], None]] = []
         self._reviewer: Reviewer | None = None
         self._web: Web | None = None
 
@@ -92,7 +97,9 @@ class Kit:
         """What the session has beside the built-in tools; made when it is first asked for: no start waits for it."""
         with self._extras_lock:
             if self._extras is None:
-                self._extras = self._services.extras(Seat(self._session_id, self.workspace, self._emit))
+                self._extras = self._services.extras(
+                    Seat(self._session_id, self.workspace, self._emit, lambda: self.turn, self._heeding.append)
+                )
             return self._extras
 
     def tools(self) -> tuple[Tool, ...]:
@@ -102,6 +109,11 @@ class Kit:
             for tool in extra.tools():
                 found.setdefault(tool.name, tool)
         return tuple(found.values())
+
+    def heed(self, intent: Intent) -> None:
+        """Pass an intent on to the extras that are there. Never blocks."""
+        for heeds in tuple(self._heeding):
+            heeds(intent)
 
     def close(self) -> None:
         """The session is closed."""

@@ -228,6 +228,8 @@ class LiveSession:
         elif isinstance(intent, intents.KillTask | intents.KeepTask):
             if (tasks := self._turns.kit.tasks) is not None:
                 tasks.obey(intent)
+        elif isinstance(intent, intents.StopAgent | intents.SteerAgent):
+            self._turns.kit.heed(intent)
         elif isinstance(intent, intents.Rollback | intents.RollbackRedo):
             with self._lock:
                 if self.busy:
