@@ -495,7 +495,6 @@ MCP_COOL_MOST: Final = 600.0
 MCP_BREAK_AFTER: Final = 3  # calls in a row that got no answer before a server gets none for a while
 MCP_BREAK: Final = 60.0  # seconds of that; then one call tries
 MCP_TOOLS: Final = 64  # of all servers in a request, the rest behind a search (R32)
-MCP_INSTRUCTIONS: Final = 2_000  # characters of what one server says of itself (R31); the longest seen has 1,574
 MCP_DESCRIPTION: Final = 1_500  # characters of one tool's description in a request
 MCP_LISTS: Final = 2.0  # seconds a turn waits for a list of tools that a server says has changed (R24)
 MCP_CACHE_FILE: Final = 4 * MB  # what is kept of one server's tools
