@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +29,8 @@ class Known:
 
     info: ServerInfo
     tools: tuple[ToolInfo, ...]
+    era: str = ""
+    """Of the protocol, as it was found (R12)."""
 
 
 class ServerCache:
@@ -46,14 +48,18 @@ class ServerCache:
             kept = json.loads(data)
             if kept["version"] != _VERSION:
                 return None
-            tools = tuple(ToolInfo(**_known(ToolInfo, tool)) for tool in kept["tools"])
-            return Known(ServerInfo(**_known(ServerInfo, kept["info"])), tools)
+            tools = tuple(_tool(tool) for tool in kept["tools"])
+            return Known(ServerInfo(**_known(ServerInfo, kept["info"])), tools, str(kept["era"]))
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             log.debug("what is known of the MCP server %s cannot be used: %s", config.name, error)
             return None
 
-    def write(self, config: ServerConfig, folder: str, info: ServerInfo, tools: Sequence[ToolInfo]) -> None:
-        kept = {"version": _VERSION, "info": asdict(info), "tools": [asdict(tool) for tool in tools]}
+    def write(self, config: ServerConfig, folder: str, known: Known) -> None:
+        tools = [
+            {**asdict(tool), "headers": [[list(path), name] for path, name in tool.headers.items()]}
+            for tool in known.tools
+        ]
+        kept = {"version": _VERSION, "era": known.era, "info": asdict(known.info), "tools": tools}
         try:
             data = json.dumps(kept, ensure_ascii=True).encode()
             if len(data) <= limits.MCP_CACHE_FILE:
@@ -77,6 +83,11 @@ def key_of(config: ServerConfig, folder: str) -> str:
     where = "" if config.url else config.cwd or folder
     what = [config.name, config.identity, config.type, config.protocol, config.framing, where, *sorted(config.headers)]
     return hashlib.sha256("\0".join(what).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _tool(kept: Mapping[str, Any]) -> ToolInfo:
+    headers = {tuple(map(str, path)): str(name) for path, name in kept["headers"]}
+    return ToolInfo(**{**_known(ToolInfo, kept), "headers": headers})
 
 
 def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
