@@ -36,6 +36,10 @@ class MemoryFailure(AgentError):
     """What is remembered over sessions could not be read, changed, or may not be kept; the text says what to do."""
 
 
+class SkillFailure(AgentError):
+    """A skill could not be found, read or written; the text says what to do."""
+
+
 class ToolFailure(AgentError):
     """A tool could not do what was asked. The text is for the model and says how to do better."""
 

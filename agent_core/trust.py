@@ -151,6 +151,8 @@ def offered(places: Places, hide: Callable[[str], str] = redact) -> Offer:
     for folder in (places.project_hermes_dir, places.project_dir):
         if folder is not None:
             found.folder(folder)
+    if places.project_agents_dir is not None:
+        found.shared_skills(places.project_agents_dir)
     for folder in dict.fromkeys((places.project_root or places.workspace, places.workspace)):
         found.file(folder / ".mcp.json", "servers", folder)
     root = max(found.bases, key=lambda base: len(base.parts), default=places.project_root or places.workspace)
@@ -184,16 +186,26 @@ class _Search:
     def folder(self, folder: Path) -> None:
         """A project's `.nanohermes` or `.hermes`."""
         base = folder.parent
-        if folder.is_symlink() or not folder.resolve().is_relative_to(self._inside):
-            self.problems.append((folder, "is a link; nothing in it is used"))
+        if self._leads_away(folder):
             return
         self.file(folder / "config.yaml", "config", base)
         if folder.name == ".nanohermes":
             self.file(folder / "hooks.json", "hooks", base)
             self.file(folder / "mcp.json", "servers", base)
-        self._below(folder / "commands", "command", base, depth=1, ending=".md")
+        self._below(folder / "commands", "command", base, depth=limits.COMMAND_DEPTH, ending=".md")
         self._below(folder / "agents", "agent", base, depth=1, ending=".md")
         self._below(folder / "skills", "skill", base, depth=limits.TRUST_DEPTH)
+
+    def shared_skills(self, folder: Path) -> None:
+        """A project's `.agents`: of what other agents keep there only skills are used."""
+        if not self._leads_away(folder):
+            self._below(folder / "skills", "skill", folder.parent, depth=limits.TRUST_DEPTH)
+
+    def _leads_away(self, folder: Path) -> bool:
+        if folder.is_symlink() or not folder.resolve().is_relative_to(self._inside):
+            self.problems.append((folder, "is a link; nothing in it is used"))
+            return True
+        return False
 
     def file(self, path: Path, kind: Kind, base: Path) -> None:
         if path.is_symlink():
@@ -264,10 +276,17 @@ def _rows(file: Offered) -> Iterator[Row]:
                     yield from (Row(file.name, "server", _server(name, entry)) for name, entry in servers.items())
     elif file.kind in ("command", "agent"):
         what: Literal["command", "agent"] = "command" if file.kind == "command" else "agent"
-        yield Row(file.name, what, f"/{file.path.stem}" if file.kind == "command" else file.path.stem)
+        yield Row(file.name, what, f"/{command_name(file.path)}" if file.kind == "command" else file.path.stem)
     elif file.kind == "skill":
         runs = file.data.startswith(b"#!") or (file.path.suffix not in ("", ".md", ".txt", ".json", ".yaml"))
         yield Row(file.name, "skill", "a program" if runs else "a text")
+
+
+def command_name(path: Path) -> str:
+    """What a file of commands/ is typed as: `git/commit.md` as git:commit."""
+    parts = path.with_suffix("").parts
+    below = [at for at, part in enumerate(parts[:-1]) if part == "commands"]
+    return ":".join(parts[below[-1] + 1 :] if below else parts[-1:])
 
 
 def _server(name: str, entry: object) -> str:

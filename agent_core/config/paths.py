@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from agent_core.names import HERMES_DIR, HOME_DIR
+from agent_core.names import AGENTS_DIR, HERMES_DIR, HOME_DIR
 from agent_core.records import dataclass
 
 PROFILES: Final = "profiles"
@@ -36,6 +36,8 @@ class Places:
     """The nearest `.nanohermes` folder between the workspace and the project's root."""
     project_hermes_dir: Path | None = None
     """The nearest `.hermes` folder there."""
+    project_agents_dir: Path | None = None
+    """The nearest `.agents` folder there, which several agents share: it holds skills."""
 
     @property
     def config_file(self) -> Path:
@@ -113,6 +115,7 @@ def find_places(cwd: Path, env: Mapping[str, str]) -> Places:
         project_root=root,
         project_dir=_nearest(HOME_DIR, cwd, root, own),
         project_hermes_dir=_nearest(HERMES_DIR, cwd, root, own),
+        project_agents_dir=_nearest(AGENTS_DIR, cwd, root, {(home / AGENTS_DIR).resolve()}),
     )
 
 

@@ -1,0 +1,114 @@
+"""A SKILL.md taken apart: what its frontmatter says, its body, and what is wrong with it by line. Pure.
+
+Whatever a file holds, something usable comes of it: frontmatter that is no YAML is read line by line, as `key: value`,
+and one that never ends is part of the body. What `skills check` tells of that is in `problems`. Source: SKILL-02,
+SKILL-05.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from agent_core import limits
+from agent_core.records import dataclass
+
+_OPENS: Final = re.compile(r"---[ \t]*\n")
+_CLOSES: Final = re.compile(r"^---[ \t]*(?:\n\s*\n|\n|\Z)", re.MULTILINE)
+_PLAIN: Final = re.compile(r"([A-Za-z_][\w.-]*):(?:\s+(.*))?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with a skill's file, and the way out."""
+
+    line: int
+    """From 1."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    meta: Mapping[str, Any]
+    """What the frontmatter says; empty without one."""
+    body: str
+    """Without the blank lines at its beginning, where frontmatter stands before it."""
+    problems: tuple[Problem, ...] = ()
+    has_frontmatter: bool = False
+    whole: bool = True
+    """False: frontmatter is begun and does not end in this text."""
+
+
+def parse(text: str) -> Document:
+    """Take the text of a SKILL.md apart. Never raises for what it holds."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    opened = _OPENS.match(text)
+    if opened is None:
+        return Document({}, text)
+    closed = _CLOSES.search(text, opened.end())
+    if closed is None:
+        problem = Problem(1, "the frontmatter does not end. Put a line with --- behind it.")
+        return Document({}, text, (problem,), whole=False)
+    meta, problems = _meta(text[opened.end() : closed.start()])
+    return Document(meta, text[closed.end() :], problems, has_frontmatter=True)
+
+
+def first_line(body: str) -> str:
+    """The first line of a body that says something, without the mark of a heading."""
+    for line in body.split("\n"):
+        if words := line.lstrip("# \t").strip():
+            return words
+    return ""
+
+
+def _meta(text: str) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+    """What stands between the two lines of frontmatter, whose first line is the file's second."""
+    import yaml
+
+    if len(text) > limits.SKILL_HEAD:
+        words = f"the frontmatter has more than {limits.SKILL_HEAD:,} characters. Put most of it below."
+        return {}, (Problem(1, words),)
+    try:
+        found = _load(text)
+    except _Refused as refused:
+        return _line_by_line(text), (refused.problem,)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = (mark.line if mark else 0) + 2
+        fault = f"{error.problem or 'this is no YAML'}. Correct it; text with a colon in it needs quotes."
+        return _line_by_line(text), (Problem(line, fault),)
+    except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
+        fault = "it is nested too deep" if isinstance(error, RecursionError) else str(error).partition("\n")[0]
+        return _line_by_line(text), (Problem(2, f"the frontmatter is no YAML: {fault}. Correct it."),)
+    if found is None:
+        return {}, ()
+    if not isinstance(found, dict):
+        return {}, (Problem(2, "the frontmatter should be lines such as `name: value`."),)
+    return {str(key): value for key, value in found.items()}, ()
+
+
+class _Refused(Exception):
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(text)
+        self.problem = Problem(line, text)
+
+
+def _load(text: str) -> Any:
+    """`text` as YAML. What refers back to itself could grow without end, and no skill needs it."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    for event in yaml.parse(text, Loader=loader) if "&" in text else ():
+        if isinstance(event, yaml.AliasEvent):
+            line = event.start_mark.line + 2
+            raise _Refused(line, "aliases (*name) are not read here. Write the value out.")
+    return yaml.load(text, Loader=loader)
+
+
+def _line_by_line(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for line in text.split("\n"):
+        if (pair := _PLAIN.match(line)) is not None:
+            found[pair[1]] = (pair[2] or "").strip().strip("\"'")
+    return found
