@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
+from agent_core.errors import AgentError
 from agent_core.messages import ImagePart
 from agent_core.records import dataclass
 from agent_core.servers import FormField
@@ -77,9 +78,10 @@ class ServerInfo:
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo:
-    """A tool as the server lists it."""
+    """A tool as the server lists it. Title and description are without control bytes."""
 
     name: str
+    """Exactly as the server has it: not clean, not fit to be shown (text.printable)."""
     title: str = ""
     description: str = ""
     schema: Json = field(default_factory=dict)
@@ -87,8 +89,8 @@ class ToolInfo:
     reads: bool = False
     """annotations.readOnlyHint: untrusted (R30)."""
     destroys: bool = False
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """x-mcp-header: by argument, the header it is mirrored into."""
+    headers: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    """x-mcp-header: by an argument's path, the end of the header's name that it is mirrored into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +102,8 @@ class CallResult:
     images: tuple[ImagePart, ...] = ()
 
 
-class ServerFailure(Exception):
+class ServerFailure(AgentError):
     """A request to a server failed. `text` is for a person and a model, with the way out; free of keys."""
-
-    def __init__(self, code: str, text: str, **params: object) -> None:
-        super().__init__(text)
-        self.code, self.text, self.params = code, text, params
 
 
 class Authorizer(Protocol):
@@ -158,6 +156,18 @@ class Transport(Protocol):
         """The revision that is spoken from now on; empty: none is agreed on."""
         ...
 
+    def listen(self, params: Json) -> None:
+        """Have the server tell of changes, where it has to be asked for that. `params`: of subscriptions/listen.
+
+        Empty `params`: the server speaks an older revision. Returns at once; what comes goes to the ears.
+        """
+        ...
+
+    @property
+    def alive(self) -> bool:
+        """Whether requests can be sent; a request that finds it not alive has not been sent."""
+        ...
+
     def noise(self) -> tuple[str, ...]:
         """What it wrote that was no message, the end of its error stream last; bounded. Neither clean nor redacted."""
         ...
@@ -175,7 +185,7 @@ class ResourceInfo:
     """A resource, or a template of resources, as the server lists it."""
 
     uri: str
-    """Of a template: the pattern (RFC 6570)."""
+    """Of a template: the pattern (RFC 6570). Exactly as the server has it, as names are."""
     name: str = ""
     title: str = ""
     description: str = ""
