@@ -55,6 +55,8 @@ ASK_USER: Final = "ask_user"
 EXIT_PLAN: Final = "exit_plan"
 GOAL_DONE: Final = "goal_done"
 SESSION_SEARCH: Final = "session_search"
+MEMORY_SAVE: Final = "memory_save"
+MEMORY_SEARCH: Final = "memory_search"
 SUBAGENT: Final = "subagent"
 AGENT_LIST: Final = "agent_list"
 SKILL: Final = "skill"
@@ -68,6 +70,17 @@ SEARCH_KEYS: Final[dict[str, tuple[str, ...]]] = {
 """Variables that may hold the key of a search engine, the usual one first."""
 
 MCP_PREFIX: Final = "mcp_"  # what the names of tools of MCP servers begin with
+MCP_LIST_RESOURCES: Final = "mcp_list_resources"
+MCP_READ_RESOURCE: Final = "mcp_read_resource"
+MCP_LIST_PROMPTS: Final = "mcp_list_prompts"
+MCP_GET_PROMPT: Final = "mcp_get_prompt"
+MCP_SEARCH_TOOLS: Final = "mcp_search_tools"
+MCP_CALL_TOOL: Final = "mcp_call_tool"
+MCP_OURS: Final = (
+    MCP_LIST_RESOURCES, MCP_READ_RESOURCE, MCP_LIST_PROMPTS, MCP_GET_PROMPT, MCP_SEARCH_TOOLS, MCP_CALL_TOOL,
+)  # fmt: skip
+"""Those of them that are the program's own."""
+MCP_SET: Final = "mcp"  # all tools of MCP servers; "mcp:NAME" those of one
 
 BLIND: Final = "images_left_out"  # code of the notice that a model takes no images
 SHELL: Final = "shell"  # the name on the card of a command that the person ran themself
@@ -90,6 +103,7 @@ TOOL_ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "todo_list": (TODO_WRITE, TODO_READ),
     "web_extract": (WEB_FETCH,),
     "clarify": (ASK_USER,),
+    "memory": (MEMORY_SAVE,),
     "delegate_task": (SUBAGENT, AGENT_LIST),
     "skill_view": (SKILL,),
 }

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from agent_core import limits
 from agent_core.background import Task, TaskOutput
 from agent_core.cancel import CancelScope
 from agent_core.intents import Decision
+from agent_core.knowledge import Typed
 from agent_core.lookup import SearchEngine, WebHit, WebPlace, WebText
 from agent_core.messages import EffectState, FileDiff, ImagePart, Message, ToolCall, Usage, new_id
 from agent_core.names import Mode, Needs
@@ -629,6 +630,8 @@ class Tool:
     """Modes the tool is offered in; empty = all."""
     seconds: Callable[[Args], float] = lambda args: 0.0
     """How long a call asks to take, for a tool that can be asked. Gets arguments that fit the schema."""
+    foreign: bool = False
+    """Its schema is somebody else's, who judges the arguments: what the schema does not name is passed on."""
 
     @property
     def schema(self) -> ToolSchema:
@@ -695,4 +698,18 @@ class Extra(Protocol):
 
     def close(self) -> None:
         """The session is closed. Returns within a second."""
+        ...
+
+
+@runtime_checkable
+class Typing(Protocol):
+    """An extra that a person can also type something of: a skill, a prompt of a server. Safe to use from several
+    threads; neither waits long."""
+
+    def typed(self) -> tuple[Typed, ...]:
+        """What can be typed now."""
+        ...
+
+    def expand(self, name: str, argument: str) -> str:
+        """What one of them stands for, for the model, with what was typed behind its name. Raises AgentError."""
         ...

@@ -65,7 +65,9 @@ class Questions:
             waiting = self._waiting.get(answer.question_id)
         if waiting is None or answer.decision not in waiting.question.decisions:
             return
-        waiting.reply = Reply(answer.decision, answer.text, pattern=answer.pattern, refused=answer.refused)
+        waiting.reply = Reply(
+            answer.decision, answer.text, pattern=answer.pattern, refused=answer.refused, values=answer.values
+        )
         waiting.wake()
 
 

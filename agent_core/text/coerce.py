@@ -48,6 +48,22 @@ def coerce(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[dic
     return value, tuple(problems)
 
 
+def loosely(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments for a tool whose schema is another's: types where their meaning is plain, null for what may be left
+    out taken away, everything else as it was sent."""
+    properties, required = schema.get("properties") or {}, schema.get("required") or ()
+    out: dict[str, Any] = {}
+    for name, value in arguments.items():
+        part = properties.get(name) if isinstance(properties, Mapping) else None
+        expected = part.get("type") if isinstance(part, Mapping) else None
+        kinds = expected if isinstance(expected, list) else [expected]
+        if value is None and name not in required and "null" not in kinds:
+            continue
+        is_kind = isinstance(expected, str) or (isinstance(expected, list) and all(isinstance(k, str) for k in kinds))
+        out[name] = coerce_value(value, expected, part) if is_kind and expected is not None else value
+    return out
+
+
 def coerce_value(value: Any, expected: str | list[str], schema: Mapping[str, Any] | None = None) -> Any:
     """`value` as JSON Schema type `expected` (or the first of several that it can be), else unchanged."""
     if isinstance(expected, list):

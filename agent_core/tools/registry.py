@@ -52,7 +52,7 @@ from agent_core.safety.shell_trust import TrustContext, is_trusted_command
 from agent_core.sandbox.policy import READ_ONLY, Box
 from agent_core.spill import FOLDER, Results
 from agent_core.text.ansi import clean
-from agent_core.text.coerce import coerce
+from agent_core.text.coerce import coerce, loosely
 from agent_core.text.diff import hunks_of, moves
 from agent_core.tools import alias, misnamed
 from agent_core.tools.refused_hunks import place_of, told_of
@@ -156,7 +156,7 @@ class Toolbox:
             found = self._named(misnamed.same_but_for_style(call.name, self._names), call.arguments)
         if found is None and call.arguments_error is None:
             tool = self.tools.get(misnamed.near(call.name, self.tools))
-            if tool is not None and not coerce(call.arguments, tool.parameters)[1]:
+            if tool is not None and not tool.foreign and not coerce(call.arguments, tool.parameters)[1]:
                 found = tool
         return found
 
@@ -202,7 +202,7 @@ class Toolbox:
             tool = self.find(call)
             if tool is None or call.arguments_error is not None:
                 continue
-            arguments, problems = coerce(call.arguments, tool.parameters)
+            arguments, problems = _fitted(tool, call.arguments)
             if not problems:
                 seconds = tool.seconds(arguments)
                 if not seconds and tool.effect(arguments).kind == "command":
@@ -329,7 +329,7 @@ class _Attempt:
                 code="invalid_arguments",
                 outcome="invalid arguments",
             )
-        arguments, problems = coerce(self._call.arguments, tool.parameters)
+        arguments, problems = _fitted(tool, self._call.arguments)
         if problems:
             raise ToolFailure(
                 f"{tool.name} was not run: " + "; ".join(problems) + ".", code="invalid_arguments",
@@ -562,6 +562,11 @@ class _Attempt:
                 self._box.record(Decided("keep", title, decided, verdict.rule, by, call_id=self._call.id))
             case NoAction():
                 self._box.record(Decided("tool", self.name, decided, verdict.rule, by, call_id=self._call.id))
+
+
+def _fitted(tool: Tool, arguments: Args) -> tuple[Args, tuple[str, ...]]:
+    """The arguments as the tool takes them, and what is wrong with them."""
+    return (loosely(arguments, tool.parameters), ()) if tool.foreign else coerce(arguments, tool.parameters)
 
 
 def question_for(
