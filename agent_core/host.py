@@ -41,7 +41,7 @@ from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
 from agent_core.messages import FileDiff, Message, new_id
-from agent_core.meter import SessionUsage
+from agent_core.meter import Meter, SessionUsage
 from agent_core.models import Models
 from agent_core.names import (
     APPROVAL_POLICIES,
@@ -55,7 +55,7 @@ from agent_core.names import (
     SandboxMode,
 )
 from agent_core.notebook import Notebook
-from agent_core.ports import Decided, IsHidden, PastPassage, Tool
+from agent_core.ports import Decided, Extra, IsHidden, PastPassage, Tool
 from agent_core.preview import FileLines, FilePreview
 from agent_core.process import LocalBackend
 from agent_core.records import dataclass
@@ -63,7 +63,7 @@ from agent_core.safety import hidden
 from agent_core.safety.paths import PathRules
 from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
-from agent_core.services import Connection, Containment, SessionServices, Walls
+from agent_core.services import Connection, Containment, Seat, SessionServices, Walls
 from agent_core.session import LiveSession
 from agent_core.spill import SpillPage
 from agent_core.store import exchange
@@ -81,9 +81,12 @@ if TYPE_CHECKING:
     from agent_core.file_index import FileIndex
     from agent_core.images import Drawing
     from agent_core.llm.discover import Health
+    from agent_core.memory import Memories
     from agent_core.permissions import Allowed, Permissions
     from agent_core.store.search import Search, SearchHit
+    from agent_core.ports import Extra
     from agent_core.tool_list import ToolEntry
+    from agent_core.typed_commands import TypedCommands, TypedList
     from agent_core.web import WebOptions
     from agent_core.worktrees import Worktrees
 
@@ -473,7 +476,37 @@ class Host:
             window=self.models.window_of,
             budget=lambda: options.budget(self.config),
             checkpoints=lambda: self.checkpoints if self.config.get("checkpoints.enabled") else None,
+            expand=lambda session_id, workspace, text: self.typed_commands.expand(session_id, workspace, text),
+            extras=self._extras,
         )
+
+    def _extras(self, seat: Seat) -> tuple[Extra, ...]:
+        """What a session has beside the built-in tools, as the config wants it."""
+        made: list[Extra] = []
+        if self.config.get("memory.enabled"):
+            made.append(self._memory_extra(seat))
+        return tuple(made)
+
+    @cached_property
+    def memory(self) -> Memories:
+        """What is remembered over sessions."""
+        from agent_core.memory.entries import Entries  # no start waits for it
+
+        return Entries(self.places.memory_file, self.redact)
+
+    def _memory_extra(self, seat: Seat) -> Extra:
+        from agent_core.extras.memory import MemoryOptions, memory_extra
+
+        get = self.config.get
+        attended = not self.launch.unattended and not self.look_for_models().demo
+        opts = MemoryOptions(
+            top=get("memory.top_k"),
+            asks=get("memory.write_approval"),
+            distils=get("memory.distil") == "always" or (get("memory.distil") == "attended" and attended),
+            unattended=self.launch.unattended,
+        )
+        meter = Meter(self.store.costs, seat.session_id, self.models.price, lambda: options.budget(self.config))
+        return memory_extra(seat, self.memory, opts, self.redact, self.connect, meter)
 
     def _web(self) -> WebOptions:
         """How sessions reach the web; a key of a search engine that was changed counts from the next search on."""
@@ -613,6 +646,32 @@ class Host:
         if walls is not None:
             walls.close()
         return live
+
+    # -- what is typed and becomes a message ------------------------------------------------------------------------
+
+    @cached_property
+    def typed_commands(self) -> TypedCommands:
+        """What a person may type after "/" that becomes a message: files of commands/, skills, prompts of servers."""
+        from agent_core import init_prompt
+        from agent_core.typed_commands import TypedCommands  # no start waits for it
+
+        def init(workspace: Path, wish: str) -> str:
+            if self._model.demo:
+                raise AgentError(
+                    "init_needs_model",
+                    "The demo is scripted and reads no project. /setup connects a model; then /init writes AGENTS.md.",
+                )
+            return self.redact(init_prompt.text(workspace, wish, self.hidden(workspace)))
+
+        def extras(session_id: str) -> tuple[Extra, ...]:
+            live = self._sessions.get(session_id)
+            return live.extras if live is not None else ()
+
+        return TypedCommands(lambda w: (self.trusting.places_of(w), self.trusting.look(w)), extras, init)
+
+    def typed(self, session_id: str) -> TypedList:
+        """What can be typed in an open session, and what is wrong with files that should say so."""
+        return self.typed_commands.list(session_id, self._sessions[session_id].workspace)
 
     # -- notes: drafts, what waits, what was seen ---------------------------------------------------------------
 

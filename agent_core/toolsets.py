@@ -38,7 +38,8 @@ TOOLSETS: Final[tuple[Toolset, ...]] = (
     Toolset("git", (names.GIT_STATUS, names.GIT_DIFF, names.GIT_COMMIT)),
     Toolset("planning", (names.TODO_WRITE, names.TODO_READ)),
     Toolset("talk", (names.ASK_USER, names.SESSION_SEARCH)),
-    Toolset("all", includes=("files", "commands", "web", "git", "planning", "talk")),
+    Toolset("memory", (names.MEMORY_SAVE, names.MEMORY_SEARCH)),
+    Toolset("all", includes=("files", "commands", "web", "git", "planning", "talk", "memory")),
 )
 SHOWN: Final = tuple(one for one in TOOLSETS if one.tools)
 """Those with tools of their own: each tool is in one of them."""

@@ -138,6 +138,7 @@ def parser() -> argparse.ArgumentParser:
         help="model round trips in one turn, 0 = no cap",
     )
     turn.add_argument("--no-agents-md", action="store_true", help="leave AGENTS.md and its kin out")
+    turn.add_argument("--no-memory", action="store_true", help="nothing is remembered, and nothing recalled")
     turn.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a config key for this run")
     turn.add_argument("--debug", action="store_true", help="a detailed log in the home's logs folder")
     return p
@@ -333,6 +334,7 @@ def _overrides(args: argparse.Namespace) -> dict[str, Any]:
         "retry.base_ms": args.retry_base_ms,
         "stream.enabled": False if args.no_stream else None,
         "context_files.enabled": False if args.no_agents_md else None,
+        "memory.enabled": False if args.no_memory else None,
         "approvals.policy": args.approval,
         "sandbox.mode": "danger-full-access" if args.sandbox == OFF else args.sandbox,
         "logging.level": "debug" if args.debug else None,

@@ -64,6 +64,11 @@ class Places:
         return self.data_home / "grants.json"
 
     @property
+    def memory_file(self) -> Path:
+        """What is remembered over sessions (engine bm25)."""
+        return self.data_home / "memory.json"
+
+    @property
     def state_db(self) -> Path:
         return self.data_home / "state.db"
 

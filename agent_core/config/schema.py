@@ -462,6 +462,39 @@ KEYS: Final[tuple[Key, ...]] = (
         "harmless",
         choices=("auto", "en", "zh"),
     ),
+    Key("memory.enabled", "flag", True, "Sessions are told what is remembered from earlier ones."),
+    Key(
+        "memory.engine",
+        "text",
+        "bm25",
+        "What keeps it: memory.json, of which each message is told what fits it; or the files MEMORY.md and USER.md, "
+        "told whole.",
+        choices=("bm25", "markdown"),
+    ),
+    Key(
+        "memory.write_approval",
+        "flag",
+        False,
+        "A person is asked before anything is remembered; where nobody can be, it waits for them.",
+        "tighten",
+    ),
+    Key(
+        "memory.distil",
+        "text",
+        "attended",
+        "A turn that has ended is looked at by the model for what is worth remembering: one request more. attended: "
+        "only where a person sits at the screen.",
+        choices=("attended", "always", "never"),
+        off="never",
+    ),
+    Key("memory.top_k", "whole", limits.MEMORY_TOP, "Memories told with a message.", least=1, most=20),
+    Key(
+        "memory.tokenizer",
+        "text",
+        "bigram",
+        "What memories are found by: words and pairs of Chinese characters; or the words of a dictionary too.",
+        choices=("bigram", "jieba"),
+    ),
     Key("display.ascii", "flag", False, "Draw with ASCII signs only.", "harmless"),
     Key("display.reduced_motion", "flag", False, "The running mark stands still.", "harmless"),
     Key("keymap", "mapping", {}, "Keys by action; a list gives an action several."),
@@ -477,6 +510,7 @@ ALIASES: Final[dict[Path, Path]] = {
     ("model", "name"): ("model", "default"),
     ("max_turns",): ("agent", "max_turns"),
     ("agent", "personalities"): ("personalities",),
+    ("memory", "memory_enabled"): ("memory", "enabled"),
 }
 """Other spellings. One that is also a section counts only when it holds a plain value."""
 
@@ -493,7 +527,7 @@ UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
         cron curator custom_providers dashboard database desktop dingtalk discord email feishu
         file_read_max_chars gateway goals google_chat group_sessions_per_user homeassistant honcho
         hooks_auto_accept human_delay image_gen kanban known_plugin_toolsets loops lsp matrix mattermost
-        max_concurrent_sessions max_live_sessions mcp mcp_discovery_timeout mcp_single_query_discovery_timeout memory
+        max_concurrent_sessions max_live_sessions mcp mcp_discovery_timeout mcp_single_query_discovery_timeout
         moa model_aliases model_catalog model_overrides models_dev monitoring network onboarding openrouter
         paste_collapse_threshold platform_hints platform_toolsets platforms plugins
         prefill_messages_file privacy prompt_caching provider_routing qqbot quick_commands runtime save_trajectories
@@ -568,6 +602,9 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
             reasoning_effort request_overrides subagent_progress
             """,
         "checkpoints": "auto_prune delete_orphans min_interval_hours",
+        "memory": """
+            flush_min_turns memory_char_limit nudge_interval provider providers user_char_limit user_profile_enabled
+            """,
     }.items()
     for name in _words(names)
 )

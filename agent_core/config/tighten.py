@@ -16,6 +16,7 @@ _TIGHTEST_FIRST: Final[dict[str, Sequence[Any]]] = {
     "approvals.mode": ("manual", "smart", "off"),
     "sandbox.mode": ("read-only", "workspace-write", "danger-full-access"),
     "sandbox.network": (False, True),
+    "memory.write_approval": (True, False),
 }
 _JOINED: Final = frozenset({"approvals.deny", "files.deny_read", "agent.disabled_toolsets"})
 """Lists of what is refused: a project's entries come to the user's."""

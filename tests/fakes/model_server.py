@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from agent_core import prompt
+
 
 @dataclass
 class Reply:
@@ -45,6 +47,8 @@ class ModelServer(ThreadingHTTPServer):
 
     def __init__(self, replies: Sequence[Reply] | Callable[[dict, int], Reply], port: int = 0):
         self.requests: list[dict] = []
+        self.distilled: list[dict] = []
+        """Requests to look at a turn that has ended: nothing is ever found, and no reply is used up."""
         self.violations: list[str] = []
         self.open_streams = 0
         self._connections: list[socket.socket] = []
@@ -59,6 +63,9 @@ class ModelServer(ThreadingHTTPServer):
 
     def reply_for(self, body: dict) -> Reply:
         with self._lock:
+            if body["messages"][0].get("content") == prompt.text("distil"):
+                self.distilled.append(body)
+                return Reply("[]")
             number = len(self.requests)
             self.requests.append(body)
         if callable(self._replies):
@@ -142,6 +149,10 @@ class _Handler(BaseHTTPRequestHandler):
             return None
         if reply.status != 200:
             return self._json(json.loads(reply.body or '{"error": {"message": "scripted failure"}}'), reply.status)
+        if body["messages"][0].get("content") == prompt.text("distil"):
+            message = {"role": "assistant", "content": reply.text}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            return self._json({"model": "test-model", "choices": [choice], "usage": reply.usage})
         self.server.open_streams += 1
         try:
             self._stream(reply)

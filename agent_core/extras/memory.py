@@ -1,0 +1,113 @@
+"""Memory in a session, engine bm25: what has to do with a message stands before it, in that turn's requests only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from agent_core import events, limits
+from agent_core.cancel import CancelScope
+from agent_core.errors import MemoryFailure
+from agent_core.distil import Line
+from agent_core.extras.learning import Learner
+from agent_core.knowledge import Memory
+from agent_core.memory import Memories
+from agent_core.meter import Meter
+from agent_core.ports import EndedTurn, Guidance, Tool
+from agent_core.records import dataclass
+from agent_core.services import Seat
+from agent_core.tools import remember
+from agent_core.tools.remember import Keeping
+
+BEGIN: Final = "<!-- memory:begin -->"
+END: Final = "<!-- memory:end -->"
+"""What stands around the memories of a turn (MEM-09)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOptions:
+    """What the config says of memory."""
+
+    top: int = limits.MEMORY_TOP
+    asks: bool = False
+    """A person is to see first what is kept (memory.write_approval)."""
+    distils: bool = False
+    """Turns that have ended are looked at for what is worth keeping."""
+    unattended: bool = False
+
+
+def memory_extra(
+    seat: Seat,
+    memories: Memories,
+    options: MemoryOptions,
+    redact: Callable[[str], str],
+    connect: Callable[[str, str], Line],
+    meter: Meter,
+    stage: Callable[[Memory], object] | None = None,
+) -> MemoryExtra:
+    """Memory for a session. `stage`: where a memory waits for a person. `connect` and `meter` as `Learner` has them."""
+
+    def tell(memory: Memory, waits: bool) -> None:
+        seat.emit(events.Remembered((memory,), waits))
+
+    keeping = Keeping(
+        memories,
+        str(seat.workspace),
+        seat.session_id,
+        redact,
+        tell,
+        options.asks,
+        stage if options.unattended else None,
+    )
+    # Nobody can be asked behind a turn's back: there everything waits.
+    learner = Learner(replace(keeping, stage=stage), connect, meter) if options.distils else None
+    return MemoryExtra(seat, keeping, options.top, learner)
+
+
+class MemoryExtra:
+    """Of one session. `learner` makes memories of turns that have ended; None: nobody does."""
+
+    def __init__(
+        self, seat: Seat, keeping: Keeping, top: int = limits.MEMORY_TOP, learner: Learner | None = None
+    ) -> None:
+        self._seat = seat
+        self._keeping = keeping
+        self._top = top
+        self._learner = learner
+        self._tools = remember.tools(keeping)
+        self._told = ""
+
+    def tools(self) -> tuple[Tool, ...]:
+        return self._tools
+
+    def guidance(self) -> Guidance:
+        return Guidance()
+
+    def news(self) -> str:
+        return ""
+
+    def begin(self, text: str, cancel: CancelScope) -> str:
+        """The memories that have to do with `text`, between the two marks; "" when none has."""
+        if self._learner is not None:
+            self._learner.give_way()
+        cancel.check()
+        try:
+            found = self._keeping.memories.search(text, self._top, self._keeping.workspace)
+        except MemoryFailure as failure:  # a turn goes on without it
+            if failure.text != self._told:
+                self._told = failure.text
+                self._seat.emit(events.Notice(failure.code, failure.text, "warning", failure.params))
+            return ""
+        self._told = ""
+        if self._learner is not None:
+            self._learner.known = found
+        return "\n".join((BEGIN, remember.HEAD, *remember.listed(found), END)) if found else ""
+
+    def ended(self, turn: EndedTurn) -> None:
+        if self._learner is not None:
+            self._learner.learn(turn)
+
+    def close(self) -> None:
+        if self._learner is not None:
+            self._learner.close()
