@@ -1,0 +1,189 @@
+"""Logging in at an MCP server, and out again: for the screen, for a terminal, and for the tools in a turn.
+
+Who is asked is a `Browser` (oauth.py): a question on the screen, or lines on a terminal. Nothing opens a browser before
+a person has seen the whole address and said yes (R42, SEP on URL elicitation).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from agent_core import process
+from agent_core.cancel import CancelScope
+from agent_core.mcp.oauth import Browser, OAuth, Visit
+from agent_core.mcp.token_store import FileStore, MemoryStore
+from agent_core.mcp.words import ServerConfig, ServerFailure
+from agent_core.ports import Asker, Question
+from agent_core.safety.redact import redact
+from agent_core.text.printable import printable
+
+Open = Callable[[str], bool]
+"""Shows an address in the user's browser; False: there is none here."""
+
+FILE: Final = "credentials.json"
+
+
+def log_in(
+    config: ServerConfig,
+    store: MemoryStore,
+    browser: Browser,
+    cancel: CancelScope,
+    *,
+    hide: Callable[[str], str] = redact,
+) -> None:
+    """Have a person log in at a server. Raises ServerFailure, Interrupted."""
+    if not config.url:
+        raise ServerFailure(
+            "mcp_login_none",
+            f"{config.name} is a program of this machine: there is no log-in. What it needs stands in its `env`.",
+            name=config.name,
+        )
+    OAuth(config, store, browser, hide=hide).log_in(cancel)
+
+
+def log_out(config: ServerConfig, store: MemoryStore, cancel: CancelScope) -> bool:
+    """Forget the log-in of a server; False: there was none. Raises ServerFailure, Interrupted."""
+    had = store.read().of(config.url) is not None
+    if had:
+        store.change(lambda kept: kept.without(config.url), cancel)
+    return had
+
+
+def store_in(data_home: Path) -> FileStore:
+    """The log-ins of the user whose home of ours is `data_home`."""
+    return FileStore(data_home / FILE)
+
+
+# -- who is asked ---------------------------------------------------------------------------------------------------
+
+
+def asking(asker: Asker, show: Open) -> Browser:
+    """Asks on the screen, shows the address after a yes, then waits there for the browser, or for what is pasted."""
+
+    def visit(visit: Visit, cancel: CancelScope) -> str:
+        opened = False
+        while True:
+            reply = asker.ask(_question(visit, opened), cancel)
+            if reply.decision == "refuse":
+                if reply.by == "unattended":
+                    raise ServerFailure(
+                        "mcp_login",
+                        f"{visit.name} wants a log-in, which needs a person: run `/mcp login {visit.name}`",
+                        name=visit.name,
+                    )
+                raise _declined(visit)
+            if reply.text.strip():
+                return reply.text.strip()
+            if opened or not show(visit.url):
+                return ""
+            opened = True
+
+    return visit
+
+
+def _question(visit: Visit, opened: bool) -> Question:
+    return Question(
+        "visit",
+        "Log in",
+        url=visit.url,
+        host=printable(visit.host),
+        server=visit.name,
+        text="opened" if opened else "login",
+        decisions=("once", "refuse"),
+    )
+
+
+def at_terminal(say: Callable[[str], None], read_line: Callable[[], str], show: Open) -> Browser:
+    """Asks in lines. `read_line`: what is typed next, without its end; "" also when nobody types any more.
+
+    The line is read in a thread of its own, which is left waiting when the browser comes back first.
+    """
+
+    def visit(visit: Visit, cancel: CancelScope) -> str:
+        say(f"{visit.name} has its log-in at {printable(visit.host)}:")
+        say(visit.url)
+        say("Press Enter to open it in a browser here; or open it anywhere and paste the address it ends at.")
+        line = _typed(read_line, cancel)
+        if not line and show(visit.url):
+            say(f"Waiting for the browser to come back to {visit.redirect}")
+        elif not line:
+            say("No browser could be opened here. Open the address yourself, and paste the one it ends at:")
+            line = _typed(read_line, cancel)
+        return line
+
+    return visit
+
+
+def _typed(read_line: Callable[[], str], cancel: CancelScope) -> str:
+    """Raises Interrupted."""
+    lines: list[str] = []
+    done = threading.Event()
+
+    def read() -> None:
+        try:
+            lines.append(read_line())
+        finally:
+            done.set()
+
+    threading.Thread(target=read, name="log-in-line", daemon=True).start()
+    with cancel.closing(done.set):
+        done.wait()
+    cancel.check()
+    return lines[0].strip() if lines else ""
+
+
+def _declined(visit: Visit) -> ServerFailure:
+    return ServerFailure(
+        "mcp_login_declined",
+        f"The log-in at {visit.name} was declined. To log in later: /mcp login {visit.name}",
+        name=visit.name,
+    )
+
+
+# -- the browser ----------------------------------------------------------------------------------------------------
+
+
+def opener(env: Mapping[str, str], platform: str = sys.platform) -> Open:
+    """How addresses are shown on this machine. Through SSH there is no browser of the user's but a forwarded one."""
+
+    def show(url: str) -> bool:
+        program = _program(env, platform)
+        if not program or not url.startswith(("https://", "http://")):
+            return False
+        try:
+            child = process.spawn((program, url), Path("/"), env)
+        except OSError:
+            return False
+        # It may be the browser itself, which lives on; what it writes is nobody's.
+        for stream in (child.stdout, child.stderr):
+            assert stream is not None
+            threading.Thread(target=_drain, args=(stream.fileno(), child), name="browser", daemon=True).start()
+        return True
+
+    return show
+
+
+def _program(env: Mapping[str, str], platform: str) -> str:
+    remote = bool(env.get("SSH_CONNECTION") or env.get("SSH_TTY"))
+    path = env.get("PATH", "")
+    if platform == "darwin":
+        return "" if remote else shutil.which("open", path=path) or ""
+    display = env.get("WAYLAND_DISPLAY") or env.get("DISPLAY", "")
+    if display and not (remote and display.startswith(":")):
+        return shutil.which("xdg-open", path=path) or ""
+    return shutil.which("wslview", path=path) or "" if env.get("WSL_DISTRO_NAME") else ""
+
+
+def _drain(descriptor: int, child: object) -> None:
+    """`child` is kept with its pipes until they end."""
+    try:
+        while os.read(descriptor, 65_536):
+            pass
+    except OSError:
+        pass
