@@ -123,6 +123,8 @@ class Launch:
     """Folders that may be written in this run, beside those of the config."""
     hooks_file: Path | None = None
     """Hooks of this run, beside the configured ones."""
+    subagents_file: Path | None = None
+    """Sub-agents of this run, beside those that are defined."""
 
 
 class Host:
@@ -485,7 +487,21 @@ class Host:
         made: list[Extra] = []
         if self.config.get("memory.enabled"):
             made.append(self._memory_extra(seat))
+        if self.config.get("delegation.enabled"):
+            made.append(self._agents_extra(seat))
         return tuple(made)
+
+    def _agents_extra(self, seat: Seat) -> Extra:
+        from agent_core.extras.agents import AgentsExtra
+        from agent_core.subagents import definitions
+
+        def found() -> definitions.Found:
+            standing, config = self._settings_in(seat.workspace)
+            with_shipped = config.get("delegation.builtin_agents")
+            places, file = self.trusting.places_of(seat.workspace), self.launch.subagents_file
+            return definitions.counting(places, standing, file, with_shipped=with_shipped)
+
+        return AgentsExtra(self._services(), seat, found, lambda: options.crew(self._settings_in(seat.workspace)[1]))
 
     @cached_property
     def memory(self) -> Memories:

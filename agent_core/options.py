@@ -20,6 +20,7 @@ from agent_core.services import ReviewOptions
 if TYPE_CHECKING:
     from agent_core.checkpoints import Options as CheckpointOptions
     from agent_core.confinement import Options as WallOptions
+    from agent_core.subagents.run import CrewOptions
 
 _WHOSE_MODEL: Final = (
     "model.default", "model.provider", "model.base_url", "providers", "fallback_providers", "fallback_model",
@@ -146,6 +147,19 @@ def checkpoints(config: Config, places: Places) -> CheckpointOptions:
         get("checkpoints.retention_days"),
         tuple(get("files.deny_read")),
         places.folders(get("sandbox.add_dirs")),
+    )
+
+
+def crew(config: Config) -> CrewOptions:
+    """Whom sub-agents ask, and how far they go."""
+    from agent_core.subagents.run import CrewOptions  # no start waits for it
+
+    get, of = config.get, "delegation"
+    return CrewOptions(
+        get(f"{of}.model"),
+        get(f"{of}.provider"),
+        get(f"{of}.max_iterations"),
+        get(f"{of}.subagent_auto_approve"),
     )
 
 

@@ -108,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
         "run, and approvals.deny, still hold",
     )
     may.add_argument("--hooks", metavar="FILE", help="hooks of this run, beside the configured ones")
+    may.add_argument("--subagents", metavar="FILE", help="sub-agents of this run, beside those that are defined")
     model = p.add_argument_group("the model")
     model.add_argument("-m", "--model", metavar="MODEL", help="model, or provider/model")
     model.add_argument("--base-url", metavar="URL", help="the model server's address")
@@ -165,9 +166,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             overrides,
             args.mode or ("auto" if args.yolo else None),
             tuple(_folder(given) for given in args.add_dir),
-            _file(args.hooks),
+            _file("--hooks", args.hooks),
             args.yolo,
             _use_profile(args.profile),
+            _file("--subagents", args.subagents),
         )
         if args.images:
             _check_images(args.images)
@@ -192,13 +194,14 @@ class Run:
     yolo: bool
     new_profile: str
     """The profile that is used for the first time; empty: none."""
+    subagents: Path | None
 
     def launch(self, args: argparse.Namespace, *, unattended: bool = False) -> Launch:
         from agent_core.host import Launch
 
         return Launch(
             self.cwd, os.environ, self.overrides, unattended, self.mode, self.yolo, args.demo,
-            add_dirs=self.add_dirs, hooks_file=self.hooks,
+            add_dirs=self.add_dirs, hooks_file=self.hooks, subagents_file=self.subagents,
         )  # fmt: skip
 
 
@@ -388,13 +391,13 @@ def _folder(given: str) -> Path:
     return folder
 
 
-def _file(given: str | None) -> Path | None:
-    """The file named by --hooks. Raises ValueError."""
+def _file(flag: str, given: str | None) -> Path | None:
+    """The file that a flag names. Raises ValueError."""
     if given is None:
         return None
     file = Path(given).expanduser().resolve()
     if not file.is_file():
-        raise ValueError(f"--hooks {given}: there is no such file.")
+        raise ValueError(f"{flag} {given}: there is no such file.")
     return file
 
 

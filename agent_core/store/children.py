@@ -103,8 +103,8 @@ class Children:
         tokens: int,
     ) -> AgentRow:
         facts = _facts(config)
-        state = _ENDED.get(reason or "")
-        if state is None:
+        state: AgentState = _ENDED.get(reason or "", "interrupted")
+        if ended is None:
             at_work = self._leases.is_ours(session_id) or self._leases.holder(session_id) is not None
             state, ended = ("running", None) if at_work else ("interrupted", updated)
         steps = facts.get("steps")

@@ -1,0 +1,123 @@
+"""Sub-agents as an extra of a session: its tools, made from the definitions that count when a turn begins."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+
+from agent_core import limits
+from agent_core.cancel import CancelScope
+from agent_core.errors import AgentError, ToolFailure
+from agent_core.events import Notice
+from agent_core.ports import EndedTurn, Guidance, Tool, ToolContext, ToolOutput
+from agent_core.services import Seat, SessionServices
+from agent_core.subagents.crew import Crew
+from agent_core.subagents.definitions import Definition, Found, chosen
+from agent_core.subagents.run import CrewOptions, Done, Order
+from agent_core.tools import base, delegate
+
+
+class AgentsExtra:
+    """ports.Extra. `found` reads the definitions that count now; without any there are no tools."""
+
+    def __init__(
+        self,
+        services: SessionServices,
+        seat: Seat,
+        found: Callable[[], Found],
+        options: Callable[[], CrewOptions],
+    ) -> None:
+        self._seat = seat
+        self._found = found
+        self._crew = Crew(services, seat, options)
+        self._lock = threading.Lock()
+        self._told: set[str] = set()
+        seat.heed(self._crew.heed)
+
+    # -- ports.Extra --------------------------------------------------------------------------------------------
+
+    def tools(self) -> tuple[Tool, ...]:
+        found = self._found()
+        self._tell(found.problems)
+        definitions = found.definitions[: limits.AGENTS_DEFINED]
+        if not definitions:
+            return ()
+        kinds = [(one.name, one.description) for one in definitions]
+
+        def check(name: str) -> None:
+            _meant(definitions, name)
+
+        def run(jobs: Sequence[delegate.Job], ctx: ToolContext) -> ToolOutput:
+            return self._run([Order(_meant(definitions, job.name), job.task, job.context) for job in jobs], ctx)
+
+        return delegate.subagent(kinds, check, run), delegate.agent_list(lambda: self._crew.board.rows)
+
+    def guidance(self) -> Guidance:
+        return Guidance()
+
+    def news(self) -> str:
+        return ""
+
+    def begin(self, text: str, cancel: CancelScope) -> str:
+        return ""
+
+    def ended(self, turn: EndedTurn) -> None:
+        pass
+
+    def close(self) -> None:
+        self._crew.close()
+
+    # -- a call -------------------------------------------------------------------------------------------------
+
+    def _run(self, orders: Sequence[Order], ctx: ToolContext) -> ToolOutput:
+        if len(orders) == 1:
+            return _output([self._crew.run(orders[0], ctx)])
+        done: queue.SimpleQueue[tuple[int, Done | BaseException]] = queue.SimpleQueue()
+
+        def work(number: int, order: Order) -> None:
+            try:
+                done.put((number, self._crew.run(order, ctx)))
+            except BaseException as error:  # raised where somebody waits
+                done.put((number, error))
+
+        for number, order in enumerate(orders):
+            threading.Thread(target=work, args=(number, order), name=f"agent-call-{number}", daemon=True).start()
+        came = dict(done.get() for _ in orders)
+        for result in came.values():
+            if isinstance(result, BaseException):
+                raise result
+        return _output([result for _, result in sorted(came.items()) if isinstance(result, Done)])
+
+    def _tell(self, problems: Sequence[AgentError]) -> None:
+        """What is wrong with definitions, each once."""
+        for problem in problems:
+            with self._lock:
+                if problem.text in self._told:
+                    continue
+                self._told.add(problem.text)
+            self._seat.emit(Notice(problem.code, problem.text, "warning", problem.params))
+
+
+def _meant(definitions: Sequence[Definition], name: str) -> Definition:
+    """Raises ToolFailure."""
+    found = chosen(definitions, name)
+    if found is None:
+        there = ", ".join(one.name for one in definitions)
+        text = f"There is no sub-agent {name[: limits.PROBLEM_CHARS]}." if name else "Say which sub-agent, as name."
+        raise ToolFailure(f"{text} There are: {there}.", code="no_such_agent", outcome="no such agent")
+    return found
+
+
+def _output(done: Sequence[Done]) -> ToolOutput:
+    """What came of one call's sub-agents, in the order they were asked for."""
+    parts = [f"[{one.row.id} {one.row.name}: {one.row.state}, {base.count(one.row.steps, 'step')}]\n{one.text}"
+             for one in done]  # fmt: skip
+    good = sum(one.row.state == "done" for one in done)
+    if len(done) == 1:
+        row = done[0].row
+        how = base.count(row.steps, "step") if good else "stopped" if row.state == "interrupted" else "failed"
+    else:
+        how = f"{good} of {len(done)} done"
+    previews = tuple(one.row.preview for one in done if one.row.preview)
+    return ToolOutput("\n\n".join(parts), how, ok=good == len(done), effect="done", preview=previews)

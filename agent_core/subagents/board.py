@@ -1,0 +1,148 @@
+"""The board: which sub-agents a session has had, how each is, and the way to stop or steer one. Source: SUB-02, SUB-09.
+
+Rows are told to the listener as a whole. What changes with every call is told at most every limits.AGENT_TOLD seconds,
+a state at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from agent_core import limits
+from agent_core.cancel import CancelScope
+from agent_core.delegation import AgentRow
+from agent_core.records import dataclass
+from agent_core.text.ansi import clean
+
+Rows = tuple[AgentRow, ...]
+
+
+@dataclass(slots=True)
+class _Live:
+    """One that has not ended."""
+
+    scope: CancelScope
+    steers: list[str]
+
+
+class Board:
+    """Of one session. Safe to use from several threads; nothing here blocks but the first `add`, which may read."""
+
+    def __init__(self, tell: Callable[[Rows], None], earlier: Callable[[], Rows] = tuple) -> None:
+        """`earlier`: the rows of the session's last run; asked once. May raise StoreError."""
+        self._tell = tell
+        self._earlier = earlier
+        self._lock = threading.Lock()
+        self._rows: dict[str, AgentRow] | None = None
+        self._live: dict[str, _Live] = {}
+        self._told = 0.0
+        self._later: threading.Timer | None = None
+        self._closed = False
+
+    @property
+    def rows(self) -> Rows:
+        """All that are shown, the newest last. The first call may read. Raises StoreError."""
+        with self._lock:
+            return tuple(self._known().values())
+
+    def _known(self) -> dict[str, AgentRow]:
+        if self._rows is None:
+            self._rows = {row.id: row for row in self._earlier()}
+        return self._rows
+
+    def add(self, name: str, task: str, scope: CancelScope) -> AgentRow:
+        """A sub-agent has been asked for; it waits for its place. Raises StoreError."""
+        with self._lock:
+            rows = self._known()
+            numbers = [int(last) for row_id in rows if (last := row_id.rpartition("-")[2]).isdecimal()]
+            row = AgentRow(f"agent-{max(numbers, default=0) + 1}", name, task, "waiting", time.time())
+            rows[row.id] = row
+            self._live[row.id] = _Live(scope, [])
+            ended = [row_id for row_id in rows if row_id not in self._live]
+            for row_id in ended[: max(0, len(rows) - limits.AGENTS_SHOWN)]:
+                del rows[row_id]
+            closed = self._closed
+        if closed:
+            scope.cancel()
+        self._say(at_once=True)
+        return row
+
+    def change(self, agent_id: str, **fields: Any) -> AgentRow:
+        """Put fields of a row; gives it as it is now."""
+        with self._lock:
+            rows = self._known()
+            before = rows[agent_id]
+            rows[agent_id] = row = replace(before, **fields)
+            at_once = row.state != before.state
+        if row != before:
+            self._say(at_once)
+        return row
+
+    def end(self, agent_id: str, **fields: Any) -> AgentRow:
+        """It has ended: how, and when."""
+        with self._lock:
+            self._live.pop(agent_id, None)
+        return self.change(agent_id, ended=time.time(), doing="", **fields)
+
+    # -- what a person does -------------------------------------------------------------------------------------
+
+    def stop(self, agent_id: str) -> None:
+        """Stop one; what has ended stays as it is."""
+        with self._lock:
+            live = self._live.get(agent_id)
+        if live is not None:
+            live.scope.cancel()
+
+    def steer(self, agent_id: str, text: str) -> None:
+        """Give one that has not ended a text for its next step."""
+        with self._lock:
+            live = self._live.get(agent_id)
+            if live is not None and text.strip():
+                live.steers.append(text)
+
+    def take_steers(self, agent_id: str) -> list[str]:
+        with self._lock:
+            live = self._live.get(agent_id)
+            if live is None:
+                return []
+            taken, live.steers = live.steers, []
+            return taken
+
+    def close(self) -> None:
+        """The session is closed: every one is stopped, one that comes late too."""
+        with self._lock:
+            self._closed = True
+            scopes = [live.scope for live in self._live.values()]
+            if self._later is not None:
+                self._later.cancel()
+        for scope in scopes:
+            scope.cancel()
+
+    # -- telling ------------------------------------------------------------------------------------------------
+
+    def _say(self, at_once: bool) -> None:
+        with self._lock:
+            if self._closed and not at_once:
+                return
+            wait = self._told + limits.AGENT_TOLD - time.monotonic()
+            if not at_once and wait > 0:
+                if self._later is None:
+                    self._later = threading.Timer(wait, self._say, (True,))
+                    self._later.daemon = True
+                    self._later.start()
+                return
+            if self._later is not None:
+                self._later.cancel()
+                self._later = None
+            self._told = time.monotonic()
+            # Under the lock, so that an older board never comes behind a newer one.
+            self._tell(tuple((self._rows or {}).values()))
+
+
+def preview(text: str) -> str:
+    """The beginning of a result: one line of at most limits.AGENT_PREVIEW characters (NUM-16)."""
+    return " ".join(clean(text[: limits.AGENT_PREVIEW * 8]).split())[: limits.AGENT_PREVIEW]

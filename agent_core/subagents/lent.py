@@ -1,0 +1,117 @@
+"""What a parent lends its sub-agent: its toolbox, with what is the sub-agent's own in it.
+
+What it may do is never more than its parent may: the same rules, mode, walls, hooks and grants, and fewer tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from agent_core import names
+from agent_core.cancel import CancelScope
+from agent_core.ports import Asker, Decided, Question, Reply, TodoItem, Tool
+from agent_core.records import dataclass
+from agent_core.safety.policy import Situation
+from agent_core.services import SessionServices
+from agent_core.spill import FOLDER, Results
+from agent_core.store.audit import for_the_record, is_worth_a_row
+from agent_core.subagents.definitions import Definition
+from agent_core.tools.registry import Toolbox
+from agent_core.tools.seen_files import SeenFiles
+
+KEPT_FROM: Final = frozenset(
+    {
+        names.SUBAGENT,
+        names.AGENT_LIST,
+        names.ASK_USER,
+        names.EXIT_PLAN,
+        names.GOAL_DONE,
+        names.MEMORY_SAVE,
+        names.SKILL_MANAGE,
+    }
+)
+"""Tools that no sub-agent has: they delegate further, speak to the person, act on the session or on later ones (SUB-05,
+SUB-08)."""
+
+
+def tools_for(tools: Mapping[str, Tool], definition: Definition) -> dict[str, Tool]:
+    """Those of a session's tools that its sub-agent has."""
+    allowed = definition.allowed_tools
+    return {
+        name: tool for name, tool in tools.items() if name not in KEPT_FROM and (allowed is None or name in allowed)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Borrower:
+    """Who is lent to."""
+
+    session_id: str
+    label: str
+    """What a person who is asked reads: "agent-2 reviewer"."""
+    scope: CancelScope
+    asks: Callable[[Question], None]
+    """Told of what it asks a person."""
+    sees_images: bool
+    auto_approve: bool
+    """What the sandbox contains is not asked about, and what would leave it is refused."""
+
+
+def lent(box: Toolbox, to: Borrower, definition: Definition, services: SessionServices) -> Toolbox:
+    """The toolbox of a sub-agent's turn: what it changes in files belongs to its parent's turn; what was decided about
+    its calls is on record in its own session."""
+    workspace = str(box.context.workspace)
+
+    def record(decided: Decided) -> None:
+        if is_worth_a_row(decided):
+            keep = services.store.audit.stage if decided.call_id else services.store.audit.add
+            keep(to.session_id, workspace, for_the_record(decided, services.redact))
+
+    def situation() -> Situation:
+        now = box.situation()
+        return replace(now, policy="never") if to.auto_approve and now.policy == "untrusted" else now
+
+    return replace(
+        box,
+        tools=tools_for(box.tools, definition),
+        context=replace(
+            box.context,
+            cancel=to.scope,
+            asker=_AskingFor(box.context.asker, to),
+            todos=Plan(),
+            files=SeenFiles(),
+            sees_images=to.sees_images,
+        ),
+        situation=situation,
+        started=lambda call: None,
+        progress=lambda call, text: None,
+        record=record,
+        results=Results(services.result_bounds, services.data_home / FOLDER),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _AskingFor:
+    """The parent's asker; the person reads who asks."""
+
+    asker: Asker
+    who: Borrower
+
+    def ask(self, question: Question, cancel: CancelScope) -> Reply:
+        self.who.asks(question)
+        return self.asker.ask(replace(question, agent=self.who.label), cancel)
+
+
+class Plan:
+    """A sub-agent's own todo list: it ends with its run (ports.TodoList)."""
+
+    def __init__(self) -> None:
+        self._items: tuple[TodoItem, ...] = ()
+
+    def read(self) -> tuple[TodoItem, ...]:
+        return self._items
+
+    def write(self, items: tuple[TodoItem, ...]) -> None:
+        self._items = items

@@ -1,0 +1,244 @@
+"""One run of a sub-agent: a turn of its own in a session of its own. Source: SUB-04, SUB-09 to SUB-12, LOOP-21.
+
+It has its own conversation, seen files, plan and steps, and a stop nested in that of its parent's call. What it uses
+counts towards its parent's budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Final
+
+from agent_core import events, limits, prompt, turn_lease, view
+from agent_core.agent import TurnEnd, run_turn
+from agent_core.cancel import CancelScope
+from agent_core.compactor import Compactor, Means
+from agent_core.conversation import Conversation
+from agent_core.delegation import AgentRow, AgentState
+from agent_core.errors import StoreError
+from agent_core.messages import Message, new_id, user
+from agent_core.meter import Meter
+from agent_core.names import BLIND, Mode
+from agent_core.ports import Guidance, Question
+from agent_core.records import dataclass
+from agent_core.services import Connection, Seat, SessionServices
+from agent_core.store.children import Birth
+from agent_core.store.lease import lost
+from agent_core.subagents.board import Board, preview
+from agent_core.subagents.definitions import Definition
+from agent_core.subagents.lent import Borrower, lent
+from agent_core.text.ansi import clean
+from agent_core.turn import TurnTools
+
+STOPPED: Final = "[interrupted] The user stopped this sub-agent. Do not start it again unless they ask for it."
+
+
+@dataclass(frozen=True, slots=True)
+class CrewOptions:
+    """What the config says of sub-agents."""
+
+    model: str = ""
+    """Of those that name none; empty: the parent's."""
+    provider: str = ""
+    max_steps: int = limits.AGENT_STEPS
+    auto_approve: bool = False
+    """delegation.subagent_auto_approve (SUB-08)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What one is asked to do."""
+
+    definition: Definition
+    task: str
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How one has ended, and what is told of it."""
+
+    row: AgentRow
+    text: str
+
+
+class Run:
+    """Of the sub-agent `row`, for a parent whose turn works with `parent`. Used by one thread."""
+
+    def __init__(
+        self,
+        services: SessionServices,
+        seat: Seat,
+        options: CrewOptions,
+        board: Board,
+        row: AgentRow,
+        order: Order,
+        parent: TurnTools,
+        scope: CancelScope,
+        progress: Callable[[str], None],
+    ) -> None:
+        """`progress` is told what it does, one line at a time."""
+        self._services = services
+        self._seat = seat
+        self._options = options
+        self._board = board
+        self._row = row
+        self._order = order
+        self._parent = parent
+        self._scope = scope
+        self._progress = progress
+        self._tokens = 0
+
+    def run(self) -> Done:
+        """Run it to its end. Raises AgentError for what goes wrong before it begins."""
+        services = self._services
+        connection, is_parents = self._connect()
+        with ExitStack() as kept:
+            kept.callback(connection.client.close)
+            session_id = services.store.children.begin(self._seat.session_id, self._birth(connection))
+            self._row = self._board.change(self._row.id, state="running", session_id=session_id, model=connection.model)
+            lease = kept.enter_context(
+                turn_lease.held(services.store.leases, session_id, self._scope, lambda holder: None)
+            )
+            turn = self._turn(session_id, connection, is_parents)
+            steps = self._order.definition.max_steps or self._options.max_steps
+            end = run_turn(turn, _goal(self._order), self._steers, steps, self._compactor(turn).ask)
+            turn.meter.end()
+            if lease.lost:
+                raise lost()
+            return self._done(end, steps)
+
+    # -- what it begins with ------------------------------------------------------------------------------------
+
+    def _connect(self) -> tuple[Connection, bool]:
+        """Its model, and whether that is the parent's. Raises ConfigError."""
+        connect, wanted = self._services.connect, self._order.definition.model
+        if wanted:
+            return connect(wanted), False
+        if self._options.model:
+            model, provider = self._options.model, self._options.provider
+            return (connect(model, provider) if provider else connect(model)), False
+        row = self._services.store.get(self._seat.session_id)
+        if row.model_chosen:
+            return connect(row.model, row.provider), True
+        return connect(""), True  # with what stands in for it, as the parent has it
+
+    def _birth(self, connection: Connection) -> Birth:
+        row, workspace = self._row, str(self._seat.workspace)
+        return Birth(row.id, row.name, row.task, workspace, connection.model, connection.provider, self._mode())
+
+    def _mode(self) -> Mode:
+        return self._parent.toolbox.situation().mode
+
+    def _turn(self, session_id: str, connection: Connection, is_parents: bool) -> TurnTools:
+        services, parent, turn_id, base = self._services, self._parent, new_id(), self._prompt()
+        meter = Meter(services.store.costs, session_id, services.price, services.budget, window=services.window)
+        meter.begin(connection.provider, connection.model)
+        sees = services.sees(connection.provider, connection.model) is not False
+        to = Borrower(
+            session_id, f"{self._row.id} {self._row.name}", self._scope, self._asks, sees, self._options.auto_approve
+        )
+        return TurnTools(
+            connection.client,
+            Conversation(services.store, session_id, [], services.redact),
+            lent(parent.toolbox, to, self._order.definition, services),
+            self._hear,
+            self._scope,
+            lambda: prompt.with_mode(base, _freedom(self._mode())),
+            lambda: replace(parent.settings() if is_parents else services.request, turn=turn_id),
+            meter,
+            services.window(connection.provider, connection.model) or connection.context_window,
+            guard=services.guard,
+            batch_timeout=services.batch_timeout,
+        )
+
+    def _prompt(self) -> str:
+        services, workspace = self._services, self._seat.workspace
+        context, _ = services.context(workspace)
+        own = f"{prompt.text('subagent')}\n\n# Your part: {self._row.name}\n{self._order.definition.prompt}"
+        return prompt.base(prompt.look_around(workspace), context, services.identity(), guidance=Guidance(own))
+
+    def _compactor(self, turn: TurnTools) -> Compactor:
+        services = self._services
+
+        def fixed() -> dict[str, int]:
+            tools = "".join(f"{tool.name}{tool.description}{tool.parameters}" for tool in turn.toolbox.schemas())
+            return {"system": view.token_count(turn.system_prompt()), "tools": view.token_count(tools)}
+
+        means = Means(services.store.views, services.connect, turn.toolbox.context.todos.read, fixed, lambda: None)
+        return Compactor(services.compaction, means)
+
+    # -- while it runs ------------------------------------------------------------------------------------------
+
+    def _steers(self) -> list[Message]:
+        return [user(text, origin="steer") for text in self._board.take_steers(self._row.id)]
+
+    def _asks(self, question: Question) -> None:
+        self._does(f"asks: {question.title}")
+
+    def _hear(self, event: events.Event) -> None:
+        match event:
+            case events.StepStarted(step):
+                self._row = self._board.change(self._row.id, steps=step, doing="")
+            case events.ToolQueued(_, name, subject):
+                self._does(f"{name} {subject}")
+            case events.UsageReported(usage):
+                self._tokens += (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
+                self._row = self._board.change(self._row.id, tokens=self._tokens)
+            case events.ModelChanged(model):
+                self._row = self._board.change(self._row.id, model=model)
+            case events.Notice(code, text):
+                if code == BLIND:
+                    self._services.went_blind(str(event.params["provider"]), str(event.params["model"]))
+                if code == "retry":
+                    self._does(text)
+            case _:
+                pass
+
+    def _does(self, words: str) -> None:
+        doing = " ".join(self._services.redact(clean(words)).split())[: limits.SUBJECT_CHARS]
+        self._row = self._board.change(self._row.id, doing=doing)
+        self._progress(f"{self._row.id}: {doing}")
+
+    # -- its end ------------------------------------------------------------------------------------------------
+
+    def _done(self, end: TurnEnd, steps: int) -> Done:
+        state, head = self._ending(end, steps)
+        said = end.text.strip()
+        text = said if state == "done" else f"{head}\nWhat it said last:\n{said}" if said else head
+        row = self._board.end(
+            self._row.id, state=state, steps=end.steps, preview=preview(self._services.redact(said or head))
+        )
+        self._services.store.children.end(row.session_id, row)
+        return Done(row, text)
+
+    def _ending(self, end: TurnEnd, steps: int) -> tuple[AgentState, str]:
+        if end.outcome == "completed":
+            return "done", ""
+        if end.outcome == "interrupted":
+            return "interrupted", STOPPED
+        if end.error is not None:
+            return "failed", f"[failed] {end.error.text}"
+        return "failed", f"[not finished] It has used all of its {steps} steps. Give what is left as a smaller task."
+
+
+def _goal(order: Order) -> Message:
+    """Its first message: the task, and what comes with it."""
+    context = order.context.strip()
+    return user(f"{order.task.strip()}\n\n# What you should know\n{context}" if context else order.task.strip())
+
+
+def _freedom(mode: Mode) -> Mode:
+    """The mode whose sentence tells a sub-agent how free it is: a goal is its parent's to declare reached."""
+    return "auto" if mode == "goal" else mode
+
+
+def told_cost(services: SessionServices, session_id: str) -> events.UsageLoaded | None:
+    """What a session has used with its children, for who shows it."""
+    try:
+        spent = services.store.costs.spent(session_id)
+    except StoreError:  # the next request tells it
+        return None
+    return events.UsageLoaded(spent.usage, spent.cost, spent.is_partial)
