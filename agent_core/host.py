@@ -36,6 +36,7 @@ from agent_core.hooks import HookSet, users_hooks
 from agent_core.intents import Interrupt, SetMode, Submit
 from agent_core.jobs import Jobs
 from agent_core.kept_images import KeptImages
+from agent_core.knowledge import Expansion
 from agent_core.llm import providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.log import install_hooks, write_crash
@@ -84,7 +85,6 @@ if TYPE_CHECKING:
     from agent_core.memory import Memories
     from agent_core.permissions import Allowed, Permissions
     from agent_core.store.search import Search, SearchHit
-    from agent_core.ports import Extra
     from agent_core.tool_list import ToolEntry
     from agent_core.typed_commands import TypedCommands, TypedList
     from agent_core.web import WebOptions
@@ -478,7 +478,7 @@ class Host:
             window=self.models.window_of,
             budget=lambda: options.budget(self.config),
             checkpoints=lambda: self.checkpoints if self.config.get("checkpoints.enabled") else None,
-            expand=lambda session_id, workspace, text: self.typed_commands.expand(session_id, workspace, text),
+            expand=self._expand,
             extras=self._extras,
         )
 
@@ -684,6 +684,9 @@ class Host:
             return live.extras if live is not None else ()
 
         return TypedCommands(lambda w: (self.trusting.places_of(w), self.trusting.look(w)), extras, init)
+
+    def _expand(self, session_id: str, workspace: Path, text: str) -> Expansion | None:
+        return self.typed_commands.expand(session_id, workspace, text)
 
     def typed(self, session_id: str) -> TypedList:
         """What can be typed in an open session, and what is wrong with files that should say so."""
