@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pyte
 
+from tests.e2e import warm
+
 ROOT = Path(__file__).parents[2]
 
 # Sequences the emulator does not know and would print or fall over: kitty keys, private modes with '>' or '=' or '<',
@@ -94,11 +96,13 @@ class Screen(Watched):
 
     `holds_frames`: the terminal answers that it can hold frames back (mode 2026), so each one is bracketed.
     `ground`: its answer when asked for the colour of its ground, as "ffff/ffff/ffff"; None: it says nothing.
+    `fresh`: the interpreter is started for it and imports what the program needs; else it is a copy of a warm one.
     """
 
     def __init__(
-        self, args=(), *, env=None, cwd=None, columns=120, rows=36, command=None, holds_frames=False, ground=None
-    ):
+        self, args=(), *, env=None, cwd=None, columns=120, rows=36, command=None, holds_frames=False, ground=None,
+        fresh=False,
+    ):  # fmt: skip
         self.columns, self.rows = columns, rows
         self._holds_frames, self._ground = holds_frames, ground
         self.started = time.monotonic()
@@ -111,14 +115,23 @@ class Screen(Watched):
         self._tail = b""
         self._status: int | None = None
         command = list(command or [sys.executable, "-m", "nanoherm_tui", *args])
-        self.pid, self._fd = pty.fork()
-        if self.pid == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-            os.chdir(cwd or ROOT)
-            ours = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-            full = {**ours, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor",
-                    "LANG": "C.UTF-8", **(env or {})}  # fmt: skip
-            os.execvpe(command[0], command, full)
+        ours = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        full = {**ours, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "truecolor",
+                "LANG": "C.UTF-8", **(env or {})}  # fmt: skip
+        size = struct.pack("HHHH", rows, columns, 0, 0)
+        self._copy: warm.Child | None = None
+        if not fresh and warm.can_be_warm(command, full):
+            self._fd, its = pty.openpty()
+            fcntl.ioctl(its, termios.TIOCSWINSZ, size)
+            self._copy = warm.start(command, full, cwd or ROOT, (its, its, its))
+            self.pid = self._copy.pid
+            os.close(its)
+        else:
+            self.pid, self._fd = pty.fork()
+            if self.pid == 0:
+                fcntl.ioctl(0, termios.TIOCSWINSZ, size)
+                os.chdir(cwd or ROOT)
+                os.execvpe(command[0], command, full)
         self._hung_up = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -217,15 +230,20 @@ class Screen(Watched):
         """The exit code, or None when it still runs after `seconds`."""
         end = time.monotonic() + seconds
         while self._status is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self._status = os.waitstatus_to_exitcode(status)
+            self._status = self._ended()
+            if self._status is not None:
                 self._reader.join(2.0)  # what it wrote last may still be on its way
             elif time.monotonic() >= end:
                 return None
             else:
                 time.sleep(0.02)
         return self._status
+
+    def _ended(self) -> int | None:
+        if self._copy is not None:
+            return self._copy.poll()
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if pid else None
 
     def __enter__(self):
         return self

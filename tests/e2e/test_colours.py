@@ -65,7 +65,9 @@ def test_a_light_ground_brings_the_light_theme_and_no_typed_characters(tmp_path,
 def test_with_an_answer_at_once_nothing_is_ever_drawn_dark(tmp_path):
     # The first frame waits for nothing, and this terminal may be late on a busy machine: once in five is at once.
     for number in range(5):
-        with Terminal(env=home_env(tmp_path / str(number)), cwd=tmp_path, parts=ANSWERS["white, ST"]) as screen:
+        with Terminal(
+            env=home_env(tmp_path / str(number)), cwd=tmp_path, parts=ANSWERS["white, ST"], fresh=True
+        ) as screen:
             screen.wait_for("Message, ")
             _until(lambda: LIGHT_GROUND in screen.raw)
             screen.still()
@@ -81,7 +83,7 @@ def test_with_an_answer_at_once_nothing_is_ever_drawn_dark(tmp_path):
 def test_a_terminal_that_does_not_answer_is_asked_before_the_first_frame_and_holds_up_nothing(tmp_path):
     took = {}
     for name, answer in (("silent", []), ("dark", ["\x1b]11;#000000\x07"])):
-        with Terminal(env=home_env(tmp_path / name), cwd=tmp_path, parts=answer) as screen:
+        with Terminal(env=home_env(tmp_path / name), cwd=tmp_path, parts=answer, fresh=True) as screen:
             screen.wait_for("Message, ")
             raw, arrived = bytes(screen.raw), list(screen.arrivals)
             asked, drawn = raw.index(ASK), raw.index(FRAME)

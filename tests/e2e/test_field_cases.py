@@ -579,7 +579,7 @@ def test_a_flood_of_output_fills_neither_memory_nor_screen_nor_window(home, work
         time.sleep(ARMED)
         screen.send("y")
 
-    with ModelServer(reply) as server, Screen(env=server_env(server), cwd=workspace, columns=150) as screen:
+    with ModelServer(reply) as server, Screen(env=server_env(server), cwd=workspace, columns=150, fresh=True) as screen:
         screen.wait_for("test-model", "Result")
         asked("warm up")
         screen.wait_for("Warm.")
@@ -604,7 +604,10 @@ def test_a_flood_of_output_fills_neither_memory_nor_screen_nor_window(home, work
 
 
 def test_keys_typed_before_the_first_frame_are_kept(terminal, workspace, server_env):
-    with ModelServer([Reply(text="x")]) as server, terminal(env=server_env(server), cwd=workspace) as screen:
+    with (
+        ModelServer([Reply(text="x")]) as server,
+        terminal(env=server_env(server), cwd=workspace, fresh=True) as screen,
+    ):
         screen.send("early words")
         screen.wait_for("early words", "test-model")
 

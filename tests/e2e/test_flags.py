@@ -13,6 +13,7 @@ from agent_core.config.paths import find_places, profile_home
 from agent_core.host import Host, Launch
 from agent_core.sandbox.probe import layers
 from nanoherm_tui import cli, subcommands
+from tests.e2e import warm
 from tests.e2e.test_headless import command, environment, run
 from tests.fakes.model_server import ModelServer, Reply
 
@@ -183,8 +184,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 def run_bare(home, workspace, *arguments, server=None):
-    return subprocess.run([sys.executable, "-c", BARE, *arguments], cwd=workspace, env=environment(home, server),
-                          input="", capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    return warm.run([sys.executable, "-c", BARE, *arguments], cwd=workspace, env=environment(home, server))
 
 
 @pytest.mark.parametrize("mode", ["auto", "goal"])

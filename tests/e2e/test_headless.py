@@ -10,6 +10,7 @@ import time
 import pytest
 
 from agent_core import events
+from tests.e2e import warm
 from tests.e2e.screen import ROOT, home_env
 from tests.fakes.model_server import ModelServer, Reply
 
@@ -26,8 +27,7 @@ def environment(home, server=None, **more):
 
 
 def run(home, workspace, *arguments, server=None, stdin="", **more):
-    return subprocess.run(command(*arguments), cwd=workspace, env=environment(home, server, **more), input=stdin,
-                          capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    return warm.run(command(*arguments), cwd=workspace, env=environment(home, server, **more), input=stdin)
 
 
 TWO_STEPS = [Reply(calls=[("list_dir", {"path": "."})]), Reply(text="两个文件。\n")]
@@ -137,8 +137,7 @@ def test_wrong_use_is_told_in_words(home, workspace, arguments, more, code, word
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_stops_the_turn_and_what_was_said_is_kept(home, workspace, number, code):
     with ModelServer([Reply(text="Half of it", stall=60), Reply(text="ok")]) as server:
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(command("-p", "go"), cwd=workspace, env=environment(home, server), **pipes)
+        process = warm.popen(command("-p", "go"), cwd=workspace, env=environment(home, server))
         end = time.monotonic() + 20
         while not server.open_streams and time.monotonic() < end:
             time.sleep(0.02)

@@ -16,6 +16,7 @@ from agent_core.store.sessions import Store
 from nanoherm_tui import subcommands
 from nanoherm_tui.subcommands import sessions
 from nanoherm_tui.text import width
+from tests.e2e import warm
 from tests.e2e.screen import ROOT, home_env
 
 KEY = "hunter2-correct-horse-battery"
@@ -37,10 +38,7 @@ def stored(home, workspace):
 
 def run(home, workspace, *arguments, **more):
     env = {**os.environ, "PYTHONPATH": str(ROOT), **home_env(home), **more}
-    return subprocess.run(
-        [sys.executable, "-m", "nanoherm_tui", *arguments],
-        cwd=workspace, env=env, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    return warm.run([sys.executable, "-m", "nanoherm_tui", *arguments], cwd=workspace, env=env)
 
 
 def test_sessions_are_listed_in_columns_and_for_scripts(home, workspace, stored):

@@ -1,4 +1,7 @@
-"""One session in two windows: the second one says who has it, reads along, waits or goes on in a copy."""
+"""One session in two windows: the second one says who has it, reads along, waits or goes on in a copy.
+
+Each is a real start, not a copy of a warm interpreter: ordinary use as people have it.
+"""
 
 import os
 import re
@@ -32,7 +35,7 @@ def server_env(home, server):
 
 
 def window(home, workspace, server, *args, **more):
-    return Screen(list(args), env=server_env(home, server), cwd=workspace, **more)
+    return Screen(list(args), env=server_env(home, server), cwd=workspace, fresh=True, **more)
 
 
 def test_a_second_window_waits_and_goes_on_from_what_the_first_has_stored(home, workspace):

@@ -28,10 +28,11 @@ _SERIAL = iter(range(1_000_000))
 class Tmux(Watched):
     """`with Tmux([...args], env=..., cwd=...) as screen`: the program in a pane that fills its window.
 
-    `command` is run in place of the program. The pane stays after its end, so its last screen can be looked at.
+    `command` is run in place of the program; either is always started `fresh`. The pane stays after its end, so its
+    last screen can be looked at.
     """
 
-    def __init__(self, args=(), *, env=None, cwd=None, columns=120, rows=36, command=None):
+    def __init__(self, args=(), *, env=None, cwd=None, columns=120, rows=36, command=None, fresh=True):
         self._socket = f"nanoherm-test-{os.getpid()}-{next(_SERIAL)}"
         self._folder = Path(tempfile.mkdtemp(prefix="nanoherm-tmux-"))
         self._written = self._folder / "written"

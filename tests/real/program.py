@@ -7,13 +7,13 @@ import signal
 import socket
 import sqlite3
 import struct
-import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
 from agent_core.store.sessions import Store
+from tests.e2e import warm
 from tests.e2e.screen import ROOT, home_env
 from tests.fakes.model_server import ModelServer, Reply
 
@@ -40,10 +40,7 @@ class Program:
         """`prologue` is Python that runs first, in the same process; `under` the command that starts it."""
         code = f"import sys\n{prologue}\nfrom nanoherm_tui.cli import main\nsys.exit(main(sys.argv[1:]))"
         argv = [*under, sys.executable, "-c", code, "--output-format", "json", *arguments]
-        self.process = subprocess.Popen(
-            argv, cwd=workspace, env=environment(home, base_url, **more), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        self.process = warm.popen(argv, cwd=workspace, env=environment(home, base_url, **more))
         self.code = None
         self.result = {}
         self.said = ""
@@ -66,7 +63,7 @@ class Program:
     def __exit__(self, *exc):
         if self.process.poll() is None:
             self.process.kill()
-        self.process.communicate()
+            self.process.communicate()
 
 
 def run(home, workspace, base_url, *arguments, **more):
