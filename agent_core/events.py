@@ -469,7 +469,7 @@ def from_json(data: dict[str, Any]) -> Envelope:
         elif f.name == "servers":
             value = tuple(ServerRow(**row) for row in value)
         elif f.name == "memories":
-            value = tuple(Memory(**memory) for memory in value)
+            value = tuple(Memory(**{**one, "derived": tuple(one.get("derived", ()))}) for one in value)
         elif f.name == "question":
             value = Question(
                 **{

@@ -82,7 +82,9 @@ EVENTS = [
     events.FilesRolledBack("t", ("src/日期.py",), ("a.py: changed since",), True),
     events.AgentsChanged((AgentRow("agent-1", "reviewer", "看 a.py", "done", 1.5, 2.5, "s2", "m", 3, 900, "", "ok"),)),
     events.ServersChanged((ServerRow("github", "failed", "http", "yours", problem="HTTP 502", retry_at=9.5),)),
-    events.Remembered((Memory("m1", "lesson", "用 uv", 1.5, "s", "/ws", "distilled", observed="a turn"),), True),
+    events.Remembered(
+        (Memory("m1", "lesson", "用 uv", 1.5, "s", "/ws", "distilled", observed="a turn", derived=("m0",)),), True
+    ),
     events.TurnFinished("t", "completed", 2, 3.5, "text"),
 ]
 
