@@ -525,6 +525,55 @@ def kill_marked(marker: str) -> None:
             _ignoring_gone(os.kill, pid, signal.SIGKILL)
 
 
+class Held:
+    """A program that goes on beside ours, with all three of its streams piped, and whatever comes from it.
+
+    Whoever holds it reads both its outputs all the time and closes its input. It ends with ours, however ours ends.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], sandbox: SandboxPolicy | None = None
+    ) -> None:
+        """Start it. Raises OSError, SandboxError; then nothing runs."""
+        marker = _guard.new_mark()
+        _guard.watch()
+        walls = _Walls(argv, cwd, sandbox)
+        try:
+            started = {**env, **walls.env, MARKER: marker}
+            self.process = spawn(walls.argv, cwd, started, stdin=subprocess.PIPE, pass_fds=walls.pass_fds)
+            walls.started(self.process)
+        except BaseException:
+            walls.close()
+            raise
+        self._family = _Family(self.process, marker, walls)
+        _families.add(self._family)
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def failure(self) -> Exception | None:
+        """Why a program that has ended was never started inside its walls; None: it was."""
+        try:
+            self._family.walls.check()
+        except (OSError, SandboxError) as error:
+            return error
+        return None
+
+    def end(self, patience: float) -> None:
+        """Wait for it to go by itself, its input being closed; then TERM, then KILL, each `patience` seconds later.
+
+        What it has started goes too, also when it has gone itself before.
+        """
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(patience)
+        self._family.signal(signal.SIGTERM)
+        self._family.finish(patience)
+        self.process.wait()
+
+
 class Leftover:
     """What has outlived its command and is to go on: its processes, and the pipes that they hold.
 

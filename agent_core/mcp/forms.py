@@ -20,7 +20,10 @@ def answer(params: Json, ask: Elicit | None, redact: Callable[[str], str], cance
     """The result of elicitation/create. `ask` None: nobody can be asked. Raises Interrupted."""
     if ask is None:
         return dict(_DECLINE)
-    say = lambda value: clean(redact(value)) if isinstance(value, str) else ""  # noqa: E731
+
+    def say(value: object) -> str:
+        return clean(redact(value)) if isinstance(value, str) else ""
+
     message = say(params.get("message"))[: limits.TOOL_ERROR_CHARS]
     if params.get("mode") == "url":
         url = params.get("url")

@@ -63,7 +63,8 @@ def tools(entries: list[Any], *, by_http: bool = False) -> tuple[tuple[ToolInfo,
         if not name:
             wrong.append("a tool without a name was left out")
         elif name in found:
-            wrong.append(f"the tool {name} is listed twice, the first is taken")
+            if _tool(name, entry) != found[name]:  # a page that was read twice is told of once, elsewhere
+                wrong.append(f"the tool {name} is listed twice, the first is taken")
         elif _needs_task(entry):
             wrong.append(f"the tool {name} works only as a task, which is not offered here, and was left out")
         elif by_http and (problem := wrong_mirror(entry.get("inputSchema"))):
