@@ -50,6 +50,7 @@ from agent_core.names import (
     MODES_WITHOUT_SANDBOX,
     SANDBOX_MODES,
     SEARCH_KEYS,
+    SKILLS_DIR,
     TASKS_DIR,
     ApprovalPolicy,
     Mode,
@@ -83,7 +84,11 @@ if TYPE_CHECKING:
     from agent_core.images import Drawing
     from agent_core.llm.discover import Health
     from agent_core.memory import Memories
+    from agent_core.memory.pending import PendingWrites
     from agent_core.permissions import Allowed, Permissions
+    from agent_core.skills.discover import Finder, Shelf
+    from agent_core.skills.library import Skills
+    from agent_core.skills.write import Writer
     from agent_core.store.search import Search, SearchHit
     from agent_core.tool_list import ToolEntry
     from agent_core.typed_commands import TypedCommands, TypedList
@@ -136,6 +141,8 @@ class Host:
         self.grants = GrantsFile(self.places.grants_file)
         self._lock = threading.RLock()
         self._named_keys: tuple[str, ...] = ()
+        self._key_names: frozenset[str] = frozenset()
+        """Variables that may hold a key of this program's."""
         self.trusting = Trusting(self.places, launch.env, self.grants, self.redact, self._put_on_record)
         self.standing: Standing
         """How what the project of the start brings stood when the config was read."""
@@ -460,6 +467,7 @@ class Host:
             web=self._web,
             allow_hosts=tuple(get("web.allow_hosts")),
             respect_gitignore=get("files.respect_gitignore"),
+            read_paths=tuple(folder / SKILLS_DIR for folder in self.places.skill_homes),
             add_dirs=self.places.folders(get("sandbox.add_dirs")),
             safe_roots=self.places.folders(get("files.write_safe_roots")),
             hidden=lambda workspace: lambda: self.hidden(workspace),
@@ -485,6 +493,8 @@ class Host:
     def _extras(self, seat: Seat) -> tuple[Extra, ...]:
         """What a session has beside the built-in tools, as the config wants it."""
         made: list[Extra] = []
+        if self.config.get("skills.enabled"):
+            made.append(self._skills_extra(seat))
         if self.config.get("memory.enabled"):
             made.append(self._memory_extra(seat))
         if self.config.get("delegation.enabled"):
@@ -509,6 +519,58 @@ class Host:
         from agent_core.memory.entries import Entries  # no start waits for it
 
         return Entries(self.places.memory_file, self.redact)
+
+    @cached_property
+    def _finder(self) -> Finder:
+        from agent_core.skills.discover import Finder
+
+        return Finder()
+
+    @cached_property
+    def pending(self) -> PendingWrites:
+        """Writes to memory and to skills that wait for a person."""
+        from agent_core.memory.pending import PendingWrites
+
+        return PendingWrites(self.places.data_home)
+
+    @cached_property
+    def skill_writer(self) -> Writer:
+        """What writes skills in our home."""
+        from agent_core.skills.write import Writer
+
+        return Writer(self.places.data_home, self.places.home, self.redact)
+
+    def skills(self, workspace: Path) -> Skills:
+        """The skills of a workspace, to list, to load and to call; those of the project only while it is trusted."""
+        from agent_core.skills.library import Skills
+        from agent_core.toolsets import tools_named, tools_of
+
+        def look() -> Shelf:
+            return self._finder.look(self.trusting.places_of(workspace), self.trusting.look(workspace))
+
+        def there() -> frozenset[str]:
+            return tools_of("all") - tools_named(self.config.get("agent.disabled_toolsets"))
+
+        return Skills(look, there, self._for_commands, self.launch.env.get("PATH", ""))
+
+    def _for_commands(self, name: str) -> str:
+        """What a variable holds that a skill's commands may be given: never a key that this program itself uses."""
+        from agent_core.sandbox.env import may_be_lent
+
+        if name in self._key_names or not may_be_lent(name):
+            return ""
+        return self.launch.env.get(name, "") or self._read_keys().get(name, "")
+
+    def _hide(self, variables: Mapping[str, str]) -> None:
+        """Have what these hold hidden wherever it shows."""
+        with self._lock:
+            self._named_keys = (*self._named_keys, *variables.values())
+
+    def _skills_extra(self, seat: Seat) -> Extra:
+        from agent_core.extras.skills import SkillOptions, SkillsExtra
+
+        opts = SkillOptions(self.config.get("skills.write_approval"), not self.launch.unattended, self._hide)
+        return SkillsExtra(seat, self.skills(seat.workspace), self.skill_writer, self.pending, opts)
 
     def _memory_extra(self, seat: Seat) -> Extra:
         from agent_core.extras.memory import MemoryOptions, memory_extra
@@ -949,6 +1011,7 @@ class Host:
         found |= providers.written_keys(asked)
         with self._lock:
             self._named_keys = (*self._named_keys, *(found - set(self._named_keys)))
+            self._key_names |= names
 
     def close(self) -> None:
         """Stop every turn, end every process of ours. Returns within a second; what hangs is left to die with us."""

@@ -27,6 +27,7 @@ from agent_core.ports import (
     Extra,
     NoChangeLog,
     ReadAction,
+    Settling,
     TerminalBackend,
     TodoItem,
     Tool,
@@ -35,6 +36,7 @@ from agent_core.ports import (
     WebAction,
 )
 from agent_core.process import LocalBackend
+from agent_core.sandbox.env import LentEnv
 from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
 from agent_core.services import Connection, Seat, SessionServices
 from agent_core.store.audit import for_the_record, is_worth_a_row
@@ -72,6 +74,7 @@ class Kit:
         self.files = SeenFiles()
         self.tasks = services.tasks(session_id, emit)
         self._checker = Checker(emit)
+        self._env = LentEnv(services.command_env)
         self._services = services
         self._session_id = session_id
         self._emit = emit
@@ -98,7 +101,14 @@ class Kit:
         with self._extras_lock:
             if self._extras is None:
                 self._extras = self._services.extras(
-                    Seat(self._session_id, self.workspace, self._emit, lambda: self.turn, self._heeding.append)
+                    Seat(
+                        self._session_id,
+                        self.workspace,
+                        self._emit,
+                        lambda: self.turn,
+                        self._heeding.append,
+                        self._env.lend,
+                    )
                 )
             return self._extras
 
@@ -109,6 +119,12 @@ class Kit:
             for tool in extra.tools():
                 found.setdefault(tool.name, tool)
         return tuple(found.values())
+
+    def settle(self, cancel: CancelScope) -> None:
+        """Wait for tools that a turn is to have. Raises AgentError when it cannot begin, Interrupted."""
+        for extra in self.extras:
+            if isinstance(extra, Settling):
+                extra.settle(cancel)
 
     def heed(self, intent: Intent) -> None:
         """Pass an intent on to the extras that are there. Never blocks."""
@@ -187,14 +203,14 @@ class Kit:
                 confine=confine,
                 todos=self.todos,
                 files=self.files,
-                env=services.command_env,
+                env=self._env,
                 command_timeout=services.command_timeout,
                 respect_gitignore=services.respect_gitignore,
                 leave_mode=leave_mode,
                 goal_reached=self.goal.reached,
                 keys=services.keys,
                 recall=lambda query, limit: services.recall(query, limit, self._session_id),
-                read_paths=(services.data_home / spill.FOLDER,),
+                read_paths=(services.data_home / spill.FOLDER, *services.read_paths),
                 add_dirs=services.add_dirs,
                 safe_roots=services.safe_roots,
                 hidden=services.hidden(workspace),

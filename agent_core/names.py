@@ -5,6 +5,7 @@ from typing import Final, Literal
 APP: Final = "nanoherm-tui"
 HOME_DIR: Final = ".nanohermes"
 HERMES_DIR: Final = ".hermes"
+SKILLS_DIR: Final = "skills"  # of each home, and of a project's folders
 AGENTS_DIR: Final = ".agents"  # of a project and of a home: skills that several agents share
 TASKS_DIR: Final = "tasks"  # of our home: what commands in the background write; closed to tools and commands
 

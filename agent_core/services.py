@@ -113,6 +113,8 @@ class Seat:
     heed: Callable[[Callable[[Intent], None]], None] = lambda heeds: None
     """Have a function called with each intent for an extra (StopAgent, SteerAgent). On a face's thread: it returns at
     once."""
+    lend: Callable[[Mapping[str, str]], None] = lambda variables: None
+    """Give the session's commands these variables from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,8 @@ class SessionServices:
     allow_hosts: tuple[str, ...] = ()
     """Hosts of the web that may be asked without a person (web.allow_hosts), as in HostGrant."""
     respect_gitignore: bool = True
+    read_paths: tuple[Path, ...] = ()
+    """Folders outside the workspace that are searched like it: those of skills."""
     add_dirs: tuple[Path, ...] = ()
     """Folders beside the workspace that are worked in like it, resolved."""
     safe_roots: tuple[Path, ...] = ()

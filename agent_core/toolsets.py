@@ -39,7 +39,8 @@ TOOLSETS: Final[tuple[Toolset, ...]] = (
     Toolset("planning", (names.TODO_WRITE, names.TODO_READ)),
     Toolset("talk", (names.ASK_USER, names.SESSION_SEARCH)),
     Toolset("memory", (names.MEMORY_SAVE, names.MEMORY_SEARCH)),
-    Toolset("all", includes=("files", "commands", "web", "git", "planning", "talk", "memory")),
+    Toolset("skills", (names.SKILLS_LIST, names.SKILL, names.SKILL_MANAGE)),
+    Toolset("all", includes=("files", "commands", "web", "git", "planning", "talk", "memory", "skills")),
 )
 SHOWN: Final = tuple(one for one in TOOLSETS if one.tools)
 """Those with tools of their own: each tool is in one of them."""
@@ -59,6 +60,8 @@ def tools_of(name: str) -> frozenset[str]:
 
     Empty for a name of nothing that could be switched.
     """
+    if is_of_servers(name):  # which there are only a session knows
+        return frozenset({name})
     found = _BY_NAME.get(ALIASES.get(name, name))
     if found is not None:
         return frozenset(found.tools).union(*(tools_of(other) for other in found.includes))
@@ -68,9 +71,21 @@ def tools_of(name: str) -> frozenset[str]:
 
 def tools_named(words: Iterable[str]) -> frozenset[str]:
     """All tools that `words` stand for; one that stands for none, as a set of Hermes that is not here, is no error."""
-    return frozenset().union(*(tools_of(word.strip().lower()) for word in words))
+    plain = (word.strip() for word in words)
+    return frozenset().union(*(tools_of(word if is_of_servers(word) else word.lower()) for word in plain))
 
 
 def in_order(tools: Collection[str]) -> tuple[str, ...]:
     """`tools` as they stand in the sets: what is stored does not depend on the order of switching."""
-    return tuple(tool for one in SHOWN for tool in one.tools if tool in tools)
+    ours = tuple(tool for one in SHOWN for tool in one.tools if tool in tools)
+    return (*ours, *sorted(name for name in tools if is_of_servers(name)))
+
+
+def is_of_servers(name: str) -> bool:
+    """Whether it names tools of MCP servers: all, those of one, or one of them."""
+    return name == names.MCP_SET or name.startswith((f"{names.MCP_SET}:", names.MCP_PREFIX))
+
+
+def is_off(tool: str, toolset: str, off: Collection[str]) -> bool:
+    """Whether a tool is switched off: by its name, its set, or the set that its set is in."""
+    return tool in off or (toolset != "" and (toolset in off or toolset.partition(":")[0] in off))

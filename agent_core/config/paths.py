@@ -59,6 +59,11 @@ class Places:
         return tuple(dict.fromkeys(path.resolve() for path in spelled))
 
     @property
+    def skill_homes(self) -> tuple[Path, ...]:
+        """Whose folder `skills` holds the user's own skills, the nearest first: ours, that of Hermes, a shared one."""
+        return (self.data_home, self.hermes_home, self.home / AGENTS_DIR)
+
+    @property
     def grants_file(self) -> Path:
         """What was allowed for good on this machine."""
         return self.data_home / "grants.json"

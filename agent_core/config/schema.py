@@ -495,6 +495,14 @@ KEYS: Final[tuple[Key, ...]] = (
         "What memories are found by: words and pairs of Chinese characters; or the words of a dictionary too.",
         choices=("bigram", "jieba"),
     ),
+    Key("skills.enabled", "flag", True, "Skills are looked for, and offered to the model."),
+    Key(
+        "skills.write_approval",
+        "flag",
+        False,
+        "What the model would write into skills waits for /skills approve, instead of being asked about at once.",
+        "tighten",
+    ),
     Key("display.ascii", "flag", False, "Draw with ASCII signs only.", "harmless"),
     Key("display.reduced_motion", "flag", False, "The running mark stands still.", "harmless"),
     Key("keymap", "mapping", {}, "Keys by action; a list gives an action several."),
@@ -531,7 +539,7 @@ UNUSED_SECTIONS: Final[frozenset[str]] = frozenset(
         moa model_aliases model_catalog model_overrides models_dev monitoring network onboarding openrouter
         paste_collapse_threshold platform_hints platform_toolsets platforms plugins
         prefill_messages_file privacy prompt_caching provider_routing qqbot quick_commands runtime save_trajectories
-        secrets security session session_reset sessions signal skills slack smart_model_routing sms streaming stt
+        secrets security session session_reset sessions signal slack smart_model_routing sms streaming stt
         teams telegram thread_sessions_per_user timezone tools toolsets tts
         unauthorized_dm_behavior updates video_gen voice wake_word webhook wecom whatsapp worktree x_search
         yuanbao _config_version

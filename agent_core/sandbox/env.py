@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 # fmt: off
@@ -50,6 +50,34 @@ _NON_INTERACTIVE: Final[dict[str, str]] = {
     "PIP_NO_INPUT": "1",
     "HOMEBREW_NO_AUTO_UPDATE": "1",
 }
+
+
+class LentEnv(Mapping[str, str]):
+    """The environment of a session's commands: a given one, and variables that are lent to it as the session goes on.
+
+    Any thread may read it and lend; what is lent stays.
+    """
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._now = dict(given)
+
+    def lend(self, variables: Mapping[str, str]) -> None:
+        """From now on commands have these too, but none that makes programs load or run something else."""
+        self._now = {**self._now, **{name: value for name, value in variables.items() if may_be_lent(name)}}
+
+    def __getitem__(self, name: str) -> str:
+        return self._now[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now)
+
+    def __len__(self) -> int:
+        return len(self._now)
+
+
+def may_be_lent(name: str) -> bool:
+    """Whether a variable may be given to commands because something names it: it is no other's to set."""
+    return bool(name) and name not in _KEEP and name not in _NON_INTERACTIVE and not _STEERS_PROGRAMS.match(name)
 
 
 def child_env(base: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -64,7 +64,7 @@ def closed(needs: Needs, platform: str, tools: Collection[str]) -> tuple[str, ..
 def missing(needs: Needs, has_variable: Callable[[str], bool], has_program: Callable[[str], bool]) -> tuple[str, ...]:
     """What a skill that is offered still lacks."""
     return (
-        *(f"{name} is not set" for name in needs.variables if not has_variable(name)),
+        *(f"{name} is not set for its commands" for name in needs.variables if not has_variable(name)),
         *(f"{name} is not installed" for name in needs.programs if not has_program(name)),
     )
 

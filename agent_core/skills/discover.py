@@ -19,6 +19,7 @@ from typing import Final, Literal
 from agent_core import limits
 from agent_core.config.paths import Places
 from agent_core.errors import ToolFailure
+from agent_core.names import SKILLS_DIR
 from agent_core.plain_files import read_regular
 from agent_core.records import dataclass
 from agent_core.skills import names
@@ -29,7 +30,6 @@ from agent_core.text.encoding import decode
 from agent_core.trust import Standing
 
 MAIN: Final = "SKILL.md"
-FOLDER: Final = "skills"
 Place = Literal["project", "yours", "hermes", "agents"]
 """Of the project; in our own home; in that of Hermes; in the one that several agents share."""
 
@@ -65,11 +65,8 @@ class Shelf:
 
 def homes(places: Places) -> tuple[tuple[Path, Place], ...]:
     """The folders of the user's own skills, the nearest first."""
-    return (
-        (places.data_home / FOLDER, "yours"),
-        (places.hermes_home / FOLDER, "hermes"),
-        (places.home / ".agents" / FOLDER, "agents"),
-    )
+    kinds: tuple[Place, ...] = ("yours", "hermes", "agents")
+    return tuple((home / SKILLS_DIR, place) for home, place in zip(places.skill_homes, kinds, strict=True))
 
 
 class Finder:

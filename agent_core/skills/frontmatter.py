@@ -101,7 +101,8 @@ def _load(text: str) -> Any:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for event in yaml.parse(text, Loader=loader) if "&" in text else ():
         if isinstance(event, yaml.AliasEvent):
-            line = event.start_mark.line + 2
+            mark = event.start_mark
+            line = mark.line + 2 if mark else 2
             raise _Refused(line, "aliases (*name) are not read here. Write the value out.")
     return yaml.load(text, Loader=loader)
 
