@@ -500,6 +500,7 @@ MCP_ENTRIES: Final = 10_000
 MCP_RESUMES: Final = 5  # times a stream that has ended early is taken up again (R18)
 MCP_RETRY: Final = 1.0  # seconds before that, where the server does not say (R18)
 MCP_RETRY_MOST: Final = 60.0  # seconds before that, whatever the server says
+MCP_QUIET: Final = 86_400.0  # seconds without a word after which a stream of changes is taken for dead
 MCP_ERROR_BODY: Final = 300  # characters of a refusal's body that are told (R22)
 MCP_REDIRECTS: Final = 5
 MCP_CHALLENGES: Final = 5  # refusals for want of a log-in that one request takes: a log-in, a refresh, 3 wider scopes

@@ -630,6 +630,8 @@ class Tool:
     """Modes the tool is offered in; empty = all."""
     seconds: Callable[[Args], float] = lambda args: 0.0
     """How long a call asks to take, for a tool that can be asked. Gets arguments that fit the schema."""
+    toolset: str = ""
+    """Of a tool of an extra: the set it is switched off with, "mcp:NAME"; what stands before a colon is one as well."""
     foreign: bool = False
     """Its schema is somebody else's, who judges the arguments: what the schema does not name is passed on."""
 
@@ -698,6 +700,18 @@ class Extra(Protocol):
 
     def close(self) -> None:
         """The session is closed. Returns within a second."""
+        ...
+
+
+@runtime_checkable
+class Settling(Protocol):
+    """An extra whose tools may have to be waited for."""
+
+    def settle(self, cancel: CancelScope) -> None:
+        """A turn is about to begin, and asks for the tools after this. Waits within bounds.
+
+        Raises AgentError when the turn cannot begin, Interrupted.
+        """
         ...
 
 

@@ -15,6 +15,7 @@ from agent_core.names import Mode
 from agent_core.ports import Guidance, Tool
 from agent_core.services import SessionServices
 from agent_core.store.views import SentPrompt
+from agent_core.toolsets import is_off
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ class SessionPrompt:
             if (mode, off) not in self._fixed:
                 context = view.token_count(self._context)
                 whole = view.token_count(prompt.with_mode(self._base, mode))
-                offered = (tool for tool in self._kit.tools() if tool.name not in off)
+                offered = (tool for tool in self._kit.tools() if not is_off(tool.name, tool.toolset, off))
                 tools = [tool for tool in offered if not tool.modes or mode in tool.modes]
                 counts = {"system": whole - context, "context": context, "tools": view.token_count(_described(tools))}
                 self._fixed[mode, off] = counts

@@ -130,6 +130,7 @@ class SessionTurns:
             assert conversation is not None
             self._commands.place(conversation)
             added = self.hooks.begin(message.text, worker.emit, scope)
+            self.kit.settle(scope)
             turn = self._tools(worker, conversation, scope, turn_id, kept.enter_context(self.rollback.keeping(message)))
             if added:
                 conversation.add(user(added, origin="note"))

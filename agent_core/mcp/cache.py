@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent_core import limits, plain_files
+from agent_core.mcp.protocol import Era
 from agent_core.mcp.words import ServerConfig, ServerInfo, ToolInfo
 from agent_core.records import dataclass
 
 log = logging.getLogger(__name__)
 
 _VERSION: Final = 1
+ERAS: Final[tuple[Era, ...]] = ("legacy", "modern")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Known:
 
     info: ServerInfo
     tools: tuple[ToolInfo, ...]
-    era: str = ""
+    era: Era = ""
     """Of the protocol, as it was found (R12)."""
 
 
@@ -49,7 +51,8 @@ class ServerCache:
             if kept["version"] != _VERSION:
                 return None
             tools = tuple(_tool(tool) for tool in kept["tools"])
-            return Known(ServerInfo(**_known(ServerInfo, kept["info"])), tools, str(kept["era"]))
+            era: Era = next((one for one in ERAS if one == kept["era"]), "")
+            return Known(ServerInfo(**_known(ServerInfo, kept["info"])), tools, era)
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             log.debug("what is known of the MCP server %s cannot be used: %s", config.name, error)
             return None

@@ -20,6 +20,7 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from agent_core.mcp.cache import Known, ServerCache
+from agent_core.mcp.protocol import Era
 from agent_core.mcp.words import (
     Answered,
     CallResult,
@@ -54,7 +55,7 @@ class Peer(Protocol):
     @property
     def info(self) -> ServerInfo: ...
     @property
-    def era(self) -> str: ...
+    def era(self) -> Era: ...
     def connect(self, cancel: CancelScope) -> ServerInfo: ...
     def list_tools(self, cancel: CancelScope) -> Sequence[ToolInfo]: ...
     def list_resources(self, cancel: CancelScope) -> Sequence[ResourceInfo]: ...
@@ -79,7 +80,7 @@ class Wiring:
 
     config: ServerConfig
     workspace: Path
-    hint: str
+    hint: Era
     """The era that was found the last time (R12)."""
     elicit: Elicit
     tools_changed: Callable[[], None]
@@ -256,7 +257,7 @@ class Managed:
 
     def _made(self) -> tuple[Peer, Known]:
         known = self.known
-        hint = known.era if known is not None else ""
+        hint: Era = known.era if known is not None else ""
         wiring = Wiring(self.config, self._workspace, hint, self._elicit, self._tools_changed, self._tell)
         peer = self._make(wiring)
         try:

@@ -115,7 +115,8 @@ def _box(place: Path, ctx: ToolContext) -> SandboxPolicy | None:
         policy = ctx.confine(READ_ONLY)
     except SandboxError:  # this machine cannot: then it runs as it always did, with nothing but reading to do
         return None
-    return policy and replace(policy, hidden=tuple(path for path in policy.hidden if not place.is_relative_to(path)))
+    seen = tuple(path for path in policy.hidden if not place.is_relative_to(path)) if policy else ()
+    return policy and replace(policy, hidden=seen, looks=True)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from agent_core.messages import EffectState
 from agent_core.ports import Args, Effect, NoAction, Prepared, ServerAction, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
 from agent_core.text.printable import printable
+from agent_core.toolsets import is_off
 
 from . import base
 
@@ -34,6 +35,10 @@ class Offered:
     parameters: Mapping[str, Any]
     remark: str = ""
     """What the schema could not say."""
+
+    @property
+    def toolset(self) -> str:
+        return f"{names.MCP_SET}:{self.server.config.name}"
 
     @property
     def only_reads(self) -> bool:
@@ -53,6 +58,7 @@ def server_tool(offered: Offered) -> Tool:
         _subject,
         lambda args, ctx: _prepare(offered, args, ctx),
         seconds=lambda args: offered.server.config.timeout,
+        toolset=offered.toolset,
         foreign=True,
     )
 
@@ -194,7 +200,7 @@ def _helper(
     schema = base.schema(required, server=base.prop("string", enum=list(by_name)), **more)
     return Tool(
         name, text, schema, lambda args: Effect("read"), lambda args: base.subject(args, "uri", "name", "server"),
-        prepare,
+        prepare, toolset=names.MCP_SET,
     )  # fmt: skip
 
 
@@ -236,8 +242,8 @@ def _bounded(lines: list[str]) -> list[str]:
 # -- too many tools -------------------------------------------------------------------------------------------------
 
 
-def search_pair(behind: Sequence[Offered]) -> tuple[Tool, Tool]:
-    """The tools that find and call those for which a request has no room (R32)."""
+def search_pair(behind: Sequence[Offered], off: Callable[[], Collection[str]]) -> tuple[Tool, Tool]:
+    """The tools that find and call those for which a request has no room (R32). `off`: what is switched off."""
     by_name = {offered.name: offered for offered in behind}
     servers = ", ".join(dict.fromkeys(printable(offered.server.config.name) for offered in behind))
 
@@ -245,7 +251,8 @@ def search_pair(behind: Sequence[Offered]) -> tuple[Tool, Tool]:
         words = base.text(args, "query")
 
         def run() -> ToolOutput:
-            found = _found(words, behind)
+            now = off()
+            found = _found(words, [one for one in behind if not is_off(one.name, one.toolset, now)])
             lines = []
             for offered in found:
                 schema = json.dumps(offered.parameters, ensure_ascii=False, default=dict)
@@ -261,6 +268,11 @@ def search_pair(behind: Sequence[Offered]) -> tuple[Tool, Tool]:
             raise ToolFailure(
                 f"There is no such tool. Find one with {names.MCP_SEARCH_TOOLS} first.", code="unknown_tool",
                 outcome="unknown tool",
+            )  # fmt: skip
+        if is_off(offered.name, offered.toolset, off()):
+            raise ToolFailure(
+                f"{offered.name} is switched off in this session. It was not run.", code="tool_off",
+                outcome="switched off",
             )  # fmt: skip
         given = args.get("arguments")
         return _prepare(offered, given if isinstance(given, Mapping) else {}, ctx)
@@ -278,6 +290,7 @@ def search_pair(behind: Sequence[Offered]) -> tuple[Tool, Tool]:
             lambda args: Effect("none"),
             lambda args: base.subject(args, "query"),
             find,
+            toolset=names.MCP_SET,
         ),
         Tool(
             names.MCP_CALL_TOOL,
@@ -291,6 +304,7 @@ def search_pair(behind: Sequence[Offered]) -> tuple[Tool, Tool]:
             lambda args: base.subject(args, "name"),
             call,
             seconds=lambda args: max((one.server.config.timeout for one in behind), default=0.0),
+            toolset=names.MCP_SET,
         ),
     )
 

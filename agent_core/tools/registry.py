@@ -56,6 +56,7 @@ from agent_core.text.coerce import coerce, loosely
 from agent_core.text.diff import hunks_of, moves
 from agent_core.tools import alias, misnamed
 from agent_core.tools.refused_hunks import place_of, told_of
+from agent_core.toolsets import is_off
 
 log = logging.getLogger(__name__)
 
@@ -143,7 +144,8 @@ class Toolbox:
     def schemas(self) -> tuple[ToolSchema, ...]:
         mode = self.mode() if self.mode is not None else self.situation().mode
         off = self.off()
-        return tuple(t.schema for t in self.tools.values() if t.name not in off and (not t.modes or mode in t.modes))
+        there = (t for t in self.tools.values() if not is_off(t.name, t.toolset, off))
+        return tuple(tool.schema for tool in there if not tool.modes or mode in tool.modes)
 
     def find(self, call: ToolCall) -> Tool | None:
         """The tool a call means: by its name, by a Hermes alias, by a name that is written otherwise.
@@ -307,7 +309,7 @@ class _Attempt:
         tool = self._tool
         if tool is None:
             raise ToolFailure(self._unknown(), code="unknown_tool", outcome="unknown tool")
-        if tool.name in self._box.off():
+        if is_off(tool.name, tool.toolset, self._box.off()):
             raise ToolFailure(
                 f"{tool.name} is switched off in this session. It was not run. Only the user can switch it on: with "
                 f"/tools on {tool.name}, or agent.disabled_toolsets in the config. Do what you can without it, or say "
