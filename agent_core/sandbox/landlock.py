@@ -47,6 +47,7 @@ OF_FILES: Final = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 """What a rule about a file that is no folder may hold."""
 
 _READ: Final = EXECUTE | READ_FILE | READ_DIR
+_OPENS: Final = READ_FILE | READ_DIR | TRUNCATE | IOCTL_DEV
 # No device can be made anywhere: MAKE_CHAR and MAKE_BLOCK are in no rule.
 _WRITE: Final = (
     WRITE_FILE
@@ -76,14 +77,17 @@ class Rights:
     restrict_flags: int
 
 
-def rights(abi: int, *, network: bool) -> Rights:
-    """The masks for an ABI; a higher one than we know is used as the highest that we know."""
+def rights(abi: int, *, network: bool, opens: bool = True) -> Rights:
+    """The masks for an ABI; a higher one than we know is used as the highest that we know.
+
+    Without `opens` it judges nothing that an open for reading asks for: what else it may, the kernel asks too.
+    """
     files = 0
     for since, bits in _ALL_BY_ABI:
         if abi >= since:
             files |= bits
     return Rights(
-        files=files,
+        files=files if opens else files & ~_OPENS,
         tcp=BIND_TCP | CONNECT_TCP if abi >= 4 and not network else 0,
         scopes=SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL if abi >= 6 else 0,
         restrict_flags=LOG_SUBDOMAINS_OFF if abi >= 7 else 0,
@@ -132,7 +136,7 @@ def rules(policy: SandboxPolicy, handled: int, *, mount_view: bool) -> list[tupl
     found += [(Path("/dev") / name, _DEVICE) for name in _DEVICES]
     found.append((Path("/dev/pts"), _DEVICE | READ_DIR))
     found.append((Path("/dev/shm"), _READ | _WRITE))
-    return [(str(path), bits & handled) for path, bits in found]
+    return [(str(path), bits & handled) for path, bits in found if bits & handled]
 
 
 def _below(place: Path, roots: Iterable[Path]) -> bool:

@@ -40,7 +40,8 @@ def plan(
     # Without a view nothing else keeps mode, owner and times of what cannot be written.
     metadata = bool(kernel.view_by) or bool(policy.writable)
     program = _filter(kernel.machine, policy.network, metadata)
-    rights = landlock.rights(kernel.landlock_abi, network=policy.network)
+    looks = policy.looks and bool(kernel.view_by) and not policy.writable
+    rights = landlock.rights(kernel.landlock_abi, network=policy.network, opens=not looks)
     rules = landlock.rules(policy, rights.files, mount_view=bool(kernel.view_by))
     view, held = mounts.view(policy, by_user=kernel.view_by == "user") if kernel.view_by else (None, [])
     made = {

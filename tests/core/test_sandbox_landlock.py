@@ -37,6 +37,14 @@ def test_with_the_network_tcp_is_not_judged_but_scopes_stay(abi):
     assert with_network.scopes == landlock.rights(abi, network=False).scopes
 
 
+@pytest.mark.parametrize("abi", [1, 3, 7])
+def test_a_program_that_only_looks_is_judged_where_it_writes_and_not_where_it_opens(abi):
+    judged = landlock.rights(abi, network=False, opens=False).files
+    assert judged & WRITE_FILE
+    assert judged & landlock.MAKE_REG
+    assert not judged & (READ_FILE | READ_DIR | landlock.TRUNCATE | landlock.IOCTL_DEV)
+
+
 @pytest.fixture
 def tree(tmp_path):
     for name in ("a/b/c", "a/b/d", "a/e", "f"):

@@ -157,6 +157,15 @@ def test_each_wall_alone_stops_what_gets_out_without_them(with_view, tried, row)
     assert not (here.ws / ".envrc").exists()
 
 
+def test_a_program_that_only_looks_gets_out_no_more_than_another(with_view, guarded):
+    here = with_view
+    rows = [row for row in ESCAPES if _applies(row, here.user)]
+    outcomes = here.each([C + row[2] for row in rows], writable=(), looks=True, **guarded)
+    assert [row[0] for row, (code, _) in zip(rows, outcomes, strict=True) if code == 0] == []
+    assert here.each(["assert open(__import__('os').environ['OUT']+'/canary.txt').read() == 'canary'"],
+                     writable=(), looks=True) == [(0, "")]  # fmt: skip
+
+
 ORDINARY = [
     ("threads", "import threading;t=threading.Thread(target=print);t.start();t.join()"),
     ("child processes", "import subprocess;assert subprocess.check_output(['echo','hi'])==b'hi\\n'"),
