@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -40,7 +40,8 @@ def _made(cls: Any, frozen: bool, slots: bool, eq: bool) -> Any:
         """Put the methods that the standard library writes in the place of those that wait."""
         kept = ("__annotations__", "__module__", "__qualname__", "__doc__", *out.__dataclass_fields__)
         body = {name: source[name] for name in kept if name in source}
-        pattern: Any = type(cls)(cls.__name__, cls.__bases__, body)
+        bases = tuple(base for base in cls.__bases__ if base is not Generic)  # it has no fields, and no bare heirs
+        pattern: Any = type(cls)(cls.__name__, bases, body)
         pattern = dataclasses.dataclass(frozen=frozen, eq=eq)(pattern)
         for name in waiting:
             setattr(out, name, pattern.__dict__[name])
