@@ -48,6 +48,10 @@ class Waiting:
         self.since = self.touched = time.monotonic()
         """When it began, and when the server last gave a sign about it."""
 
+    def restart(self) -> None:
+        """A person had to do something first: its time begins now."""
+        self.since = self.touched = time.monotonic()
+
     def message(self, params: Json) -> dict[str, Any]:
         """The request as it is sent; with a token by which the server can tell of its progress."""
         if self.on_progress is not None:

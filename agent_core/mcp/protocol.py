@@ -117,6 +117,13 @@ def server_info(discovered: Json) -> Json:
     return {}
 
 
+def is_modern(message: Json) -> bool:
+    """Whether a request or notification says its revision itself."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, Mapping) else None
+    return isinstance(meta, Mapping) and f"{_META}protocolVersion" in meta
+
+
 def request_headers(message: Json, agreed: str) -> dict[str, str]:
     """The headers that say over HTTP what a message says itself. `agreed`: the revision of a handshake, or empty."""
     params = message.get("params")
