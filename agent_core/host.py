@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import resources
@@ -65,6 +65,7 @@ from agent_core.safety import hidden
 from agent_core.safety.paths import PathRules
 from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
+from agent_core.sandbox.policy import Box, SandboxPolicy
 from agent_core.services import Connection, Containment, Seat, SessionServices, Walls
 from agent_core.session import LiveSession
 from agent_core.spill import SpillPage
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from agent_core.checkpoints import Options as CheckpointOptions
     from agent_core.confinement import Confinement
     from agent_core.disk_report import DiskReport
+    from agent_core.extras.server_desk import ServerDesk
     from agent_core.file_index import FileIndex
     from agent_core.images import Drawing
     from agent_core.llm.discover import Health
@@ -130,6 +132,8 @@ class Launch:
     """Hooks of this run, beside the configured ones."""
     subagents_file: Path | None = None
     """Sub-agents of this run, beside those that are defined."""
+    servers_file: Path | None = None
+    """MCP servers of this run, beside the configured ones."""
 
 
 class Host:
@@ -499,7 +503,32 @@ class Host:
             made.append(self._memory_extra(seat))
         if self.config.get("delegation.enabled"):
             made.append(self._agents_extra(seat))
+        if not self.launch.demo:
+            made.append(self.servers.extra(seat))
         return tuple(made)
+
+    @cached_property
+    def servers(self) -> ServerDesk:
+        """The MCP servers: to look at, to start anew, to log in at. Its methods read files."""
+        from agent_core.extras.server_desk import Ground, ServerDesk  # no start waits for it
+
+        def walls(workspace: Path) -> SandboxPolicy | None:
+            return self.confinement(f"servers of {workspace}", workspace).policy(Box("workspace-write"))
+
+        return ServerDesk(
+            Ground(
+                self.places,
+                self.launch.env,
+                lambda workspace: (self.trusting.places_of(workspace), self.trusting.look(workspace)),
+                self._read_keys,
+                self.redact,
+                self._keys,
+                self._hide,
+                walls,
+                self.launch.unattended,
+                self.launch.servers_file,
+            )
+        )
 
     def _agents_extra(self, seat: Seat) -> Extra:
         from agent_core.extras.agents import AgentsExtra
@@ -561,15 +590,17 @@ class Host:
             return ""
         return self.launch.env.get(name, "") or self._read_keys().get(name, "")
 
-    def _hide(self, variables: Mapping[str, str]) -> None:
-        """Have what these hold hidden wherever it shows."""
+    def _hide(self, values: Iterable[str]) -> None:
+        """Have these values hidden wherever they show."""
         with self._lock:
-            self._named_keys = (*self._named_keys, *variables.values())
+            self._named_keys = (*self._named_keys, *(set(values) - set(self._named_keys)))
 
     def _skills_extra(self, seat: Seat) -> Extra:
         from agent_core.extras.skills import SkillOptions, SkillsExtra
 
-        opts = SkillOptions(self.config.get("skills.write_approval"), not self.launch.unattended, self._hide)
+        opts = SkillOptions(
+            self.config.get("skills.write_approval"), not self.launch.unattended, lambda lent: self._hide(lent.values())
+        )
         return SkillsExtra(seat, self.skills(seat.workspace), self.skill_writer, self.pending, opts)
 
     def _memory_extra(self, seat: Seat) -> Extra:
@@ -1016,6 +1047,8 @@ class Host:
     def close(self) -> None:
         """Stop every turn, end every process of ours. Returns within a second; what hangs is left to die with us."""
         self._closing.set()
+        ending = threading.Thread(target=self._end_servers, name="end-servers", daemon=True)
+        ending.start()
         with self._lock:
             sessions = list(self._sessions.values())
             self._sessions.clear()
@@ -1026,6 +1059,7 @@ class Host:
         deadline = time.monotonic() + (limits.SESSION_END_HOOKS if farewell else limits.TURN_STOP / 2)
         for session in sessions:
             session.join(max(0.0, deadline - time.monotonic()))
+        ending.join(limits.MCP_END)
         process.kill_all()
         with self._lock:
             confinements = list(self._confinements.values())
@@ -1042,6 +1076,10 @@ class Host:
             if folder.resolve() not in used:
                 shutil.rmtree(folder.parent, ignore_errors=True)
         self.store.close()
+
+    def _end_servers(self) -> None:
+        if "servers" in self.__dict__:
+            self.servers.close()
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -109,6 +109,7 @@ def parser() -> argparse.ArgumentParser:
     )
     may.add_argument("--hooks", metavar="FILE", help="hooks of this run, beside the configured ones")
     may.add_argument("--subagents", metavar="FILE", help="sub-agents of this run, beside those that are defined")
+    may.add_argument("--mcp", metavar="FILE", help="MCP servers of this run, beside the configured ones")
     model = p.add_argument_group("the model")
     model.add_argument("-m", "--model", metavar="MODEL", help="model, or provider/model")
     model.add_argument("--base-url", metavar="URL", help="the model server's address")
@@ -170,6 +171,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             args.yolo,
             _use_profile(args.profile),
             _file("--subagents", args.subagents),
+            _file("--mcp", args.mcp),
         )
         if args.images:
             _check_images(args.images)
@@ -195,6 +197,7 @@ class Run:
     new_profile: str
     """The profile that is used for the first time; empty: none."""
     subagents: Path | None
+    servers: Path | None
 
     def launch(self, args: argparse.Namespace, *, unattended: bool = False) -> Launch:
         from agent_core.host import Launch
@@ -202,6 +205,7 @@ class Run:
         return Launch(
             self.cwd, os.environ, self.overrides, unattended, self.mode, self.yolo, args.demo,
             add_dirs=self.add_dirs, hooks_file=self.hooks, subagents_file=self.subagents,
+            servers_file=self.servers,
         )  # fmt: skip
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from agent_core import limits, names
 from agent_core.cancel import CancelScope
@@ -12,8 +13,6 @@ from agent_core.errors import AgentError
 from agent_core.events import Notice, ServersChanged
 from agent_core.mcp.managed import Managed
 from agent_core.mcp.manager import Servers
-from agent_core.mcp.names import model_names
-from agent_core.mcp.schemas import for_model
 from agent_core.ports import EndedTurn, Guidance, Tool
 from agent_core.servers import ServerRow
 from agent_core.services import Seat
@@ -171,3 +170,24 @@ def _sections(said: dict[str, str]) -> list[str]:
 def _named(tools: Sequence[str]) -> str:
     more = len(tools) - limits.MCP_FOUND * 2
     return ", ".join(tools[: limits.MCP_FOUND * 2]) + (f" and {more} more" if more > 0 else "")
+
+
+def model_names(pairs: Sequence[tuple[str, str]], reserved: Sequence[str]) -> dict[tuple[str, str], str]:
+    """The names a model is given, by (server, tool)."""
+    import hashlib
+    import re
+
+    out: dict[tuple[str, str], str] = {}
+    for server, tool in pairs:
+        plain = f"{names.MCP_PREFIX}{server}_{tool}"
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", plain)
+        if name != plain or len(name) > limits.MCP_NAME or name in {*out.values(), *reserved}:
+            digest = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
+            name = f"{name[: limits.MCP_NAME - 9]}_{digest}"
+        if tool and name not in out.values():
+            out[server, tool] = name
+    return out
+
+
+def for_model(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    return {"type": "object", "properties": {}, **schema}, ""
