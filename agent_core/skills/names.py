@@ -23,6 +23,6 @@ def is_usable(name: str) -> bool:
     return (
         0 < len(name) <= limits.SKILL_NAME
         and name.isprintable()
-        and name[0] not in ".-_"
+        and name[0].isalnum()
         and not any(char.isspace() or char in "/\\\"'`<>|&;$*?" for char in name)
     )

@@ -20,6 +20,8 @@ FOLDER = Path(__file__).parents[1] / "data" / "corpora" / "behaviour"
         ("exit_code_meaning", 10),
         ("patch_parse", 10),
         ("patch_apply", 5),
+        ("skill_frontmatter", 20),
+        ("skill_name_valid", 10),
         ("at_references", 10),
         ("nano_tokenize", 9),
         ("nano_bm25", 20),
