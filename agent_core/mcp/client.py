@@ -275,12 +275,12 @@ class Client:
         self._starts.append(now)
 
     def _listen(self, transport: Transport, agreed: handshake.Agreed) -> None:
-        """Have the server tell of changes, where it says that it does."""
+        """Have the server tell of changes, where it says that it does; an old one may ask a person the same way."""
         wanted = handshake.changes(agreed.info.capabilities)
-        if not wanted:
-            return
-        modern = agreed.era == "modern"
-        transport.listen(protocol.with_meta({"notifications": wanted}, agreed.declared) if modern else {})
+        if agreed.era == "modern" and wanted:
+            transport.listen(protocol.with_meta({"notifications": wanted}, agreed.declared))
+        elif agreed.era == "legacy" and (wanted or agreed.declared):
+            transport.listen({})
 
     def _set(self, state: State) -> None:
         with self._lock:
