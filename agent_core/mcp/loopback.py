@@ -73,6 +73,7 @@ class Loopback:
 
 def _listen(box: Loopback, name: str, port: int, fixed: bool) -> http.server.ThreadingHTTPServer:
     import http.server  # brings a dozen modules, for a log-in only
+    import socketserver
 
     class Handler(http.server.BaseHTTPRequestHandler):
         timeout = limits.MCP_LOGIN_PAGE
@@ -104,8 +105,7 @@ def _listen(box: Loopback, name: str, port: int, fixed: bool) -> http.server.Thr
         allow_reuse_address = True
 
         def server_bind(self) -> None:
-            self.socket.bind(self.server_address)  # HTTPServer also looks up a name for the host
-            self.server_address = self.socket.getsockname()
+            socketserver.TCPServer.server_bind(self)  # HTTPServer also looks up a name for the host
             self.server_name, self.server_port = HOST, int(self.server_address[1])
 
         def handle_error(self, *args: object) -> None:

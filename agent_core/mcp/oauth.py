@@ -92,11 +92,12 @@ class OAuth:
     def headers(self, cancel: CancelScope) -> Mapping[str, str]:
         if self._has_header:
             return {}
+        self._given.token = ""
         try:
             login = self._store.read().of(self._url)
         except ServerFailure:
             return {}  # many a server needs none; one that does refuses, and then it is told
-        if login is not None and login.refresh and 0 < login.expires < time.time() + limits.MCP_RENEW:
+        if login is not None and login.refresh and 0 < login.renew_at < time.time():
             try:
                 login = self._renew(login, cancel) or login
             except ServerFailure:
@@ -142,7 +143,7 @@ class OAuth:
             return True
         if kept is not None and kept.refresh and not self._renewed.holds(given) and self._renew(kept, cancel):
             return True
-        if self._logged_in.holds(given):
+        if kept is not None and kept.access and self._logged_in.holds(given):
             raise self._failure(
                 "mcp_refused",
                 f"{self._name} refuses the token that its own log-in has just given. Ask who runs the server.",
@@ -198,7 +199,7 @@ class OAuth:
                     client = replace(client, id="")  # it is not known there any more: another one is needed
                 elif refused.code not in ("invalid_grant", "invalid_request", "invalid_scope", "invalid_target"):
                     raise self._failed(refused) from refused
-                self._keep(replace(now, client=client, access=None, refresh=None, expires=0.0), cancel)
+                self._keep(replace(now, client=client, access=None, refresh=None, renew_at=0.0), cancel)
                 return None
             self._keep(new, cancel)
             self._renewed.add(new.access)

@@ -194,8 +194,9 @@ def _asked(login: Login, form: Mapping[str, str], door: AuthDoor, hide: Hide, ca
     body = answer.body
     access, refresh, scope = body.get("access_token"), body.get("refresh_token"), body.get("scope")
     if not answer.is_good or not _is_token(access) or str(body.get("token_type", "bearer")).lower() != "bearer":
-        sent = [*form.values(), *headers.values()]
-        raise _refusal(answer, lambda text: hide(redact(text, [one for one in sent if one not in _NO_SECRETS])))
+        secret = client.secret.reveal() if client.secret is not None else ""
+        sent = [secret, *(form[name] for name in _SECRETS if name in form)]
+        raise _refusal(answer, lambda text: hide(redact(text, sent)))
     return Login(
         login.issuer,
         login.resource,
@@ -203,7 +204,7 @@ def _asked(login: Login, form: Mapping[str, str], door: AuthDoor, hide: Hide, ca
         login.token_url,
         Secret(str(access), "a log-in"),
         Secret(str(refresh), "a log-in") if _is_token(refresh) else login.refresh,
-        _end(body.get("expires_in")),
+        _renewal(body.get("expires_in")),
         scope if isinstance(scope, str) and scope else login.scope,
     )
 
@@ -215,16 +216,18 @@ def _is_token(value: object) -> bool:
     return value.isascii() and value.isprintable() and " " not in value
 
 
-def _end(seconds: object) -> float:
-    """When a token ends, seconds since the epoch; 0 where that is not said."""
+def _renewal(lasts: object) -> float:
+    """When a token is to be renewed that lasts so many seconds; 0 where that is not said."""
     try:
-        number = float(seconds) if isinstance(seconds, int | float | str) else 0.0
+        seconds = float(lasts) if isinstance(lasts, int | float | str) else 0.0
     except ValueError:
         return 0.0
-    return time.time() + number if 0 < number < _FOR_EVER else 0.0
+    if not 0 < seconds < _FOR_EVER:
+        return 0.0
+    return time.time() + seconds - min(limits.MCP_RENEW, seconds / 4)
 
 
-_NO_SECRETS: Final = frozenset({"authorization_code", "refresh_token"})
+_SECRETS: Final = ("code", "code_verifier", "refresh_token", "client_secret")  # of a form that is sent
 _FOR_EVER: Final = 1e10  # seconds; who says more means no end
 
 

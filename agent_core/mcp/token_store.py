@@ -56,8 +56,8 @@ class Login:
     token_url: str
     access: Secret | None = None
     refresh: Secret | None = None
-    expires: float = 0.0
-    """Seconds since the epoch; 0: it was not said."""
+    renew_at: float = 0.0
+    """Somewhat before its end, seconds since the epoch; 0: that was not said."""
     scope: str = ""
     """What was asked for, or granted where that was said."""
 
@@ -263,7 +263,7 @@ def _entry(login: Login) -> Document:
         },
         "access_token": access.reveal() if access else "",
         "refresh_token": refresh.reveal() if refresh else "",
-        "expires": login.expires,
+        "renew_at": login.renew_at,
         "scope": login.scope,
     }
 
@@ -292,7 +292,7 @@ def _login(entry: Document) -> Login:
         _text(entry["token_url"]),
         _secret(entry["access_token"]),
         _secret(entry["refresh_token"]),
-        float(entry["expires"]),
+        float(entry["renew_at"]),
         _text(entry["scope"]),
     )
 
