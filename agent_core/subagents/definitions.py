@@ -84,7 +84,7 @@ def in_folder(folder: Path) -> Found:
     for name in names[: limits.AGENTS_DEFINED]:
         path = folder / name
         try:
-            data = _read(path)
+            data = _read(path, limits.AGENT_FILE)
             found += Found((from_markdown(data, path),))
         except ConfigError as error:
             found += Found(problems=(error,))
@@ -94,7 +94,7 @@ def in_folder(folder: Path) -> Found:
 def in_file(path: Path) -> Found:
     """The definitions of a JSON file, {"agents": [{"name", "description", "prompt", ...}]}. Never raises."""
     try:
-        document = json.loads(_read(path).decode("utf-8-sig"))
+        document = json.loads(_read(path, limits.CONFIG_FILE).decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return Found(problems=(_problem(path, "it is not JSON"),))
     except ConfigError as error:
@@ -119,7 +119,7 @@ def from_markdown(data: bytes, path: Path) -> Definition:
     Raises ConfigError.
     """
     if len(data) > limits.AGENT_FILE:
-        raise _problem(path, f"it is larger than {limits.AGENT_FILE // limits.KB} KB")
+        raise _too_large(path, limits.AGENT_FILE)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -135,6 +135,8 @@ def _definition(entry: Mapping[str, Any], prompt: str, path: Path, which: str) -
     prompt = clean(prompt).strip()
     if not prompt:
         raise _problem(path, f"{name} has no prompt")
+    if len(prompt) > limits.AGENT_FILE:
+        raise _problem(path, f"the prompt of {name} has more than {limits.AGENT_FILE:,} characters")
     words = " ".join(clean(description).split()) if isinstance(description, str) else ""
     return Definition(
         name,
@@ -175,17 +177,21 @@ def _steps(entry: Mapping[str, Any], path: Path, name: str) -> int | None:
     return given
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, most: int) -> bytes:
     """Raises ConfigError."""
     try:
-        data = read_regular(path, limits.AGENT_FILE)
+        data = read_regular(path, most)
     except OSError as error:
         raise _problem(path, f"it cannot be read ({error.strerror or error})") from None
     if data is None:
         raise _problem(path, "there is no such file")
-    if len(data) > limits.AGENT_FILE:
-        raise _problem(path, f"it is larger than {limits.AGENT_FILE // limits.KB} KB")
+    if len(data) > most:
+        raise _too_large(path, most)
     return data
+
+
+def _too_large(path: Path, most: int) -> ConfigError:
+    return _problem(path, f"it is larger than {most // limits.KB} KB")
 
 
 def _problem(path: Path, why: str) -> ConfigError:

@@ -37,11 +37,13 @@ SUB-08)."""
 
 
 def tools_for(tools: Mapping[str, Tool], definition: Definition) -> dict[str, Tool]:
-    """Those of a session's tools that its sub-agent has."""
+    """Those of a session's tools that its sub-agent has. "mcp" and "mcp:NAME" allow the tools of servers."""
     allowed = definition.allowed_tools
-    return {
-        name: tool for name, tool in tools.items() if name not in KEPT_FROM and (allowed is None or name in allowed)
-    }
+
+    def is_allowed(tool: Tool) -> bool:
+        return allowed is None or not allowed.isdisjoint((tool.name, tool.toolset, tool.toolset.partition(":")[0]))
+
+    return {name: tool for name, tool in tools.items() if name not in KEPT_FROM and is_allowed(tool)}
 
 
 @dataclass(frozen=True, slots=True)

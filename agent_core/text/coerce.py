@@ -31,8 +31,8 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
     "regex": "pattern", "query": "pattern", "include": "glob", "file_glob": "glob", "case_insensitive": "ignore_case",
     "start_line": "offset", "todos": "items", "content": "text", "task": "text", "options": "choices",
     "urls": "url", "uri": "url", "link": "url", "q": "query", "max_results": "limit", "num_results": "limit",
-    "goal": "task", "prompt": "task",
-    "subagent_type": "name", "agent": "name", "task_id": "task", "id": "task", "session_id": "task", "input": "patch", "diff": "patch", "patch_text": "patch",
+    "task_id": "task", "id": "task", "session_id": "task", "input": "patch", "diff": "patch", "patch_text": "patch",
+    "goal": "task", "prompt": "task", "subagent_type": "name", "agent": "name",
 }  # fmt: skip
 
 
