@@ -69,6 +69,14 @@ def homes(places: Places) -> tuple[tuple[Path, Place], ...]:
     return tuple((home / SKILLS_DIR, place) for home, place in zip(places.skill_homes, kinds, strict=True))
 
 
+def tops(places: Places) -> Iterator[Path]:
+    """Every folder that skills may lie in, trusted or not, the nearest first."""
+    for home in (places.project_dir, places.project_hermes_dir, places.project_agents_dir):
+        if home is not None:
+            yield home / SKILLS_DIR
+    yield from (folder for folder, _ in homes(places))
+
+
 class Finder:
     """Looks for skills; what has not changed since the last look is not read again. Any thread may use it."""
 

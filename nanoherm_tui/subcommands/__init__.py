@@ -13,6 +13,7 @@ NAMES: Final = {
     "sessions": "list, show, search, export, import, delete and check what is stored",
     "audit": "what was decided about what the agent was to do",
     "doctor": "what is in order on this machine, what is not, and what mends it",
+    "skills": "list, show and check the instructions you keep for kinds of work",
     "trust": "see and accept what a folder brings that would act",
 }
 """What may stand first on the command line, with a remark for --help."""

@@ -22,7 +22,6 @@ from agent_core.skills.library import Skills
 from agent_core.skills.write import ARCHIVE, Writer, plan_of
 from agent_core.trust import accept, look, refuse
 
-
 KEY = "ghp_" + "a1B2" * 9
 
 
