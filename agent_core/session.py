@@ -20,7 +20,7 @@ from agent_core.meter import Meter
 from agent_core.names import ApprovalPolicy, Mode
 from agent_core.outbox import Outbox
 from agent_core.own_commands import OwnCommands
-from agent_core.ports import Extra, Goal
+from agent_core.ports import Asker, Extra, Goal
 from agent_core.questions import Questions
 from agent_core.services import SessionServices
 from agent_core.session_modes import SessionModes
@@ -109,6 +109,11 @@ class LiveSession:
     def extras(self) -> tuple[Extra, ...]:
         """What it has beside the built-in tools. The first call makes them: not on a screen's thread."""
         return self._turns.kit.extras
+
+    @property
+    def asker(self) -> Asker:
+        """Puts a question before the person who looks at this session; it is shown like those of a turn."""
+        return self._questions
 
     @property
     def grants(self) -> Grants:

@@ -7,10 +7,14 @@ few words) and `actions.<id>_help` (a remark) of the interface's words.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from agent_core.records import dataclass
+
+if TYPE_CHECKING:
+    from agent_core.knowledge import Typed
 
 Context = Literal[
     "everywhere", "composer", "running", "approval", "pane", "transcript", "sessions", "dock"
@@ -118,6 +122,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("temperature", slash="temperature", argument="[0-2]", run="answering.choose_temperature"),
     Action("effort", slash="effort", argument="[level]", run="answering.choose_effort"),
     Action("tools", slash="tools", aliases=("toolsets",), argument="[on|off] [name]", run="tools.show"),
+    Action(
+        "servers", slash="mcp", aliases=("servers",), argument="[restart|login|logout|on|off name]", run="servers.show"
+    ),
     Action("disk", slash="disk", run="sessions.show_disk"),
     Action("doctor", slash="doctor", run="doctor.show"),
     Action("usage", slash="usage", aliases=("cost",), run="answering.show_usage"),
@@ -256,23 +263,33 @@ class SlashProblem:
     key: str
     params: dict[str, str]
 
+    @property
+    def is_unknown(self) -> bool:
+        """There is no such command, as far as was known."""
+        return self.key.startswith("slash.unknown")
+
 
 # A command is one word of letters right behind the slash; "/usr/bin", "//" and "/etc.d" are text.
-_COMMAND = re.compile(r"/([A-Za-z][\w-]*|\?)(?:\s+(.*))?\Z", re.DOTALL)
+_COMMAND = re.compile(r"/([A-Za-z][\w:-]*|\?)(?:\s+(.*))?\Z", re.DOTALL)
+_TYPED = re.compile(r"/(\S+)")
 
 
-def parse_slash(text: str) -> Slash | SlashProblem | None:
-    """Read a draft as a slash command.
+def parse_slash(text: str, typed: Sequence[Typed] = ()) -> Slash | SlashProblem | None:
+    """Read a draft as a slash command. `typed`: what else can be typed behind a slash, and becomes a message.
 
-    None: it is a message, to be sent as it stands (a path, `//`, a blank before the slash).
+    None: it is a message, to be sent as it stands (one of `typed`, a path, `//`, a blank before the slash).
     """
     found = _COMMAND.match(text.rstrip())
+    word = _TYPED.match(text)
+    name = found[1].lower() if found is not None else ""
+    if word is not None and name not in BY_SLASH and any(one.name == word[1] for one in typed):
+        return None
     if found is None:
         return None
-    name, argument = found[1].lower(), (found[2] or "").strip()
+    argument = (found[2] or "").strip()
     action = BY_SLASH.get("help" if name == "?" else name)
     if action is None:
-        close = get_close_matches(name, list(BY_SLASH), n=1, cutoff=0.5)
+        close = get_close_matches(name, [*BY_SLASH, *(one.name for one in typed)], n=1, cutoff=0.5)
         if close:
             return SlashProblem("slash.unknown_nearest", {"name": name, "nearest": close[0]})
         return SlashProblem("slash.unknown", {"name": name})
@@ -283,18 +300,24 @@ def parse_slash(text: str) -> Slash | SlashProblem | None:
     return Slash(action, argument)
 
 
-def complete_slash(text: str) -> tuple[Action, ...]:
+def complete_slash(text: str, typed: Sequence[Typed] = ()) -> tuple[Action | Typed, ...]:
     """The commands a draft may become while its name is being typed: by prefix, else by its letters in order.
 
-    Empty unless the draft is one line that begins with a slash and has no blank yet.
+    Actions come first, then those of `typed` that no action hides. Empty unless the draft is one line that begins with
+    a slash and has no blank yet.
     """
-    if not text.startswith("/") or not re.fullmatch(r"/[\w-]*", text):
+    if not text.startswith("/") or not re.fullmatch(r"/[\w.:-]*", text):
         return ()
-    typed = text[1:].lower()
-    starts = [a for a in SLASH_ACTIONS if any(n.startswith(typed) for n in (a.slash, *a.aliases))]
-    if starts:
-        return tuple(starts)
+    written = text[1:].lower()
+    others = [one for one in typed if one.name.lower() not in BY_SLASH]
+    starts = [a for a in SLASH_ACTIONS if any(n.startswith(written) for n in (a.slash, *a.aliases))]
+    begun = [one for one in others if one.name.lower().startswith(written)]
+    if starts or begun:
+        return (*starts, *begun)
     from agent_core.text import fuzzy
 
-    found = [(match.tier, a) for a in SLASH_ACTIONS if (match := fuzzy.match(typed, a.slash))]
-    return tuple(action for _, action in sorted(found, key=lambda pair: pair[0]))
+    found: list[tuple[int, Action | Typed]] = [
+        (match.tier, a) for a in SLASH_ACTIONS if (match := fuzzy.match(written, a.slash))
+    ]
+    found += [(match.tier, one) for one in others if (match := fuzzy.match(written, one.name))]
+    return tuple(one for _, one in sorted(found, key=lambda pair: pair[0]))

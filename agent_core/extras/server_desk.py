@@ -55,6 +55,16 @@ class Ground:
     """Servers of this run, beside the configured ones (--mcp)."""
 
 
+@dataclass(frozen=True, slots=True)
+class ServerView:
+    """A server with all that a person may look at."""
+
+    row: ServerRow
+    tools: tuple[ToolInfo, ...] = ()
+    noise: tuple[str, ...] = ()
+    """What it wrote beside messages, the newest last."""
+
+
 class ServerDesk:
     """Safe to use from several threads; every method but `close` may read files."""
 
@@ -138,13 +148,18 @@ class ServerDesk:
             if managed.tools is None or managed.config.required:
                 managed.begin()
 
-    def tools(self, workspace: Path, name: str) -> tuple[ToolInfo, ...]:
-        """Raises AgentError "no_server"."""
-        return self._servers.tools(workspace, name)
-
-    def noise(self, workspace: Path, name: str) -> tuple[str, ...]:
-        """Raises AgentError "no_server"."""
-        return self._servers.noise(workspace, name)
+    def views(self, workspace: Path) -> tuple[ServerView, ...]:
+        """All that the files name, with what those that count offer and wrote."""
+        running = {managed.config.name: managed for managed in self._servers.of(workspace)}
+        out = []
+        for row in self._servers.rows(workspace):
+            managed = running.get(row.name)
+            if managed is None:
+                out.append(ServerView(row))
+            else:
+                noise = tuple(self._ground.redact(line) for line in managed.noise())
+                out.append(ServerView(row, managed.tools or (), noise))
+        return tuple(out)
 
     def restart(self, workspace: Path, name: str) -> None:
         """Raises AgentError "no_server"."""
@@ -185,8 +200,9 @@ def set_server_key(file: Path, name: str, key: str, value: Any) -> None:
     """Set one key of a server's entry in config.yaml; only its lines change. Raises ConfigError."""
     if "." in name:
         raise ConfigError(
-            "cannot_edit", f"{file}: the name {name} has a dot in it. Change its entry in an editor.", file=str(file)
-        )
+            "server_name_dot", f"{file}: the name {name} has a dot in it. Change its entry in an editor.",
+            file=str(file), name=name,
+        )  # fmt: skip
     config_write.set_key(file, f"{CONFIG_KEY}.{name}.{key}" if key else f"{CONFIG_KEY}.{name}", value)
 
 

@@ -16,7 +16,7 @@ from agent_core.errors import AgentError
 from agent_core.mcp.cache import ServerCache, key_of
 from agent_core.mcp.config import Found, address_of
 from agent_core.mcp.managed import Make, Managed
-from agent_core.mcp.words import ServerConfig, ToolInfo
+from agent_core.mcp.words import ServerConfig
 from agent_core.servers import ServerRow, ServerState
 from agent_core.text.printable import printable
 
@@ -139,14 +139,6 @@ class Servers:
             problem=self._redact(managed.problem),
             retry_at=time.time() + left if left else 0.0,
         )
-
-    def tools(self, workspace: Path, name: str) -> tuple[ToolInfo, ...]:
-        """What a server offers, as far as that is known. Raises AgentError "no_server"."""
-        return self.find(workspace, name).tools or ()
-
-    def noise(self, workspace: Path, name: str) -> tuple[str, ...]:
-        """What a server wrote beside messages. Raises AgentError "no_server"."""
-        return tuple(self._redact(line) for line in self.find(workspace, name).noise())
 
     def restart(self, workspace: Path, name: str) -> None:
         """End it and start it again. Does not wait. Raises AgentError "no_server"."""

@@ -1,0 +1,234 @@
+"""The MCP servers: how each is, what it offers, what it wrote; below the list the row with the cursor in full."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.strip import Strip
+
+from agent_core.records import dataclass
+from nanoherm_tui import limits
+from nanoherm_tui.i18n import t
+from nanoherm_tui.keymap import show as key
+from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import cut, one_line
+
+if TYPE_CHECKING:
+    from agent_core.servers import ServerState
+
+_MARKS: Final[dict[ServerState, tuple[str, str]]] = {
+    "off": ("waiting", "muted"),
+    "untrusted": ("asks", "warn"),
+    "invalid": ("failed", "fail"),
+    "idle": ("waiting", "text"),
+    "starting": ("running", "run"),
+    "ready": ("done", "ok"),
+    "failed": ("failed", "fail"),
+    "login": ("asks", "warn"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLine:
+    """A server in words, and what it shows when it is opened."""
+
+    name: str
+    state: ServerState
+    words: str
+    """How it is."""
+    side: str
+    detail: tuple[str, ...]
+    below: tuple[SmallLine, ...] = ()
+    """Its tools, and what it wrote."""
+    url: bool = False
+    """It may want a log-in."""
+
+
+@dataclass(frozen=True, slots=True)
+class SmallLine:
+    """A tool, or a line that a server wrote."""
+
+    words: str
+    detail: tuple[str, ...]
+    side: str = ""
+    is_head: bool = False
+
+
+Line = ServerLine | SmallLine
+
+
+class ServersList(FollowedList[str, Line]):
+    DEFAULT_CSS = "ServersList { height: 1fr; }"
+
+    def __init__(self, moved: Callable[[], None], opened: Callable[[], None]) -> None:
+        super().__init__("servers-list", moved)
+        self._opened = opened
+        self.open: frozenset[str] = frozenset()
+
+    def show(self, servers: Sequence[ServerLine], empty: str) -> None:
+        """Show them; the cursor stays where it is as far as it can."""
+        lines: list[Line] = []
+        for server in servers:
+            lines.append(server)
+            lines += server.below if server.name in self.open else ()
+        at = self.at
+        self.put(lines, empty)
+        self.at = max(0, min(at, len(lines) - 1))
+        self._moved()
+
+    @property
+    def server(self) -> ServerLine | None:
+        """The one that the cursor is on or under."""
+        rows = [line for _, line in self._rows[: self.at + 1]]
+        return next((line for line in reversed(rows) if isinstance(line, ServerLine)), None)
+
+    def go_to(self, name: str) -> None:
+        names = [line.name if isinstance(line, ServerLine) else "" for _, line in self._rows]
+        self.at = names.index(name) if name in names else self.at
+        self._moved()
+        self.refresh()
+
+    def clicked(self, line: Line) -> None:
+        again = self.row is line
+        super().clicked(line)
+        if again:
+            self._opened()
+
+    def draw_heading(self, of: str | None, cells: int) -> Strip:
+        raise NotImplementedError
+
+    def draw_row(self, line: Line, here: bool, cells: int) -> Strip:
+        look = look_of(self)
+        ground = "selection" if here else "surface"
+        words = look.style("seltext" if here else "text", ground)
+        muted = words if here else look.style("muted", ground)
+        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        if isinstance(line, ServerLine):
+            symbol, role = _MARKS[line.state]
+            fold = sym("open" if line.name in self.open else "folded") if line.below else " "
+            left += [(f"{fold} ", muted), (f"{sym(symbol)} ", look.mark(role, ground))]
+            left += [(one_line(line.name), words), (f"  {one_line(line.words)}", muted)]
+        else:
+            left += [("      ", words), (one_line(line.words), muted if line.is_head else words)]
+        side = cut(one_line(line.side), cells // 2)
+        return row(cells, left, words, [(side, muted), (" ", words)] if side else [])
+
+
+class _Foot(Painted):
+    has_below = False
+    can_start = False
+    can_log_in = False
+    switch = ""
+    more = False
+
+    def paint(self, width: int) -> list[Strip]:
+        keys = [(key("enter"), t("servers.open"))] if self.has_below else []
+        keys += [("r", t("servers.restart"))] if self.can_start else []
+        keys += [("l", t("servers.log_in"))] if self.can_log_in else []
+        keys += [("e", self.switch)] if self.switch else []
+        keys.append(("Esc", t("servers.close")))
+        keys += [(key("pagedown"), t("servers.more"))] if self.more else []
+        look = look_of(self)
+        return flow(width, hints(look, keys), look.style("text", "surface"), indent=2)
+
+
+class ServersScreen(Overlay[None]):
+    """`act` is called with what is to be done ("restart", "login", "switch") and with the name of the server."""
+
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/servers.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *MOVES,
+        Binding("enter,space,o", "open", show=False),
+        Binding("r", "act('restart')", show=False),
+        Binding("l", "act('login')", show=False),
+        Binding("e", "act('switch')", show=False),
+        Binding("q", "close", show=False),
+    ]
+
+    def __init__(self, servers: Sequence[ServerLine]) -> None:
+        super().__init__()
+        self.act: Callable[[str, str], None] = lambda what, name: None
+        self.look_again: Callable[[], None] = lambda: None
+        """Called now and then while it is open: what brings `show`."""
+        self.servers = servers
+        self._list = ServersList(self._follow, self.action_open)
+        self._detail = Detail(id="servers-detail")
+        self._foot = _Foot(id="servers-foot")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+            yield self._list
+            yield self._detail
+            yield self._foot
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._show()
+        self.set_interval(limits.SERVERS_LOOK, self._look)
+
+    def _look(self) -> None:
+        self.look_again()
+
+    def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
+        self._show()
+        self._detail.refresh(layout=True)
+
+    def show(self, servers: Sequence[ServerLine]) -> None:
+        """How they are now."""
+        self.servers = servers
+        if self.is_mounted:
+            self._show()
+
+    def _show(self) -> None:
+        self._list.show(self.servers, t("servers.none"))
+
+    def _follow(self) -> None:
+        """The row under the cursor is another one, or may be something else now."""
+        line, server = self._list.row, self._list.server
+        empty = (t("servers.how"),)
+        self._detail.say(line.detail if line is not None else empty)
+        foot = self._foot
+        state = server.state if server is not None else "off"
+        switch = "" if server is None or state == "untrusted" else t("servers.on" if state == "off" else "servers.off")
+        now = (
+            server is not None and bool(server.below),
+            state in ("idle", "starting", "ready", "failed"),
+            server is not None and server.url and state in ("idle", "ready", "failed", "login"),
+            switch,
+            self._list.has_more,
+        )
+        if now != (foot.has_below, foot.can_start, foot.can_log_in, foot.switch, foot.more):
+            foot.has_below, foot.can_start, foot.can_log_in, foot.switch, foot.more = now
+            foot.refresh(layout=True)
+
+    def action_move(self, step: int) -> None:
+        self._list.move(step)
+
+    def action_open(self) -> None:
+        """Show what the server offers and wrote, or no longer."""
+        server = self._list.server
+        if server is not None and server.below:
+            self._list.open ^= {server.name}
+            self._show()
+            self._list.go_to(server.name)
+
+    def action_act(self, what: str) -> None:
+        server, foot = self._list.server, self._foot
+        can = {"restart": foot.can_start, "login": foot.can_log_in, "switch": bool(foot.switch)}
+        if server is not None and can[what]:
+            self.act(what, server.name)
+
+    def on_mouse_scroll_down(self) -> None:
+        self._list.move(1)
+
+    def on_mouse_scroll_up(self) -> None:
+        self._list.move(-1)
