@@ -471,7 +471,10 @@ class Host:
             web=self._web,
             allow_hosts=tuple(get("web.allow_hosts")),
             respect_gitignore=get("files.respect_gitignore"),
-            read_paths=tuple(folder / SKILLS_DIR for folder in self.places.skill_homes),
+            read_paths=(
+                *(folder / SKILLS_DIR for folder in self.places.skill_homes),
+                *self.places.folders(get("skills.external_dirs")),
+            ),
             add_dirs=self.places.folders(get("sandbox.add_dirs")),
             safe_roots=self.places.folders(get("files.write_safe_roots")),
             hidden=lambda workspace: lambda: self.hidden(workspace),
@@ -546,8 +549,12 @@ class Host:
     def memory(self) -> Memories:
         """What is remembered over sessions."""
         from agent_core.memory.entries import Entries  # no start waits for it
+        from agent_core.memory.recall import Recall, Words
 
-        return Entries(self.places.memory_file, self.redact)
+        wait = limits.MEMORY_WORDS_ALONE if self.launch.unattended else limits.MEMORY_WORDS
+        by_words = self.config.get("memory.tokenizer") == "jieba"
+        words = Words(lambda runs, most: self.searching.words(runs, most), wait) if by_words else None
+        return Entries(self.places.memory_file, self.redact, Recall(words))
 
     @cached_property
     def _finder(self) -> Finder:
@@ -575,12 +582,17 @@ class Host:
         from agent_core.toolsets import tools_named, tools_of
 
         def look() -> Shelf:
-            return self._finder.look(self.trusting.places_of(workspace), self.trusting.look(workspace))
+            more = self.places.folders(self.config.get("skills.external_dirs"))
+            return self._finder.look(self.trusting.places_of(workspace), self.trusting.look(workspace), more)
 
         def there() -> frozenset[str]:
             return tools_of("all") - tools_named(self.config.get("agent.disabled_toolsets"))
 
-        return Skills(look, there, self._for_commands, self.launch.env.get("PATH", ""))
+        def off() -> Sequence[str]:
+            names: Sequence[str] = self.config.get("skills.disabled")
+            return names
+
+        return Skills(look, there, off, self._for_commands, self.launch.env.get("PATH", ""))
 
     def _for_commands(self, name: str) -> str:
         """What a variable holds that a skill's commands may be given: never a key that this program itself uses."""

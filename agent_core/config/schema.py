@@ -496,6 +496,8 @@ KEYS: Final[tuple[Key, ...]] = (
         choices=("bigram", "jieba"),
     ),
     Key("skills.enabled", "flag", True, "Skills are looked for, and offered to the model."),
+    Key("skills.disabled", "texts", [], "Names of skills that are not offered."),
+    Key("skills.external_dirs", "texts", [], "More folders of skills, looked through after those of your homes."),
     Key(
         "skills.write_approval",
         "flag",
@@ -608,6 +610,10 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
             api_key api_mode base_url child_timeout_seconds fallback_providers inherit_mcp_toolsets
             max_async_children max_concurrent_children max_iterations_cap max_spawn_depth orchestrator_enabled
             reasoning_effort request_overrides subagent_progress
+            """,
+        "skills": """
+            creation_nudge_interval guard_agent_created inline_shell inline_shell_timeout platform_disabled
+            template_vars
             """,
         "checkpoints": "auto_prune delete_orphans min_interval_hours",
         "memory": """

@@ -30,8 +30,9 @@ from agent_core.text.encoding import decode
 from agent_core.trust import Standing
 
 MAIN: Final = "SKILL.md"
-Place = Literal["project", "yours", "hermes", "agents"]
-"""Of the project; in our own home; in that of Hermes; in the one that several agents share."""
+Place = Literal["project", "yours", "hermes", "agents", "elsewhere"]
+"""Of the project; in our own home; in that of Hermes; in the one that several agents share; in a folder that the
+user's config names (skills.external_dirs)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +64,19 @@ class Shelf:
     """Those that a nearer one of the same name stands before."""
 
 
-def homes(places: Places) -> tuple[tuple[Path, Place], ...]:
-    """The folders of the user's own skills, the nearest first."""
+def homes(places: Places, more: Iterable[Path] = ()) -> tuple[tuple[Path, Place], ...]:
+    """The folders of the user's own skills, the nearest first. `more`: those that the config names."""
     kinds: tuple[Place, ...] = ("yours", "hermes", "agents")
-    return tuple((home / SKILLS_DIR, place) for home, place in zip(places.skill_homes, kinds, strict=True))
+    own = [(home / SKILLS_DIR, place) for home, place in zip(places.skill_homes, kinds, strict=True)]
+    return (*own, *((folder, "elsewhere") for folder in more))
 
 
-def tops(places: Places) -> Iterator[Path]:
+def tops(places: Places, more: Iterable[Path] = ()) -> Iterator[Path]:
     """Every folder that skills may lie in, trusted or not, the nearest first."""
     for home in (places.project_dir, places.project_hermes_dir, places.project_agents_dir):
         if home is not None:
             yield home / SKILLS_DIR
-    yield from (folder for folder, _ in homes(places))
+    yield from (folder for folder, _ in homes(places, more))
 
 
 class Finder:
@@ -84,10 +86,12 @@ class Finder:
         self._lock = threading.Lock()
         self._known: dict[Path, tuple[tuple[int, ...], Found]] = {}
 
-    def look(self, places: Places, standing: Standing) -> Shelf:
+    def look(self, places: Places, standing: Standing, more: Iterable[Path] = ()) -> Shelf:
         """All there is now. Reads the beginning of each file that is new. Never raises for what is on the disk."""
         with self._lock:
-            every = [*accepted(standing), *(found for top, place in homes(places) for found in self._below(top, place))]
+            every = accepted(standing)
+            for top, place in homes(places, more):
+                every += self._below(top, place)
         nearest: dict[str, Found] = {}
         hidden = []
         for found in every:

@@ -25,6 +25,8 @@ class Skills:
     """What there is now."""
     tools: Callable[[], Collection[str]] = tuple
     """The names of the tools that sessions have."""
+    off: Callable[[], Collection[str]] = tuple
+    """The names of skills that are not offered (skills.disabled)."""
     variable: Callable[[str], str] = lambda name: ""
     """What a variable holds that commands may be given; empty: it is not set, or is nothing for them."""
     programs: str = ""
@@ -39,7 +41,8 @@ class Skills:
 
     def closed(self, found: Found) -> tuple[str, ...]:
         """Why a skill is of no use here at all; empty when it is offered."""
-        return conditions.closed(found.needs, self.platform, self.tools())
+        why = conditions.closed(found.needs, self.platform, self.tools())
+        return (*why, "switched off by skills.disabled") if found.name in self.off() else why
 
     def missing(self, found: Found) -> tuple[str, ...]:
         """What a skill lacks."""

@@ -191,6 +191,7 @@ class Writer:
             where = {
                 "project": "belongs to the project: change its files with the file tools",
                 "hermes": "belongs to Hermes, and is only read: create one of another name, or ask the user",
+                "elsewhere": "is in a folder that is only read: create one of another name, or ask the user",
                 "agents": "is shared by several agents, and is only read: create one of another name, or ask the user",
             }.get(found.place, "is not in our home")
             raise SkillFailure("skill_not_ours", f"The skill {found.name} {where}.")

@@ -60,12 +60,13 @@ def main(arguments: Sequence[str]) -> int:
 def _skills(places: Places) -> Skills:
     standing = trust.look(places, GrantsFile(places.grants_file))
     config = load(places, os.environ, {}, standing.config)
-    shelf = Finder().look(places, standing)
+    shelf = Finder().look(places, standing, places.folders(config.get("skills.external_dirs")))
     dotenv = read_dotenv(places)
     tools = tools_of("all") - tools_named(config.get("agent.disabled_toolsets"))
     return Skills(
         lambda: shelf,
         lambda: tools,
+        lambda: config.get("skills.disabled"),
         lambda name: os.environ.get(name, "") or dotenv.get(name, ""),
         os.environ.get("PATH", ""),
     )
@@ -116,7 +117,7 @@ def _check(args: argparse.Namespace, places: Places) -> int:
         path = Path(given)
         if not (path.is_dir() or (path.name == MAIN and path.is_file())):
             return say(f"{given} is no folder, and no {MAIN}.", names.EXIT_USAGE)
-    looked_at = list(_chosen([Path(given) for given in args.paths] or list(tops(places))))
+    looked_at = list(_chosen([Path(given) for given in args.paths] or _everywhere(places)))
     problems = 0
     told = []
     for found in looked_at:
@@ -135,6 +136,12 @@ def _check(args: argparse.Namespace, places: Places) -> int:
     elif not looked_at:
         say("there are no skills to check.")
     return names.EXIT_FAILED if problems else names.EXIT_OK
+
+
+def _everywhere(places: Places) -> list[Path]:
+    standing = trust.look(places, GrantsFile(places.grants_file))
+    config = load(places, os.environ, {}, standing.config)
+    return list(tops(places, places.folders(config.get("skills.external_dirs"))))
 
 
 def _chosen(paths: Sequence[Path]) -> Iterator[Found]:

@@ -50,6 +50,8 @@ class Scene:
         (self.project / ".git").mkdir(parents=True)
         self.finder = Finder()
         self.variables: dict[str, str] = {}
+        self.off: tuple[str, ...] = ()
+        self.more: tuple[Path, ...] = ()
 
     @property
     def places(self):
@@ -63,10 +65,13 @@ class Scene:
         accept(self.standing, GrantsFile(self.places.grants_file))
 
     def shelf(self) -> Shelf:
-        return self.finder.look(self.places, self.standing)
+        return self.finder.look(self.places, self.standing, self.more)
 
     def skills(self, tools: tuple[str, ...] = (), platform: str = "linux") -> Skills:
-        return Skills(self.shelf, lambda: tools, lambda name: self.variables.get(name, ""), "/usr/bin:/bin", platform)
+        variables = self.variables
+        return Skills(
+            self.shelf, lambda: tools, lambda: self.off, lambda name: variables.get(name, ""), "/usr/bin:/bin", platform
+        )
 
     @property
     def writer(self) -> Writer:
@@ -164,6 +169,19 @@ def test_skills_of_all_homes_are_found_in_nested_folders_and_the_nearer_one_of_a
 
 
 @pytest.mark.parametrize("folder", [".nanohermes", ".hermes", ".agents"])
+def test_folders_that_the_config_names_come_last_and_names_it_switches_off_are_not_offered(scene, tmp_path):
+    put(tmp_path / "team" / "letters", text_of("letters"))
+    put(tmp_path / "team" / "maps", text_of("maps"))
+    put(scene.own / "maps", text_of("maps"))
+    scene.more, scene.off = (tmp_path / "team",), ("letters",)
+    assert [(found.name, found.place) for found in scene.shelf().skills] == [
+        ("letters", "elsewhere"),
+        ("maps", "yours"),
+    ]
+    assert [found.name for found in scene.skills().offered()] == ["maps"]
+    assert scene.skills().list()[0].unmet == ("switched off by skills.disabled",)
+
+
 def test_a_projects_skills_count_only_while_it_is_trusted_and_then_before_the_users_own(scene, folder):
     put(scene.own / "deploy", text_of("deploy", "Mine."))
     theirs = put(scene.project / folder / "skills" / "deploy", text_of("deploy", "The project's."), references__a="A")
