@@ -112,7 +112,7 @@ def _in_json(source: Source) -> list[_Entry]:
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         words = f"{source.place}:{line}: this is not JSON. Correct it; until then none of its servers is used."
-        raise ConfigError("bad_json", words, file=source.place, line=line) from error
+        raise ConfigError("mcp_bad_json", words, file=source.place, line=line) from error
     out = []
     for key in FILE_KEYS:
         named = document.get(key) if isinstance(document, dict) else None
@@ -201,7 +201,7 @@ class _Reader:
                 line = self._entry.lines.get(str(key))
                 place = f"{self._entry.file}:{line}" if line else self._entry.place
                 words = f"{place}: {CONFIG_KEY}.{printable(self._entry.name)}.{printable(str(key))} is not known."
-                self.problems.append(ConfigError("unknown_key", words, file=self._entry.file, key=str(key)))
+                self.problems.append(ConfigError("mcp_unknown_key", words, file=self._entry.file, key=str(key)))
         return out
 
     def _made(self, keys: Mapping[str, Any]) -> ServerConfig:
@@ -229,7 +229,7 @@ class _Reader:
                 f"{self._entry.place}: trust is for the user's own config: what a project brings does not decide "
                 "what it may do unasked. It is left out."
             )
-            self.problems.append(ConfigError("never_from_project", words, file=self._entry.file))
+            self.problems.append(ConfigError("mcp_trust_of_project", words, file=self._entry.file))
         kind: Literal["stdio", "http", "sse"] = "stdio" if command else self._type(keys.get("type"))
         return ServerConfig(
             self._entry.name,
@@ -323,7 +323,7 @@ class _Reader:
                 f"{self._entry.place}: {name} {value:g} of {printable(self._entry.name)} is taken for milliseconds; "
                 "it is in seconds here."
             )
-            self.problems.append(ConfigError("milliseconds", words, file=self._entry.file))
+            self.problems.append(ConfigError("mcp_milliseconds", words, file=self._entry.file))
             unit = 0.001
         return min(float(value) * unit, limits.MCP_SECONDS_MOST)
 
