@@ -11,14 +11,16 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_core.knowledge import Memory, MemoryKind
-from agent_core.memory.recall import Cut, Recall
-from agent_core.store.index_child import Dictionary
-from agent_core.text.tokenize import bigrams, words_and_runs
+from agent_core.memory.recall import Recall, Words
+from agent_core.store.search import Search
+from agent_core.store.sessions import Store
+from agent_core.text.tokenize import words_and_runs
 
 FILE = Path(__file__).with_name("data") / "memory_recall.jsonl"
 HAN = re.compile("[\u4e00-\u9fff]")
@@ -38,27 +40,34 @@ def rows() -> list[Row]:
     return [Row(**json.loads(line)) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 
-def tokenisers(dictionary: Dictionary) -> dict[str, Cut]:
-    def words(text: str) -> list[str]:
-        terms: list[str] = []
-        for piece, is_run in words_and_runs(text):
-            terms += dictionary.cut_all(piece) if is_run else [piece]
-        return terms
+@contextmanager
+def tokenisers() -> Iterator[dict[str, Recall]]:
+    """What is compared; the first and the last are the choices of memory.tokenizer."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.open(Path(folder) / "state.db")
+        search = Search(store, Path(folder) / "search.db", Path(folder) / "jieba")
+        try:
+            yield {
+                "bigram": Recall(),
+                "jieba, words alone": WordsAlone(Words(search.words, wait=30.0)),
+                "jieba, words and pairs": Recall(Words(search.words, wait=30.0)),
+            }
+        finally:
+            search.close()
+            store.close()
 
-    def both(text: str) -> list[str]:
-        pairs = bigrams(text)
-        return pairs + [word for word in words(text) if word not in pairs]
 
-    def each(one: Callable[[str], list[str]]) -> Cut:
-        return lambda texts: list(map(one, texts))
+class WordsAlone(Recall):
+    """Chinese by the words of the dictionary and nothing else, as a comparison."""
 
-    return {"bigram": each(bigrams), "jieba, words alone": each(words), "jieba, words and pairs": each(both)}
+    @staticmethod
+    def pairs(text: str) -> list[str]:
+        return [piece for piece, is_run in words_and_runs(text) if not is_run or len(piece) == 1]
 
 
-def places(cut: Cut, all_rows: Sequence[Row], asked: Sequence[tuple[Row, str]]) -> list[int]:
+def places(recall: Recall, all_rows: Sequence[Row], asked: Sequence[tuple[Row, str]]) -> list[int]:
     """For each message the place of its memory among what is found, from 1; 0: not among the first ten."""
     memories = tuple(Memory(row.text, row.kind, row.text) for row in all_rows)
-    recall = Recall(cut)
     found = [[one.id for one in recall.find(message, memories, 10, None)] for _, message in asked]
     return [ids.index(row.text) + 1 if row.text in ids else 0 for ids, (row, _) in zip(found, asked, strict=True)]
 
@@ -78,11 +87,10 @@ def main() -> None:
         ", without a word of it": [(row, row.far) for row in all_rows if row.far],
     }
     print(f"{len(all_rows)} memories\n\n| messages | tokeniser | recall@1 | recall@5 |\n|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as cache:
-        cuts = tokenisers(Dictionary(Path(cache)))
+    with tokenisers() as recalls:
         for words, asked in kinds.items():
-            for name, cut in cuts.items():
-                found = places(cut, all_rows, asked)
+            for name, recall in recalls.items():
+                found = places(recall, all_rows, asked)
                 print(f"| {len(asked)}{words} | {name} | {share(found, 1):.1f} % | {share(found, 5):.1f} % |")
 
 

@@ -4,9 +4,10 @@
 
 A program, because jieba takes most of a second and 100 MB to load and cutting holds the interpreter: the screen never
 waits for it. Reads one JSON object a line: {"id": N, "cut": [RUN, ...]} is answered with {"id": N, "words": [[WORD,
-...], ...]}; {"id": N, "sync": true, "keys": [SECRET, ...]} brings the index up to what the database holds, and tells
-{"id": N, "left": MESSAGES} now and then and {"id": N, "done": true} at its end, or {"id": N, "error": WORDS}. Cutting
-is answered between two slices of a sync. Ends with its input, or when nobody has asked for long.
+...], ...]}, where "all" is true with the shorter words inside long ones; {"id": N, "sync": true, "keys": [SECRET,
+...]} brings the index up to what the database holds, and tells {"id": N, "left": MESSAGES} now and then and {"id": N,
+"done": true} at its end, or {"id": N, "error": WORDS}. Cutting is answered between two slices of a sync. Ends with its
+input, or when nobody has asked for long.
 
 The database is only read. The index is a file of its own that may be deleted at any time: it holds each message's
 words, cut by `text.tokenize`, and jieba's, and what is needed to take them out again. A session whose stamp is the one
@@ -278,7 +279,8 @@ class Program:
     def _take(self, line: str) -> None:
         request = json.loads(line)
         if "cut" in request:
-            words = [self._dictionary.cut(run) for run in request["cut"]]
+            cut = self._dictionary.cut_all if request.get("all") else self._dictionary.cut
+            words = [cut(run) for run in request["cut"]]
             _tell(id=request["id"], words=words)
         else:
             self._syncs.append(request)

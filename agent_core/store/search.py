@@ -145,6 +145,13 @@ class Search:
                 return Found((), max(1, left))
         return Found(tuple(hits), left, behind)
 
+    def words(self, runs: Sequence[str], wait: float) -> list[list[str]] | None:
+        """The words of each run of Chinese characters, long ones with the shorter ones inside; None: not within `wait`
+        seconds."""
+        answer = self._child.ask(cut=list(runs), all=True).wait(wait)
+        words: list[list[str]] | None = answer.get("words")
+        return words
+
     def close(self) -> None:
         self._child.close()
         with self._lock:
