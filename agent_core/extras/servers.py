@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
 
 from agent_core import limits, names
 from agent_core.cancel import CancelScope
@@ -13,6 +12,8 @@ from agent_core.errors import AgentError
 from agent_core.events import Notice, ServersChanged
 from agent_core.mcp.managed import Managed
 from agent_core.mcp.manager import Servers
+from agent_core.mcp.names import model_names
+from agent_core.mcp.schemas import for_model
 from agent_core.ports import EndedTurn, Guidance, Tool
 from agent_core.servers import ServerRow
 from agent_core.services import Seat
@@ -152,7 +153,8 @@ class ServersExtra:
 def offered_of(servers: Sequence[Managed]) -> tuple[Offered, ...]:
     """The tools that these servers offer, with the names and schemas a model is given, in the order of the config."""
     known = [(managed, info) for managed in servers for info in managed.tools or ()]
-    called = model_names([(managed.config.name, info.name) for managed, info in known], names.MCP_OURS)
+    pairs = [(managed.config.name, info.name) for managed, info in known]
+    called = model_names(pairs, names.MCP_OURS, [managed.config.name for managed in servers])
     out = []
     for managed, info in known:
         name = called.get((managed.config.name, info.name))
@@ -170,24 +172,3 @@ def _sections(said: dict[str, str]) -> list[str]:
 def _named(tools: Sequence[str]) -> str:
     more = len(tools) - limits.MCP_FOUND * 2
     return ", ".join(tools[: limits.MCP_FOUND * 2]) + (f" and {more} more" if more > 0 else "")
-
-
-def model_names(pairs: Sequence[tuple[str, str]], reserved: Sequence[str]) -> dict[tuple[str, str], str]:
-    """The names a model is given, by (server, tool)."""
-    import hashlib
-    import re
-
-    out: dict[tuple[str, str], str] = {}
-    for server, tool in pairs:
-        plain = f"{names.MCP_PREFIX}{server}_{tool}"
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", plain)
-        if name != plain or len(name) > limits.MCP_NAME or name in {*out.values(), *reserved}:
-            digest = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
-            name = f"{name[: limits.MCP_NAME - 9]}_{digest}"
-        if tool and name not in out.values():
-            out[server, tool] = name
-    return out
-
-
-def for_model(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    return {"type": "object", "properties": {}, **schema}, ""

@@ -171,7 +171,7 @@ class _How:
     def _no_common(self, theirs: str) -> ServerFailure:
         ours = ", ".join(LEGACY if self.config.protocol == "legacy" else (MODERN, *LEGACY))
         return ServerFailure(
-            "mcp_versions",
+            "mcp_version",
             f"The server {self.config.name} speaks {theirs} of the protocol, this program {ours}: there is none in"
             " common. Look for another version of the server.",
             server=self.config.name,

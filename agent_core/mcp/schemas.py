@@ -175,8 +175,8 @@ def _needs(choices: Mapping[str, list[Mapping[str, Any]]], properties: Mapping[s
     for key, words in (("anyOf", "at least one of"), ("oneOf", "exactly one of")):
         needed = [each.get("required") for each in choices[key]]
         groups = [[str(name) for name in names if name in properties] for names in needed if isinstance(names, list)]
-        if groups := [clean(" and ".join(group)) for group in groups if group]:
-            said.append(f"Needs {words}: {'; '.join(groups)}.")
+        if any(groups):
+            said.append(f"Needs {words}: {'; '.join(clean(' and '.join(group)) for group in groups if group)}.")
     return " ".join(said)
 
 

@@ -63,16 +63,13 @@ class Stdio:
 
     def connect(self, cancel: CancelScope) -> None:
         cancel.check()
-        name = self._config.name
         env = environment.environment(self._config, self._environ, self._keys)
         cwd = environment.folder(self._config, self._workspace)
         argv = environment.program(self._config, env, cwd)
         try:
             self._held = process.Held(argv, cwd, env, self._walls())
         except (OSError, SandboxError) as error:
-            raise ServerFailure(
-                "mcp_start", f"The server {name} could not be started: {error}.", server=name, why=str(error)
-            ) from error
+            raise self._not_started(error) from error
         self._alive = True
         child = self._held.process
         self._readers = [self._thread(self._read, child), self._thread(self._drain, child)]
@@ -212,13 +209,16 @@ class Stdio:
         assert self._held is not None
         self._held.end(limits.MCP_CLOSE)
 
+    def _not_started(self, error: Exception) -> ServerFailure:
+        name = self._config.name
+        code = "mcp_sandbox" if isinstance(error, SandboxError) else "mcp_start"
+        return ServerFailure(code, f"The server {name} could not be started: {error}.", server=name, why=str(error))
+
     def _end(self, child: subprocess.Popen[bytes]) -> ServerFailure:
         name = self._config.name
         failure = self._held.failure() if self._held is not None and child.poll() is not None else None
         if failure is not None:
-            return ServerFailure(
-                "mcp_start", f"The server {name} could not be started: {failure}.", server=name, why=str(failure)
-            )
+            return self._not_started(failure)
         code = child.poll()
         how = "has closed its output" if code is None else f"has ended {_by(code)}"
         said = last_words(self.noise())
