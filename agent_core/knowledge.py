@@ -76,6 +76,8 @@ class Typed:
     """A file of commands/, a skill, a prompt of an MCP server."""
     place: str = ""
     """Where it comes from, as a person reads it."""
+    path: str = ""
+    """Of its file, as a person reads it; empty: it has none of the user's."""
 
 
 @dataclass(frozen=True, slots=True)

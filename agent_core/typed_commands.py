@@ -42,13 +42,15 @@ class TypedCommands:
 
     def list(self, session_id: str, workspace: Path) -> TypedList:
         """What can be typed in a session. Reads files. Of one name a file counts before a skill or a prompt."""
-        found, problems = {INIT: _INIT}, self._commands(workspace).problems
-        for command in self._commands(workspace).all:
-            found[command.name] = Typed(command.name, command.description, command.hint, place=command.place)
+        found, commands = {INIT: _INIT}, self._commands(workspace)
+        for command in commands.all:
+            found[command.name] = Typed(
+                command.name, command.description, command.hint, place=command.place, path=command.path
+            )
         for source in self._sources(session_id):
             for typed in source.typed():
                 found.setdefault(typed.name, typed)
-        return TypedList(tuple(found[name] for name in sorted(found)), problems)
+        return TypedList(tuple(found[name] for name in sorted(found)), commands.problems)
 
     def expand(self, session_id: str, workspace: Path, text: str) -> Expansion | None:
         """What a text stands for; None when it begins with no name there is. Reads files. Raises AgentError."""

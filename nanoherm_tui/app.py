@@ -166,6 +166,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.approval: ApprovalPanel
         self.composer = Composer(History(start.places.history_file, later=self._later), self.keymap, id="composer")
         self.composer.values_of = self._values_of
+        self.typed_told: set[str] = set()
+        """What was told of files of commands/ that cannot be used."""
         self.dock: Dock
         self.dock_side = Vertical(id="dock-side")
         """Where the dock is; it has its place from the first frame on."""
@@ -656,6 +658,11 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         else:
             commands.run(self, parsed.action.id, parsed.argument)
 
+    def on_composer_commands_wanted(self) -> None:
+        from nanoherm_tui.commands.typed import look
+
+        look(self)
+
     def on_composer_shell_entered(self, message: Composer.ShellEntered) -> None:
         if self.view is None:
             self.composer.bring_back(("!!" if message.private else "!") + message.command)
@@ -791,6 +798,16 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         from nanoherm_tui.commands.tasks import kill
 
         kill(self, message.task_id)
+
+    def on_tasks_tab_account_requested(self, message: Dock.AccountRequested) -> None:
+        from nanoherm_tui.commands.agents import read_account
+
+        read_account(self, message.agent)
+
+    def on_tasks_tab_stop_requested(self, message: Dock.StopRequested) -> None:
+        from nanoherm_tui.commands.agents import stop
+
+        stop(self, message.agent_id)
 
     def on_tasks_tab_keep_requested(self, message: Dock.KeepRequested) -> None:
         from nanoherm_tui.commands.tasks import keep

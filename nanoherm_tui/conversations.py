@@ -108,6 +108,8 @@ class Conversations:
             self.mark_seen()
             app.approval.clear()
             app.dock.clear()
+        if self.view is not view:
+            app.composer.forget_typed()
         self.view = view
         app.files.show(session.workspace, app.host.file_index)
         view.unread = False
@@ -266,6 +268,7 @@ class Conversations:
             app.dock.show_plan(view.plan)
         if "tasks" in changed:
             app.dock.show_tasks(view.tasks)
+            app.dock.show_agents(view.agents)
             app.keep_ticking()
         if "files" in changed:
             changed_files, view.rolled_back = view.rolled_back, []

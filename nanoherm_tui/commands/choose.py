@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agent_core.names import MODES
 from nanoherm_tui import limits
 from nanoherm_tui.actions import BY_ID
-from nanoherm_tui.commands import run
+from nanoherm_tui.commands import run, typed
 from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.commands.settings import choose_language, choose_mode, choose_theme
 from nanoherm_tui.i18n import LANGUAGES, t
@@ -21,14 +21,22 @@ if TYPE_CHECKING:
 
 
 def palette(app: NanohermApp, argument: str) -> None:
-    items = [
-        *action_items(app.keymap),
-        *mode_items(app),
-        *theme_items(app),
-        *session_items(app),
-        *language_items(),
-    ]
-    choose(app, "", items, in_use(app))
+    def items() -> list[PaletteItem]:
+        return [
+            *action_items(app.keymap),
+            *typed.items(app),
+            *mode_items(app),
+            *theme_items(app),
+            *session_items(app),
+            *language_items(),
+        ]
+
+    def known() -> None:
+        if screen in app.screen_stack:
+            screen.offer(items(), in_use(app))
+
+    screen = choose(app, "", items(), in_use(app))
+    typed.look(app, known)
 
 
 def in_use(app: NanohermApp) -> frozenset[str]:
@@ -97,4 +105,5 @@ _TAKERS: dict[str, Callable[[NanohermApp, str], None]] = {
     "theme": choose_theme,
     "language": choose_language,
     "session": open_by_id,
+    "typed": typed.take,
 }

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from nanoherm_tui.keymap import Keymap
 
 Kind = Literal[
-    "action", "mode", "model", "persona", "temperature", "effort", "theme", "session", "language", "pane", "folder",
-    "said", "worktree",
+    "action", "typed", "mode", "model", "persona", "temperature", "effort", "theme", "session", "language", "pane",
+    "folder", "said", "worktree",
 ]  # fmt: skip
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 _PAGE: Final = 10
@@ -170,6 +170,7 @@ class PaletteList(GroupedList[str, Hit]):
         headings = {
             "recent": t("palette.recent"),
             "action": t("palette.actions"),
+            "typed": t("palette.typed"),
             "mode": t("palette.modes"),
             "model": t("palette.models"),
             "theme": t("palette.themes"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from agent_core.records import dataclass
 from nanoherm_tui.actions import BY_SLASH, Action, complete_slash
@@ -14,7 +14,12 @@ from nanoherm_tui.strips import Part, look_of
 from nanoherm_tui.text import fit, one_line
 from nanoherm_tui.text import width as cells
 
+if TYPE_CHECKING:
+    from agent_core.knowledge import Typed
+
 _NAME_CELLS: Final = 24
+_WITH_PLACE: Final = 60  # columns below which it is not said where a command comes from
+_PLACES: Final = ("project", "yours", "hermes", "built-in")
 _VALUE = re.compile(r"/([\w-]+) +([^\n]*)")
 
 
@@ -39,17 +44,19 @@ class Offer:
     whole: bool
     """Nothing has to follow: Enter runs it."""
     argument: str = ""
+    place: str = ""
+    """What it is and where it comes from, when it is none of the program's own."""
 
 
-def offers(draft: str, values_of: ValuesOf) -> tuple[tuple[Offer, ...], bool]:
+def offers(draft: str, values_of: ValuesOf, others: Sequence[Typed] = ()) -> tuple[tuple[Offer, ...], bool]:
     """The rows for a draft, and whether the first is chosen at once.
 
     A command is: the letters typed so far mean it. Of values the first is only where nothing else is possible, else
     Enter would replace what was typed.
     """
-    commands = complete_slash(draft)
+    commands = complete_slash(draft, others)
     if commands:
-        return tuple(_command(action) for action in commands), True
+        return tuple(_command(one) if isinstance(one, Action) else _typed(one) for one in commands), True
     found = _VALUE.fullmatch(draft)
     action = BY_SLASH.get(found[1].lower()) if found is not None else None
     if found is None or action is None or not action.argument:
@@ -69,18 +76,36 @@ def _command(action: Action) -> Offer:
     return Offer(f"/{action.slash}", t(action.help), text, not action.argument_required, action.argument)
 
 
+def _typed(one: Typed) -> Offer:
+    text = f"/{one.name}" + (" " if one.hint else "")
+    return Offer(f"/{one.name}", about(one), text, not one.hint.startswith("<"), one.hint, place_of(one))
+
+
+def about(one: Typed) -> str:
+    """What it does, as it says itself; what comes with the program says it in the interface's language."""
+    return t(f"typed.about_{one.name}") if one.place == "built-in" else one.description
+
+
+def place_of(one: Typed) -> str:
+    """What it is, and where it comes from."""
+    place = t(f"typed.{one.place.replace('-', '_')}") if one.place in _PLACES else one.place
+    return t("typed.place", kind=t(f"typed.{one.kind}"), place=one_line(place)) if place else t(f"typed.{one.kind}")
+
+
 class SlashPopup(Popup):
     """The offers for the draft, with a cursor."""
 
     def __init__(self) -> None:
         super().__init__()
         self.values_of: ValuesOf = lambda action: Values()
+        self.typed: Sequence[Typed] = ()
+        """What can be typed beside the program's own commands."""
         self._offers: tuple[Offer, ...] = ()
         self._dismissed = ""
 
     def update(self, draft: str) -> None:
         """Follow the draft: show what it may become, hide when it is no command or Esc has hidden it."""
-        rows, chosen = offers(draft, self.values_of) if draft.startswith("/") else ((), False)
+        rows, chosen = offers(draft, self.values_of, self.typed) if draft.startswith("/") else ((), False)
         if not draft.startswith(self._dismissed) or not self._dismissed:
             self._dismissed = ""
         else:
@@ -113,6 +138,7 @@ class SlashPopup(Popup):
             name = fit(name, column) if cells(name) >= column else name + " " * (column - cells(name))
         left: list[Part] = [
             (name, look.style("seltext" if here else "text", ground, bold=True)),
-            (" " + offer.help, look.style("seltext" if here else "muted", ground)),
+            (" " + one_line(offer.help), look.style("seltext" if here else "muted", ground)),
         ]
-        return left, []
+        place = offer.place if width >= _WITH_PLACE else ""
+        return left, [(place, look.style("seltext" if here else "muted", ground))] if place else []

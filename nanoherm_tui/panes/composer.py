@@ -35,7 +35,10 @@ from nanoherm_tui.text import fit, one_line
 from nanoherm_tui.text import width as cell_width
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent_core.events import SessionState
+    from agent_core.knowledge import Typed
     from nanoherm_tui.panes.keys import KeyFilter
 
 How = Literal["send", "queue"]
@@ -183,6 +186,9 @@ class Composer(Widget):
     class ImagePasteRequested(Message):
         """The image on the clipboard is wanted in the draft."""
 
+    class CommandsWanted(Message):
+        """A command is being typed: what there is beside the program's own should be known (`typed`)."""
+
     class TakeBackRequested(Message):
         """The newest pending text should return to the draft."""
 
@@ -197,6 +203,9 @@ class Composer(Widget):
         """Is given each key before the composer; True means it took it."""
         self._state: SessionState = "idle"
         self._problem_draft = ""
+        self._typed: Sequence[Typed] | None = None
+        self._is_command = False
+        self._sent_early = ""  # a draft that was sent before it was known what can be typed
         self._screen_height = 0
         self._draft = _Draft(self)
         self._key = ""  # whose draft it is
@@ -262,6 +271,26 @@ class Composer(Widget):
     @values_of.setter
     def values_of(self, values_of: ValuesOf) -> None:
         self._popup.values_of = values_of
+
+    @property
+    def typed(self) -> Sequence[Typed]:
+        """What can be typed beside the program's own commands, as far as it is known."""
+        return self._typed or ()
+
+    @typed.setter
+    def typed(self, typed: Sequence[Typed]) -> None:
+        self._typed = self._popup.typed = typed
+        sent, self._sent_early = self._sent_early, ""
+        if sent and sent == self.text:
+            self._enter()
+        elif self._is_command and self._searching is None:
+            self._popup.update(self._draft.text)
+
+    def forget_typed(self) -> None:
+        """Another session's draft is shown: what can be typed in it is not known yet."""
+        self._typed, self._popup.typed, self._sent_early = None, (), ""
+        if self._is_command:
+            self.post_message(self.CommandsWanted())
 
     def insert(self, text: str) -> None:
         """Put `text` at the caret, over a selection."""
@@ -499,6 +528,10 @@ class Composer(Widget):
         if self._searching is not None:
             self._found.look_for(self._draft.text)
         else:
+            is_command = self._draft.document[0].startswith("/")
+            if is_command and not self._is_command:
+                self.post_message(self.CommandsWanted())
+            self._is_command = is_command
             self._popup.update(self._draft.text)
             self.mention.follow()
             if self._resting is not None:
@@ -676,7 +709,7 @@ class Composer(Widget):
         # What decides is typed: the text of a paste behind a chip is never a command.
         typed = draft.document[0]
         shell = shell_command(text) if typed.startswith("!") else None
-        command = parse_slash(text) if typed.startswith("/") else None
+        command = parse_slash(text, self.typed) if typed.startswith("/") else None
         images, behind = leading(text)
         more = parse_slash(behind) if images else None
         if shell is not None:
@@ -687,6 +720,8 @@ class Composer(Widget):
             self.post_message(self.SlashEntered(behind))
         elif command is None:
             self._submit("send")
+        elif isinstance(command, SlashProblem) and self._typed is None and command.is_unknown:
+            self._sent_early = self.text  # it goes, or is told to be unknown, in a moment
         elif isinstance(command, SlashProblem):
             self._problem_draft = draft.text
             self._say(t(command.key, **command.params))

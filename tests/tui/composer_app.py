@@ -35,6 +35,7 @@ class ComposerApp(App):
         self.patterns = []
         self.kept = []
         self.ask_after = ask_after
+        self.typed = ()
 
     def compose(self):
         yield Static(id="above")
@@ -51,6 +52,10 @@ class ComposerApp(App):
         question = question or command_question()
         self.panel.ask(question, time.time() + seconds)
         return question
+
+    def on_composer_commands_wanted(self):
+        if self.typed is not None:  # else it is not known yet
+            self.composer.typed = self.typed
 
     def on_composer_submitted(self, message):
         self.posted.append((message.how, message.text))

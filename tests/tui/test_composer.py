@@ -13,6 +13,7 @@ import pytest
 from rich.cells import cell_len
 from textual import events
 
+from agent_core.knowledge import Typed
 from nanoherm_tui import compat, i18n, limits
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
@@ -789,3 +790,71 @@ def test_the_draft_is_drawn_at_its_place(tmp_path):
         terminal.wait_for("ab 中")
         row = next(row for row in terminal.screen.display if "ab 中" in row)
     assert row.startswith("  ▐ › ab 中")
+
+
+TYPED = (
+    Typed("review", "what it says itself", "[files]", place="built-in"),
+    Typed("git:commit", "commit [b]all[/b]", place="yours"),
+    Typed("deploy", "to the server", "<where>", kind="skill", place="project"),
+    Typed("clear", "hidden by the action", place="project"),
+)
+
+
+async def test_own_commands_are_offered_behind_the_actions_with_what_they_are():
+    app = ComposerApp()
+    app.typed = TYPED
+    async with app.run_test(size=(100, 24)) as pilot:
+        await type_keys(pilot, "/", "d")
+        await pilot.pause()
+        shown = [row for row in rows(app) if "/d" in row]
+        assert shown[-2].split() == ["/deploy", "<where>", "to", "the", "server", "skill,", "project"]
+        await type_keys(pilot, "e", "p", "tab")
+        assert app.composer.text == "/deploy "
+
+
+@pytest.mark.parametrize(
+    ("draft", "posted"),
+    [
+        ("/git:commit", [("send", "/git:commit")]),
+        ("/git:commit now\nand here", [("send", "/git:commit now\nand here")]),
+        ("/review", [("send", "/review")]),
+        ("/clear", [("slash", "/clear")]),
+    ],
+)
+async def test_own_commands_are_sent_as_messages_and_actions_stay_actions(draft, posted):
+    app = ComposerApp()
+    app.typed = TYPED
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.composer.text = draft
+        await pilot.pause()
+        await pilot.press("escape", "enter")
+        await pilot.pause()
+        assert app.posted == posted
+
+
+async def test_an_unknown_name_gives_the_nearest_of_ones_own_too():
+    app = ComposerApp()
+    app.typed = TYPED
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.composer.text = "/git:comitt"
+        await pilot.pause()
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.posted == []
+        assert any("the nearest is /git:commit" in row for row in rows(app))
+
+
+@pytest.mark.parametrize(("typed", "posted"), [(TYPED, [("send", "/git:commit")]), ((), [])])
+async def test_a_command_sent_before_the_list_is_there_waits_for_it(typed, posted):
+    app = ComposerApp()
+    app.typed = None
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.composer.text = "/git:commit"
+        await pilot.pause()
+        await pilot.press("enter")
+        await pilot.pause()
+        assert (app.posted, app.composer.text) == ([], "/git:commit")
+        app.composer.typed = typed
+        await pilot.pause()
+        assert app.posted == posted
+        assert any("No command /git:commit" in row for row in rows(app)) == (not posted)
