@@ -42,7 +42,7 @@ def log_in(
         raise ServerFailure(
             "mcp_login_none",
             f"{config.name} is a program of this machine: there is no log-in. What it needs stands in its `env`.",
-            name=config.name,
+            server=config.name,
         )
     OAuth(config, store, browser, hide=hide).log_in(cancel)
 
@@ -75,7 +75,7 @@ def asking(asker: Asker, show: Open) -> Browser:
                     raise ServerFailure(
                         "mcp_login",
                         f"{visit.name} wants a log-in, which needs a person: run `/mcp login {visit.name}`",
-                        name=visit.name,
+                        server=visit.name,
                     )
                 raise _declined(visit)
             if reply.text.strip():
@@ -142,7 +142,7 @@ def _declined(visit: Visit) -> ServerFailure:
     return ServerFailure(
         "mcp_login_declined",
         f"The log-in at {visit.name} was declined. To log in later: /mcp login {visit.name}",
-        name=visit.name,
+        server=visit.name,
     )
 
 

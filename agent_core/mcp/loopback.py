@@ -120,7 +120,7 @@ def _listen(box: Loopback, name: str, port: int, fixed: bool) -> http.server.Thr
         "mcp_login_port",
         f"The log-in at {name} comes back to port {port} of this machine, which cannot be opened: {why}. End what uses "
         "it, or set another `oauth.callback_port`.",
-        name=name,
+        server=name,
         port=port,
         why=why,
     )

@@ -126,7 +126,10 @@ class OAuth:
     def log_in(self, cancel: CancelScope) -> None:
         """Have a person log in, whatever is kept. Raises ServerFailure, Interrupted."""
         with self._alone(cancel):
-            self._log_in(*self._find(Challenge(), cancel), "", cancel, anew=True)
+            challenge = _read_challenge(self._door.refusal(cancel))
+            used = self._store.read().of(self._url)
+            wanted = _union(used.wanted if used is not None else "", challenge.scope)
+            self._log_in(*self._find(challenge, cancel), wanted, cancel, anew=True)
 
     # -- a refusal ---------------------------------------------------------------------------------------------------
 
@@ -163,8 +166,12 @@ class OAuth:
                 "log-in that has them. Ask who runs the server whether this account may do that.",
                 scope=challenge.scope,
             )
-        held = login.scope if login is not None else ""
-        self._log_in(*self._find(challenge, cancel), _union(held, challenge.scope), cancel)
+        wanted = _union(login.scope if login is not None else "", challenge.scope)
+        if self._browser is None:
+            if login is not None:
+                self._keep(replace(login, wanted=wanted), cancel)
+            raise self._nobody()
+        self._log_in(*self._find(challenge, cancel), wanted, cancel)
         return True
 
     def _find(self, challenge: Challenge, cancel: CancelScope) -> tuple[Resource, AuthServer]:
@@ -334,7 +341,7 @@ class OAuth:
         )
 
     def _failure(self, code: str, text: str, **params: object) -> ServerFailure:
-        return ServerFailure(code, text, name=self._name, **params)
+        return ServerFailure(code, text, server=self._name, **params)
 
 
 class _Lately:

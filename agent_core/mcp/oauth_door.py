@@ -37,6 +37,8 @@ class Answer:
 
     status: int
     body: Json
+    challenge: str = ""
+    """Its WWW-Authenticate header."""
 
     @property
     def is_good(self) -> bool:
@@ -79,7 +81,7 @@ class AuthDoor:
             "mcp_login_insecure",
             f"The log-in at {self._name} leads to {printable(target.url)[:200]}, which is not https: tokens could be "
             "read on the way. It was not used.",
-            name=self._name,
+            server=self._name,
             url=printable(target.url)[:200],
         )
 
@@ -97,6 +99,13 @@ class AuthDoor:
         headers = {**_JSON, "Content-Type": "application/json"}
         return self._ask(Ask(self.check(url).url, "POST", headers, json.dumps(body).encode()), cancel)
 
+    def refusal(self, cancel: CancelScope) -> str:
+        """What the server says (WWW-Authenticate) to a request that nothing lets in; empty when it lets it in."""
+        body = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "ping"}).encode()
+        headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+        answer = self._ask(Ask(self.server.url, "POST", headers, body), cancel)
+        return answer.challenge if answer.status == 401 else ""
+
     # -- on the way ------------------------------------------------------------------------------------------------
 
     def _parsed(self, url: str) -> Target:
@@ -106,7 +115,7 @@ class AuthDoor:
         raise ServerFailure(
             "mcp_login_address",
             f"The log-in at {self._name} leads to something that is no address: {target.text}",
-            name=self._name,
+            server=self._name,
             why=target.text,
         )
 
@@ -119,11 +128,12 @@ class AuthDoor:
             raise ServerFailure(
                 "mcp_login_unreachable",
                 f"The log-in at {self._name} needs {printable(target.host)}, which cannot be asked: {why}",
-                name=self._name,
+                server=self._name,
                 host=printable(target.host),
                 why=why,
             ) from failure
-        return Answer(page.status, _object(page.content) if not page.cut else {})
+        challenge = page.headers.get("www-authenticate", "")
+        return Answer(page.status, _object(page.content) if not page.cut else {}, challenge)
 
     def _way(self, target: Target, cancel: CancelScope) -> Door:
         if proxy := self._find_proxy(target):

@@ -110,7 +110,7 @@ def register(
             "mcp_login_register",
             f"{server.shown}, where {name} has its log-in, does not register nanoherm-tui: {why}. Register it by hand "
             "and set `oauth.client_id` of the server, or put a token into its `headers`.",
-            name=name,
+            server=name,
             issuer=server.shown,
             why=why,
         )
@@ -136,7 +136,7 @@ def read_redirect(name: str, address: str, attempt: Attempt, hide: Hide) -> str:
             "mcp_login_state",
             f"What came back is no answer to this log-in at {name}. Begin anew, and copy the whole address that the "
             "browser was sent to.",
-            name=name,
+            server=name,
         )
     issuer = attempt.server.issuer
     if ("iss" in query or attempt.server.names_itself) and found.get("iss") != issuer:
@@ -144,7 +144,7 @@ def read_redirect(name: str, address: str, attempt: Attempt, hide: Hide) -> str:
             "mcp_login_issuer",
             f"The log-in at {name} was begun at {attempt.server.shown}, but the answer is said to be from "
             f"{_quoted(found.get('iss', 'nobody'), hide)}. It was not used.",
-            name=name,
+            server=name,
             issuer=attempt.server.shown,
             other=_quoted(found.get("iss", ""), hide),
         )
@@ -154,7 +154,7 @@ def read_redirect(name: str, address: str, attempt: Attempt, hide: Hide) -> str:
         raise ServerFailure(
             "mcp_login_refused",
             f"The log-in at {name} was refused: {why}.",
-            name=name,
+            server=name,
             issuer=attempt.server.shown,
             why=why,
         )

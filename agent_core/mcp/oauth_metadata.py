@@ -103,7 +103,7 @@ def find_resource(name: str, challenge: Challenge, door: AuthDoor, cancel: Cance
                 "mcp_login_resource",
                 f"{name} describes the log-in of another server ({said}), so a token could end up there. It was not "
                 "logged in. Check the server's URL.",
-                name=name,
+                server=name,
                 said=said,
             )
         issuers = tuple(_texts(answer.body.get("authorization_servers")))
@@ -158,7 +158,7 @@ def find_auth_server(name: str, issuer: str, is_old: bool, door: AuthDoor, cance
             "mcp_login_issuer",
             f"The log-in at {name} is said to be at {printable(issuer)}, but what answers there calls itself {other}. "
             "It was not used.",
-            name=name,
+            server=name,
             issuer=printable(issuer),
             other=other,
         )
@@ -169,7 +169,7 @@ def find_auth_server(name: str, issuer: str, is_old: bool, door: AuthDoor, cance
         "mcp_login_unknown",
         f"{name} wants a log-in at {printable(issuer)}, which does not say how. Ask who runs it, or put a token into "
         "`headers` of the server.",
-        name=name,
+        server=name,
         issuer=printable(issuer),
     )
 
@@ -181,7 +181,7 @@ def _auth_server(name: str, issuer: str, body: Json, door: AuthDoor) -> AuthServ
             "mcp_login_pkce",
             f"The log-in of {name} at {printable(issuer)} works without PKCE (S256): a code could be stolen on the way "
             "back. It was not used. Ask who runs it, or put a token into `headers` of the server.",
-            name=name,
+            server=name,
             issuer=printable(issuer),
         )
     endpoints = {key: _endpoint(body, key, door) for key in ("authorization", "token", "registration")}
@@ -189,7 +189,7 @@ def _auth_server(name: str, issuer: str, body: Json, door: AuthDoor) -> AuthServ
         raise ServerFailure(
             "mcp_login_unknown",
             f"{name} wants a log-in at {printable(issuer)}, which names no address for it. Ask who runs it.",
-            name=name,
+            server=name,
             issuer=printable(issuer),
         )
     return AuthServer(

@@ -60,6 +60,8 @@ class Login:
     """Somewhat before its end, seconds since the epoch; 0: that was not said."""
     scope: str = ""
     """What was asked for, or granted where that was said."""
+    wanted: str = ""
+    """What the server has refused for want of, when nobody could be asked: for the next log-in."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -265,6 +267,7 @@ def _entry(login: Login) -> Document:
         "refresh_token": refresh.reveal() if refresh else "",
         "renew_at": login.renew_at,
         "scope": login.scope,
+        "wanted": login.wanted,
     }
 
 
@@ -294,6 +297,7 @@ def _login(entry: Document) -> Login:
         _secret(entry["refresh_token"]),
         float(entry["renew_at"]),
         _text(entry["scope"]),
+        _text(entry["wanted"]),
     )
 
 

@@ -292,6 +292,25 @@ def test_who_logs_in_again_by_hand_is_registered_anew(server):
     assert use(authorizer(fake, None, store), fake.url) == 200
 
 
+def test_what_was_refused_while_nobody_could_be_asked_is_asked_for_with_the_next_log_in(server):
+    fake, person, store = server(challenge_scope="read"), Person(), MemoryStore()
+    authorizer(fake, person, store).log_in(CancelScope())
+    fake.rules.needs_scope = "read write"
+    with pytest.raises(ServerFailure) as refused:
+        use(authorizer(fake, None, store), fake.url)
+    assert refused.value.code == "mcp_login"
+    authorizer(fake, person, store).log_in(CancelScope())
+    assert use(authorizer(fake, None, store), fake.url) == 200
+    assert [asked["scope"] for asked in fake.asked("/authorize")] == ["read", "read write"]
+
+
+@pytest.mark.parametrize("resource_at", ["header", "path", "root", ""])
+def test_a_log_in_by_hand_asks_the_server_first_what_it_wants(server, resource_at):
+    fake, store = server(resource_at=resource_at, issuer_path="/tenant" if resource_at else ""), MemoryStore()
+    authorizer(fake, Person(), store).log_in(CancelScope())
+    assert use(authorizer(fake, None, store), fake.url) == 200
+
+
 def test_of_many_that_need_a_new_token_at_once_one_renews_it(server, tmp_path):
     fake, path = server(), tmp_path / "credentials.json"
     store = FileStore(path)
