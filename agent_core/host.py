@@ -389,9 +389,13 @@ class Host:
         return mode if here or mode not in MODES_ALONE else "ask"
 
     def open(self, session_id: str) -> LiveSession:
-        """The session with this id, loaded by its own worker. Raises StoreError when there is none."""
+        """The session with this id, loaded by its own worker. Raises StoreError when there is none, or when it is that
+        of a sub-agent at work."""
         with self._lock:
             live = self._sessions.get(session_id)
+        if live is None and self.store.children.at_work(session_id):
+            text = "A sub-agent is at work in this session. Look at it in the dock's tab of tasks until it has ended."
+            raise StoreError("agent_at_work", text)
         return live or self._open(self.store.get(session_id), stored=True)
 
     def find(self, text: str) -> SessionRow:
@@ -509,6 +513,18 @@ class Host:
         if not self.launch.demo:
             made.append(self.servers.extra(seat))
         return tuple(made)
+
+    def begin_servers(self, workspace: Path) -> None:
+        """Start the MCP servers of whose tools nothing is known, so that they are there with the first turn.
+
+        Does not wait for them. Without any it loads nothing.
+        """
+        offered = self.standing.offer.files
+        own = (self.places.data_home / "mcp.json").exists() or self.launch.servers_file is not None
+        if not (self.launch.demo or self._closing.is_set()) and (
+            own or self.config.mapping("mcp_servers") or any(file.kind == "servers" for file in offered)
+        ):
+            self.servers.begin(workspace)
 
     @cached_property
     def servers(self) -> ServerDesk:
@@ -926,6 +942,10 @@ class Host:
     def earlier(self, session_id: str, first: str) -> list[Message]:
         """What a session holds before the message `first`, of which a listener was told the number only."""
         return self.store.before(session_id, first)
+
+    def agent_said(self, session_id: str) -> tuple[list[Message], int]:
+        """What a sub-agent has said and done so far, of a long one the end, and how many messages come before that."""
+        return self.store.end(session_id, limits.AGENT_READ)
 
     def diff(self, session_id: str) -> tuple[FileDiff, ...]:
         """What the session's tools changed, in order (file_diff)."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_core import events, intents
@@ -121,6 +122,8 @@ class Conversations:
             app.approval.ask(waiting.question, waiting.deadline)
         self._show(view, {"status", "list", "title", "plan", "tasks", "pending", "diffs", "error", "returned"})
         trust.look_at(app, session.workspace)
+        begin = partial(app.host.begin_servers, session.workspace)
+        app.set_timer(limits.SERVERS_BEGIN, lambda: app.desk.do_beside(begin, lambda _: None))
         if first and app.focused_context != "composer":
             return  # somebody has gone to another pane already
         focus_pane(app, "composer")  # also from under a list that covers it

@@ -83,6 +83,7 @@ DESK_SECONDS: Final = 0.5  # what is still to be written when the program ends m
 RESIZE_RESTS: Final = 0.15  # seconds after the last change of the size; a window that is dragged sends more
 BATCH_TIMES: Final = 1_000  # kept for tests and diagnostics
 AGAIN_SECONDS: Final = 2.0  # "press again" counts within this time
+SERVERS_BEGIN: Final = 0.7  # seconds after a session is shown: its first frames do not share the machine with servers
 SERVERS_LOOK: Final = 1.0  # seconds after which the list of servers shows what has changed
 TICK_SECONDS: Final = 0.25  # running marks step four times a second
 # With the start frozen, full collections, which cost 75 ms and more, hardly ever come. The first number bounds what
