@@ -522,6 +522,26 @@ def _hooks(case: _Case) -> Iterator[Check]:
         yield Check("hooks", "Hooks", "ok", f"{len(found.hooks)}: {words}")
 
 
+def _skills(case: _Case) -> Iterator[Check]:
+    """Whether every SKILL.md can be understood; of a project's, those that are accepted."""
+    from agent_core.skills.discover import Finder, checked
+
+    config = case.config
+    if not config.get("skills.enabled"):
+        yield Check("skills", "Skills", "skip", "Switched off (skills.enabled).")
+        return
+    more = case.places.folders(config.get("skills.external_dirs"))
+    shelf = Finder().look(case.places, case.standing, more)
+    every = (*shelf.skills, *shelf.hidden)
+    wrong = [(found, problem) for found in every for problem in checked(found)]
+    for found, problem in wrong:
+        text = f"{case.short(found.file)}:{problem.line}: {printable(problem.text)}"
+        yield Check("skills", "Skills", "warn", text, f"See all: {APP} skills check")
+    if not wrong:
+        count = f"{len(every)} skill{'' if len(every) == 1 else 's'}: every SKILL.md can be read."
+        yield Check("skills", "Skills", "ok", count if every else "None are there.")
+
+
 _CHECKS: Final[tuple[tuple[str, Callable[[_Case], Iterable[Check]]], ...]] = (
     ("Python", _python),
     ("Packages", _packages),
@@ -536,4 +556,5 @@ _CHECKS: Final[tuple[tuple[str, Callable[[_Case], Iterable[Check]]], ...]] = (
     ("This folder", _project),
     ("MCP servers", _servers),
     ("Hooks", _hooks),
+    ("Skills", _skills),
 )

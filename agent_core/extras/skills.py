@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from agent_core.cancel import CancelScope
 from agent_core.events import Notice
+from agent_core.knowledge import Typed
 from agent_core.memory.pending import PendingWrites
 from agent_core.ports import EndedTurn, Guidance, Tool
 from agent_core.records import dataclass
@@ -27,12 +28,12 @@ class SkillOptions:
     """Every write waits for a person (skills.write_approval)."""
     writes: bool = True
     """The model may write skills in this run: not where it is one turn without a screen (TOOL-20)."""
-    hide: Callable[[Mapping[str, str]], None] = lambda variables: None
-    """What the variables hold is not to be seen anywhere from now on."""
+    hide: Callable[[Iterable[str]], None] = lambda values: None
+    """These are not to be seen anywhere from now on."""
 
 
 class SkillsExtra:
-    """ports.Extra."""
+    """ports.Extra and ports.Typing."""
 
     def __init__(
         self, seat: Seat, skills: Skills, writer: Writer, pending: PendingWrites, options: SkillOptions
@@ -74,13 +75,29 @@ class SkillsExtra:
     def close(self) -> None:
         pass
 
+    # -- ports.Typing: what a person types after "/" ---------------------------------------------------------------
+
+    def typed(self) -> tuple[Typed, ...]:
+        return self._skills.typed()
+
+    def expand(self, name: str, argument: str) -> str:
+        """A skill as the model is given it. Who calls it means it: its commands get the variables that it names."""
+        found = self._skills.get(name)
+        text = self._skills.expand(name, argument)
+        if more := {name: value for name, value in self._skills.variables(found).items() if name not in self._lent}:
+            self._lend(more)
+            listed = ", ".join(more)
+            words = f"Commands of this session now have {listed}: the skill {found.name} names it."
+            self._seat.emit(Notice("skill_lends", words, params={"name": found.name, "variables": listed}))
+        return text
+
     # -- what the tools do beside reading and writing files -------------------------------------------------------
 
     def _stage(self, plan: Plan) -> str:
         return self._pending.add("skill", plan.title, plan.diffs[0], plan.to_json(), self._seat.session_id).id
 
     def _lend(self, variables: Mapping[str, str]) -> None:
-        self._options.hide(variables)
+        self._options.hide(variables.values())
         self._seat.lend(variables)
         with self._lock:
             self._lent |= variables.keys()

@@ -523,3 +523,20 @@ def test_looking_leaves_no_trace(ward, tmp_path):
     before = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
     list(examine(ward.patient()))
     assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == before
+
+
+# -- skills -------------------------------------------------------------------------------------------------------------
+
+
+def test_skills_that_can_be_read_are_fine_and_one_that_cannot_is_named_with_its_line(ward):
+    assert ward.look("skills") == [("ok", "None are there.", "")]
+    skill = ward.data / "skills" / "letters" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: letters\ndescription: Write letters.\n---\n\nDear Sir\n")
+    assert states(ward.look("skills")) == ["ok"]
+    skill.write_text("---\nname: letters\ndescription: Use when: asked\n---\n\nDear Sir\n")
+    ((state, text, fix),) = ward.look("skills")
+    assert (state, fix) == ("warn", "See all: nanoherm-tui skills check")
+    assert "~/.nanohermes/skills/letters/SKILL.md:3: " in text
+    ward.write("config.yaml", "skills:\n  enabled: false\n")
+    assert states(ward.look("skills")) == ["skip"]

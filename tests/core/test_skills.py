@@ -168,7 +168,6 @@ def test_skills_of_all_homes_are_found_in_nested_folders_and_the_nearer_one_of_a
     assert sorted((found.name, found.place) for found in shelf.hidden) == [("letters", "hermes"), ("maps", "agents")]
 
 
-@pytest.mark.parametrize("folder", [".nanohermes", ".hermes", ".agents"])
 def test_folders_that_the_config_names_come_last_and_names_it_switches_off_are_not_offered(scene, tmp_path):
     put(tmp_path / "team" / "letters", text_of("letters"))
     put(tmp_path / "team" / "maps", text_of("maps"))
@@ -182,6 +181,7 @@ def test_folders_that_the_config_names_come_last_and_names_it_switches_off_are_n
     assert scene.skills().list()[0].unmet == ("switched off by skills.disabled",)
 
 
+@pytest.mark.parametrize("folder", [".nanohermes", ".hermes", ".agents"])
 def test_a_projects_skills_count_only_while_it_is_trusted_and_then_before_the_users_own(scene, folder):
     put(scene.own / "deploy", text_of("deploy", "Mine."))
     theirs = put(scene.project / folder / "skills" / "deploy", text_of("deploy", "The project's."), references__a="A")
