@@ -396,7 +396,7 @@ DISTIL_QUOTE_LEAST: Final = 4  # fewer stand in any text; four Chinese ones are 
 DISTIL_WAITING: Final = 4  # turns that wait to be looked at; the oldest goes
 DISTIL_CLOSE: Final = 0.5  # seconds that closing a session waits for the thread
 MEMORY_QUERY: Final = 8_000  # characters of a message that memories are looked for by; a pasted log is no question
-MEMORY_QUERY_TERMS: Final = 32  # the rarest of its terms: each costs most of a millisecond with 10,000 memories
+MEMORY_QUERY_TERMS: Final = 32  # the rarest of its terms: the others are in most memories, or in none
 
 # -- memory and disk ---------------------------------------------------------------------------------------------
 SQLITE_BUSY: Final = 1.0  # one try; the write budget below is the whole

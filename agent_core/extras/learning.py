@@ -109,6 +109,7 @@ class Learner:
                 if not keeping.asks:
                     if (kept := keeping.memories.add(memory)) is not None:
                         keeping.tell(kept, False)
+                        keeping.memories.search(kept.text, 1)  # what it takes to find it is done here, not in a turn
                 elif keeping.stage is not None:
                     keeping.stage(memory)
                     keeping.tell(memory, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
@@ -51,13 +52,15 @@ class Words:
         self.revision = 0
         """Grows when more words have become known."""
 
-    def of(self, texts: Iterable[str]) -> list[list[str]]:
-        """The words of each text, of two characters and more, without those that are not known in time."""
+    def of(self, texts: Iterable[str]) -> tuple[list[list[str]], bool]:
+        """The words of each text, of two characters and more; and whether all are known that are looked for."""
         wanted = [_runs(text) for text in texts]
-        if unknown := [run for run in dict.fromkeys(chain.from_iterable(wanted)) if run not in self._known]:
+        unknown = [run for run in dict.fromkeys(chain.from_iterable(wanted)) if run not in self._known]
+        if unknown:
             self._learn(unknown).join(self._wait)
         known = self._known
-        return [[word for run in runs for word in known.get(run, ())] for runs in wanted]
+        found = [[word for run in runs for word in known.get(run, ())] for runs in wanted]
+        return found, not any(run not in known for run in unknown)
 
     def settle(self, seconds: float) -> None:
         """Wait until what has been asked for is known."""
@@ -99,7 +102,9 @@ class Recall:
         self.words = words
         self._lock = threading.Lock()
         self._of: tuple[Memory, ...] | None = None
-        self._revision = -1
+        self._revision = 0
+        self._is_whole = True
+        """All of their words were known."""
         self._terms: dict[str, list[str]] = {}
         self._bm25 = Bm25(())
 
@@ -115,27 +120,31 @@ class Recall:
             asked = query[: limits.MEMORY_QUERY]
             terms = self.pairs(asked)
             if self.words is not None:
-                terms += _more(terms, self.words.of([asked])[0])
+                terms += _more(terms, self.words.of([asked])[0][0])
             terms = self._bm25.telling(terms, limits.MEMORY_QUERY_TERMS)
             found = self._bm25.scores(terms) if terms else []
-        ranked = sorted(
-            (-score, -memory.created, at)
-            for at, (score, memory) in enumerate(zip(found, memories, strict=False))
-            if score > 0 and (workspace is None or memory.scope in ("", workspace))
+        ranked = heapq.nsmallest(
+            limit,
+            (
+                (-score, -memory.created, at)
+                for at, (score, memory) in enumerate(zip(found, memories, strict=False))
+                if score > 0 and (workspace is None or memory.scope in ("", workspace))
+            ),
         )
-        return tuple(memories[at] for _, _, at in ranked[:limit])
+        return tuple(memories[at] for _, _, at in ranked)
 
     def _learn(self, memories: tuple[Memory, ...]) -> None:
         """Cut what is new, and count anew when anything has changed."""
         words = self.words
         revision = words.revision if words is not None else 0
-        if memories is self._of and revision == self._revision:
+        if memories is self._of and (self._is_whole or revision == self._revision):
             return
         texts = [words_of((memory.kind, memory.text)) for memory in memories]
         self._terms = {text: self._terms.get(text) or self.pairs(text) for text in texts}
         made = [self._terms[text] for text in texts]
         if words is not None:
-            made = [pairs + _more(pairs, more) for pairs, more in zip(made, words.of(texts), strict=True)]
+            found, self._is_whole = words.of(texts)
+            made = [pairs + _more(pairs, more) for pairs, more in zip(made, found, strict=True)]
         self._bm25 = Bm25(made)
         self._of, self._revision = memories, revision
 
