@@ -21,6 +21,9 @@ MODES_READ_ONLY: Final[frozenset[Mode]] = frozenset({"plan", "debug"})
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """How much a model thinks first, as requests say it."""
 
+PERSONAS: Final = ("careful", "concise", "reviewer", "teacher", "technical")
+"""Manners of speaking that come with the program, each a text prompts/persona_NAME.md."""
+
 ApprovalPolicy = Literal["untrusted", "always", "never"]
 APPROVAL_POLICIES: Final[tuple[ApprovalPolicy, ...]] = ("untrusted", "always", "never")
 

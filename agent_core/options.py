@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from agent_core import limits
+from agent_core import limits, prompt
 from agent_core.budget import Budget
 from agent_core.compaction import Options as CompactionOptions
 from agent_core.compaction import Profile
@@ -14,6 +14,7 @@ from agent_core.config.paths import Places
 from agent_core.guard import GuardRules
 from agent_core.llm.providers import ProviderOptions
 from agent_core.models import ModelSettings
+from agent_core.names import PERSONAS
 from agent_core.ports import LlmRequest
 from agent_core.services import ReviewOptions
 
@@ -82,8 +83,11 @@ def request(config: Config) -> LlmRequest:
 
 
 def personas(config: Config) -> dict[str, str]:
-    """The texts of `personalities` by name. Hermes also writes them as a mapping of system_prompt, tone and style."""
-    out: dict[str, str] = {}
+    """The texts by name of the personas that come with the program and of `personalities`, which go before them.
+
+    Hermes also writes them as a mapping of system_prompt, tone and style. One without a text takes its name away.
+    """
+    out = {name: prompt.text(f"persona_{name}") for name in PERSONAS}
     for name, entry in config.get("personalities").items():
         parts = (
             [entry.get("system_prompt"), entry.get("tone"), entry.get("style")]
@@ -92,6 +96,8 @@ def personas(config: Config) -> dict[str, str]:
         )
         if text := "\n".join(part.strip() for part in parts if isinstance(part, str) and part.strip()):
             out[str(name)] = text
+        else:
+            out.pop(str(name), None)
     return out
 
 

@@ -174,7 +174,11 @@ KEYS: Final[tuple[Key, ...]] = (
         most=DAY,
     ),
     Key(
-        "personalities", "mapping", {}, "Manners of speaking by name, each a text for the system prompt; see /persona."
+        "personalities",
+        "mapping",
+        {},
+        "Manners of speaking by name, each a text for the system prompt; see /persona. One takes the place of that of "
+        "the same name which comes with the program; an empty one takes it away.",
     ),
     # What a session and its children may use.
     Key("budget.tokens", "whole", 0, "Tokens of all its requests, sent and received.", "bound", least=0, endless=True),

@@ -97,7 +97,11 @@ def choose_persona(app: NanohermApp, name: str) -> None:
         app.conversations.tell("no_personas", t("app.no_personas"))
         return
     none = PaletteItem("persona:", "persona", t("app.no_persona"))
-    items = [PaletteItem(f"persona:{name}", "persona", name, text) for name, text in personas.items()]
+    own = app.host.get_settings().get("personalities")
+    items = [
+        PaletteItem(f"persona:{name}", "persona", name, text if name in own else t(f"personas.{name}"))
+        for name, text in personas.items()
+    ]
     _offer(app, "persona", [none, *items], _options(app).persona)
 
 

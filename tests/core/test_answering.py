@@ -9,9 +9,10 @@ import time
 
 import pytest
 
-from agent_core import events, headless
+from agent_core import events, headless, prompt
 from agent_core.host import Host, Launch
 from agent_core.intents import SetModel, SetOptions, Submit
+from agent_core.names import PERSONAS
 from tests.fakes.wire_server import Answer, Call, Count, Failure, WireServer
 
 READ = Answer(calls=[Call("read_file", {"path": "a.txt"})], reasoning="I look first")
@@ -267,7 +268,7 @@ def test_a_persona_may_be_written_as_hermes_has_it_and_one_that_is_gone_has_no_w
         config = servers_config(one=one)
         config["agent"] = {"personalities": {"calm": {"system_prompt": "Be calm.", "tone": "Softly."}}}
         host = desk(config)
-        assert host.personas() == {"calm": "Be calm.\nSoftly."}
+        assert host.personas()["calm"] == "Be calm.\nSoftly."
         listener = Listener(host.new())
         listener.session.send(SetOptions("calm"))
         listener.turn()
@@ -277,6 +278,16 @@ def test_a_persona_may_be_written_as_hermes_has_it_and_one_that_is_gone_has_no_w
         again = Listener(desk(config).open(listener.session.id))
         again.turn()
         assert "Be calm" not in json.dumps(one.bodies[-1]["messages"][0])
+
+
+def test_personas_come_with_the_program_and_the_config_goes_before_them(desk):
+    with WireServer(Answer("ok")) as one:
+        config = servers_config(one=one)
+        config["personalities"] = {"teacher": "Teach.", "reviewer": ""}
+        found = desk(config).personas()
+        assert set(PERSONAS) - set(found) == {"reviewer"}
+        assert found["teacher"] == "Teach."
+        assert found["concise"] == prompt.text("persona_concise")
 
 
 # -- what it costs ----------------------------------------------------------------------------------------------------

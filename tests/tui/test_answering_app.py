@@ -2,10 +2,12 @@
 
 import pytest
 
+from agent_core import prompt
 from agent_core.budget import Budget
 from agent_core.llm import providers
 from agent_core.messages import Usage
 from agent_core.meter import SessionUsage
+from agent_core.names import PERSONAS
 from agent_core.store.usage import ModelCost, Spent
 from nanoherm_tui import i18n
 from nanoherm_tui.overlays.palette import PaletteScreen
@@ -100,6 +102,10 @@ async def test_persona_temperature_and_effort_are_chosen_from_lists_or_typed(tmp
         body = stage._server.requests[1]
         assert "temperature" not in body
         assert "pirate" not in body["messages"][0]["content"]
+        await choose(stage, "/persona", "concise")
+        await stage.type("hi")
+        await stage.until(lambda: len(stage._server.requests) == 3)
+        assert prompt.text("persona_concise") in stage._server.requests[2]["messages"][0]["content"]
         await stage.type("/temperature warm")
         await stage.until(lambda: "from 0 to 2" in stage.transcript() and stage.app.view.options.temperature is None)
         for wrong, refusal in (("/effort lots", "The effort is one of"), ("/persona nobody", "There is no persona")):
@@ -109,7 +115,7 @@ async def test_persona_temperature_and_effort_are_chosen_from_lists_or_typed(tmp
 
 
 async def test_without_personas_the_place_for_them_is_named(tmp_path):
-    async with Stage(tmp_path, [Reply("ok")]) as stage:
+    async with Stage(tmp_path, [Reply("ok")], personalities=dict.fromkeys(PERSONAS, "")) as stage:
         await stage.type("/persona")
         await stage.until(lambda: "personalities" in stage.transcript())
 
