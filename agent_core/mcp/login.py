@@ -11,6 +11,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -19,8 +20,10 @@ from agent_core.cancel import CancelScope
 from agent_core.mcp.oauth import Browser, OAuth, Visit
 from agent_core.mcp.token_store import FileStore, MemoryStore
 from agent_core.mcp.words import ServerConfig, ServerFailure
+from agent_core.messages import new_id
 from agent_core.ports import Asker, Question
 from agent_core.safety.redact import redact
+from agent_core.servers import FormField
 from agent_core.text.printable import printable
 
 Open = Callable[[str], bool]
@@ -63,40 +66,43 @@ def store_in(data_home: Path) -> FileStore:
 # -- who is asked ---------------------------------------------------------------------------------------------------
 
 
-def asking(asker: Asker, show: Open) -> Browser:
-    """Asks on the screen, shows the address after a yes, then waits there for the browser, or for what is pasted."""
+_TO_LOG_IN: Final = "The server wants a log-in there, and the browser comes back by itself."
+_OPENED: Final = "It comes back by itself. From another machine, paste the address it ended at."
+_ELSEWHERE: Final = (
+    "No browser could be opened here; the address was copied. Open it anywhere, and paste the one it ends at."
+)
+_PASTED: Final = (FormField("address", "Address"),)
+
+
+def asking(asker: Asker, show: Open, copy: Callable[[str], None] = lambda url: None) -> Browser:
+    """Asks on the screen, shows the address after a yes, then waits there for the browser, or for what is pasted.
+
+    `copy`: gives the address to the person where no browser can be opened.
+    """
 
     def visit(visit: Visit, cancel: CancelScope) -> str:
-        opened = False
-        while True:
-            reply = asker.ask(_question(visit, opened), cancel)
-            if reply.decision == "refuse":
-                if reply.by == "unattended":
-                    raise ServerFailure(
-                        "mcp_login",
-                        f"{visit.name} wants a log-in, which needs a person: run `/mcp login {visit.name}`",
-                        server=visit.name,
-                    )
-                raise _declined(visit)
-            if reply.text.strip():
-                return reply.text.strip()
-            if opened or not show(visit.url):
-                return ""
-            opened = True
+        asked = Question(
+            "visit",
+            "Log in",
+            url=visit.url,
+            host=printable(visit.host),
+            server=visit.name,
+            text=_TO_LOG_IN,
+            decisions=("once", "refuse"),
+        )
+        reply = asker.ask(asked, cancel)
+        if reply.decision == "refuse":
+            raise _nobody(visit) if reply.by == "unattended" else _declined(visit)
+        opened = show(visit.url)
+        if not opened:
+            copy(visit.url)
+        waiting = replace(asked, text=_OPENED if opened else _ELSEWHERE, form=_PASTED, id=new_id())
+        reply = asker.ask(waiting, cancel)
+        if reply.decision == "refuse" and reply.by == "person":
+            raise _declined(visit)
+        return reply.text.strip()
 
     return visit
-
-
-def _question(visit: Visit, opened: bool) -> Question:
-    return Question(
-        "visit",
-        "Log in",
-        url=visit.url,
-        host=printable(visit.host),
-        server=visit.name,
-        text="opened" if opened else "login",
-        decisions=("once", "refuse"),
-    )
 
 
 def at_terminal(say: Callable[[str], None], read_line: Callable[[], str], show: Open) -> Browser:
@@ -136,6 +142,14 @@ def _typed(read_line: Callable[[], str], cancel: CancelScope) -> str:
         done.wait()
     cancel.check()
     return lines[0].strip() if lines else ""
+
+
+def _nobody(visit: Visit) -> ServerFailure:
+    return ServerFailure(
+        "mcp_login",
+        f"{visit.name} wants a log-in, which needs a person: run `/mcp login {visit.name}`",
+        server=visit.name,
+    )
 
 
 def _declined(visit: Visit) -> ServerFailure:

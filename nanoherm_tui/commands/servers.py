@@ -103,8 +103,11 @@ def _log_in(app: NanohermApp, workspace: Path, name: str) -> None:
         from agent_core.mcp.login import asking, opener
 
         scope = CancelScope()
+        browser = asking(
+            session.asker, opener(app.host.launch.env), lambda url: app.call_from_thread(app.copy_to_clipboard, url)
+        )
         try:
-            app.host.servers.log_in(workspace, name, asking(session.asker, opener(app.host.launch.env)), scope)
+            app.host.servers.log_in(workspace, name, browser, scope)
         except Interrupted:
             return "login_stopped"
         return "logged_in"

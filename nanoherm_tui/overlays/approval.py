@@ -25,7 +25,7 @@ from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.overlays.approval_hunks import WaitingHunks
 from nanoherm_tui.overlays.approval_parts import ApprovalHead, ApprovalKeys, ApprovalText
 from nanoherm_tui.overlays.arming import Arming
-from nanoherm_tui.overlays.question import time_left, title
+from nanoherm_tui.overlays.question import time_left, title, wants_words
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.draft import DraftArea, DraftBar
 from nanoherm_tui.panes.hunks import hunk_keys
@@ -298,7 +298,7 @@ class ApprovalPanel(Widget, can_focus=True):
             # Nothing wakes up while nothing waits.
             (self._clock.resume if question is not None else self._clock.pause)()
         self._text.show(question, refused=self.refused)
-        if question is not None and question.kind == "ask_user":
+        if question is not None and wants_words(question):
             self._open_field("answer", "", focus=False)
         self._tick()
         self._show_keys()
@@ -362,7 +362,8 @@ class ApprovalPanel(Widget, can_focus=True):
                 other = t("approval.all_such" if self._pattern == question.command else "approval.exactly")
                 keys.insert(1, (show("tab"), other))
         elif self._use == "answer":
-            keys = [(show("enter"), t("approval.send_answer")), (show("escape"), t("approval.later"))]
+            ends = t("approval.give_up" if question.kind == "visit" else "approval.later")
+            keys = [(show("enter"), t("approval.send_answer")), (show("escape"), ends)]
             if question.choices:
                 keys.insert(1, (f"{show('up')} {show('down')}", t("approval.choose")))
         else:
@@ -411,7 +412,8 @@ class ApprovalPanel(Widget, can_focus=True):
             total = self._hunks.total(self.current)
             return t("approval.hunks_short" if narrow else "approval.hunks", n=total - len(self.refused), total=total)
         if action == "allow_once":
-            return t("approval.approve") if plan else t("approval.once")
+            visit = self.current is not None and self.current.kind == "visit"
+            return t("approval.approve") if plan else t("approval.open") if visit else t("approval.once")
         if action == "allow_session":
             return t("approval.session_short") if narrow else t("approval.session")
         if action == "allow_always":
@@ -645,7 +647,9 @@ class ApprovalPanel(Widget, can_focus=True):
         self._went_back = False
         self._field.load_text(text)
         self._field.move_cursor(self._field.document.end)
-        words = {"refuse": t("approval.why"), "answer": t("approval.answer_here")}
+        visits = self.current is not None and self.current.kind == "visit"
+        here = t("approval.paste_here" if visits else "approval.answer_here")
+        words = {"refuse": t("approval.why"), "answer": here}
         self._field.placeholder = words.get(use, "")
         self._field.display = True
         self.fit_field()
@@ -676,7 +680,10 @@ class ApprovalPanel(Widget, can_focus=True):
             return False
         self.arming.key()
         key = event.key.replace("+\r", "+enter")
-        if key == "escape":
+        if key == "escape" and self._use == "answer" and question.kind == "visit":
+            self._field.load_text("")  # half an address is no draft
+            self._answer("refuse", "")
+        elif key == "escape":
             self._leave()
             if self._use == "answer":
                 self._went_back = True

@@ -132,7 +132,8 @@ def question_rows(question: Question, cells: int, refused: frozenset[str] = froz
         why = "\n".join(_reason(line) for line in clean(question.text).split("\n"))
         rows += _labelled(t("approval.reason"), why, room, exact=False)
     elif question.text:
-        rows += [QuestionRow(piece) for line in clean(question.text).split("\n") for piece in wrap(line, cells)]
+        text = phrase("questions", question.text) if question.kind == "visit" else question.text
+        rows += [QuestionRow(piece) for line in clean(text).split("\n") for piece in wrap(line, cells)]
     for index, choice in enumerate(question.choices):
         pieces = wrap(one_line(choice), max(4, cells - 5))
         rows += [QuestionRow(p, str(index + 1) if n == 0 else "", "choice", index) for n, p in enumerate(pieces)]
@@ -210,6 +211,8 @@ def title(question: Question, refused: frozenset[str] = frozenset()) -> str:
         return t("approval.search_web" if question.query else "approval.fetch_page")
     if question.kind == "server":
         return t("approval.call_tool")
+    if question.kind == "visit":
+        return t("approval.visited" if wants_words(question) else "approval.visit")
     if question.kind == "edit" and question.diffs:
         return _edit_title(question.diffs, refused)
     return visible(question.title).replace("\n", "\\n")
@@ -228,6 +231,11 @@ def _edit_title(diffs: tuple[FileDiff, ...], refused: frozenset[str]) -> str:
     if len(files) > 1:
         return t(_MANY[verb], n=len(files))
     return t(_ONE[verb], path=visible(files[0].old_path or files[0].path).replace("\n", "\\n"))
+
+
+def wants_words(question: Question) -> bool:
+    """Whether the answer is written, not a key."""
+    return question.kind == "ask_user" or (question.kind == "visit" and bool(question.form))
 
 
 def time_left(deadline: float, now: float) -> str:
