@@ -6,8 +6,8 @@ Made when the first frame is shown: of all that is loaded here nothing is needed
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from agent_core import events, intents

@@ -15,6 +15,7 @@ NAMES: Final = {
     "doctor": "what is in order on this machine, what is not, and what mends it",
     "skills": "list, show and check the instructions you keep for kinds of work",
     "trust": "see and accept what a folder brings that would act",
+    "mcp": "the MCP servers: list, add, remove, test, log in",
 }
 """What may stand first on the command line, with a remark for --help."""
 
