@@ -40,11 +40,12 @@ TOOLSETS: Final[tuple[Toolset, ...]] = (
     Toolset("talk", (names.ASK_USER, names.SESSION_SEARCH)),
     Toolset("memory", (names.MEMORY_SAVE, names.MEMORY_SEARCH)),
     Toolset("skills", (names.SKILLS_LIST, names.SKILL, names.SKILL_MANAGE)),
-    Toolset("all", includes=("files", "commands", "web", "git", "planning", "talk", "memory", "skills")),
+    Toolset("agents", (names.SUBAGENT, names.AGENT_LIST)),
+    Toolset("all", includes=("files", "commands", "web", "git", "planning", "talk", "memory", "skills", "agents")),
 )
 SHOWN: Final = tuple(one for one in TOOLSETS if one.tools)
 """Those with tools of their own: each tool is in one of them."""
-ALIASES: Final = {"file": "files", "terminal": "commands", "todo": "planning", "nano": "all"}
+ALIASES: Final = {"delegation": "agents", "file": "files", "terminal": "commands", "todo": "planning", "nano": "all"}
 """Names that Hermes has for them."""
 FIXED: Final = frozenset({names.EXIT_PLAN, names.GOAL_DONE})
 """The ways out of a mode: never switched off."""

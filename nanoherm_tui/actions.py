@@ -91,6 +91,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("show_plan", keys=("ctrl+t",), run="panes.show_plan"),
     Action("diff", slash="diff", run="panes.show_diff"),
     Action("tasks", slash="tasks", run="tasks.show"),
+    Action("agents", slash="agents", argument="[name text]", run="agents.show"),
     Action("context", slash="context", run="context.show"),
     Action("compact", slash="compact", aliases=("compress",), argument="[focus]", run="context.compact"),
     Action("redraw", keys=("ctrl+l",), run="panes.redraw"),

@@ -20,6 +20,7 @@ from nanoherm_tui.transcript.model import TranscriptModel, default_subject
 
 if TYPE_CHECKING:
     from agent_core.background import Task
+    from agent_core.delegation import AgentRow
     from agent_core.events import Event, SessionState
     from agent_core.ports import Question, TodoItem
     from agent_core.session import LiveSession
@@ -46,6 +47,11 @@ _FILLING = (
 def count_running(tasks: Iterable[Task]) -> int:
     """How many of these commands in the background have not ended."""
     return sum(task.state == "running" for task in tasks)
+
+
+def count_beside(tasks: Iterable[Task], agents: Iterable[AgentRow]) -> int:
+    """How many commands in the background and sub-agents have not ended."""
+    return count_running(tasks) + sum(agent.ended is None for agent in agents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,8 @@ class SessionView:
     plan: tuple[TodoItem, ...] = ()
     tasks: tuple[Task, ...] = ()
     """Its commands in the background, the newest last."""
+    agents: tuple[AgentRow, ...] = ()
+    """Its sub-agents, the newest last."""
     rewind_to: str = ""
     """The message to rewind to once files have been rolled back, where somebody wanted both."""
     rewind_due: bool = False
@@ -210,6 +218,11 @@ class SessionView:
                 if count_running(tasks) != count_running(self.tasks):
                     changed.add("status")
                 self.tasks = tasks
+                changed.add("tasks")
+            case events.AgentsChanged(agents):
+                if count_beside((), agents) != count_beside((), self.agents):
+                    changed.add("status")
+                self.agents = agents
                 changed.add("tasks")
             case events.FilesRolledBack(_, paths):
                 self.rolled_back += paths

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agent_core.names import MODES_READ_ONLY
 from nanoherm_tui.panes.sessions import ItemState, SessionItem
 from nanoherm_tui.panes.status import StatusInfo
-from nanoherm_tui.session_view import count_running
+from nanoherm_tui.session_view import count_beside
 
 if TYPE_CHECKING:
     from agent_core.names import Mode
@@ -79,5 +79,5 @@ def status_info(
         context_percent=view.context_percent,
         cost=view.cost,
         hint=hint,
-        tasks=count_running(view.tasks),
+        tasks=count_beside(view.tasks, view.agents),
     )

@@ -90,6 +90,16 @@ class Children:
             ).fetchall()
         return tuple(self._row(*row) for row in reversed(rows))
 
+    def at_work(self, session_id: str) -> bool:
+        """It is a child, and runs in this program now."""
+        if not self._leases.is_ours(session_id):
+            return False
+        with self._db.read() as c:
+            return (
+                c.execute("SELECT 1 FROM sessions WHERE id = ? AND source = ?", (session_id, CHILD)).fetchone()
+                is not None
+            )
+
     def _row(
         self,
         session_id: str,

@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.agents import count_at_work
 from nanoherm_tui.panes.context import ITEM, context_rows, item_id, plain_context, tokens
 from nanoherm_tui.panes.diff import FOLD, Fold, diff_rows, plain_diff
 from nanoherm_tui.panes.hunks import hunk_keys
@@ -252,7 +253,7 @@ class Dock(TasksTab):
     def clear(self) -> None:
         """Forget everything: another session comes."""
         nothing = (self._result, self._preview, self.report) == (None, None, None)
-        if nothing and not self._diffs and not self._plan and not self._tasks:
+        if nothing and not (self._diffs or self._plan or self._tasks or self._agents):
             return
         self.forget_tasks()
         self._result, self._preview, self.report, self._diffs, self._plan = None, None, None, (), ()
@@ -310,7 +311,7 @@ class Dock(TasksTab):
 
     def _titles(self, cells: int) -> dict[Tab, str]:
         titles = {tab: t(f"dock.{tab}") for tab in TABS}
-        if running := count_running(self._tasks):
+        if running := count_running(self._tasks) + count_at_work(self._agents):
             counted = titles | {"tasks": f"{titles['tasks']} {running}"}
             if _row_of(counted, 1) <= cells:
                 return counted
@@ -418,7 +419,7 @@ class Dock(TasksTab):
             "result": self._result,
             "diff": self._diffs,
             "plan": self._plan,
-            "tasks": self._tasks,
+            "tasks": self._tasks or self._agents,
             "context": self.report,
         }
         preview = None if isinstance(self._preview, Picture) else self._preview
@@ -627,7 +628,7 @@ class Dock(TasksTab):
 
     @property
     def has_cursor(self) -> bool:
-        return self.tab == "context" or (self.tab == "tasks" and self._window is None)
+        return self.tab == "context" or (self.tab == "tasks" and self.lists)
 
     def set_cursor(self, index: int | None) -> None:
         super().set_cursor(index)

@@ -1,4 +1,4 @@
-"""The dock's tab of commands in the background: the list of them, and of one the output as it grows."""
+"""The dock's tab of what runs beside: commands in the background and sub-agents, and of one what comes of it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ from textual.timer import Timer
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import phrase, t
+from nanoherm_tui.panes.agents import (
+    Account,
+    account_rows,
+    agent_row,
+    agent_rows,
+    at_work,
+    plain_account,
+    plain_agents,
+)
 from nanoherm_tui.panes.findable import Findable
 from nanoherm_tui.panes.rows import BLANK, Row, RowList, Span
 from nanoherm_tui.panes.task_output import OutputWindow, Piece
@@ -22,8 +31,9 @@ from nanoherm_tui.text import clean, duration, one_line, wrap
 
 if TYPE_CHECKING:
     from agent_core.background import Task
+    from agent_core.delegation import AgentRow
 
-TASK: Final = "task:"  # the key of a task's row begins with it
+TASK: Final = "task:"  # the key of a task's row begins with it, and that of a sub-agent's
 _TIME: Final = 8  # cells of how long it has run, as on a tool card
 _MARK: Final = 2  # cells of the state's symbol and the blank behind it
 
@@ -109,7 +119,7 @@ def _mark(task: Task, frame: int) -> Span:
 class TasksTab(Findable):
     """What a dock has of this tab: it says when the tab is in front, and gives its rows a place.
 
-    Output is asked for by a message and comes by `show_output`.
+    Output is asked for by a message and comes by `show_output`, what a sub-agent has said by `show_account`.
     """
 
     class Brought(Message):
@@ -131,6 +141,20 @@ class TasksTab(Findable):
             super().__init__()
             self.task_id = task_id
 
+    class AccountRequested(Message):
+        """What a sub-agent has said and done is wanted: `show_account`."""
+
+        def __init__(self, agent: AgentRow) -> None:
+            super().__init__()
+            self.agent = agent
+
+    class StopRequested(Message):
+        """The person wants a sub-agent stopped, and has said so twice."""
+
+        def __init__(self, agent_id: str) -> None:
+            super().__init__()
+            self.agent_id = agent_id
+
     class KeepRequested(Message):
         """The person wants it to outlive the program, or no longer."""
 
@@ -142,6 +166,9 @@ class TasksTab(Findable):
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self._tasks: tuple[Task, ...] = ()
+        self._agents: tuple[AgentRow, ...] = ()
+        self._account: Account | None = None  # of the sub-agent that is looked into
+        self._account_asked = False
         self._chosen_id = ""  # the one the cursor is at, or whose output is shown
         self._window: OutputWindow | None = None
         self._added = 0  # lines put in front of those that are shown, not laid out yet
@@ -174,12 +201,50 @@ class TasksTab(Findable):
         if self.tasks_in_front:
             self._renew(before)
 
+    def show_agents(self, agents: Sequence[AgentRow]) -> None:
+        """The sub-agents as they are now, the newest last."""
+        if tuple(agents) == self._agents:
+            return
+        before, was = self._keys(), self._chosen_agent()
+        self._agents = tuple(agents)
+        if self._account is not None:
+            agent = self._chosen_agent()
+            if agent is None:
+                self._close()
+            elif agent != was:
+                self._ask_for_account(agent)
+        self._renew_head()
+        if self.tasks_in_front:
+            self._renew(before)
+
+    def show_account(self, account: Account) -> None:
+        """What was asked for has come."""
+        self._account_asked = False
+        if self._account is None or self._account.agent_id != account.agent_id or self._account == account:
+            return
+        at_end = not self.made or self.top >= len(self._body) - self.view_height
+        self._account = account
+        if self.tasks_in_front:
+            self._to_end |= at_end and self.text_selection is None
+            self.stale()
+
+    def _ask_for_account(self, agent: AgentRow) -> None:
+        """One at a time: it is asked for again when the next change is told."""
+        if not self._account_asked or not at_work(agent):
+            self._account_asked = True
+            self.post_message(self.AccountRequested(agent))
+
+    @property
+    def lists(self) -> bool:
+        """The list is shown, not one of it."""
+        return self._window is None and self._account is None
+
     def _renew(self, hints_before: Sequence[str]) -> None:
         """Paint again what has become something else."""
         if self._window is not None:
             if self.made:
                 self.settle_output()
-        elif not self._repaint_list():
+        elif self._account is None and not self._repaint_list():
             self.stale()
         if self.made and self._keys() != hints_before:
             self.stale_foot()
@@ -203,14 +268,16 @@ class TasksTab(Findable):
     @property
     def ticks(self) -> bool:
         """Something here changes as time passes."""
-        shown = self._tasks if self._window is None else (self._chosen_task(),)
-        return self.tasks_in_front and any(task is not None and task.state == "running" for task in shown)
+        tasks = self._tasks if self.lists else (self._chosen_task(),)
+        agents = self._agents if self.lists else (self._chosen_agent(),)
+        runs = any(task is not None and task.state == "running" for task in tasks)
+        return self.tasks_in_front and (runs or any(agent is not None and at_work(agent) for agent in agents))
 
     def tick(self, frame: int) -> None:
         """Step the running marks; `frame` counts quarters of a second."""
         self._frame = frame
         if self.ticks and self.made:
-            if self._window is None:
+            if self.lists:
                 self._repaint_list()
             else:
                 self._renew_head()
@@ -218,6 +285,7 @@ class TasksTab(Findable):
     def forget_tasks(self) -> None:
         """Another session comes."""
         self._tasks, self._chosen_id, self._window, self._dying = (), "", None, ""
+        self._agents, self._account, self._account_asked = (), None, False
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
@@ -227,7 +295,10 @@ class TasksTab(Findable):
         return self._made_for is not None
 
     def tasks_head(self) -> list[Row]:
-        """The task whose output is shown, in view wherever that is scrolled to."""
+        """The one that is looked into, in view wherever that is scrolled to."""
+        agent = self._chosen_agent() if self._account is not None else None
+        if agent is not None:
+            return [agent_row(agent, self._frame, time.time(), self.cells), BLANK]
         task = self._chosen_task() if self._window is not None else None
         return [task_row(task, self._frame, time.time())] if task is not None else []
 
@@ -235,9 +306,14 @@ class TasksTab(Findable):
         task = self._chosen_task()
         if self._window is not None and task is not None:
             return output_rows(task, self._window, cells)
-        if not self._tasks:
+        if self._account is not None:
+            return account_rows(self._account, cells, self._frame)
+        if not self._tasks and not self._agents:
             return [Row((Span(line, "muted"),)) for line in wrap(t("tasks.none"), max(cells, 1))]
-        return task_rows(self._tasks, self._frame, time.time())
+        now = time.time()
+        agents = agent_rows(self._agents, TASK, self._frame, now, cells)
+        between = [BLANK] if agents and self._tasks else []
+        return [*agents, *between, *task_rows(self._tasks, self._frame, now)]
 
     def tasks_rebuilt(self) -> None:
         body = self._body
@@ -246,6 +322,8 @@ class TasksTab(Findable):
                 place = body.place(self.top)
                 self.top = body.row_at(place._replace(line=place.line + self._added))
                 self._added = 0
+            return
+        if self._account is not None:
             return
         rows = [index for index, row in enumerate(body) if row.key.startswith(TASK)]
         chosen = next((index for index in rows if body[index].key == f"{TASK}{self._chosen_id}"), None)
@@ -302,12 +380,18 @@ class TasksTab(Findable):
         """What is shown as text, for copying."""
         if self._window is not None:
             return clean(self._window.text)
+        if self._account is not None:
+            return plain_account(self._account)
         now = time.time()
-        return "".join(f"{task_row(task, 0, now).text}\t{outcome(task)}\n" for task in reversed(self._tasks))
+        return plain_agents(self._agents, now) + "".join(
+            f"{task_row(task, 0, now).text}\t{outcome(task)}\n" for task in reversed(self._tasks)
+        )
 
     # -- what can be done ---------------------------------------------------------------------------------------
 
     def task_hints(self) -> list[tuple[str, str]]:
+        if (agent := self._chosen_agent()) is not None:
+            return self._agent_hints(agent)
         task, key = self._chosen_task(), self.keymap.label
         if task is None:
             return []
@@ -322,11 +406,23 @@ class TasksTab(Findable):
             hints.append((key("dock_close_find"), t("tasks.hint_back")))
         return hints
 
+    def _agent_hints(self, agent: AgentRow) -> list[tuple[str, str]]:
+        key = self.keymap.label
+        hints = [(key("dock_unfold"), t("agents.hint_look"))] if self.lists and agent.session_id else []
+        if at_work(agent):
+            hints.append((key("dock_kill"), t("agents.stop_again" if self._dying == agent.id else "agents.hint_stop")))
+        if self._account is not None:
+            hints.append((key("dock_close_find"), t("tasks.hint_back")))
+        return hints
+
     def _keys(self) -> list[str]:
         return [words for _, words in self.task_hints()]
 
     def _chosen_task(self) -> Task | None:
         return next((task for task in self._tasks if task.id == self._chosen_id), None)
+
+    def _chosen_agent(self) -> AgentRow | None:
+        return next((agent for agent in self._agents if agent.id == self._chosen_id), None)
 
     def cursor_moved(self, index: int) -> None:
         """The cursor is at another task."""
@@ -336,7 +432,14 @@ class TasksTab(Findable):
             self.stale_foot()
 
     def open_task(self) -> None:
-        """Show the output of the task the cursor is at, from its end on."""
+        """Show the output of the task the cursor is at, from its end on, or what the sub-agent there has said."""
+        agent = self._chosen_agent()
+        if agent is not None and agent.session_id and self.lists:
+            self._account, self._account_asked, self._dying = Account(agent.id), False, ""
+            self._look_at_other_rows()
+            self._to_end = True
+            self._ask_for_account(agent)
+            return
         task = self._chosen_task()
         if task is None or self._window is not None:
             raise SkipAction
@@ -346,14 +449,14 @@ class TasksTab(Findable):
 
     def close_output(self) -> bool:
         """Back to the list; False when that is what is shown."""
-        if self._window is None or not self.tasks_in_front:
+        if self.lists or not self.tasks_in_front:
             return False
         self._close()
         self._look_at_other_rows()
         return True
 
     def _close(self) -> None:
-        self._window, self._to_end, self._dying = None, False, ""
+        self._window, self._account, self._to_end, self._dying = None, None, False, ""
         if self.tasks_in_front:
             self.stale()
 
@@ -370,15 +473,19 @@ class TasksTab(Findable):
         return task
 
     def action_kill(self) -> None:
-        """End the task; the first press only asks."""
-        task = self._running_task()
+        """End the task, or stop the sub-agent; the first press only asks."""
+        agent = self._chosen_agent() if self.tasks_in_front else None
+        if agent is not None and not at_work(agent):
+            raise SkipAction
+        wanted = agent if agent is not None else self._running_task()
         if self._dying_ends is not None:
             self._dying_ends.stop()
-        if self._dying == task.id:
+        if self._dying == wanted.id:
             self._dying = ""
-            self.post_message(self.KillRequested(task.id))
+            is_agent = agent is not None
+            self.post_message(self.StopRequested(wanted.id) if is_agent else self.KillRequested(wanted.id))
         else:
-            self._dying = task.id
+            self._dying = wanted.id
             self._dying_ends = self.set_timer(limits.TOLD_HINT, self._spare)
         self.stale_foot()
 

@@ -168,5 +168,5 @@ def test_a_name_that_switches_nothing_off_is_told_with_its_line_but_not_of_herme
     there = f"{places.config_file}:2: agent.disabled_toolsets: there is no tool and no set of tools called"
     assert [warning.text for warning in config.warnings] == [
         f"{there} wbe_fetch. Did you mean web_fetch?",
-        f"{there} browser. Sets: files, commands, web, git, planning, talk, memory, skills.",
+        f"{there} browser. Sets: files, commands, web, git, planning, talk, memory, skills, agents.",
     ]

@@ -104,7 +104,7 @@ def test_a_command_that_cannot_be_followed_says_why(text, key, named):
 
 @pytest.mark.parametrize(
     ("draft", "first"),
-    [("/", "ascii"), ("/mo", "mode"), ("/ren", "rename"), ("/re", "redirect"), ("/qu", "exit"), ("/thm", "theme")],
+    [("/", "agents"), ("/mo", "mode"), ("/ren", "rename"), ("/re", "redirect"), ("/qu", "exit"), ("/thm", "theme")],
 )
 def test_completion_offers_prefixes_aliases_and_letters_in_order(draft, first):
     assert complete_slash(draft)[0].slash == first

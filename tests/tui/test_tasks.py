@@ -103,7 +103,7 @@ async def test_without_tasks_one_muted_line_says_so():
     dock = Dock()
     async with TasksApp(dock).run_test(size=(40, 8)) as pilot:
         await opened(pilot, dock, ())
-        assert shown(dock)[2] == "No commands in the background."
+        assert shown(dock)[2] == "No tasks and no sub-agents."
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -366,7 +366,7 @@ async def test_a_task_that_goes_while_its_output_is_shown_leads_back_to_the_list
         assert shown(dock)[2].startswith("✓ make docs")
         dock.clear()
         await pilot.pause()
-        assert shown(dock)[2] == "No commands in the background."
+        assert shown(dock)[2] == "No tasks and no sub-agents."
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 10), (20, 6), (1, 1)], ids=str)
