@@ -36,7 +36,7 @@ from agent_core.hooks import HookSet, users_hooks
 from agent_core.intents import Interrupt, SetMode, Submit
 from agent_core.jobs import Jobs
 from agent_core.kept_images import KeptImages
-from agent_core.knowledge import Expansion
+from agent_core.knowledge import Expansion, Pending
 from agent_core.llm import providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.log import install_hooks, write_crash
@@ -609,6 +609,21 @@ class Host:
             return names
 
         return Skills(look, there, off, self._for_commands, self.launch.env.get("PATH", ""))
+
+    def answer_skill(self, id: str, approved: bool) -> Pending:
+        """Carry out what waits to be written into a skill, or forget it.
+
+        Raises MemoryFailure when nothing waits under the id, SkillFailure, StoreError.
+        """
+        from agent_core.skills.write import plan_of
+
+        staged = self.pending.get(id, "skill")
+        verdict: Literal["allow", "refuse"] = "allow" if approved else "refuse"
+        self._put_on_record(Path(), Decided("keep", staged.pending.title, verdict, "waited for a person", "person"))
+        if not approved:
+            return self.pending.reject(id, "skill")
+        self.pending.approve(id, lambda now: self.skill_writer.carry_out(plan_of(now.data)), "skill")
+        return staged.pending
 
     def _for_commands(self, name: str) -> str:
         """What a variable holds that a skill's commands may be given: never a key that this program itself uses."""

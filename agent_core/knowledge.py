@@ -50,6 +50,27 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
+class Unmet:
+    """Why a skill cannot be used here, or not wholly."""
+
+    kind: Literal["platform", "tool", "stands_in", "off", "hidden", "variable", "program"]
+    what: str = ""
+
+    @property
+    def text(self) -> str:
+        """In English; faces have words of their own for each kind."""
+        return {
+            "platform": f"for {self.what} only",
+            "tool": f"needs the tool {self.what}",
+            "stands_in": f"only where {self.what} is missing",
+            "off": "switched off by skills.disabled",
+            "hidden": "a nearer one has the same name",
+            "variable": f"{self.what} is not set for its commands",
+            "program": f"{self.what} is not installed",
+        }[self.kind]
+
+
+@dataclass(frozen=True, slots=True)
 class Skill:
     """A folder with a SKILL.md, as a list shows it. The body is read when it is wanted."""
 
@@ -58,9 +79,10 @@ class Skill:
     path: str
     """Of its SKILL.md."""
     place: str = ""
-    """Whose it is, as a person reads it: "project", "yours", "hermes"."""
-    unmet: tuple[str, ...] = ()
-    """Why it cannot be used here: another platform, a variable that is not set."""
+    """Whose it is: project, yours, hermes, agents, elsewhere."""
+    unmet: tuple[Unmet, ...] = ()
+    offered: bool = True
+    """The model is told of it; what is unmet then is only missing."""
 
 
 @dataclass(frozen=True, slots=True)

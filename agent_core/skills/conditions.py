@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from agent_core import limits
+from agent_core.knowledge import Unmet
 from agent_core.records import dataclass
 from agent_core.toolsets import tools_of
 
@@ -49,23 +50,23 @@ def needs_of(meta: Mapping[str, Any]) -> Needs:
     )
 
 
-def closed(needs: Needs, platform: str, tools: Collection[str]) -> tuple[str, ...]:
+def closed(needs: Needs, platform: str, tools: Collection[str]) -> tuple[Unmet, ...]:
     """Why a skill is of no use here at all: then it is not offered. `platform` as sys.platform, `tools` by name."""
     out = []
     if needs.platforms and not any(_is_platform(name, platform) for name in needs.platforms):
-        out.append(f"for {', '.join(needs.platforms)} only")
-    out += [f"needs the tool {name}" for name in needs.tools if not tools_of(name.lower()) & set(tools)]
+        out.append(Unmet("platform", ", ".join(needs.platforms)))
+    out += [Unmet("tool", name) for name in needs.tools if not tools_of(name.lower()) & set(tools)]
     there = [name for name in needs.stands_in_for if tools_of(name.lower()) & set(tools)]
     if there:
-        out.append(f"only where {', '.join(there)} is missing")
+        out.append(Unmet("stands_in", ", ".join(there)))
     return tuple(out)
 
 
-def missing(needs: Needs, has_variable: Callable[[str], bool], has_program: Callable[[str], bool]) -> tuple[str, ...]:
+def missing(needs: Needs, has_variable: Callable[[str], bool], has_program: Callable[[str], bool]) -> tuple[Unmet, ...]:
     """What a skill that is offered still lacks."""
     return (
-        *(f"{name} is not set for its commands" for name in needs.variables if not has_variable(name)),
-        *(f"{name} is not installed" for name in needs.programs if not has_program(name)),
+        *(Unmet("variable", name) for name in needs.variables if not has_variable(name)),
+        *(Unmet("program", name) for name in needs.programs if not has_program(name)),
     )
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import difflib
 import shutil
 import sys
-from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from agent_core import limits
 from agent_core.errors import SkillFailure
-from agent_core.knowledge import Skill, Typed
+from agent_core.knowledge import Skill, Typed, Unmet
 from agent_core.records import dataclass
 from agent_core.skills import conditions, reading
 from agent_core.skills.discover import Found, Shelf
@@ -39,12 +38,12 @@ class Skills:
         """Those that are of use here, sorted by name."""
         return tuple(found for found in self.look().skills if not self.closed(found))
 
-    def closed(self, found: Found) -> tuple[str, ...]:
+    def closed(self, found: Found) -> tuple[Unmet, ...]:
         """Why a skill is of no use here at all; empty when it is offered."""
         why = conditions.closed(found.needs, self.platform, self.tools())
-        return (*why, "switched off by skills.disabled") if found.name in self.off() else why
+        return (*why, Unmet("off")) if found.name in self.off() else why
 
-    def missing(self, found: Found) -> tuple[str, ...]:
+    def missing(self, found: Found) -> tuple[Unmet, ...]:
         """What a skill lacks."""
         return conditions.missing(
             found.needs,
@@ -55,8 +54,8 @@ class Skills:
     def list(self) -> tuple[Skill, ...]:
         """All of them for a person, and why some cannot be used; behind them those that a nearer one hides."""
         shelf = self.look()
-        shown = [self._listed(found, (*self.closed(found), *self.missing(found))) for found in shelf.skills]
-        return (*shown, *(self._listed(found, ("a nearer one has the same name",)) for found in shelf.hidden))
+        shown = [_listed(found, self.closed(found), self.missing(found)) for found in shelf.skills]
+        return (*shown, *(_listed(found, (Unmet("hidden"),), ()) for found in shelf.hidden))
 
     def get(self, name: str) -> Found:
         """The skill of that name, also as category/name. Raises SkillFailure with those that come near."""
@@ -79,14 +78,16 @@ class Skills:
         """What the model is told when a person types /name. Raises SkillFailure."""
         found = self.get(name)
         if why := self.closed(found):
-            raise SkillFailure("skill_closed", f"The skill {name} cannot be used here: {'; '.join(why)}.", name=name)
-        said = f"The user says with it: {argument}" if argument else "Ask the user what it is to be used for if needed."
+            raise SkillFailure("skill_closed", f"The skill {name} cannot be used here: {said(why)}.", name=name)
+        words = (
+            f"The user says with it: {argument}" if argument else "Ask the user what it is to be used for if needed."
+        )
         head = f"[The user has called the skill {found.name}: follow its instructions.]"
-        return "\n\n".join((head, self.told(found, reading.body(found)), said))
+        return "\n\n".join((head, self.told(found, reading.body(found)), words))
 
     def told(self, found: Found, text: reading.Text, *notes: str) -> str:
         """A skill's body as the model is given it."""
-        lacks = [f"Missing: {what}" for what in self.missing(found)]
+        lacks = [f"Missing: {one.text}" for one in self.missing(found)]
         return reading.given(found, text, reading.files(found), [*lacks, *notes])
 
     # -- what its commands are given ----------------------------------------------------------------------------------
@@ -96,11 +97,11 @@ class Skills:
         given = {name: self.variable(name) for name in found.needs.variables}
         return {name: value for name, value in given.items() if value} or _NOTHING
 
-    def _listed(self, found: Found, unmet: tuple[str, ...]) -> Skill:
-        return Skill(found.name, found.description, str(found.file), found.place, unmet)
+
+def _listed(found: Found, closed: tuple[Unmet, ...], missing: tuple[Unmet, ...]) -> Skill:
+    return Skill(found.name, found.description, str(found.file), found.place, (*closed, *missing), not closed)
 
 
-def shown(path: str | Path, home: Path) -> str:
-    """A path as a person writes it."""
-    text, top = str(path), str(home)
-    return "~" + text[len(top) :] if text == top or text.startswith(top + "/") else text
+def said(unmet: Iterable[Unmet]) -> str:
+    """Why, in English."""
+    return "; ".join(one.text for one in unmet)

@@ -12,7 +12,7 @@ from agent_core.ports import Args, Effect, KeepAction, NoAction, Prepared, ReadA
 from agent_core.records import dataclass
 from agent_core.skills import index, reading
 from agent_core.skills.discover import MAIN, Found
-from agent_core.skills.library import Skills
+from agent_core.skills.library import Skills, said
 from agent_core.skills.write import FOLDERS, Plan, Writer
 
 from . import base
@@ -84,7 +84,7 @@ def _view_tool(shop: Shop) -> Tool:
         with _failing():
             found = shop.skills.get(base.text(args, "name").strip())
             if why := shop.skills.closed(found):
-                raise SkillFailure("skill_closed", f"{found.name} cannot be used here: {'; '.join(why)}.")
+                raise SkillFailure("skill_closed", f"{found.name} cannot be used here: {said(why)}.")
             file = base.text(args, "file", "") or base.text(args, "file_path", "")
             name = reading.inside(file) if file else MAIN
         verdict = base.judged("read", str(found.folder / name), ctx)

@@ -15,7 +15,7 @@ from agent_core.grants_file import GrantsFile
 from agent_core.skills import reading
 from agent_core.skills.discover import MAIN, Finder, checked, folders, on_disk, tops
 from agent_core.skills.frontmatter import parse
-from agent_core.skills.library import Skills
+from agent_core.skills.library import Skills, said
 from agent_core.toolsets import tools_named, tools_of
 from nanoherm_tui.subcommands.common import add_json, ended, print_table, say, short_folder, tell
 from nanoherm_tui.text import cut, one_line, visible
@@ -75,7 +75,7 @@ def _skills(places: Places) -> Skills:
 def _list(args: argparse.Namespace, places: Places) -> int:
     found = _skills(places).list()
     if args.json:
-        return tell([asdict(skill) for skill in found])
+        return tell([asdict(skill) | {"unmet": [one.text for one in skill.unmet]} for skill in found])
     if not found:
         where = short_folder(str(places.skill_homes[0] / names.SKILLS_DIR), str(places.home))
         return say(f"there are no skills. One is a folder with a {MAIN}: {where}/my-skill/{MAIN}.")
@@ -85,7 +85,7 @@ def _list(args: argparse.Namespace, places: Places) -> int:
 
 def _row(skill: Skill) -> tuple[str, str, str]:
     words = cut(one_line(skill.description), _DESCRIPTION)
-    return visible(skill.name), skill.place, words + (f"  [{visible('; '.join(skill.unmet))}]" if skill.unmet else "")
+    return visible(skill.name), skill.place, words + (f"  [{visible(said(skill.unmet))}]" if skill.unmet else "")
 
 
 def _show(args: argparse.Namespace, places: Places) -> int:
@@ -94,11 +94,11 @@ def _show(args: argparse.Namespace, places: Places) -> int:
     body, others = parse(reading.whole(found)).body, reading.files(found)
     unmet = (*skills.closed(found), *skills.missing(found))
     if args.json:
-        return tell(_told(found, body) | {"files": others, "unmet": unmet})
+        return tell(_told(found, body) | {"files": others, "unmet": [one.text for one in unmet]})
     print(f"{visible(found.name)}: {visible(found.description)}")
     print(visible(short_folder(str(found.file), str(places.home))))
     for why in unmet:
-        print(f"  {visible(why)}")
+        print(f"  {visible(why.text)}")
     for name in others:
         print(f"  {visible(name)}")
     print("\n" + "\n".join(visible(line) for line in body.rstrip("\n").split("\n")))

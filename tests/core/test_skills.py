@@ -12,6 +12,7 @@ from agent_core import limits
 from agent_core.config.paths import find_places
 from agent_core.errors import MemoryFailure, SkillFailure
 from agent_core.grants_file import GrantsFile
+from agent_core.knowledge import Skill
 from agent_core.memory.pending import PendingWrites
 from agent_core.safety.redact import redact
 from agent_core.skills import conditions, names, reading
@@ -81,6 +82,10 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path):
     return Scene(tmp_path)
+
+
+def texts(skill: Skill) -> tuple[str, ...]:
+    return tuple(one.text for one in skill.unmet)
 
 
 def found_names(shelf: Shelf) -> list[str]:
@@ -178,7 +183,7 @@ def test_folders_that_the_config_names_come_last_and_names_it_switches_off_are_n
         ("maps", "yours"),
     ]
     assert [found.name for found in scene.skills().offered()] == ["maps"]
-    assert scene.skills().list()[0].unmet == ("switched off by skills.disabled",)
+    assert texts(scene.skills().list()[0]) == ("switched off by skills.disabled",)
 
 
 @pytest.mark.parametrize("folder", [".nanohermes", ".hermes", ".agents"])
@@ -273,7 +278,7 @@ def test_platforms_and_tools_decide_whether_a_skill_is_offered_and_the_list_says
     assert [found.name for found in with_web.offered()] == ["any", "linux", "term"]
     assert [found.name for found in scene.skills(("read_file",)).offered()] == ["any", "linux", "spare"]
     assert [found.name for found in scene.skills((), "darwin").offered()] == ["any", "mac", "spare"]
-    unmet = {skill.name: skill.unmet for skill in with_web.list()}
+    unmet = {skill.name: texts(skill) for skill in with_web.list()}
     assert unmet == {
         "mac": ("for macos only",),
         "linux": (),
@@ -305,7 +310,7 @@ def test_what_is_missing_is_told_and_does_not_hide_the_skill(scene):
     put(scene.own / "gifs", text_of("gifs", more=more))
     scene.variables["A_KEY"] = "value"
     skills = scene.skills()
-    assert skills.list()[0].unmet == ("B_KEY is not set for its commands", "no-such-program is not installed")
+    assert texts(skills.list()[0]) == ("B_KEY is not set for its commands", "no-such-program is not installed")
     assert skills.variables(skills.get("gifs")) == {"A_KEY": "value"}
     assert "[Missing: B_KEY is not set for its commands]" in skills.expand("gifs")
 
