@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 from agent_core import limits, prompt
 from agent_core.cancel import CancelScope
+from agent_core.events import Event, UsageReported
 from agent_core.knowledge import MEMORY_KINDS, Memory
 from agent_core.messages import Message
 from agent_core.meter import Meter
@@ -81,13 +82,17 @@ def request(shown: dict[str, Any], model: str) -> LlmRequest:
     )
 
 
-def ask(shown: dict[str, Any], line: Line, meter: Meter, cancel: CancelScope) -> LlmReply:
-    """The model's answer, its use checked before and booked after. Raises AgentError, Interrupted."""
+def ask(
+    shown: dict[str, Any], line: Line, meter: Meter, emit: Callable[[Event], None], cancel: CancelScope
+) -> LlmReply:
+    """The model's answer, its use checked before, booked and told after. Raises AgentError, Interrupted."""
     wanted = request(shown, line.model)
     who = line.provider, line.model
     reply = line.client.complete(wanted, meter.guard(wanted, _ignore, who), cancel)
     named = LlmReply(usage=reply.usage, provider=reply.provider or who[0], model=reply.model or who[1])
-    meter.book(named)
+    bill = meter.book(named)
+    if reply.usage is not None:
+        emit(UsageReported(reply.usage, None, None, named.model, bill.cost, bill.session_cost, bill.at_least))
     return reply
 
 
@@ -146,13 +151,14 @@ def distil(
     connect: Callable[[], Line],
     meter: Meter,
     redact: Callable[[str], str],
+    emit: Callable[[Event], None],
     cancel: CancelScope,
 ) -> tuple[tuple[Memory, bool], ...]:
     """What of a turn is to be remembered, each with whether it holds everywhere. Raises AgentError, Interrupted."""
     shown = json.loads(redact(json.dumps(material(turn, known), ensure_ascii=False)))
     line = connect()
     try:
-        return read(ask(shown, line, meter, cancel), shown, known)
+        return read(ask(shown, line, meter, emit, cancel), shown, known)
     finally:
         line.client.close()
 

@@ -15,6 +15,7 @@ from agent_core import distil, limits
 from agent_core.cancel import CancelScope
 from agent_core.distil import Line
 from agent_core.errors import AgentError, Interrupted, MemoryFailure
+from agent_core.events import Event
 from agent_core.knowledge import Memory
 from agent_core.meter import Meter
 from agent_core.ports import EndedTurn
@@ -29,12 +30,15 @@ class Learner:
     `connect` gives a new client for a model, by provider and name; `meter` is the learner's own.
     """
 
-    def __init__(self, keeping: Keeping, connect: Callable[[str, str], Line], meter: Meter) -> None:
+    def __init__(
+        self, keeping: Keeping, connect: Callable[[str, str], Line], meter: Meter, emit: Callable[[Event], None]
+    ) -> None:
         self.known: tuple[Memory, ...] = ()
         """What the turn that runs was told."""
         self._keeping = keeping
         self._connect = connect
         self._meter = meter
+        self._emit = emit
         self._lock = threading.Lock()
         self._left: deque[tuple[EndedTurn, tuple[Memory, ...]]] = deque(maxlen=limits.DISTIL_WAITING)
         self._scope: CancelScope | None = None
@@ -98,7 +102,7 @@ class Learner:
         def connect() -> Line:
             return self._connect(turn.model, turn.provider)
 
-        return distil.distil(turn, known, connect, self._meter, self._keeping.redact, scope)
+        return distil.distil(turn, known, connect, self._meter, self._keeping.redact, self._emit, scope)
 
     def _keep(self, turn: EndedTurn, made: tuple[tuple[Memory, bool], ...], scope: CancelScope) -> None:
         keeping = self._keeping

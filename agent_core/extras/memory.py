@@ -8,8 +8,8 @@ from typing import Final
 
 from agent_core import events, limits
 from agent_core.cancel import CancelScope
-from agent_core.errors import MemoryFailure
 from agent_core.distil import Line
+from agent_core.errors import MemoryFailure
 from agent_core.extras.learning import Learner
 from agent_core.knowledge import Memory
 from agent_core.memory import Memories
@@ -61,7 +61,7 @@ def memory_extra(
         stage if options.unattended else None,
     )
     # Nobody can be asked behind a turn's back: there everything waits.
-    learner = Learner(replace(keeping, stage=stage), connect, meter) if options.distils else None
+    learner = Learner(replace(keeping, stage=stage), connect, meter, seat.emit) if options.distils else None
     return MemoryExtra(seat, keeping, options.top, learner)
 
 

@@ -31,7 +31,20 @@ from tests.bench import (
 from tests.bench.bars import Result, table
 from tests.bench.lab import open_lab
 
-ROOMS = (opening, memory, streaming, liveness, resting, picker, turns, search, finding, launcher, checkpoints, remembering)
+ROOMS = (
+    opening,
+    memory,
+    streaming,
+    liveness,
+    resting,
+    picker,
+    turns,
+    search,
+    finding,
+    launcher,
+    checkpoints,
+    remembering,
+)
 BARS = tuple(bar for room in ROOMS for bar in room.BARS)
 ROUNDS = 3
 

@@ -48,7 +48,9 @@ class ModelServer(ThreadingHTTPServer):
     def __init__(self, replies: Sequence[Reply] | Callable[[dict, int], Reply], port: int = 0):
         self.requests: list[dict] = []
         self.distilled: list[dict] = []
-        """Requests to look at a turn that has ended: nothing is ever found, and no reply is used up."""
+        """Requests to look at a turn that has ended; no reply is used up by them."""
+        self.found = "[]"
+        """What is found in one."""
         self.violations: list[str] = []
         self.open_streams = 0
         self._connections: list[socket.socket] = []
@@ -65,7 +67,7 @@ class ModelServer(ThreadingHTTPServer):
         with self._lock:
             if body["messages"][0].get("content") == prompt.text("distil"):
                 self.distilled.append(body)
-                return Reply("[]")
+                return Reply(self.found)
             number = len(self.requests)
             self.requests.append(body)
         if callable(self._replies):
@@ -152,7 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
         if body["messages"][0].get("content") == prompt.text("distil"):
             message = {"role": "assistant", "content": reply.text}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            return self._json({"model": "test-model", "choices": [choice], "usage": reply.usage})
+            return self._json({"model": "test-model", "choices": [choice]})
         self.server.open_streams += 1
         try:
             self._stream(reply)
