@@ -17,9 +17,9 @@ BIN := $(VENV)/bin
 run: $(VENV)/.run
 	@$(BIN)/python -m nanoherm_tui $(ARGS)
 
-# A file's tests stay together: some share a program that they have started. Many wait most of their time, so there are
-# two processes a core; in their order the files that take longest are not the last ones.
-PROCESSES ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 4 ? 2 * cores : cores)))
+# A file's tests stay together: some share a program that they have started. Many wait much of their time, so there is
+# one process more than there are cores; in their order the files that take longest are not the last ones.
+PROCESSES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
 

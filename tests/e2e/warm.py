@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import dataclasses
 import fcntl
 import gc
 import importlib
@@ -199,14 +200,26 @@ def _last_words() -> str:
     return said.decode()
 
 
-def _load() -> None:
-    for package in ("agent_core", "nanoherm_tui"):
+def load(*packages: str) -> None:
+    """Import all of `packages`, and what they import when it is needed: copies share it."""
+    for package in packages:
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if not module.name.endswith(NOT_LOADED):
                 with contextlib.suppress(Exception):  # is told where it is needed
                     importlib.import_module(module.name)
     for name in LOADED:
         importlib.import_module(name)
+    settle()
+
+
+def settle() -> None:
+    """Write the methods of the records that are loaded, which wait for their first call; count nothing as garbage."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("agent_core.", "nanoherm_tui.")):
+            for cls in list(vars(module).values()):
+                if isinstance(cls, type) and dataclasses.is_dataclass(cls):
+                    with contextlib.suppress(Exception):  # it is called, on whatever it may be
+                        cls.__init__(object())
     gc.collect()
     gc.freeze()
 
@@ -269,5 +282,5 @@ def _become(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    _load()
+    load("agent_core", "nanoherm_tui")
     _become(_serve())

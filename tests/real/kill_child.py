@@ -9,7 +9,6 @@ has loaded everything costs a hundredth of starting one.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
@@ -31,6 +30,7 @@ from agent_core.sandbox import launch
 from agent_core.session import LiveSession
 from agent_core.text import title
 from agent_core.tools import builtin, registry
+from tests.e2e.warm import settle
 
 DRAFT, QUEUED, PROMPT, NEXT = "half a sentence 半句话", "and then the docs", "do the work", "next please"
 READS = ("a.txt", "b.txt", "log.txt")
@@ -226,6 +226,6 @@ def run(trial: dict, base_url: str) -> dict:
 
 if __name__ == "__main__":
     httpx.get(sys.argv[1] + "/models", trust_env=False)  # loads what a request does
-    gc.freeze()  # a copy shares what it does not change
+    settle()
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line), sys.argv[1])), flush=True)

@@ -21,7 +21,8 @@ import pytest
 from tests.fakes.model_server import ModelServer, Reply
 from tests.real.kill_child import NEXT, PROMPT, READS
 
-PROGRAMS = 4
+PROGRAMS = 3
+"""Side by side, which wait for each other and for the disk much of their time."""
 
 STEPS = (
     Reply("I look.", calls=[("read_file", {"path": name}) for name in READS], gap=0.002),
@@ -93,9 +94,9 @@ class Programs:
         return reports
 
 
-@pytest.fixture
-def programs(tmp_path):
-    with Programs(tmp_path) as started:
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    with Programs(tmp_path_factory.mktemp("kills")) as started:
         yield started
 
 
@@ -106,7 +107,7 @@ def all_is_well(programs: Programs, reports: list[dict], count: int) -> None:
     assert len(reports) == count
 
 
-@pytest.mark.parametrize("kills", [80, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [30, pytest.param(200, marks=pytest.mark.long)])
 def test_kills_at_any_moment(programs, kills):
     whole = programs.run([{} for _ in range(6)])
     all_is_well(programs, whole, 6)
@@ -123,17 +124,19 @@ def test_kills_at_any_moment(programs, kills):
     assert all(report["died"] for report in reports)
     assert phases["ended"] < kills // 4, "the kills hit the turn"
     for replies in range(4):
-        assert phases[f"after {replies} replies"] >= 2, f"each part of the turn is hit: {phases}"
+        assert phases[f"after {replies} replies"] >= 1, f"each part of the turn is hit: {phases}"
     assert sum(report["unknown"] for report in reports) >= kills // 40, "some calls were under way"
 
 
-def test_a_kill_before_and_after_each_write(programs):
+@pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.long)])
+def test_a_kill_before_and_after_a_write(programs, each):
+    """Of `each` writes one is tried: the others are among the long tests."""
     [whole] = programs.run([{"write": -1}])
     all_is_well(programs, [whole], 1)
     assert ["queued"] in whole["said"]
     writes = int(whole["said"][-1][1])
     assert writes >= 20, "the hook sees the turn's writes"
-    trials = [{"write": n, "moment": moment} for n in range(1, writes + 1) for moment in ("before", "after")]
+    trials = [{"write": n, "moment": moment} for n in range(1, writes + 1, each) for moment in ("before", "after")]
     reports = programs.run(trials)
     all_is_well(programs, reports, len(trials))
     ended = sum(report["phase"] == "ended" for report in reports)

@@ -264,7 +264,9 @@ async def look_at_everything(stage, seen):
     await look("notice")
 
 
-@pytest.mark.parametrize("eight_bit", [False, True], ids=["true colour", "256"])
+@pytest.mark.parametrize(
+    "eight_bit", [pytest.param(False, id="true colour"), pytest.param(True, id="256", marks=pytest.mark.long)]
+)
 async def test_whatever_is_drawn_can_be_read(tmp_path, monkeypatch, eight_bit):
     if eight_bit:
         monkeypatch.setenv("COLORTERM", "")
