@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent_core import events, intents, limits
-from agent_core.delegation import AgentRow, AgentState
 from agent_core.errors import AgentError, Interrupted
 from agent_core.ports import ToolContext
 from agent_core.services import Seat, SessionServices
@@ -44,18 +43,15 @@ class Crew:
                     run = Run(services, self._seat, self._options(), board, row, order, parent, scope, call.progress)
                     done = run.run()
             except Interrupted:
-                return self._ended(row, "interrupted", STOPPED)
+                return Done(board.end(row.id, state="interrupted"), STOPPED)
             except AgentError as error:
-                return self._ended(row, "failed", f"[failed] {error.text}")
+                return Done(board.end(row.id, state="failed", preview=preview(error.text)), f"[failed] {error.text}")
             except BaseException:
                 board.end(row.id, state="failed")
                 raise
         if (told := told_cost(services, self._seat.session_id)) is not None:
             self._seat.emit(told)
         return done
-
-    def _ended(self, row: AgentRow, state: AgentState, text: str) -> Done:
-        return Done(self.board.end(row.id, state=state, preview=preview(text)), text)
 
     def heed(self, intent: intents.Intent) -> None:
         """What a person wants of one. Returns at once."""

@@ -208,9 +208,9 @@ class Run:
         state, head = self._ending(end, steps)
         said = end.text.strip()
         text = said if state == "done" else f"{head}\nWhat it said last:\n{said}" if said else head
-        row = self._board.end(
-            self._row.id, state=state, steps=end.steps, preview=preview(self._services.redact(said or head))
-        )
+        # Of one that failed a person reads why first; that one was stopped they know.
+        shown = said if state != "failed" else end.error.text if end.error is not None else head
+        row = self._board.end(self._row.id, state=state, steps=end.steps, preview=preview(self._services.redact(shown)))
         self._services.store.children.end(row.session_id, row)
         return Done(row, text)
 
