@@ -126,6 +126,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action(
         "servers", slash="mcp", aliases=("servers",), argument="[restart|login|logout|on|off name]", run="servers.show"
     ),
+    Action("skills", slash="skills", argument="[pending|diff|approve|reject id]", run="skills.show"),
     Action("disk", slash="disk", run="sessions.show_disk"),
     Action("doctor", slash="doctor", run="doctor.show"),
     Action("usage", slash="usage", aliases=("cost",), run="answering.show_usage"),
