@@ -108,12 +108,7 @@ class OAuth:
 
     def challenged(self, status: int, www_authenticate: str, cancel: CancelScope) -> bool:
         if self._has_header:
-            raise self._failure(
-                "mcp_refused",
-                f"{self._name} refuses the Authorization header that is set for it (HTTP {status}). Look at `headers` "
-                "of the server; without one it is logged in by a browser.",
-                status=status,
-            )
+            return False  # a person has set what lets them in: it is theirs to mend (R36)
         challenge = _read_challenge(www_authenticate)
         given = getattr(self._given, "token", "")
         with self._alone(cancel):
@@ -164,7 +159,7 @@ class OAuth:
                 "mcp_scope",
                 f"{self._name} wants more rights ({challenge.scope or 'it does not say which'}) and refuses each "
                 "log-in that has them. Ask who runs the server whether this account may do that.",
-                scope=challenge.scope,
+                scope=challenge.scope or "?",
             )
         wanted = _union(login.scope if login is not None else "", challenge.scope)
         if self._browser is None:

@@ -75,7 +75,8 @@ _PARAMETER: Final = re.compile(r"[\s,]*([A-Za-z0-9_\-.]+)\s*=\s*(?:\"((?:[^\"\\]
 def read_challenge(header: str) -> Challenge:
     """The Bearer part of a WWW-Authenticate header (RFC 6750); empty fields for what does not stand there."""
     found: dict[str, str] = {}
-    for scheme in _BEARER.finditer(header[: limits.MCP_AUTH_HEADER]):
+    header = header[: limits.MCP_AUTH_HEADER]
+    for scheme in _BEARER.finditer(header):
         at = scheme.end()
         while parameter := _PARAMETER.match(header, at):
             value = parameter[3] if parameter[2] is None else re.sub(r"\\(.)", r"\1", parameter[2])
