@@ -45,6 +45,8 @@ from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.text.ansi import clean
 
 log = logging.getLogger(__name__)
+_UNKNOWN = frozenset({"mcp_ended", "mcp_lost", "mcp_stream", "mcp_timeout", "mcp_too_large"})
+"""Codes of failures after which a call may have been carried out."""
 _T = TypeVar("_T")
 
 State = Literal["idle", "starting", "ready", "failed", "login"]
@@ -339,6 +341,11 @@ class Client:
             if refusal.number == protocol.NEEDS_A_VISIT:
                 return self._visits(refusal.data, cancel)
             return CallResult(refusal.text, ok=False)
+        except ServerFailure as failure:
+            if failure.code in _UNKNOWN:
+                failure.text += " Whether the tool did its work is not known: look before you call it again."
+                failure.args = (failure.text,)
+            raise
 
     def _listed(
         self,

@@ -298,8 +298,6 @@ class Http:
     def _lost(self, method: str) -> ServerFailure:
         name = self._config.name
         text = f"The server {name} broke the connection before it answered {method}."
-        if method == "tools/call":
-            text += " Whether the tool did its work is not known: look before you call it again."
         return ServerFailure("mcp_lost", text, server=name, method=method)
 
     def _no_answer(self, answer: Answer) -> ServerFailure:

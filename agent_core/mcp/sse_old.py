@@ -178,7 +178,7 @@ class OldSse:
 
     def _lost(self) -> ServerFailure:
         name = self._config.name
-        text = f"The server {name} broke the connection. Whether what was under way was done is not known."
+        text = f"The server {name} broke the connection."
         return ServerFailure("mcp_stream", text, server=name)
 
     def _no_stream(self, status: int, kind: str) -> ServerFailure:
