@@ -248,7 +248,7 @@ class Managed:
                 failure = error if isinstance(error, ServerFailure) else _crash(self.config, error)
                 last = last or failure.code in LASTING
                 self._failed(failure, last)
-                if last or self._scope.wait(2.0**attempt):
+                if last or self._scope.wait(limits.MCP_PAUSE * 2**attempt):
                     self._ended(None if last else self._failure)
                     return
             else:
@@ -271,6 +271,7 @@ class Managed:
             raise
 
     def _begun(self, peer: Peer, known: Known) -> None:
+        self._cache.write(self.config, self._folder, known)
         with self._woken:
             ended = self._scope.cancelled
             if not ended:
@@ -282,7 +283,6 @@ class Managed:
         if ended:
             peer.close()
             return
-        self._cache.write(self.config, self._folder, known)
         self._tell()
 
     def _failed(self, failure: ServerFailure, last: bool) -> None:
