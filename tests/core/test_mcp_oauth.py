@@ -5,7 +5,6 @@ import threading
 import time
 from dataclasses import replace
 
-import httpx
 import pytest
 
 from agent_core.cancel import CancelScope
@@ -13,7 +12,7 @@ from agent_core.errors import Interrupted
 from agent_core.mcp.oauth import OAuth
 from agent_core.mcp.token_store import FileStore, Kept, MemoryStore
 from agent_core.mcp.words import OAuthOptions, ServerConfig, ServerFailure
-from tests.fakes.mcp_auth_server import McpAuthServer, get
+from tests.fakes.mcp_auth_server import McpAuthServer, get, post
 
 DOCUMENT = "https://example.org/nanoherm.json"
 
@@ -53,11 +52,9 @@ def use(auth: OAuth, url: str, cancel: CancelScope | None = None) -> int:
     """Send requests as the client does, until one is let in or is not to be sent again; the last status."""
     cancel = cancel or CancelScope()
     for _ in range(8):
-        answer = httpx.post(url, json={}, headers=auth.headers(cancel), trust_env=False)
-        if answer.status_code not in (401, 403):
-            return answer.status_code
-        if not auth.challenged(answer.status_code, answer.headers.get("www-authenticate", ""), cancel):
-            return answer.status_code
+        status, said = post(url, dict(auth.headers(cancel)))
+        if status not in (401, 403) or not auth.challenged(status, said, cancel):
+            return status
     raise AssertionError("it tries for ever")
 
 

@@ -271,6 +271,18 @@ class McpAuthServer:
         return 400, {}, {"error": "invalid_request", "error_description": what}
 
 
+def post(url: str, headers: dict[str, str]) -> tuple[int, str]:
+    """As a client of the MCP server: status and WWW-Authenticate."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+    try:
+        connection.request("POST", parts.path, b"{}", {**headers, "Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, answer.headers.get("WWW-Authenticate", "")
+    finally:
+        connection.close()
+
+
 def get(url: str) -> tuple[int, str, bytes]:
     """As a browser: status, Location and body; no redirect is followed."""
     parts = urlsplit(url)
