@@ -36,7 +36,7 @@ SLACK = 3
 
 
 class Watched:
-    """What can be asked of any program in a terminal. A subclass has `lines`, `alive` and `send`."""
+    """What can be asked of any program in a terminal. A subclass has `lines`, `program`, `alive` and `send`."""
 
     @property
     def text(self) -> str:
@@ -68,10 +68,13 @@ class Watched:
         return time.monotonic() - begun
 
     def still(self, quiet: float = 0.3, seconds: float = 15.0) -> list[str]:
-        """Wait until the screen has not changed for `quiet` seconds; returns its lines."""
+        """Wait until the screen has not changed for `quiet` seconds and the program rests; returns the lines.
+
+        On a busy machine a program that was sent something may not have got so far as to read it: it wants to run.
+        """
         end = time.monotonic() + seconds
         lines, since = self.lines, time.monotonic()
-        while time.monotonic() - since < quiet:
+        while time.monotonic() - since < quiet or wants_to_run(self.program):
             assert time.monotonic() < end, f"never still in {seconds} s:\n{self.text}"
             time.sleep(0.03)
             if (now := self.lines) != lines:
@@ -89,6 +92,15 @@ class Watched:
         self.send(text)
         time.sleep(0.2)
         self.send(KEYS["enter"])
+
+
+def wants_to_run(pid: int) -> bool:
+    """Whether a thread of the process runs, or would on a free core."""
+    try:
+        threads = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    except OSError:  # one has just ended
+        return False
+    return any(stat.rpartition(")")[2].split()[0] == "R" for stat in threads)
 
 
 class Screen(Watched):
@@ -109,6 +121,8 @@ class Screen(Watched):
         self._emulator = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._emulator)
         self._lock = threading.Lock()
+        self._lines: list[str] | None = None
+        """As they were last asked for, until something is written."""
         self.raw = bytearray()
         self.arrivals: list[tuple[int, float]] = []
         """(bytes so far, when), for each read."""
@@ -157,6 +171,7 @@ class Screen(Watched):
                 whole = cut < 0 or re.search(rb"[a-zA-Z~\\\x07]", data[cut + 2 :])
                 self._tail, data = (b"", data) if whole else (data[cut:], data[:cut])
                 self._stream.feed(UNKNOWN.sub(b"", data))
+                self._lines = None
 
     def _answer(self, data: bytes) -> None:
         """What a terminal says by itself to a program that asks."""
@@ -170,7 +185,9 @@ class Screen(Watched):
     @property
     def lines(self) -> list[str]:
         with self._lock:
-            return [line.rstrip() for line in self._emulator.display]
+            if self._lines is None:
+                self._lines = [line.rstrip() for line in self._emulator.display]
+            return list(self._lines)
 
     @property
     def cursor(self) -> tuple[int, int]:
@@ -208,6 +225,7 @@ class Screen(Watched):
         with self._lock:
             self.columns, self.rows = columns, rows
             self._emulator.resize(rows, columns)
+            self._lines = None
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.kill(self.pid, signal.SIGWINCH)
 

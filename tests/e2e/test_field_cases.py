@@ -134,13 +134,16 @@ def test_a_long_session_costs_few_widgets_and_no_cpu_at_rest(long_session):
 
 def test_gaining_and_losing_the_window_s_focus_costs_nothing(long_session):
     screen, _ = long_session
-    waits = []
-    for letter in "bcdfghjklm":
-        waits.append(echo(screen, "\x1b[O\x1b[I" + letter, letter))
+    with_focus, without = [], []
+    for letter in "bcdfghjklmnpqrst":
+        with_focus.append(echo(screen, "\x1b[O\x1b[I" + letter, letter))
+        time.sleep(0.05)
+        without.append(echo(screen, letter, letter))
         time.sleep(0.05)
     screen.send(KEYS["ctrl+c"])
-    assert statistics.median(waits) < 0.05 * SLACK, sorted(waits)
-    assert max(waits) < 1.0, sorted(waits)
+    # On a busy machine the same letters without it tell how busy: styles are looked at anew, nothing is laid out.
+    bound = max(0.05 * SLACK, 25 * statistics.median(without))
+    assert statistics.median(with_focus) < bound, (sorted(with_focus), sorted(without))
 
 
 CHUNKS = 1_000
@@ -353,13 +356,16 @@ def test_the_terminal_s_caret_stands_where_the_draft_s_does(typing):
         assert typing.cursor == (wanted[0], rows[0][0] + place[1]), keys
 
 
+def written(screen):
+    return [text for _, text in draft_of(screen)] or [""]
+
+
 def wrap_at(screen, cells):
     """Make the screen so narrow that the draft is `cells` wide."""
     screen.resize(60, 30)
-    screen.still()
     screen.send("x" * 100)
-    screen.still()
-    width = len(draft_of(screen)[0][1])
+    screen.until(lambda: len((rows := written(screen))[0]) < 60 and "".join(rows) == "x" * 100)
+    width = len(written(screen)[0])
     emptied(screen)
     screen.resize(60 - width + cells, 30)
     screen.still()
@@ -370,19 +376,15 @@ def test_wide_text_wraps_at_the_edge_without_ghosts(typing):
     empty, home = typing.still(), typing.cursor
     typing.type("你" * 10)
     typing.type("，")
-    typing.still()
-    rows = draft_of(typing)
-    assert [text for _, text in rows] == ["你" * 10, "，"]
-    assert typing.cursor == (home[0] + 2, rows[1][0])
+    typing.until(lambda: written(typing) == ["你" * 10, "，"])
+    typing.until(lambda: typing.cursor == (home[0] + 2, draft_of(typing)[1][0]))
     for _ in range(11):
         typing.send("\x7f", 0.02)
-    typing.wait_for("Message, /command")
+    typing.until(lambda: typing.lines == empty and typing.cursor == home)
     assert typing.still() == empty
-    assert typing.cursor == home
     # The last column: the caret of a full row stands on the next one, or on the row's last cell, never off the screen.
     typing.type("x" * 19)
-    typing.still()
-    assert typing.cursor == (home[0] + 19, home[1])
+    typing.until(lambda: typing.cursor == (home[0] + 19, home[1]))
 
 
 def test_the_caret_stays_in_the_draft_while_an_answer_streams(terminal, workspace, server_env):

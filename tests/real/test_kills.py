@@ -128,7 +128,7 @@ def test_kills_at_any_moment(programs, kills):
     assert sum(report["unknown"] for report in reports) >= kills // 40, "some calls were under way"
 
 
-@pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_a_kill_before_and_after_a_write(programs, each):
     """Of `each` writes one is tried: the others are among the long tests."""
     [whole] = programs.run([{"write": -1}])

@@ -24,7 +24,7 @@ def shown(number):
     return pytest.param(number, id=NAMES[number], marks=pytest.mark.long if number % 2 else ())
 
 
-@pytest.mark.parametrize("number", map(shown, range(len(NAMES))))
+@pytest.mark.parametrize("number", [*map(shown, range(len(NAMES)))])
 def test_every_view_is_whole_in_two_sizes(number):
     """In one language and theme each, by turns: `make screenshots` looks at all of them."""
     language, theme = LANGUAGES[number % len(LANGUAGES)], THEMES[number // 2 % len(THEMES)]
