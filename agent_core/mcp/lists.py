@@ -42,7 +42,7 @@ def all_pages(ask: Callable[[Json], Json], key: str) -> tuple[list[Any], tuple[s
             del entries[limits.MCP_ENTRIES :]
             return entries, (f"{key}: only the first {limits.MCP_ENTRIES} are taken",)
         cursor = page.get("nextCursor")
-        if not isinstance(cursor, str):
+        if not isinstance(cursor, str) or not cursor:
             return entries, ()
         if cursor in seen:
             return entries, (f"{key}: a page was named twice, the pages after it are not read",)

@@ -47,7 +47,7 @@ class Refused(ServerFailure):
         data = error.get("data")
         self.data: Json = data if isinstance(data, Mapping) else {}
         text = f"The server {server} refused it: {self.said or 'it did not say why'} (error {self.number})."
-        super().__init__("mcp_refused", text, server=server, why=self.said, number=self.number)
+        super().__init__("mcp_error", text, server=server, why=self.said, number=self.number)
 
 
 class SessionLost(ServerFailure):

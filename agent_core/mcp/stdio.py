@@ -220,10 +220,6 @@ class Stdio:
         if failure is not None:
             return self._not_started(failure)
         code = child.poll()
-        how = "has closed its output" if code is None else f"has ended {_by(code)}"
+        how = "it closed its output" if code is None else f"signal {-code}" if code < 0 else f"exit code {code}"
         said = last_words(self.noise())
-        return ServerFailure("mcp_ended", f"The server {name} {how}.{said}", server=name, how=how, said=said)
-
-
-def _by(code: int) -> str:
-    return f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        return ServerFailure("mcp_ended", f"The server {name} has ended: {how}.{said}", server=name, how=how, said=said)

@@ -252,7 +252,7 @@ def test_progress_keeps_a_call_alive_and_is_told_but_not_for_ever(server, monkey
         (["slow=30"], {"startup_timeout": 0.5}, "mcp_slow_start", ["startup_timeout", "0.5 s"]),
         (["modern", "slow=30"], {"startup_timeout": 0.5, "protocol": "modern"}, "mcp_slow_start", ["startup_timeout"]),
         (["nodiscover=silent"], {"startup_timeout": 1.0, "protocol": "modern"}, "mcp_slow_start", ["startup_timeout"]),
-        (["modern"], {"protocol": "legacy"}, "mcp_refused", ["Unsupported protocol version"]),
+        (["modern"], {"protocol": "legacy"}, "mcp_error", ["Unsupported protocol version"]),
         ([], {"command": "no-such-program"}, "mcp_command", ["no-such-program", "PATH"]),
         ([], {"cwd": "no/such/folder"}, "mcp_folder", ["no/such/folder", "cwd"]),
         ([], {"sandbox": True}, "mcp_sandbox", ["sandbox"]),
