@@ -7,13 +7,14 @@ a person has seen the whole address and said yes (R42, SEP on URL elicitation).
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from agent_core import process
 from agent_core.cancel import CancelScope
@@ -105,43 +106,37 @@ def asking(asker: Asker, show: Open, copy: Callable[[str], None] = lambda url: N
     return visit
 
 
-def at_terminal(say: Callable[[str], None], read_line: Callable[[], str], show: Open) -> Browser:
-    """Asks in lines. `read_line`: what is typed next, without its end; "" also when nobody types any more.
-
-    The line is read in a thread of its own, which is left waiting when the browser comes back first.
-    """
+def at_terminal(say: Callable[[str], None], read_line: Callable[[CancelScope], str], show: Open) -> Browser:
+    """Asks in lines. `read_line`: what is typed next; it raises Interrupted when the browser comes back first."""
 
     def visit(visit: Visit, cancel: CancelScope) -> str:
         say(f"{visit.name} has its log-in at {printable(visit.host)}:")
         say(visit.url)
-        say("Press Enter to open it in a browser here; or open it anywhere and paste the address it ends at.")
-        line = _typed(read_line, cancel)
-        if not line and show(visit.url):
-            say(f"Waiting for the browser to come back to {visit.redirect}")
-        elif not line:
-            say("No browser could be opened here. Open the address yourself, and paste the one it ends at:")
-            line = _typed(read_line, cancel)
-        return line
+        say("Press Enter to open it in a browser here; or open it anywhere, and paste the address it ends at.")
+        line = read_line(cancel).strip()
+        if line:
+            return line
+        if show(visit.url):
+            say("Waiting for the browser. From another machine, paste the address it ended at.")
+        else:
+            say("No browser could be opened here. Open the address anywhere, and paste the one it ends at.")
+        return read_line(cancel).strip()
 
     return visit
 
 
-def _typed(read_line: Callable[[], str], cancel: CancelScope) -> str:
-    """Raises Interrupted."""
-    lines: list[str] = []
-    done = threading.Event()
+def typed(stream: TextIO) -> Callable[[CancelScope], str]:
+    """Reads lines of a terminal. No thread does: one that waits in a read would be in the way when the program ends."""
 
-    def read() -> None:
-        try:
-            lines.append(read_line())
-        finally:
-            done.set()
+    def read_line(cancel: CancelScope) -> str:
+        while not select.select([stream], [], [], _LOOK)[0]:
+            cancel.check()
+        return stream.readline()
 
-    threading.Thread(target=read, name="log-in-line", daemon=True).start()
-    with cancel.closing(done.set):
-        done.wait()
-    cancel.check()
-    return lines[0].strip() if lines else ""
+    return read_line
+
+
+_LOOK: Final = 0.1  # seconds between two looks whether the browser has come back
 
 
 def _nobody(visit: Visit) -> ServerFailure:

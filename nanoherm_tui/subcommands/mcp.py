@@ -278,9 +278,9 @@ def _log(desk: ServerDesk, places: Places, name: str, *, out: bool) -> int:
         return say(f"logged out of {name}." if had else f"there was no log-in at {name}.")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return say("a log-in needs a person at a terminal.", names.EXIT_FAILED)
-    from agent_core.mcp.login import at_terminal, opener
+    from agent_core.mcp.login import at_terminal, opener, typed
 
-    browser = at_terminal(print, lambda: sys.stdin.readline().rstrip("\n"), opener(os.environ))
+    browser = at_terminal(print, typed(sys.stdin), opener(os.environ))
     try:
         desk.log_in(places.workspace, name, browser, scope)
     except AgentError as error:
