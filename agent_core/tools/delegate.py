@@ -64,7 +64,7 @@ def subagent(kinds: Sequence[tuple[str, str]], check: Callable[[str], None], run
             ),
         ),
         lambda args: Effect("write"),  # of no known path: it may run beside others, and a crash leaves it in doubt
-        _subject,
+        subject,
         prepare,
         seconds=lambda args: limits.AGENT_CALL,
     )
@@ -95,7 +95,8 @@ def _job(one: Args, args: Args) -> Job:
     return Job(base.text(one, "name", "") or base.text(args, "name", ""), task, context)
 
 
-def _subject(args: Args) -> str:
+def subject(args: Args) -> str:
+    """The card's subject of a call of `subagent`."""
     tasks = args.get("tasks")
     if isinstance(tasks, list) and tasks:
         return f"{len(tasks)} tasks"

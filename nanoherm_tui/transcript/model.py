@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from agent_core import events
 from agent_core.limits import PREVIEW_LINES, SUBJECT_CHARS
-from agent_core.names import SHELL
+from agent_core.names import SHELL, SUBAGENT
 from agent_core.rollback import REASONS
 from agent_core.safety.redact import redact
 from nanoherm_tui.text import clean, one_line
@@ -24,23 +24,24 @@ from nanoherm_tui.transcript.entry import Entry, Kind, can_open
 if TYPE_CHECKING:
     from agent_core.events import Event
     from agent_core.messages import Message, ShellRun, ToolCall, ToolResult
-    from agent_core.ports import Tool
+    from agent_core.ports import Args
 
 _STOPPED = Note(0, "", word="transcript.stopped")
 
 
 @lru_cache(maxsize=1)
-def _builtin() -> dict[str, Tool]:
-    from agent_core.tools.builtin import builtin_tools  # here, so that a first frame does not wait for the tools
+def _subjects() -> dict[str, Callable[[Args], str]]:
+    from agent_core.tools import delegate  # here, so that a first frame does not wait for the tools
+    from agent_core.tools.builtin import builtin_tools
 
-    return {tool.name: tool for tool in builtin_tools()}
+    return {SUBAGENT: delegate.subject, **{tool.name: tool.subject for tool in builtin_tools()}}
 
 
 def default_subject(call: ToolCall) -> str:
     """The subject of a stored call's card, as its tool gave it when it ran: on one line, keys taken out."""
-    tool = _builtin().get(call.name)
-    if tool is not None:
-        subject = tool.subject(call.arguments)
+    of_tool = _subjects().get(call.name)
+    if of_tool is not None:
+        subject = of_tool(call.arguments)
     else:
         subject = next((v for v in call.arguments.values() if isinstance(v, str)), "")
     return redact(one_line(subject))[:SUBJECT_CHARS]

@@ -10,13 +10,19 @@ import pytest
 from agent_core.cancel import CancelScope
 from agent_core.delegation import AgentRow
 from agent_core.errors import Interrupted
+from agent_core.events import TurnFinished
 from agent_core.host import Host, Launch
+from agent_core.intents import Submit
 from agent_core.ports import Args, Effect, NoAction, Prepared, Tool, ToolOutput
+from agent_core.sandbox.probe import layers
 from agent_core.subagents import definitions
 from agent_core.subagents.board import Board
 from agent_core.subagents.definitions import Definition
 from agent_core.subagents.gate import Gate
 from agent_core.subagents.lent import tools_for
+from tests.fakes.model_server import ModelServer, Reply
+
+LACKS = "" if layers().can_confine else f"the kernel here cannot confine commands: {layers().why}"
 
 WHOLE = """---
 name: reviewer
@@ -152,7 +158,7 @@ def program(tmp_path):
 
     def start(**launch):
         env = {"HOME": str(home), "PATH": os.environ["PATH"]}
-        hosts.append(Host(Launch(project, env, launch.pop("overrides", {}), demo=True, **launch)))
+        hosts.append(Host(Launch(project, env, launch.pop("overrides", {}), **{"demo": True, **launch})))
         return hosts[-1]
 
     yield home, project, start
@@ -194,6 +200,37 @@ def test_the_shipped_ones_are_there_when_they_are_wanted_and_all_can_be_switched
     assert "- worker: " in text
     (home / ".nanohermes/agents/mine.md").write_text("p")
     assert offered(start(overrides={"delegation.enabled": False}), project) == ""
+
+
+@pytest.mark.skipif(bool(LACKS), reason=LACKS)
+def test_its_commands_run_behind_the_walls_of_its_parents_session(program, tmp_path):
+    _, project, start = program
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    command = f"touch made; touch {outside}/made; echo over"
+
+    def reply(body, number):
+        messages = body["messages"]
+        if "# You are a sub-agent" not in messages[0]["content"]:
+            is_over = messages[-1]["role"] == "tool"
+            return Reply("ok") if is_over else Reply(calls=[("subagent", {"name": "worker", "task": "x"})])
+        return Reply("end") if len(messages) > 2 else Reply(calls=[("run_command", {"command": command})])
+
+    with ModelServer(reply) as server:
+        overrides = {"delegation.builtin_agents": True, "model.base_url": server.base_url, "model.default": "m"}
+        host = start(overrides=overrides, unattended=True, mode="auto", demo=False)
+        session = host.new(project)
+        session.send(Submit("go"))
+        end = time.monotonic() + 30
+        while not any(isinstance(e.event, TurnFinished) for e in session.mailbox.drain()):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        ran = [m["content"] for m in server.requests[2]["messages"] if m["role"] == "tool"]
+    assert "over" in ran[0]
+    assert (project / "made").exists(), ran
+    assert list(outside.iterdir()) == [], ran
+    (child,) = host.store.children.of(session.id)
+    assert "run_command" in [call.name for m in host.store.messages(child.session_id) for call in m.tool_calls]
 
 
 def test_the_explorer_can_only_read():
