@@ -688,6 +688,13 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     def on_approval_panel_answered(self, message: ApprovalPanel.Answered) -> None:
         from agent_core import intents
 
+        asked = (waiting.question for waiting in self.view.waiting) if self.view is not None else ()
+        form = next((one for one in asked if one.id == message.question_id and one.kind == "form"), None)
+        if form is not None and message.decision == "once":
+            from nanoherm_tui.commands.form import fill_in
+
+            fill_in(self, form)
+            return
         answer = intents.Answer(message.question_id, message.decision, message.text, message.pattern, message.refused)
         self.conversations.send(answer)
 

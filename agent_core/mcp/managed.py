@@ -41,9 +41,11 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LASTING: Final = frozenset({"mcp_login", "mcp_command", "mcp_config", "mcp_version", "mcp_sandbox"})
+LASTING: Final = frozenset(
+    {"mcp_command", "mcp_folder", "mcp_version", "mcp_slow_start", "mcp_endpoint", "mcp_redirect", "mcp_key"}
+)
 """Codes of failures that trying again at once does not mend."""
-UNANSWERED: Final = frozenset({"mcp_refused", "mcp_error", "mcp_method"})
+ANSWERED: Final = frozenset({"mcp_refused", "mcp_wants", "mcp_result", "mcp_rounds", "mcp_too_large"})
 """Codes of failures in which the server did answer."""
 
 
@@ -246,7 +248,7 @@ class Managed:
                 return
             except Exception as error:  # a server's answers must not end what serves the others
                 failure = error if isinstance(error, ServerFailure) else _crash(self.config, error)
-                last = last or failure.code in LASTING
+                last = last or failure.code in LASTING or failure.code.startswith("mcp_login")
                 self._failed(failure, last)
                 if last or self._scope.wait(limits.MCP_PAUSE * 2**attempt):
                     self._ended(None if last else self._failure)
@@ -441,7 +443,7 @@ class Managed:
 
     def _count(self, failure: ServerFailure, peer: Peer) -> None:
         """A call failed: one the server has answered says nothing against it."""
-        if failure.code in UNANSWERED:
+        if failure.code in ANSWERED:
             return
         with self._woken:
             self._unanswered += 1

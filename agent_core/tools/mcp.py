@@ -115,7 +115,9 @@ def _given(call: Callable[[], CallResult], ctx: ToolContext, only_reads: bool) -
     return ToolOutput(result.text or "(nothing)", outcome, effect=effect, images=images)
 
 
-UNKNOWN: Final = frozenset({"mcp_timeout", "mcp_ended", "mcp_unknown", "mcp_lost", "mcp_crash", "mcp_session"})
+UNKNOWN: Final = frozenset(
+    {"mcp_timeout", "mcp_no_answer", "mcp_ended", "mcp_closed", "mcp_lost", "mcp_stream", "mcp_too_large", "mcp_result"}
+)
 """Codes of failures after which a server may have done what was asked."""
 
 

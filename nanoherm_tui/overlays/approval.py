@@ -413,6 +413,8 @@ class ApprovalPanel(Widget, can_focus=True):
             return t("approval.hunks_short" if narrow else "approval.hunks", n=total - len(self.refused), total=total)
         if action == "allow_once":
             visit = self.current is not None and self.current.kind == "visit"
+            if self.current is not None and self.current.kind == "form":
+                return t("approval.fill_in")
             return t("approval.approve") if plan else t("approval.open") if visit else t("approval.once")
         if action == "allow_session":
             return t("approval.session_short") if narrow else t("approval.session")

@@ -211,6 +211,8 @@ def title(question: Question, refused: frozenset[str] = frozenset()) -> str:
         return t("approval.search_web" if question.query else "approval.fetch_page")
     if question.kind == "server":
         return t("approval.call_tool")
+    if question.kind == "form":
+        return t("approval.form")
     if question.kind == "visit":
         return t("approval.visited" if wants_words(question) else "approval.visit")
     if question.kind == "edit" and question.diffs:

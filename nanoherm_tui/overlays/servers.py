@@ -198,7 +198,8 @@ class ServersScreen(Overlay[None]):
         self._detail.say(line.detail if line is not None else empty)
         foot = self._foot
         state = server.state if server is not None else "off"
-        switch = "" if server is None or state == "untrusted" else t("servers.switch_on" if state == "off" else "servers.switch_off")
+        words = t("servers.switch_on" if state == "off" else "servers.switch_off")
+        switch = "" if server is None or state == "untrusted" else words
         now = (
             server is not None and bool(server.below),
             state in ("idle", "starting", "ready", "failed"),

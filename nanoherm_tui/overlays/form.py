@@ -1,0 +1,207 @@
+"""What an MCP server wants to know, to be filled in: one field below the other, sent as a whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.strip import Strip
+
+from agent_core.records import dataclass
+from nanoherm_tui.i18n import t
+from nanoherm_tui.keymap import show as key
+from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
+from nanoherm_tui.overlays.name import NameScreen
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import clean, cut, one_line, visible
+
+if TYPE_CHECKING:
+    from agent_core.servers import FormField
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRow:
+    """A field, or one of the choices of a field."""
+
+    field: FormField
+    words: str
+    value: str = ""
+    """As it is shown."""
+    choice: str | None = None
+    chosen: bool = False
+
+
+Values = dict[str, Any]
+
+
+def first_values(fields: Sequence[FormField]) -> Values:
+    """The values that a form begins with: the server's own."""
+    return {field.name: field.default for field in fields if field.default is not None}
+
+
+def changed(field: FormField, values: Values, choice: str | None) -> Values:
+    """The values after a press on a flag, or on one of the choices of a field."""
+    if field.kind == "flag":
+        return {**values, field.name: not values.get(field.name)}
+    if choice is None:
+        return values
+    if field.kind == "choice":
+        if values.get(field.name) == choice and not field.required:
+            return {name: value for name, value in values.items() if name != field.name}
+        return {**values, field.name: choice}
+    had = tuple(values.get(field.name) or ())
+    chosen = tuple(one for one, _ in field.choices if (one in had) != (one == choice))
+    return {**values, field.name: chosen}
+
+
+def written(field: FormField, values: Values, text: str | None) -> Values:
+    """The values with what was written into a field; empty takes it out. Raises ValueError for what is no number."""
+    if text is None:
+        return {name: value for name, value in values.items() if name != field.name}
+    value: Any = int(text) if field.kind == "whole" else float(text) if field.kind == "number" else text
+    if value != value or value in (float("inf"), float("-inf")):
+        raise ValueError(text)
+    return {**values, field.name: value}
+
+
+def missing(fields: Sequence[FormField], values: Mapping[str, Any]) -> FormField | None:
+    """The first field that has to be filled in and is not."""
+    return next((field for field in fields if field.required and values.get(field.name) in (None, "", ())), None)
+
+
+def rows_of(fields: Sequence[FormField], values: Mapping[str, Any]) -> list[FieldRow]:
+    out = []
+    for field in fields:
+        value = values.get(field.name)
+        words = visible(field.title or field.name) + (" *" if field.required else "")
+        if field.kind == "flag":
+            shown = t("form.is_on") if value else t("form.is_off")
+        elif field.kind in ("choice", "choices"):
+            shown = ""
+        else:
+            shown = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        out.append(FieldRow(field, words, visible(shown)))
+        if field.kind in ("choice", "choices"):
+            picked = (value,) if field.kind == "choice" else tuple(value or ())
+            out += [FieldRow(field, visible(title or one), "", one, one in picked) for one, title in field.choices]
+    return out
+
+
+class FormList(FollowedList[str, FieldRow]):
+    DEFAULT_CSS = "FormList { height: 1fr; }"
+
+    def draw_heading(self, of: str | None, cells: int) -> Strip:
+        look = look_of(self)
+        return row(cells, [("  ", look.style("text", "surface")), (of or "", look.style("muted", "surface"))],
+                   look.style("text", "surface"))  # fmt: skip
+
+    def draw_row(self, line: FieldRow, here: bool, cells: int) -> Strip:
+        look = look_of(self)
+        ground = "selection" if here else "surface"
+        words = look.style("seltext" if here else "text", ground)
+        muted = words if here else look.style("muted", ground)
+        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        if line.choice is not None:
+            mark = (f"{sym('done')} ", look.mark("ok", ground)) if line.chosen else ("  ", words)
+            left += [("  ", words), mark, (one_line(line.words), words)]
+            return row(cells, left, words)
+        left.append((one_line(line.words), muted))
+        side = cut(one_line(line.value), cells // 2)
+        return row(cells, left, words, [(side, words), (" ", words)] if side else [])
+
+
+class _Foot(Painted):
+    fills = False
+    wrong = ""
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        keys = [(key("enter"), t("form.fill_in" if self.fills else "form.choose")), ("s", t("form.send"))]
+        keys.append(("Esc", t("form.decline")))
+        said: list[list[Part]] = [[(self.wrong, look.style("warn", "surface"))]] if self.wrong else []
+        return flow(width, [*said, *hints(look, keys)], look.style("text", "surface"), indent=2)
+
+
+class FormScreen(Overlay[Values | None]):
+    """Gives the values by the names of the fields; None when it was declined."""
+
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/form.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *MOVES,
+        Binding("enter,space", "change", show=False),
+        Binding("s,ctrl+s", "send", show=False),
+    ]
+
+    def __init__(self, server: str, message: str, fields: Sequence[FormField]) -> None:
+        super().__init__()
+        self._server, self._message, self._fields = server, message, fields
+        self._values = first_values(fields)
+        self._list = FormList("form-list", self._follow)
+        self._detail = Detail(id="form-detail")
+        self._foot = _Foot(id="form-foot")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+            yield self._list
+            yield self._detail
+            yield self._foot
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._show()
+
+    def _show(self) -> None:
+        heading = Heading(t("form.of", server=visible(self._server)))
+        self._list.put_at([heading, *rows_of(self._fields, self._values)], self._list.at)
+
+    def _follow(self) -> None:
+        line = self._list.row
+        about = clean(line.field.description) if line is not None else ""
+        self._detail.say(tuple(filter(None, (about, clean(self._message)))))
+        fills = line is not None and line.choice is None and line.field.kind in ("text", "number", "whole")
+        self._tell(fills, self._foot.wrong)
+
+    def _tell(self, fills: bool, wrong: str) -> None:
+        foot = self._foot
+        if (fills, wrong) != (foot.fills, foot.wrong):
+            foot.fills, foot.wrong = fills, wrong
+            foot.refresh(layout=True)
+
+    def action_move(self, step: int) -> None:
+        self._tell(self._foot.fills, "")
+        self._list.move(step)
+
+    def action_change(self) -> None:
+        line = self._list.row
+        if line is None:
+            return
+        field = line.field
+        if field.kind in ("flag", "choice", "choices"):
+            self._values = changed(field, self._values, line.choice)
+            self._show()
+            return
+        value = self._values.get(field.name)
+        given = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+        def come(text: str | None) -> None:
+            try:
+                self._values = written(field, self._values, text)
+            except ValueError:
+                self._tell(True, t("form.no_number", field=visible(field.title or field.name)))
+            else:
+                self._tell(True, "")
+            self._show()
+
+        self.app.push_screen(NameScreen(visible(field.title or field.name), given), come)
+
+    def action_send(self) -> None:
+        empty = missing(self._fields, self._values)
+        if empty is not None:
+            self._tell(self._foot.fills, t("form.missing", field=visible(empty.title or empty.name)))
+            return
+        self.dismiss({name: list(v) if isinstance(v, tuple) else v for name, v in self._values.items()})
