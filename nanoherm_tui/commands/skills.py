@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from nanoherm_tui import limits
+from nanoherm_tui.actions import BY_SLASH
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.pending import PendingScreen
 from nanoherm_tui.overlays.skills import SkillLine, SkillsScreen, State
@@ -51,6 +52,9 @@ def _open(app: NanohermApp, *, only_waiting: bool = False) -> None:
                 return
             if line.state == "waits":
                 _look_at(app, by_id[line.name])
+            elif line.name in BY_SLASH:  # its slash means something else
+                app.composer.bring_back(t("skills.ask_for", name=line.name))
+                app.composer.focus()
             else:
                 app.composer.begin_command(line.name)
 
