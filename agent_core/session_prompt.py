@@ -148,10 +148,10 @@ class SessionPrompt:
 
     def _read(self) -> str:
         context, notices = self._services.context(self._workspace)
-        if notices != self._noticed:
-            self._noticed = notices
-            for notice in notices:
+        for notice in notices:
+            if notice not in self._noticed:
                 self._notice(notice)
+        self._noticed = notices
         return context
 
 

@@ -190,3 +190,19 @@ def test_the_first_request_of_a_session_is_small(world):
     turn(host.new(), "hello")
     host.close()
     assert len(world.sent()) <= 16 * limits.KB
+
+
+def test_a_guidance_file_that_is_made_meanwhile_is_told_and_what_is_wrong_with_one_is_said_once(tmp_path):
+    table = Table(tmp_path, say("ok"))
+    state = {"text": "", "notices": ("CLAUDE.md is not used.",)}
+    table.services = replace(table.services, context=lambda workspace: (state["text"], state["notices"]))
+    table.session = table.open(table.session.id, stored=False)
+    table.turn("one")
+    state |= {"text": "Use tabs.", "notices": ("CLAUDE.md is not used.", "AGENTS.md is cut.")}
+    table.turn("two", 2)
+    table.turn("three", 3)
+    told = [event.text for event in table.of(events.Notice) if event.code == "context_file"]
+    assert told == ["CLAUDE.md is not used.", "AGENTS.md is cut."]
+    asked = [message.text for message in table.model.requests[-1].messages[1:] if "Use tabs." in message.text]
+    assert len(asked) == 1
+    assert asked[0].startswith("[The guidance files have changed since this conversation began.")
