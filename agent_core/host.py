@@ -36,7 +36,7 @@ from agent_core.hooks import HookSet, users_hooks
 from agent_core.intents import Interrupt, SetMode, Submit
 from agent_core.jobs import Jobs
 from agent_core.kept_images import KeptImages
-from agent_core.knowledge import Expansion, Pending
+from agent_core.knowledge import Expansion, Memory, Pending
 from agent_core.llm import providers
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.log import install_hooks, write_crash
@@ -569,7 +569,7 @@ class Host:
 
         wait = limits.MEMORY_WORDS_ALONE if self.launch.unattended else limits.MEMORY_WORDS
         by_words = self.config.get("memory.tokenizer") == "jieba"
-        words = Words(lambda runs, most: self.searching.words(runs, most), wait) if by_words else None
+        words = Words(self.searching.words, wait) if by_words else None
         return Entries(self.places.memory_file, self.redact, Recall(words))
 
     @cached_property
@@ -646,6 +646,7 @@ class Host:
 
     def _memory_extra(self, seat: Seat) -> Extra:
         from agent_core.extras.memory import MemoryOptions, memory_extra
+        from agent_core.memory.staging import stage
 
         get = self.config.get
         attended = not self.launch.unattended and not self.look_for_models().demo
@@ -656,7 +657,23 @@ class Host:
             unattended=self.launch.unattended,
         )
         meter = Meter(self.store.costs, seat.session_id, self.models.price, lambda: options.budget(self.config))
-        return memory_extra(seat, self.memory, opts, self.redact, self.connect, meter)
+
+        def put_aside(memory: Memory) -> Pending:
+            return stage(self.pending, memory)
+
+        return memory_extra(seat, self.memory, opts, self.redact, self.connect, meter, put_aside)
+
+    def answer_memory(self, id: str, approved: bool) -> Pending:
+        """Keep a memory that waits, or forget it. Raises MemoryFailure when nothing waits under the id, StoreError."""
+        from agent_core.memory.staging import carry_out
+
+        staged = self.pending.get(id, "memory")
+        verdict: Literal["allow", "refuse"] = "allow" if approved else "refuse"
+        self._put_on_record(Path(), Decided("keep", staged.pending.title, verdict, "waited for a person", "person"))
+        if not approved:
+            return self.pending.reject(id, "memory")
+        self.pending.approve(id, lambda now: carry_out(self.memory, now.data), "memory")
+        return staged.pending
 
     def _web(self) -> WebOptions:
         """How sessions reach the web; a key of a search engine that was changed counts from the next search on."""

@@ -11,7 +11,7 @@ from typing import Final
 from agent_core import limits
 from agent_core.errors import MemoryFailure, ToolFailure
 from agent_core.knowledge import MEMORY_KINDS, Memory
-from agent_core.memory import Memories, gate
+from agent_core.memory import Memories, gate, staging
 from agent_core.names import MEMORY_SAVE, MEMORY_SEARCH
 from agent_core.ports import Args, Effect, KeepAction, NoAction, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
@@ -89,7 +89,7 @@ def _prepare_save(keeping: Keeping, args: Args) -> Prepared:
     if keeping.asks and keeping.stage is not None:
         return base.prepared(NoAction(), lambda: _stage(keeping, memory))
     shown = diff.build(_SHOWN_AS, None, f"{kind}: {text}\n")
-    action = KeepAction(f"Remember a {kind}", (shown,), asks=keeping.asks)
+    action = KeepAction(staging.title(memory), (shown,), asks=keeping.asks)
     return base.prepared(action, lambda: _save(keeping, memory))
 
 

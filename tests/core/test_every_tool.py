@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent_core import limits, names
+from agent_core import limits, names, toolsets
 from agent_core.background import Task, TaskOutput
 from agent_core.cancel import CancelScope
 from agent_core.errors import ToolFailure
@@ -384,5 +384,5 @@ def test_the_names_and_arguments_of_hermes_find_the_tool_that_does_it(tmp_path, 
 
 
 def test_every_other_name_leads_to_a_tool_that_there_is():
-    assert {target for targets in TOOL_ALIASES.values() for target in targets} <= set(TOOLS)
+    assert {target for targets in TOOL_ALIASES.values() for target in targets} <= set(TOOLS) | set(toolsets.ALL_NAMES)
     assert not set(TOOL_ALIASES) & set(TOOLS)
