@@ -420,7 +420,7 @@ class ApprovalPanel(Widget, can_focus=True):
             return t("approval.session_short") if narrow else t("approval.session")
         if action == "allow_always":
             return t("approval.always")
-        if action == "refuse" and not narrow:
+        if action == "refuse" and not narrow and not (self.current is not None and self.current.kind == "visit"):
             return t("approval.keep_planning") if plan else t("approval.refuse")
         if action == "refuse":
             return t("approval.send_refusal")
@@ -527,6 +527,8 @@ class ApprovalPanel(Widget, can_focus=True):
             return
         if decision == "edit":
             self._open_field("edit", question.command)
+        elif decision == "refuse" and question.kind == "visit":
+            self._answer("refuse", "")  # nobody would read why
         elif decision == "refuse" or self._refuses_all:
             self._open_field("refuse", "")
         elif decision == "always":

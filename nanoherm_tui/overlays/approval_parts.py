@@ -128,7 +128,8 @@ class ApprovalText(Painted, can_focus=False):
 
     def _spans_whole(self, item: QuestionRow) -> bool:
         """The plan's or the question's own words stand at the left edge, without a label column."""
-        return self._question is not None and bool(self._question.text) and not self._question.command
+        question = self._question
+        return question is not None and bool(question.text) and not question.command and question.kind != "visit"
 
 
 def _wide(label: str) -> int:

@@ -122,7 +122,7 @@ def question_rows(question: Question, cells: int, refused: frozenset[str] = froz
     if question.path:
         rows += _labelled(t("approval.file"), visible(question.path).replace("\n", "\\n"), room, exact=True)
     for label, words in (("url", question.url), ("query", question.query), ("host", question.host)):
-        if words:
+        if words and (label != "url" or question.kind != "visit"):
             rows += _labelled(t(f"approval.{label}"), visible(words).replace("\n", "\\n"), room, exact=True)
     moved = moves(question.diffs)
     for number, diff in enumerate(question.diffs):
@@ -131,12 +131,15 @@ def question_rows(question: Question, cells: int, refused: frozenset[str] = froz
     if question.kind == "command" and question.text:  # the core's words; those of a plan or a question are the model's
         why = "\n".join(_reason(line) for line in clean(question.text).split("\n"))
         rows += _labelled(t("approval.reason"), why, room, exact=False)
+    elif question.kind == "visit" and question.text:
+        rows += _labelled(t("approval.reason"), clean(phrase("questions", question.text)), room, exact=False)
     elif question.text:
-        text = phrase("questions", question.text) if question.kind == "visit" else question.text
-        rows += [QuestionRow(piece) for line in clean(text).split("\n") for piece in wrap(line, cells)]
+        rows += [QuestionRow(piece) for line in clean(question.text).split("\n") for piece in wrap(line, cells)]
     for index, choice in enumerate(question.choices):
         pieces = wrap(one_line(choice), max(4, cells - 5))
         rows += [QuestionRow(p, str(index + 1) if n == 0 else "", "choice", index) for n, p in enumerate(pieces)]
+    if question.kind == "visit":  # last: an address to log in at is longer than a small screen
+        rows += _labelled(t("approval.url"), visible(question.url).replace("\n", "\\n"), room, exact=True)
     if question.rule:
         rows += _labelled(t("approval.rule"), clean(rule_words(question.rule)), room, exact=False)
     nothing_left = bool(refused) and len(refused) == len(hunk_keys(question.diffs))
