@@ -1,11 +1,12 @@
-"""Commands in the background, and turns that changed files, for the pictures."""
+"""Commands in the background, sub-agents, and turns that changed files, for the pictures."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from agent_core.background import Task, TaskOutput
-from agent_core.messages import DiffLine, FileDiff, Hunk
+from agent_core.delegation import AgentRow
+from agent_core.messages import DiffLine, FileDiff, Hunk, Message, ToolCall, ToolResult, tool, user
 from agent_core.rollback import REASONS, ChangedFile, Checkpoint, PlannedFile, RollbackPlan
 from nanoherm_tui.i18n import Language
 
@@ -38,6 +39,56 @@ def tasks(session_id: str, now: float, folder: str) -> tuple[Task, ...]:
         task(4, "tail -f logs/ledger.log", 300, state="killed", ended=now - 90, signal=15),
         task(5, "ptw --now . -- -q", 42, newest="16 passed in 1.82s", output_bytes=512),
     )
+
+
+_PARTS: Final = {
+    "en": (
+        "Where are dates parsed, and who calls that?",
+        "Which tests read the ledger's files?",
+        "Does anything else drop the offset?",
+        "Compare the report's totals with the ledger's",
+        "Dates are parsed in src/dates.py:12; the importer and the report call it.",
+        "The account has no credit left. Add some, or choose another model.",
+        "I look for the places that make a date from text.",
+    ),
+    "zh": (
+        "日期在哪里解析，谁在调用？",
+        "哪些测试会读账本文件？",
+        "还有别处丢掉时区偏移吗？",
+        "把报表的合计与账本核对",
+        "日期在 src/dates.py:12 解析，导入器和报表都调用它。",
+        "账户没有余额了。充值，或换一个模型。",
+        "我找出由文字生成日期的地方。",
+    ),
+}
+
+
+def agents(language: Language, now: float) -> tuple[AgentRow, ...]:
+    """One of each state, the newest last."""
+    first, second, third, fourth, found, failed, _ = _PARTS[language]
+    return (
+        AgentRow("agent-1", "explorer", first, "done", now - 95, now - 61, "s1", "", 7, 21_480, preview=found),
+        AgentRow("agent-2", "reviewer", second, "failed", now - 94, now - 80, "s2", "", 2, 5_210, preview=failed),
+        AgentRow("agent-3", "explorer", third, "interrupted", now - 90, now - 52, "s3", "", 4, 9_930),
+        AgentRow("agent-4", "explorer", third, "running", now - 34, None, "s4", "", 5, 12_060, "grep fromisoformat"),
+        AgentRow("agent-5", "worker", fourth, "waiting", now - 3),
+    )
+
+
+def account(language: Language) -> list[Message]:
+    """What the fourth of them has said and done."""
+    _, _, third, *_, looks = _PARTS[language]
+    calls = (
+        ToolCall("a1", "grep", {"pattern": "fromisoformat"}),
+        ToolCall("a2", "read_file", {"path": "src/dates.py"}),
+    )
+    return [
+        user(third),
+        Message("assistant", looks, tool_calls=calls),
+        tool(ToolResult("a1", "grep", "", outcome="3 matches in 2 files")),
+        tool(ToolResult("a2", "read_file", "", outcome="41 lines")),
+        Message("assistant", "", tool_calls=(ToolCall("a3", "read_file", {"path": "src/report.py"}),)),
+    ]
 
 
 def output(task: Task, start: int, limit: int) -> TaskOutput:

@@ -34,7 +34,7 @@ from nanoherm_tui.overlays.rollback import RollbackScreen
 from nanoherm_tui.overlays.search import SearchScreen
 from nanoherm_tui.overlays.setup import SetupScreen
 from nanoherm_tui.overlays.trust import TrustScreen
-from screenshots import background, content
+from screenshots import background, content, skill_files
 from screenshots.stage import Stage
 
 Act = Callable[[Stage], Awaitable[None]]
@@ -218,6 +218,27 @@ async def _tools(stage: Stage) -> None:
     await stage.settle()
 
 
+async def _skills(stage: Stage) -> None:
+    skill_files.make(stage.home, stage.language)
+    commands.run(stage.app, "skills")
+    await stage.until(lambda: len(stage.app.screen_stack) > 1, "the list")
+    await stage.press("down", "down")
+    await stage.settle()
+
+
+async def _skills_none(stage: Stage) -> None:
+    commands.run(stage.app, "skills")
+    await stage.until(lambda: len(stage.app.screen_stack) > 1, "the list")
+    await stage.settle()
+
+
+async def _skill_waits(stage: Stage) -> None:
+    waits = skill_files.make(stage.home, stage.language)
+    commands.run(stage.app, "skills", f"diff {waits.id}")
+    await stage.until(lambda: len(stage.app.screen_stack) > 1, "the change")
+    await stage.settle()
+
+
 async def _refusing(stage: Stage) -> None:
     await _edit_asks(stage)
     await stage.press("n")
@@ -379,6 +400,26 @@ async def _context(stage: Stage) -> None:
     await stage.press("d", "j", "p", "j")
     await stage.until(lambda: "pinned" in {item.view for item in stage.app.dock.report.items}, "a pinned one")
     await stage.settle()
+
+
+async def _agents(stage: Stage) -> None:
+    """Sub-agents, one of each state, above a command in the background."""
+    app, view = stage.app, stage.app.view
+    agents = background.agents(stage.language, stage.clock.now)
+    tasks = background.tasks(view.id, stage.clock.now, str(view.session.workspace))[-1:]
+    told = (events.AgentsChanged(agents), events.TasksChanged(tasks))
+    app.conversations.deliver([Envelope(view.id, 0, stage.clock.now, event) for event in told])
+    commands.run(app, "agents")
+    await stage.shown("explorer")
+
+
+async def _agent(stage: Stage) -> None:
+    """What one of them has said and done."""
+    said = background.account(stage.language), 0
+    patch.object(stage.host, "agent_said", lambda session_id: said).start()  # for good: the stage goes with it
+    await _agents(stage)
+    await stage.press("j", "enter")
+    await stage.shown("src/report.py")
 
 
 async def _tasks(stage: Stage) -> None:
@@ -757,6 +798,8 @@ _ALL: Final[tuple[View, ...]] = (
     View("dock-unfolded", _diff_unfolded, _dock),
     View("dock-plan", _plan, _dock),
     View("dock-tasks", _tasks, _dock),
+    View("dock-agents", _agents, _dock),
+    View("dock-agent", _agent, _dock),
     View("dock-task-output", _task_output, _dock),
     View("dock-task-ending", _task_ending, _dock),
     View("dock-context", _context, _dock),
@@ -804,6 +847,9 @@ _ALL: Final[tuple[View, ...]] = (
     View("permissions", _permissions, stage={"approvals.deny": ["git push --force*", "*--no-verify*"]}),
     View("permissions-taken", _permissions_taken),
     View("tools", _tools),
+    View("skills", _skills),
+    View("skills-none", _skills_none),
+    View("skills-waits", _skill_waits),
     View("trust", _trust),
     View("trust-changed", _trust_changed),
     View("palette-effort", _overlay("effort")),
