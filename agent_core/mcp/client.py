@@ -172,9 +172,7 @@ class Client:
         with self._lock:
             transport = self._transport
             if self._closed:
-                raise ServerFailure(
-                    "mcp_closed", f"The server {self.config.name} was stopped.", server=self.config.name
-                )
+                raise self._stopped()
         if transport is not None and transport.alive:
             return transport
         if transport is not None:
@@ -186,6 +184,7 @@ class Client:
         try:
             return self._connect(cancel)
         except ServerFailure as failure:
+            self._tell(failure)
             self._problem = failure.text
             self._set("login" if failure.code == "mcp_login" else "failed")
             raise
@@ -201,7 +200,7 @@ class Client:
             try:
                 with self._lock:
                     if self._closed:
-                        raise Interrupted
+                        raise self._stopped()
                     self._transport = transport
                 transport.connect(cancel)
                 agreed = self._agree(transport, deadline, cancel)
@@ -456,6 +455,9 @@ class Client:
             server=self.config.name,
         )
 
+    def _stopped(self) -> ServerFailure:
+        return ServerFailure("mcp_closed", f"The server {self.config.name} was stopped.", server=self.config.name)
+
     def _unknown_result(self, kind: str) -> ServerFailure:
         return ServerFailure(
             "mcp_result",
@@ -470,12 +472,15 @@ class Client:
         try:
             yield
         except ServerFailure as failure:
-            failure.text = self._told(failure.text)
-            failure.args = (failure.text,)
-            failure.params = {
-                name: self._told(value) if isinstance(value, str) else value for name, value in failure.params.items()
-            }
+            self._tell(failure)
             raise
+
+    def _tell(self, failure: ServerFailure) -> None:
+        failure.text = self._told(failure.text)
+        failure.args = (failure.text,)
+        failure.params = {
+            name: self._told(value) if isinstance(value, str) else value for name, value in failure.params.items()
+        }
 
     def _told(self, text: str) -> str:
         return clean(self._around.redact(text))[: limits.TOOL_ERROR_CHARS]

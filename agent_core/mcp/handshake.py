@@ -94,10 +94,8 @@ def changes(capabilities: Json) -> dict[str, bool]:
 
 def too_slow(config: ServerConfig, noise: tuple[str, ...]) -> ServerFailure:
     """The server has not agreed on anything within its time."""
-    text = (
-        f"The server {config.name} did not start within {config.startup_timeout:g} s. If it only needs longer (npx may"
-        " have to fetch it first), set its `startup_timeout`."
-    )
+    text = f"The server {config.name} did not start within {config.startup_timeout:g} s. If it only needs longer"
+    text += f"{'' if config.url else ' (npx may have to fetch it first)'}, set its `startup_timeout`."
     return ServerFailure(
         "mcp_slow_start", text + last_words(noise), server=config.name, seconds=config.startup_timeout,
         said=last_words(noise),

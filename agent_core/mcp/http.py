@@ -49,7 +49,7 @@ class Http:
 
     def connect(self, cancel: CancelScope) -> None:
         cancel.check()
-        self._alive = True
+        self._alive = not self._life.cancelled
 
     def request(
         self,
@@ -103,7 +103,7 @@ class Http:
         return ()
 
     def close(self) -> None:
-        if not self._alive:
+        if self._life.cancelled:
             return
         self._alive = False
         name = self._config.name

@@ -67,14 +67,19 @@ class Stdio:
         cwd = environment.folder(self._config, self._workspace)
         argv = environment.program(self._config, env, cwd)
         try:
-            self._held = process.Held(argv, cwd, env, self._walls())
+            held = process.Held(argv, cwd, env, self._walls())
         except (OSError, SandboxError) as error:
             raise self._not_started(error) from error
-        self._alive = True
-        child = self._held.process
+        with self._lock:
+            self._held = held
+            self._alive = not self._closing
+        child = held.process
         self._readers = [self._thread(self._read, child), self._thread(self._drain, child)]
         self._thread(self._write, child)
         self._thread(self._watch, child)
+        if self._closing:
+            held.end(limits.MCP_CLOSE)
+            raise self._stopped()
 
     def request(
         self,
@@ -120,14 +125,15 @@ class Stdio:
 
     def close(self) -> None:
         with self._lock:
-            if self._closing or self._held is None:
+            if self._closing:
                 return
             self._closing = True
-        self._alive = False
+            self._alive = False
+            held = self._held
         self._outgoing.put(None)
-        name = self._config.name
-        self._calls.fail(ServerFailure("mcp_closed", f"The server {name} was stopped.", server=name), over=True)
-        self._held.end(limits.MCP_CLOSE)
+        self._calls.fail(self._stopped(), over=True)
+        if held is not None:
+            held.end(limits.MCP_CLOSE)
 
     # -- its threads --------------------------------------------------------------------------------------------------
 
@@ -193,8 +199,7 @@ class Stdio:
     def _watch(self, child: subprocess.Popen[bytes]) -> None:
         """Notices its end also where something it has started still holds its output."""
         child.wait()
-        for reader in self._readers:
-            reader.join(limits.MCP_LAST_WORDS)
+        self._readers[0].join(limits.MCP_LAST_WORDS)
         self._over(child)
 
     def _over(self, child: subprocess.Popen[bytes]) -> None:
@@ -208,6 +213,10 @@ class Stdio:
         self._outgoing.put(None)
         assert self._held is not None
         self._held.end(limits.MCP_CLOSE)
+
+    def _stopped(self) -> ServerFailure:
+        name = self._config.name
+        return ServerFailure("mcp_closed", f"The server {name} was stopped.", server=name)
 
     def _not_started(self, error: Exception) -> ServerFailure:
         name = self._config.name

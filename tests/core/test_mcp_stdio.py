@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from agent_core.mcp.frames import Lines
 from agent_core.mcp.words import Answered, ServerFailure, ToolInfo
-from tests.core.mcp_support import stdio, until
+from tests.core.mcp_support import is_running, stdio, until
 
 ECHO = ToolInfo("echo")
 STRANGE = "日本\u2028é \U0001f600"
@@ -58,13 +57,6 @@ def in_background(run):
     thread = threading.Thread(target=stopped)
     thread.start()
     return thread
-
-
-def is_running(pid):
-    try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize(
