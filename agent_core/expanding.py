@@ -21,7 +21,6 @@ from agent_core.knowledge import Expansion
 from agent_core.messages import Message, ToolCall, ToolResult, new_id
 from agent_core.names import GIT_DIFF, LIST_DIR, READ_FILE, WEB_FETCH
 from agent_core.text.clamp import clamp
-from agent_core.text.kinds import IMAGE_NAMES
 from agent_core.text.refs import Reference, references
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def expanded(
 
     What cannot be had is told to both. Raises Interrupted, and AgentError for a command that cannot be expanded.
     """
-    parts, refers = [], message.text
+    parts, refers, images = [], message.text, list(message.parts)
     if message.text.startswith("/") and (command := expand(message.text)) is not None:
         text = clamp(command.text, limits.EXPANSION)
         parts.append(STANDS_FOR.format(name=command.name, text=text))
@@ -55,10 +54,11 @@ def expanded(
             emit(Notice("reference", f"{name}: {text}", "warning", {"name": name, "why": text}))
             parts.append(NOT_HAD.format(name=name, why=text))
             continue
+        images += [image for image in result.images if image not in images and len(images) < limits.IMAGES_A_TURN]
         text = clamp(_defused(text), max(room, limits.NOTE_BYTES))
         room -= len(text.encode("utf-8", "surrogatepass"))
         parts.append(HELD.format(name=name.replace('"', "&quot;"), text=text))
-    return replace(message, added="\n\n".join(parts)) if parts else message
+    return replace(message, added="\n\n".join(parts), parts=tuple(images)) if parts else message
 
 
 def _looked_up(text: str, toolbox: Toolbox, cancel: CancelScope) -> Iterator[tuple[str, ToolResult]]:
@@ -104,8 +104,8 @@ def _calls(one: Reference, workspace: Path, home: Path) -> list[ToolCall]:
         return [call(LIST_DIR, path=one.target)]
     path = os.path.join(home, one.target[2:]) if one.target.startswith("~/") else os.path.join(workspace, one.target)
     if one.kind == "path":
-        if not _exists(path) or path.lower().endswith(IMAGE_NAMES):
-            return []  # somebody's name; or an image, which the draft takes as one
+        if not _exists(path):
+            return []  # somebody's name
         if os.path.isdir(path):
             return [call(LIST_DIR, path=one.target)]
     lines = {} if one.first is None else {"offset": max(1, one.first)}

@@ -6,6 +6,7 @@ from agent_core import events, intents, limits
 from agent_core.messages import from_json, to_json, user
 from agent_core.text.refs import references
 from tests.core.git_support import git
+from tests.core.image_support import image
 from tests.core.session_support import Table, say
 
 
@@ -133,6 +134,15 @@ def test_references_are_bounded_in_number_and_size(table):
     assert len(_asked(table).encode()) < limits.REFERENCES_BYTES + limits.REFERENCES * 2 * limits.KB
     told = [e.params["name"] for e in table.of(events.Notice) if e.code == "reference"]
     assert told == [f"@f{limits.REFERENCES}.txt"]
+
+
+@pytest.mark.parametrize("text", ["@shot.png", "look: @file:shot.png"])
+def test_an_image_comes_as_one(table, text):
+    (table.workspace / "shot.png").write_bytes(image(40, 30))
+    table.turn(text)
+    asked = next(m for m in reversed(table.model.requests[-1].messages) if m.role == "user")
+    assert [part.media_type for part in asked.parts] == ["image/png"]
+    assert "40x30" in asked.text
 
 
 def test_a_steer_refers_too(table):
