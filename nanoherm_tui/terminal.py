@@ -42,7 +42,8 @@ def _on_hangup(leave: Callable[[], object]) -> None:
     The signal that tells of it goes to the session's leader and what it has in front: a program behind a wrapper that
     was killed hears nothing, and its input would be at its end for ever, read again and again.
     """
-    keys = sys.__stdin__.fileno() if sys.__stdin__ is not None else -1
+    ours = sys.__stdin__
+    keys = ours.fileno() if ours is not None and not ours.closed else -1
     if keys < 0 or not os.isatty(keys):
         return
     gone = select.poll()
