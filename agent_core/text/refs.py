@@ -19,6 +19,8 @@ _BARE: Final = re.compile(
     rf"{_INSIDE_A_WORD}@(?P<path>[^{_ENDS}#]*(?:#(?![0-9-]*\Z)[^{_ENDS}#]*)*)(?P<lines>#[0-9-]*)?\Z"
 )
 _NEEDS_QUOTES: Final = re.compile(rf"[{_ENDS}#]")
+_TYPED_FORM: Final = re.compile(r"(?:diff|staged)\Z|(?:file|folder|git|url):")
+"""These say by themselves what they are: no file is looked for."""
 _LINES: Final = re.compile(r"(\d{1,9})(?:(-)(\d{1,9})?)?\Z")
 
 
@@ -44,10 +46,10 @@ class Lines:
 
 
 def mention_before(line: str, column: int) -> Mention | None:
-    """The mention the caret at `column` stands at the end of, if any."""
+    """The mention of a file that the caret at `column` stands at the end of, if any."""
     before = line[:column]
     found = _QUOTED.search(before) or _BARE.search(before)
-    if found is None:
+    if found is None or _TYPED_FORM.match(found["path"]):
         return None
     lines = found["lines"]
     closed = before[found.start() + 1 :].startswith('"') and before.count('"', found.start()) == 2

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from nanoherm_tui.panes.draft import DraftArea
 
 _PAGE: Final = 7
+_FORMS: Final = "@diff @staged @git:2 @url:"
+_WITH_FORMS: Final = 90  # columns below which it is not said what else an @ may stand before
 
 
 class Files(Protocol):
@@ -277,6 +279,8 @@ class MentionPopup(Popup):
                 ("Esc", t("mention.close")),
             )
             left += [part for hint in hints(look, keys) for part in (*hint, ("   ", fill))][:-1]
+            if not self._mention.path and width >= _WITH_FORMS:
+                left.append(("   " + t("mention.also", forms=_FORMS), look.style("muted", "surface")))
         return [*rows, row(width, left, fill, [(figures, look.style("muted", "surface")), (" ", fill)])]
 
     def _foot(self) -> tuple[str, str]:

@@ -31,7 +31,24 @@ def test_behind_closed_quotes_only_lines_can_follow():
 
 @pytest.mark.parametrize(
     "before",
-    ["", "a", "me@example", "me.you@example", "pkg@1", "@a b", "@a，", "@src 的", '@"a" b', "@@", "@a#x#1 "],
+    [
+        "",
+        "a",
+        "me@example",
+        "me.you@example",
+        "pkg@1",
+        "@a b",
+        "@a，",
+        "@src 的",
+        '@"a" b',
+        "@@",
+        "@a#x#1 ",
+        "@diff",
+        "@staged",
+        "@git:",
+        "@url:h",
+        "@file:a",
+    ],
 )
 def test_no_mention_is_being_written(before):
     assert mention_before(before, len(before)) is None
