@@ -83,6 +83,8 @@ class Kit:
         self._extras_lock = threading.Lock()
         self.turn: TurnTools | None = None
         """What the turn that runs works with."""
+        self.refused: frozenset[str] = frozenset()
+        """Tools of extras that a model's server refuses: they are no longer offered (mcp.md R26)."""
         self._heeding: list[Callable[[Intent], None]] = []
         self._reviewer: Reviewer | None = None
         self._web: Web | None = None
@@ -125,6 +127,10 @@ class Kit:
         for extra in self.extras:
             if isinstance(extra, Settling):
                 extra.settle(cancel)
+
+    def refuse(self, name: str) -> None:
+        """This tool is not offered any more."""
+        self.refused |= {name}
 
     def heed(self, intent: Intent) -> None:
         """Pass an intent on to the extras that are there. Never blocks."""

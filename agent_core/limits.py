@@ -524,6 +524,7 @@ MCP_COOL_MOST: Final = 600.0
 MCP_BREAK_AFTER: Final = 3  # calls in a row that got no answer before a server gets none for a while
 MCP_BREAK: Final = 60.0  # seconds of that; then one call tries
 MCP_TOOLS: Final = 64  # of all servers in a request, the rest behind a search (R32)
+REFUSED_TOOLS: Final = 3  # tools that one request is tried without, when a model's server refuses them
 MCP_DESCRIPTION: Final = 1_500  # characters of one tool's description in a request
 MCP_DEBOUNCE: Final = 0.2  # seconds after which a server that says its tools have changed is asked for them
 MCP_TELL: Final = 0.05  # seconds in which changes of servers are gathered before they are told

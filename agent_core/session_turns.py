@@ -193,7 +193,8 @@ class SessionTurns:
             replace(
                 toolbox,
                 tools=self.prompt.in_order(toolbox.tools, self.model.prompt_key),
-                off=lambda: self._settings.tools_off,
+                off=lambda: self._settings.tools_off | self.kit.refused,
+                refuse=self.kit.refuse,
                 veto=self.hooks.veto(scope),
                 remark=self.hooks.remark(scope),
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -85,6 +86,38 @@ class Reply:
 
 
 def ask_model(turn: TurnTools) -> Reply:
+    """One round trip; when the model's server refuses a tool of an extra, a few more, without it (mcp.md R26).
+
+    The assistant's message is stored before it is returned. Raises as `_ask_once` does.
+    """
+    for _ in range(limits.REFUSED_TOOLS):
+        try:
+            return _ask_once(turn)
+        except ProviderError as error:
+            name = refused_tool(error, turn.toolbox)
+            if not name:
+                raise
+            turn.toolbox.refuse(name)
+            text = f"The model's server refuses the tool {name}; it is left out from now on."
+            turn.emit(Notice("tool_refused", text, "warning", {"tool": name}))
+    return _ask_once(turn)
+
+
+def refused_tool(error: ProviderError, toolbox: Toolbox) -> str:
+    """The tool of an extra that a refusal of a request is about, by its name or its place in the list; else ""."""
+    if error.kind != "bad_request":
+        return ""
+    said = " ".join(filter(None, (error.text, *(str(value) for value in error.params.values()))))
+    offered = [schema.name for schema in toolbox.schemas()]
+    places = [int(found) for found in re.findall(r"\btools[.\[](\d{1,3})\b", said)]
+    named = [name for name in offered if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", said)]
+    for name in (*named, *(offered[place] for place in places if place < len(offered))):
+        if toolbox.tools[name].toolset:
+            return name
+    return ""
+
+
+def _ask_once(turn: TurnTools) -> Reply:
     """One round trip. The assistant's message is stored before it is returned.
 
     Raises Interrupted, when the turn is stopped or this request is cut, or ProviderError; what the model had said until

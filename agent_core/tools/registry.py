@@ -122,6 +122,8 @@ class Toolbox:
     """The mode alone: a request asks for it, and does not wait for what else the situation is made of."""
     off: Callable[[], Collection[str]] = frozenset
     """The tools that the person has switched off, as they are at each call: neither offered nor run."""
+    refuse: Callable[[str], None] = lambda name: None
+    """Have a tool left out from now on: the model's server refuses requests that hold it."""
     deny: Callable[[], Iterable[str]] = tuple
     """The user's patterns of commands that are never run, as they are when a command is judged."""
     listed: Callable[[str], bool] = lambda host: False

@@ -142,14 +142,15 @@ def _line(view: ServerView, home: str) -> ServerLine:
     if view.noise:
         below.append(SmallLine(t("servers.wrote"), (t("servers.wrote_text"),), is_head=True))
         below += [SmallLine(clean(line), (clean(line),)) for line in view.noise]
-    side = "   ".join(filter(None, (_count(row.tools), row.transport)))
+    side = ", ".join(filter(None, (_count(row.tools), row.transport)))
     has_url = row.transport != "stdio"
     return ServerLine(row.name, row.state, words, side, tuple(filter(None, detail)), tuple(below), has_url)
 
 
 def _tool_detail(name: str, title: str, text: str) -> tuple[str, ...]:
     heading = f"{visible(name)}: {visible(title)}" if title else visible(name)
-    return heading, " ".join(clean(text).split())
+    said = " ".join(clean(text).split())
+    return (heading, said) if said not in ("", name) else (heading,)
 
 
 def _count(tools: int) -> str:

@@ -11,7 +11,7 @@ import pytest
 from agent_core import events, intents, limits, names
 from agent_core.cancel import CancelScope
 from agent_core.config.paths import find_places
-from agent_core.errors import AgentError, Interrupted
+from agent_core.errors import AgentError, Interrupted, ProviderError
 from agent_core.extras.server_desk import Ground, ServerDesk
 from agent_core.extras.servers import ServersExtra, offered_of
 from agent_core.grants_file import GrantsFile
@@ -547,6 +547,43 @@ def test_what_the_schema_does_not_name_reaches_the_server_and_plain_mistakes_are
     table = seated(many, tmp_path, call(("mcp_a_t", {"n": "3", "file_path": "x", "more": {"a": [1]}})), say("done"))
     table.turn("go")
     assert got == [{"n": 3, "file_path": "x", "more": {"a": [1]}}]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Invalid schema for function 'mcp_a_bad': None is not of type 'array'.",
+        "tools.{place}.input_schema: JSON schema is invalid",
+        "Invalid 'tools[{place}].function.parameters'",
+    ],
+)
+def test_a_tool_that_a_model_server_refuses_is_left_out_and_the_turn_goes_on(tmp_path, said):
+    many = Many(tmp_path / "ws", a=Plan("good", "bad"))
+
+    def judge(request, sink, cancel):
+        offered = [tool.name for tool in request.tools]
+        if "mcp_a_bad" in offered:
+            text = said.format(place=offered.index("mcp_a_bad"))
+            return ProviderError("bad_request", f"The server refused the request: {text}", status=400)
+        return say("done")
+
+    table = seated(many, tmp_path, judge)
+    assert table.turn("go").outcome == "completed"
+    table.turn("again", count=2)
+    assert [[tool.name for tool in request.tools][-1] for request in table.model.requests] == [
+        "mcp_a_bad", "mcp_a_good", "mcp_a_good",
+    ]  # fmt: skip
+    assert [notice.code for notice in table.of(events.Notice)].count("tool_refused") == 1
+
+
+@pytest.mark.parametrize(
+    "said", ["The context is too long.", "Invalid schema for function 'read_file'.", "tools.0.name"]
+)
+def test_a_refusal_that_is_about_no_tool_of_a_server_ends_the_turn(tmp_path, said):
+    many = Many(tmp_path / "ws", a=Plan())
+    table = seated(many, tmp_path, ProviderError("bad_request", said, status=400))
+    assert table.turn("go").outcome == "failed"
+    assert len(table.model.requests) == 1
 
 
 # -- with a program -------------------------------------------------------------------------------------------------
