@@ -67,9 +67,9 @@ def store_in(data_home: Path) -> FileStore:
 # -- who is asked ---------------------------------------------------------------------------------------------------
 
 
-_TO_LOG_IN: Final = "The server wants a log-in there, and the browser comes back by itself."
-_OPENED: Final = "It comes back by itself. From another machine, paste the address it ended at."
-_ELSEWHERE: Final = (
+TO_LOG_IN: Final = "The server wants a log-in there, and the browser comes back by itself."
+OPENED: Final = "It comes back by itself. From another machine, paste the address it ended at."
+ELSEWHERE: Final = (
     "No browser could be opened here; the address was copied. Open it anywhere, and paste the one it ends at."
 )
 _PASTED: Final = (FormField("address", "Address"),)
@@ -88,7 +88,7 @@ def asking(asker: Asker, show: Open, copy: Callable[[str], None] = lambda url: N
             url=visit.url,
             host=printable(visit.host),
             server=visit.name,
-            text=_TO_LOG_IN,
+            text=TO_LOG_IN,
             decisions=("once", "refuse"),
         )
         reply = asker.ask(asked, cancel)
@@ -97,7 +97,7 @@ def asking(asker: Asker, show: Open, copy: Callable[[str], None] = lambda url: N
         opened = show(visit.url)
         if not opened:
             copy(visit.url)
-        waiting = replace(asked, text=_OPENED if opened else _ELSEWHERE, form=_PASTED, id=new_id())
+        waiting = replace(asked, text=OPENED if opened else ELSEWHERE, form=_PASTED, id=new_id())
         reply = asker.ask(waiting, cancel)
         if reply.decision == "refuse" and reply.by == "person":
             raise _declined(visit)

@@ -10,9 +10,11 @@ from textual import events
 from textual.screen import Screen
 from textual.widget import Widget
 
+from agent_core.mcp import login
 from agent_core.messages import FileDiff
 from agent_core.ports import Question, ReadAction, WebAction
 from agent_core.safety.policy import Verdict
+from agent_core.servers import FormField
 from agent_core.tools import registry
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import phrase_key, set_language, texts
@@ -45,12 +47,16 @@ def at_once(monkeypatch):
     monkeypatch.setattr(limits, "APPROVAL_ALONE", 0.05)
 
 
-async def armed(pilot):
-    """Wait until a letter would answer."""
+async def until(pilot, condition):
     deadline = time.monotonic() + 10
-    while not pilot.app.panel.armed:
+    while not condition():
         assert time.monotonic() < deadline
         await pilot.pause(0.05)
+
+
+async def armed(pilot):
+    """Wait until a letter would answer."""
+    await until(pilot, lambda: pilot.app.panel.armed)
     await pilot.pause(0.1)
 
 
@@ -411,8 +417,7 @@ async def test_a_question_is_answered_by_number_by_arrow_or_in_own_words():
             await pilot.press("enter")  # nothing is marked: nothing is answered
             assert app.panel.waiting == 1
             await type_keys(pilot, *keys, "enter")
-            assert app.panel.waiting == 0
-            assert app.composer.holds_focus
+            await until(pilot, lambda: app.panel.waiting == 0 and app.composer.holds_focus)
         assert app.posted == [("answer:once", words) for _, words in cases]
 
 
@@ -431,6 +436,47 @@ async def test_a_question_does_not_take_the_keyboard_from_a_draft_or_after_esc()
         await pilot.pause(long_enough())
         assert app.composer.holds_focus
         assert app.panel.waiting == 1
+
+
+def log_in(**changes):
+    address = "https://login.example.com/authorize?" + "&".join(f"part{n}=0123456789abcdef" for n in range(30))
+    fields = {"url": address, "host": "login.example.com", "server": "docs", "decisions": ("once", "refuse")}
+    return Question("visit", "Log in", **{**fields, **changes})
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_an_address_is_opened_or_refused_by_a_key_and_then_one_is_pasted_or_the_waiting_ends():
+    app, waits = ComposerApp(), (FormField("address", "Address"),)
+    async with app.run_test(size=(80, 24)) as pilot:
+        for question, keys in (
+            (log_in(), ["y"]),
+            (log_in(), ["n"]),
+            (log_in(form=waits), ["enter", *"http://127.0.0.1:1/callback?x", "enter"]),
+            (log_in(form=waits), ["h", "t", "escape"]),
+        ):
+            app.ask(question)
+            await answer(pilot, *keys)
+            assert app.panel.waiting == 0, keys
+            assert app.composer.holds_focus
+            assert app.composer.is_empty
+    assert app.posted == [
+        ("answer:once", ""),
+        ("answer:refuse", ""),
+        ("answer:once", "http://127.0.0.1:1/callback?x"),
+        ("answer:refuse", ""),
+    ]
+
+
+def test_a_log_in_is_told_with_whom_and_why_before_its_whole_address():
+    set_language("zh")
+    for words in (login.TO_LOG_IN, login.OPENED, login.ELSEWHERE):
+        assert f"questions.{phrase_key(words)}" in texts("zh")
+        question = log_in(text=words)
+        told = question_rows(question, 60)
+        labels = [row.label for row in told if row.label]
+        assert labels == ["服务器", "发往", "原因", "网页"]
+        assert "".join(row.words.strip() for row in told[-20:]).endswith(question.url[-200:])
+        assert max(cell_len(row.words) for row in told) <= 60 - LABEL
 
 
 # -- what is shown ------------------------------------------------------------------------------------------------
