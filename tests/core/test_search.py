@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from agent_core import limits
 from agent_core.errors import StoreError
+from agent_core.knowledge import Memory
+from agent_core.memory.recall import Recall, Words
 from agent_core.messages import (
     DiffLine,
     FileDiff,
@@ -447,3 +449,13 @@ def test_the_indexing_program_ends_with_its_asker_and_is_started_anew(room):
     assert second.pid != child.pid
     second.stdin.close()
     assert second.wait(10.0) == 0
+
+
+def test_the_dictionary_also_cuts_for_what_is_remembered(desk):
+    words = Words(desk.words, wait=60.0)
+    ((found_,), is_whole) = words.of(["上下文压缩在百分之五十触发 and English"])
+    assert is_whole
+    assert "上下文" in found_
+    assert all(len(word) > 1 for word in found_)
+    memories = tuple(Memory(text, "fact", text) for text in ("连接 数据 不相干", "数据库连接池的超时"))
+    assert Recall(words).find("数据库超时", memories, 5, None)[0].text == "数据库连接池的超时"
