@@ -232,9 +232,11 @@ class Client:
                 deadline=deadline,
                 cancel=cancel,
             )
-        except Refused:
+        except Refused as refusal:
             self._hint = ""
-            raise
+            name, why = self.config.name, f"{refusal.said or 'it did not say why'} (error {refusal.number})"
+            text = f"The server {name} refused the handshake: {why}."
+            raise ServerFailure("mcp_handshake", text, server=name, why=why) from refusal
         except ServerFailure as failure:
             self._hint = ""
             if failure.code == "mcp_timeout":
@@ -340,11 +342,6 @@ class Client:
             if refusal.number == protocol.NEEDS_A_VISIT:
                 return self._visits(refusal.data, cancel)
             return CallResult(refusal.text, ok=False)
-        except ServerFailure as failure:
-            if failure.code in _UNKNOWN:
-                failure.text += " Whether the tool did its work is not known: look before you call it again."
-                failure.args = (failure.text,)
-            raise
 
     def _listed(
         self,
@@ -398,6 +395,12 @@ class Client:
                         raise
                     once_more = False
                     self._begin_again(transport, cancel)
+                except ServerFailure as failure:
+                    if method == "tools/call" and failure.code in _UNKNOWN:
+                        between = "\n" if "\n" in failure.text else " "
+                        failure.text += f"{between}Whether the tool did its work is not known: look before you call"
+                        failure.text += " it again."
+                    raise
 
     def _begin_again(self, transport: Transport, cancel: CancelScope) -> None:
         """A new session over the same connection: the server has lost the one there was (R19)."""

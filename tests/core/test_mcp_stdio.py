@@ -244,7 +244,7 @@ def test_progress_keeps_a_call_alive_and_is_told_but_not_for_ever(server, monkey
         (["slow=30"], {"startup_timeout": 0.5}, "mcp_slow_start", ["startup_timeout", "0.5 s"]),
         (["modern", "slow=30"], {"startup_timeout": 0.5, "protocol": "modern"}, "mcp_slow_start", ["startup_timeout"]),
         (["nodiscover=silent"], {"startup_timeout": 1.0, "protocol": "modern"}, "mcp_slow_start", ["startup_timeout"]),
-        (["modern"], {"protocol": "legacy"}, "mcp_error", ["Unsupported protocol version"]),
+        (["modern"], {"protocol": "legacy"}, "mcp_handshake", ["Unsupported protocol version"]),
         ([], {"command": "no-such-program"}, "mcp_command", ["no-such-program", "PATH"]),
         ([], {"cwd": "no/such/folder"}, "mcp_folder", ["no/such/folder", "cwd"]),
         ([], {"sandbox": True}, "mcp_sandbox", ["sandbox"]),
@@ -261,6 +261,9 @@ def test_a_server_that_does_not_start_is_told_of_with_the_way_out(server, tmp_pa
     assert all(word in failure.value.text for word in words), failure.value.text
     assert client.state == "failed"
     assert client.problem == failure.value.text
+    with pytest.raises(ServerFailure) as failure:
+        echo(client)
+    assert "not known" not in failure.value.text, "nothing was sent"
 
 
 def test_a_start_can_be_stopped_and_tried_again(server):
