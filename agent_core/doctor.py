@@ -34,6 +34,7 @@ from agent_core.hooks import names as names_of_hooks
 from agent_core.hooks import users_hooks
 from agent_core.llm import discover, providers
 from agent_core.llm.providers import Endpoint
+from agent_core.mcp import config as mcp_config
 from agent_core.names import APP
 from agent_core.records import dataclass
 from agent_core.safety.hidden import nothing_more
@@ -492,18 +493,27 @@ def _project(case: _Case) -> Iterator[Check]:
 
 
 def _servers(case: _Case) -> Iterator[Check]:
-    """By name only. None is started."""
-    for name, entry in sorted(case.config.mapping("mcp_servers").items()):
-        command = entry.get("command") if isinstance(entry, Mapping) else None
-        shown = printable(str(name))
-        if isinstance(command, str) and command and not _can_be_found(command, case):
-            text = f"{shown}: its program {printable(command)[: limits.SUBJECT_CHARS]} is not found."
+    """What the files name. None is started."""
+    from agent_core.extras.server_desk import sources
+
+    env = {**case.config.dotenv, **case.env}
+    found = mcp_config.read(sources(case.places, case.standing), env, case.places.home)
+    for problem in found.problems:
+        yield Check("servers", "MCP server", "warn", problem.text, "Correct that line.")
+    for config in found.servers:
+        shown = printable(config.name)
+        if config.name in found.held:
+            text = f"{shown} waits until this folder is trusted."
+            yield Check("servers", "MCP server", "ok", text)
+        elif config.problem:
+            yield Check("servers", "MCP server", "warn", config.problem, "Correct its entry.")
+        elif not config.enabled:
+            yield Check("servers", "MCP server", "ok", f"{shown} is switched off.")
+        elif config.command and not _can_be_found(config.command, case):
+            text = f"{shown}: its program {printable(config.command)[: limits.SUBJECT_CHARS]} is not found."
             yield Check("servers", "MCP server", "warn", text, "Install it, or correct mcp_servers in the config.")
-        elif command or (isinstance(entry, Mapping) and entry.get("url")):
-            yield Check("servers", "MCP server", "ok", f"{shown} is configured.")
         else:
-            text = f"{shown} names neither a command nor a url."
-            yield Check("servers", "MCP server", "warn", text, "Correct mcp_servers in the config.")
+            yield Check("servers", "MCP server", "ok", f"{shown} is configured. {APP} doctor --servers starts it.")
 
 
 def _can_be_found(command: str, case: _Case) -> bool:

@@ -80,7 +80,7 @@ class ServerDesk:
         ground = self._ground
         places, standing = ground.look(workspace)
         env = {**ground.dotenv(), **ground.environ}
-        found = mcp_config.read(_sources(places, standing, ground.file), env, places.home)
+        found = mcp_config.read(sources(places, standing, ground.file), env, places.home)
         ground.hide({secret for config in found.servers for secret in mcp_config.secrets_of(config)})
         return found
 
@@ -206,7 +206,7 @@ def set_server_key(file: Path, name: str, key: str, value: Any) -> None:
     config_write.set_key(file, f"{CONFIG_KEY}.{name}.{key}" if key else f"{CONFIG_KEY}.{name}", value)
 
 
-def _sources(places: Places, standing: Standing, extra: Path | None) -> Iterator[Source]:
+def sources(places: Places, standing: Standing, extra: Path | None = None) -> Iterator[Source]:
     """The files that may name servers, the weakest first; those of a project that is not trusted are held."""
     for path in (places.hermes_home / "config.yaml", places.config_file, places.data_home / "mcp.json"):
         yield from _source(path)

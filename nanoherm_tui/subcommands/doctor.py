@@ -43,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
         "a project is run. Exit code 1 when something should be mended.",
     )
     p.add_argument("--offline", action="store_true", help="do not ask the model server whether it is there")
+    p.add_argument("--servers", action="store_true", help="start the MCP servers and list their tools")
     add_json(p)
     return p
 
@@ -58,7 +59,12 @@ def _run(args: argparse.Namespace) -> int:
 
     patient = Patient(find_places(Path.cwd(), os.environ), os.environ, online=not args.offline)
     found: list[Check] = []
-    for check in examine(patient, further(patient)):
+    more = list(further(patient))
+    if args.servers:
+        from nanoherm_tui.subcommands import mcp
+
+        more.append(("MCP servers connect", lambda: mcp.connect(patient.places)))
+    for check in examine(patient, more):
         found.append(check)
         if not args.json:
             for line in _lines(check):

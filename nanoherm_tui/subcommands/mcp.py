@@ -21,9 +21,10 @@ from nanoherm_tui.subcommands.common import add_json, ended, print_table, say, s
 from nanoherm_tui.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from agent_core.config.paths import Places
+    from agent_core.doctor import Check
     from agent_core.mcp.managed import Managed
     from agent_core.servers import ServerRow
 
@@ -251,6 +252,29 @@ def _tried(row: ServerRow, managed: Managed | None, scope: CancelScope, began: f
         "tools": [tool.name for tool in managed.tools or ()],
         "noise": list(managed.noise()),
     }
+
+
+def connect(places: Places) -> Iterator[Check]:
+    """Start every server that counts, for the doctor."""
+    from agent_core.doctor import Check
+
+    desk, scope, began = _desk(places), CancelScope(), time.monotonic()
+    try:
+        rows = {row.name: row for row in desk.rows(places.workspace)}
+        running = desk.managed(places.workspace)
+        for managed in running:
+            managed.restart()
+        for managed in running:
+            one = _tried(rows[managed.config.name], managed, scope, began)
+            if one["ok"]:
+                text = f"{one['name']} answers: {len(one['tools'])} tools, {one['seconds']:.1f} s."
+                yield Check("servers_connect", "MCP server", "ok", text)
+            else:
+                fix = f"{names.APP} mcp test {one['name']}"
+                yield Check("servers_connect", "MCP server", "warn", one["problem"], fix)
+    finally:
+        desk.close()
+        process.kill_all()
 
 
 def _print(one: Mapping[str, Any]) -> None:

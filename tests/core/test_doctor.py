@@ -471,7 +471,9 @@ def test_a_project_that_brings_nothing_is_fine(ward):
         ("{command: no-such-program-here}", "warn", "not found"),
         ("{command: /no/such/file}", "warn", "not found"),
         ("{args: [x]}", "warn", "neither a command nor a url"),
-        ("just-a-word", "warn", "neither a command nor a url"),
+        ("just-a-word", "warn", "not a mapping"),
+        ("{serverUrl: 'https://example.org/mcp', disabled: true}", "ok", "switched off"),
+        ("{command: sh, args: ['${NOT_SET_HERE}']}", "warn", "NOT_SET_HERE"),
     ],
 )
 def test_servers_are_named_and_their_programs_looked_for(ward, server, state, words):
