@@ -20,6 +20,7 @@ from agent_core.events import Event, Notice
 from agent_core.knowledge import Expansion
 from agent_core.messages import Message, ToolCall, ToolResult, new_id
 from agent_core.names import GIT_DIFF, LIST_DIR, READ_FILE, WEB_FETCH
+from agent_core.ports import Asker, Question, Reply
 from agent_core.text.clamp import clamp
 from agent_core.text.refs import Reference, references
 
@@ -34,13 +35,39 @@ Expand = Callable[[str], Expansion | None]
 """What a text stands for that begins with "/"; None: it is a text like any other. Raises AgentError."""
 
 
+class _Asks:
+    """Asks, and remembers that the person said no (ports.Asker)."""
+
+    def __init__(self, asker: Asker, waits: Callable[[bool], None]) -> None:
+        self._asker = asker
+        self._waits = waits
+        self.refused = False
+
+    def ask(self, question: Question, cancel: CancelScope) -> Reply:
+        self._waits(True)
+        try:
+            reply = self._asker.ask(question, cancel)
+        finally:
+            self._waits(False)
+        self.refused = reply.decision == "refuse" and reply.by == "person"
+        return reply
+
+
 def expanded(
-    message: Message, expand: Expand, toolbox: Toolbox, cancel: CancelScope, emit: Callable[[Event], None]
+    message: Message,
+    expand: Expand,
+    toolbox: Toolbox,
+    cancel: CancelScope,
+    emit: Callable[[Event], None],
+    waits: Callable[[bool], None] = lambda waits: None,
 ) -> Message:
     """`message` with what the model is told behind it. Reads files, runs git, may ask the person.
 
-    What cannot be had is told to both. Raises Interrupted, and AgentError for a command that cannot be expanded.
+    What cannot be had is told to both. `waits`: told when the person is asked, and when they have answered. Raises
+    Interrupted, and AgentError for a command that cannot be expanded.
     """
+    asks = _Asks(toolbox.context.asker, waits)
+    toolbox = replace(toolbox, context=replace(toolbox.context, asker=asks))
     parts, refers, images = [], message.text, list(message.parts)
     if message.text.startswith("/") and (command := expand(message.text)) is not None:
         text = clamp(command.text, limits.EXPANSION)
@@ -50,6 +77,10 @@ def expanded(
     for name, result in _looked_up(refers, toolbox, cancel):
         cancel.check()
         text = result.text
+        refused, asks.refused = asks.refused, False
+        if refused:
+            parts.append(NOT_HAD.format(name=name, why="the user was asked and did not allow it."))
+            continue
         if not result.ok:
             emit(Notice("reference", f"{name}: {text}", "warning", {"name": name, "why": text}))
             parts.append(NOT_HAD.format(name=name, why=text))

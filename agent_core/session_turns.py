@@ -252,7 +252,8 @@ class SessionTurns:
         def expand(text: str) -> Expansion | None:
             return self._services.expand(self._record.id, self._record.workspace, text)
 
-        return expanded(message, expand, turn.toolbox, turn.cancel, worker.emit)
+        # While the person is asked, what they have sent stands where it waits: it joins the conversation afterwards.
+        return expanded(message, expand, turn.toolbox, turn.cancel, worker.emit, self._texts.hold_up)
 
     def _with_images(self, message: Message, worker: Worker, had: int = 0) -> Message:
         """What the person said, with the images that it names, `had` being those of its turn so far.

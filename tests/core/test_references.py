@@ -99,10 +99,12 @@ def test_a_secret_file_is_asked_for_and_refused_it_stays_out(table):
     table.session.send(intents.Submit("see @.env"))
     question = table.wait(events.QuestionAsked).question
     assert question.kind == "read"
+    assert table.of(events.PendingChanged)[-1].queued == ("see @.env",)
     table.session.send(intents.Answer(question.id, "refuse"))
     table.wait(events.TurnFinished)
     assert "abcdefgh" not in _asked(table)
-    assert "could not be had" in _asked(table)
+    assert "[@.env could not be had: the user was asked and did not allow it.]" in _asked(table)
+    assert [e for e in table.of(events.Notice) if e.code == "reference"] == []
 
 
 def test_differences_and_commits_are_those_of_git(table):
