@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import pyte
+from pyte.screens import wcwidth  # as the emulator counts
 
 from tests.e2e import warm
 
@@ -94,6 +95,22 @@ class Watched:
         self.send(KEYS["enter"])
 
 
+class Emulator(pyte.Screen):
+    """A screen on which half of a wide character may be left alone, as after a change of size: it is a blank."""
+
+    @property
+    def display(self) -> list[str]:
+        return [self._row(self.buffer[y]) for y in range(self.lines)]
+
+    def _row(self, line) -> str:
+        texts, x = [], 0
+        while x < self.columns:
+            text = line[x].data or " "
+            texts.append(text)
+            x += 2 if text > "\u1100" and wcwidth(text[0]) == 2 else 1
+        return "".join(texts)
+
+
 def wants_to_run(pid: int) -> bool:
     """Whether a thread of the process runs, or would on a free core."""
     try:
@@ -118,9 +135,10 @@ class Screen(Watched):
         self.columns, self.rows = columns, rows
         self._holds_frames, self._ground = holds_frames, ground
         self.started = time.monotonic()
-        self._emulator = pyte.Screen(columns, rows)
+        self._emulator = Emulator(columns, rows)
         self._stream = pyte.ByteStream(self._emulator)
         self._lock = threading.Lock()
+        self._broken: Exception | None = None
         self._lines: list[str] | None = None
         """As they were last asked for, until something is written."""
         self.raw = bytearray()
@@ -170,7 +188,10 @@ class Screen(Watched):
                 cut = data.rfind(b"\x1b", max(0, len(data) - 32))
                 whole = cut < 0 or re.search(rb"[a-zA-Z~\\\x07]", data[cut + 2 :])
                 self._tail, data = (b"", data) if whole else (data[cut:], data[:cut])
-                self._stream.feed(UNKNOWN.sub(b"", data))
+                try:
+                    self._stream.feed(UNKNOWN.sub(b"", data))
+                except Exception as error:  # told to who looks; else the screen would just stand still
+                    self._broken = error
                 self._lines = None
 
     def _answer(self, data: bytes) -> None:
@@ -185,6 +206,8 @@ class Screen(Watched):
     @property
     def lines(self) -> list[str]:
         with self._lock:
+            if self._broken is not None:
+                raise self._broken
             if self._lines is None:
                 self._lines = [line.rstrip() for line in self._emulator.display]
             return list(self._lines)

@@ -82,7 +82,7 @@ def test_a_storm_of_resizes_leaves_the_screen_of_a_fresh_program(terminal, works
                     screen.resize(*size)
                     time.sleep(gap)
             screen.resize(120, 36)
-            screen.until(lambda: "step" not in screen.lines[-1] and "Part 11" in screen.text, seconds=20)
+            screen.until(lambda: "step" not in screen.lines[-1] and "Part 11" in screen.text, seconds=20 * SLACK)
             stormy = {}
             for size in ((120, 36), (40, 10), (79, 24)):
                 screen.resize(*size)

@@ -57,7 +57,7 @@ class Stage:
         if self._server:
             self._server.__exit__(*exc)
 
-    async def until(self, condition, seconds=10.0):
+    async def until(self, condition, seconds=30.0):
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "it never came"
