@@ -51,7 +51,10 @@ class Board:
 
     def _known(self) -> dict[str, AgentRow]:
         if self._rows is None:
-            self._rows = {row.id: row for row in self._earlier()}
+            # One that was at work then is not any more: this board did not begin it.
+            rows = (row if row.ended is not None else replace(row, state="interrupted", ended=row.started)
+                    for row in self._earlier())  # fmt: skip
+            self._rows = {row.id: row for row in rows}
         return self._rows
 
     def add(self, name: str, task: str, scope: CancelScope) -> AgentRow:

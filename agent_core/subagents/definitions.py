@@ -21,7 +21,7 @@ from agent_core.records import dataclass
 from agent_core.skills import frontmatter
 from agent_core.text.ansi import clean
 from agent_core.text.printable import printable
-from agent_core.toolsets import tools_named, tools_of
+from agent_core.toolsets import tools_named
 from agent_core.trust import Standing
 
 _NAME: Final = re.compile(r"\w[\w.-]{0,63}")
@@ -164,8 +164,11 @@ def _tools(entry: Mapping[str, Any], path: Path, name: str) -> frozenset[str] | 
     named = [str(word).strip() for word in words if str(word).strip()]
     if "*" in named:
         return None
-    # What is no built-in tool may be one of a server or a skill, which is known only in a session.
-    return tools_named(named) | frozenset(word for word in named if not tools_of(word.lower()))
+    if none := [word for word in named if not tools_named([word])]:  # those of servers are known in a session only
+        raise _problem(
+            path, f"{name} names tools that there are none of: {', '.join(none)}. /tools lists what there is"
+        )
+    return tools_named(named)
 
 
 def _steps(entry: Mapping[str, Any], path: Path, name: str) -> int | None:

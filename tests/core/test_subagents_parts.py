@@ -73,6 +73,7 @@ def test_what_is_left_out_has_a_default(tmp_path, text, name, description, tools
         ("a.md", b"---\nmax_iterations: many\n---\np", "max_iterations of a is no number"),
         ("a.md", b"---\nmax_iterations: 0\n---\np", "max_iterations of a is no number"),
         ("a.md", b"---\ntools: {a: b}\n---\np", "the tools of a are no list"),
+        ("a.md", b"---\ntools: Read, Bash, grep\n---\np", "names tools that there are none of: Read, Bash"),
         ("a.md", b"\xff\xfe\x00", "is not UTF-8"),
         ("a.md", b"x" * 70_000, "larger than 64 KB"),
         ("a.json", b"{", "is not JSON"),
@@ -322,7 +323,9 @@ def test_a_sub_agent_that_is_asked_for_after_the_end_is_stopped():
 
 
 def test_of_many_the_oldest_that_have_ended_go():
-    board = Board(lambda rows: None, lambda: (AgentRow("agent-7", "w", "t", "done", 0.0, 1.0),))
+    left = AgentRow("agent-7", "w", "t", "running", 0.0)
+    board = Board(lambda rows: None, lambda: (left,))
+    assert [row.state for row in board.rows] == ["interrupted"], "another board's"
     running = board.add("worker", "long", CancelScope())
     assert running.id == "agent-8"
     for _ in range(70):
