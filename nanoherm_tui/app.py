@@ -702,7 +702,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         question = message.question
         asks_for_changes = question is not None and bool(question.diffs)
         if question is not None and question.diffs:
-            self.dock.show_diffs(question.diffs, asking=True)
+            self.dock.show_diffs(question.diffs, asking=True, divides=question.kind == "edit")
         elif self.view is not None:
             self.dock.show_diffs(self.view.diffs, bring=False)
         self._show_while_asked(asks_for_changes)

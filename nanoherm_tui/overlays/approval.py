@@ -253,6 +253,8 @@ class ApprovalPanel(Widget, can_focus=True):
         question = self.current
         if question is None or self._use or question.diffs != diffs or key not in hunk_keys(diffs):
             return
+        if question.kind != "edit":  # what is kept for later sessions is agreed to as a whole
+            return
         if not (by_mouse or self.armed or self._choosing_hunks == question.id):
             return
         self._hunks.toggle(question, key)
@@ -378,7 +380,8 @@ class ApprovalPanel(Widget, can_focus=True):
         if below:
             page = show("pagedown")
             warning = t("approval.below", n=below, key=page) if below > 1 else t("approval.below_one", key=page)
-        if question.kind == "edit" and not self._use:
+        divides = question.kind == "edit"
+        if (divides or (question.kind == "keep" and self._hunks.dock is None)) and not self._use:
             keys.append(self._way_to_changes())
         answers = tuple((label(action), self._dock_words(action)) for action in offered)
         self._hunks.show(question, answers, armed=armed and self._hunks.has_focus)

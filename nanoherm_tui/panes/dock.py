@@ -120,6 +120,7 @@ class Dock(TasksTab):
         self._problem = ""  # why the book is not the whole output
         self._diffs: tuple[FileDiff, ...] = ()
         self._asking = False
+        self._divides = False
         self._split: bool | None = None  # None: by the width
         self._folds: dict[str, Fold] = {}
         self._fold = ""  # the key of the fold the cursor is at
@@ -171,8 +172,14 @@ class Dock(TasksTab):
         if name == self._book.file and self._result is not None:
             self._read(Book(self._result.text), problem)
 
-    def show_diffs(self, diffs: Sequence[FileDiff], asking: bool = False, *, bring: bool = True) -> None:
-        """Show changes. `asking`: they wait for an answer, so lines are wrapped and hunks have numbered headings."""
+    def show_diffs(
+        self, diffs: Sequence[FileDiff], asking: bool = False, *, bring: bool = True, divides: bool = True
+    ) -> None:
+        """Show changes. `asking`: they wait for an answer, so lines are wrapped and hunks have numbered headings.
+
+        `divides`: single hunks of what waits can be refused.
+        """
+        self._divides = asking and divides
         if (tuple(diffs), asking) != (self._diffs, self._asking):
             self._diffs, self._asking, self._hunk = tuple(diffs), asking, 0
             self._folds.clear()
@@ -377,7 +384,7 @@ class Dock(TasksTab):
 
     def _hunk_hint(self) -> list[tuple[str, str]]:
         """The key that refuses the hunk at hand, or takes it again: like an answer it waits until nobody is typing."""
-        hunk = self._current_hunk() if self.tab == "diff" and self._asking and self._answers else ""
+        hunk = self._current_hunk() if self.tab == "diff" and self._divides and self._answers else ""
         if not hunk:
             return []
         words = t("dock.hint_take_hunk" if hunk in self._refused else "dock.hint_refuse_hunk")
@@ -528,7 +535,7 @@ class Dock(TasksTab):
 
     def action_toggle_hunk(self) -> None:
         """Refuse the hunk the cursor is at, or take it again; one that is out of sight is only brought into view."""
-        hunks = self._hunks() if self.tab == "diff" and self._asking else []
+        hunks = self._hunks() if self.tab == "diff" and self._divides else []
         if not hunks or self.toggle_hunk is None:
             raise SkipAction
         at = hunks[min(self._hunk, len(hunks) - 1)]
@@ -584,7 +591,7 @@ class Dock(TasksTab):
 
     def action_unfold_or_page(self) -> None:
         """Space: while a change waits, the hunk at the cursor; at unchanged lines as Enter, else the next page."""
-        if self.tab == "diff" and self._asking and self._hunks():
+        if self.tab == "diff" and self._divides and self._hunks():
             self.action_toggle_hunk()
         elif self.tab == "diff" and self.cursor in self._folds_in_view():
             self.action_unfold()
@@ -603,7 +610,7 @@ class Dock(TasksTab):
             self._hunk = hunk_keys(self._diffs).index(key)
             self._fold = ""
             self.set_cursor(self._hunks()[self._hunk])
-            if self.toggle_hunk is not None:
+            if self.toggle_hunk is not None and self._divides:
                 self.toggle_hunk(self._diffs, key, by_mouse=True)
 
     def _diff_of(self, key: str) -> FileDiff:
