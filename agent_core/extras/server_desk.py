@@ -26,7 +26,7 @@ from agent_core.servers import ServerRow
 
 if TYPE_CHECKING:
     from agent_core.extras.servers import ServersExtra
-    from agent_core.mcp.oauth import Browser
+    from agent_core.mcp.oauth import Browser, OAuth
     from agent_core.services import Seat
     from agent_core.trust import Standing
 
@@ -99,21 +99,22 @@ class ServerDesk:
         from agent_core.mcp.client import Around, Client
 
         ground, config = self._ground, wiring.config
+        login = self._authorizer(config)
         around = Around(
             wiring.workspace,
             ground.environ,
             ground.keys(),
             confine=lambda: ground.confine(wiring.workspace),
-            authorizer=self._authorizer(config),
+            authorizer=login,
             elicit=wiring.elicit,
-            redact=ground.redact,
+            redact=login.hide if login is not None else ground.redact,
             keep=self._keep,
         )
         return Client(
             config, around, hint=wiring.hint, on_tools_changed=wiring.tools_changed, on_state=wiring.state_changed
         )
 
-    def _authorizer(self, config: ServerConfig) -> Any:
+    def _authorizer(self, config: ServerConfig) -> OAuth | None:
         if not config.url:
             return None
         from agent_core.mcp.login import store_in

@@ -69,7 +69,7 @@ class OAuth:
         door: AuthDoor | None = None,
     ) -> None:
         """`browser` None: nobody can be asked. `hide` takes keys out of a text. `document`: the address of a document
-        about us that serves as a client id (CIMD), if somebody hosts one. Raises ServerFailure for a URL that is none.
+        about us that serves as a client id (CIMD), if somebody hosts one.
         """
         self._name, self._url = config.name, config.url
         self._options = config.oauth or OAuthOptions()
@@ -125,6 +125,15 @@ class OAuth:
             used = self._store.read().of(self._url)
             wanted = _union(used.wanted if used is not None else "", challenge.scope)
             self._log_in(*self._find(challenge, cancel), wanted, cancel, anew=True)
+
+    def hide(self, text: str) -> str:
+        """`text` without the tokens of this server, which it may send back, and without other keys. Never raises."""
+        try:
+            login = self._store.read().of(self._url)
+        except ServerFailure:
+            login = None
+        secrets = (login.access, login.refresh, login.client.secret) if login is not None else ()
+        return self._hide(redact(text, [secret.reveal() for secret in secrets if secret is not None]))
 
     # -- a refusal ---------------------------------------------------------------------------------------------------
 

@@ -66,11 +66,15 @@ class AuthDoor:
     """Requests for the log-in at one server. Safe to use from several threads."""
 
     def __init__(self, name: str, server_url: str, find_proxy: FindProxy = environment_proxy) -> None:
-        """Raises ServerFailure when `server_url` is none."""
         self._name = name
+        self._url = server_url
         self._find_proxy = find_proxy
-        self.server = self._parsed(server_url)
         self._door: Door | None = None
+
+    @property
+    def server(self) -> Target:
+        """The server that wants the log-in. Raises ServerFailure where its URL is none that a log-in can be for."""
+        return self._parsed(self._url)
 
     def check(self, url: str) -> Target:
         """The parts of an address that the log-in leads to. Raises ServerFailure when it is not to be used at all."""

@@ -18,7 +18,7 @@ from agent_core.mcp.loopback import Loopback
 from agent_core.mcp.oauth import OAuth, Visit
 from agent_core.mcp.oauth_door import AuthDoor, environment_proxy
 from agent_core.mcp.oauth_metadata import covers, read_challenge
-from agent_core.mcp.token_store import Client, FileStore, Login
+from agent_core.mcp.token_store import Client, FileStore, Login, MemoryStore
 from agent_core.mcp.words import ServerConfig, ServerFailure
 from agent_core.ports import Reply
 from agent_core.safety import urls
@@ -271,6 +271,13 @@ def test_a_server_leads_to_no_place_that_it_should_not(server, url, code):
     with pytest.raises(ServerFailure) as refused:
         AuthDoor("docs", server, lambda target: "").get(url, CancelScope())
     assert refused.value.code == code
+
+
+def test_an_odd_address_of_a_server_is_told_when_it_wants_a_log_in_and_not_before():
+    auth = OAuth(ServerConfig("docs", url="http://127.0.0.1:6379/mcp", type="http"), MemoryStore(), lambda *visit: "")
+    assert auth.headers(CancelScope()) == {}
+    with pytest.raises(ServerFailure, match="Port 6379"):
+        auth.challenged(401, "", CancelScope())
 
 
 def test_what_an_authorization_server_answers_is_bounded_and_may_be_anything(monkeypatch):

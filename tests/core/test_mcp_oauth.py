@@ -439,6 +439,7 @@ def test_no_error_and_no_word_of_the_program_holds_a_secret(server):
     assert use(auth, fake.url) == 200
     login = store.read().of(fake.url)
     secrets = [login.access.reveal(), login.refresh.reveal(), login.client.secret.reveal()]
+    assert auth.hide(f"You are {' and '.join(secrets)}.").count("[REDACTED]") == 3
     fake.tokens.clear()
     fake.rules.token_answer = {"error": "server_error", "error_description": f"\x1b[31m{' '.join(secrets)}\n\x07no"}
     with pytest.raises(ServerFailure) as refused:
