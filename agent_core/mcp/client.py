@@ -6,23 +6,21 @@ did wrong is told by the exceptions here or kept as noise: nothing of it reaches
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
-import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from agent_core.mcp import forms, handshake, lists, protocol, results
 from agent_core.mcp.calls import Ears
+from agent_core.mcp.connection import Connection, State
+from agent_core.mcp.handshake import Kind
 from agent_core.mcp.lane import Lane
 from agent_core.mcp.protocol import Era, Refused, SessionLost
 from agent_core.mcp.results import Keep
@@ -42,15 +40,10 @@ from agent_core.mcp.words import (
 from agent_core.records import dataclass
 from agent_core.safety.redact import redact
 from agent_core.sandbox.policy import SandboxPolicy
-from agent_core.text.ansi import clean
 
-log = logging.getLogger(__name__)
-_UNKNOWN = frozenset({"mcp_ended", "mcp_lost", "mcp_stream", "mcp_timeout", "mcp_too_large"})
+_UNKNOWN: Final = frozenset({"mcp_ended", "mcp_lost", "mcp_stream", "mcp_timeout", "mcp_too_large"})
 """Codes of failures after which a call may have been carried out."""
 _T = TypeVar("_T")
-
-State = Literal["idle", "starting", "ready", "failed", "login"]
-"""Not started yet, or ended; being started; in use; could not be started; it wants a log-in first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,55 +78,46 @@ class Client:
         offer: str = protocol.LEGACY[0],
         on_tools_changed: Callable[[], None] = lambda: None,
         on_state: Callable[[], None] = lambda: None,
-        transport: Callable[[Ears], Transport] | None = None,
     ) -> None:
         """`hint`: the era that was found the last time (R12). `offer`: the revision that a handshake offers.
 
-        `on_tools_changed` and `on_state` are called in any thread and return at once. `transport` makes a connection
-        other than the one that the config names.
+        `on_tools_changed` and `on_state` are called in any thread and return at once.
         """
         self.config = config
         self._around = around
-        self._hint: Era = hint
-        self._offer = offer
         self._on_tools_changed = on_tools_changed
-        self._on_state = on_state
-        self._make = transport
         self._lane = Lane()
-        self._starting = Lane()
-        self._lock = threading.Lock()
-        self._transport: Transport | None = None
-        self._agreed: handshake.Agreed | None = None
-        self._starts: deque[float] = deque()
-        self._state: State = "idle"
-        self._problem = ""
-        self._last_noise: tuple[str, ...] = ()
+        self._connection = Connection(
+            config,
+            self._made,
+            around.redact,
+            elicits=around.elicit is not None,
+            hint=hint,
+            offer=offer,
+            on_state=on_state,
+        )
         self._warnings: tuple[str, ...] = ()
-        self._closed = False
 
     # -- how it is ----------------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> State:
-        with self._lock:
-            if self._state == "ready" and (self._transport is None or not self._transport.alive):
-                return "idle"
-            return self._state
+        return self._connection.state
 
     @property
     def problem(self) -> str:
         """Why the last start failed; empty when it did not."""
-        return self._problem
+        return self._connection.problem
 
     @property
     def info(self) -> ServerInfo:
         """What the server said of itself when it was connected last; empty before that."""
-        return self._agreed.info if self._agreed is not None else ServerInfo()
+        return self._connection.agreed.info
 
     @property
     def era(self) -> Era:
         """The era that was agreed on, to be given as `hint` the next time; empty before that."""
-        return self._agreed.era if self._agreed is not None else ""
+        return self._connection.agreed.era
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -142,155 +126,19 @@ class Client:
 
     def noise(self) -> tuple[str, ...]:
         """Lines the server wrote that were no messages, and the end of its error stream; for a person to look at."""
-        transport = self._transport
-        lines = transport.noise() if transport is not None else self._last_noise
-        return tuple(clean(self._around.redact(line)) for line in lines)
-
-    # -- connecting ---------------------------------------------------------------------------------------------------
+        return self._connection.noise()
 
     def connect(self, cancel: CancelScope) -> ServerInfo:
         """Start the server where it is not running, and agree on a revision; within config.startup_timeout.
 
         Raises ServerFailure with what the server wrote last, Interrupted.
         """
-        with self._starting.held(cancel):
-            self._connection(cancel)
-            return self.info
+        self._connection.open(cancel)
+        return self.info
 
     def close(self) -> None:
         """End the connection; a program is given twice limits.MCP_CLOSE to go. Nothing is started after that."""
-        with self._lock:
-            self._closed = True
-            transport, self._transport = self._transport, None
-            self._state = "idle"
-        if transport is not None:
-            transport.close()
-            self._last_noise = transport.noise()
-
-    def _connection(self, cancel: CancelScope) -> Transport:
-        """The connection, made anew where it has ended. To be called by one thread at a time."""
-        with self._lock:
-            transport = self._transport
-            if self._closed:
-                raise self._stopped()
-        if transport is not None and transport.alive:
-            return transport
-        if transport is not None:
-            self._last_noise = transport.noise()
-            threading.Thread(target=transport.close, name="mcp-close", daemon=True).start()
-        if self._agreed is not None:  # it was there before: this is a new start
-            self._count_restart()
-        self._set("starting")
-        try:
-            return self._connect(cancel)
-        except ServerFailure as failure:
-            self._tell(failure)
-            self._problem = failure.text
-            self._set("login" if failure.code == "mcp_login" else "failed")
-            raise
-        except BaseException:
-            self._set("idle")
-            raise
-
-    def _connect(self, cancel: CancelScope) -> Transport:
-        deadline = time.monotonic() + self.config.startup_timeout
-        first: ServerFailure | None = None
-        for kind in handshake.kinds(self.config):
-            transport = self._make(self._ears()) if self._make is not None else self._made(kind)
-            try:
-                with self._lock:
-                    if self._closed:
-                        raise self._stopped()
-                    self._transport = transport
-                transport.connect(cancel)
-                agreed = self._agree(transport, deadline, cancel)
-            except BaseException as error:
-                with self._lock:
-                    self._transport = None
-                threading.Thread(target=transport.close, name="mcp-close", daemon=True).start()
-                self._last_noise = transport.noise()
-                if isinstance(error, handshake.OldTransport):  # the last way has none that is older
-                    first = error.failure
-                    continue
-                if isinstance(error, ServerFailure) and first is not None:
-                    raise first from error
-                raise
-            self._set("ready")
-            self._listen(transport, agreed)
-            return transport
-        assert first is not None
-        raise first
-
-    def _agree(self, transport: Transport, deadline: float, cancel: CancelScope) -> handshake.Agreed:
-        try:
-            agreed = handshake.agree(
-                transport,
-                self.config,
-                hint=self._hint,
-                offer=self._offer,
-                elicits=self._around.elicit is not None,
-                deadline=deadline,
-                cancel=cancel,
-            )
-        except Refused as refusal:
-            self._hint = ""
-            name, why = self.config.name, f"{refusal.said or 'it did not say why'} (error {refusal.number})"
-            text = f"The server {name} refused the handshake: {why}."
-            raise ServerFailure("mcp_handshake", text, server=name, why=why) from refusal
-        except ServerFailure as failure:
-            self._hint = ""
-            if failure.code == "mcp_timeout":
-                raise handshake.too_slow(self.config, transport.noise()) from failure
-            raise
-        self._agreed, self._hint, self._problem = agreed, agreed.era, ""
-        return agreed
-
-    def _made(self, kind: handshake.Kind) -> Transport:
-        """A connection of this kind that is still to be made. The HTTP ones are heavy, and loaded when one is used."""
-        around, ears = self._around, self._ears()
-        if kind == "stdio":
-            from agent_core.mcp.stdio import Stdio
-
-            return Stdio(self.config, around.workspace, around.environ, around.keys, around.confine, ears)
-        if kind == "http":
-            from agent_core.mcp.http import Http
-
-            return Http(self.config, around.authorizer, ears)
-        from agent_core.mcp.sse_old import OldSse
-
-        return OldSse(self.config, around.authorizer, ears)
-
-    def _count_restart(self) -> None:
-        """Raises ServerFailure when it has been started anew too often (R7)."""
-        now = time.monotonic()
-        while self._starts and now - self._starts[0] > limits.MCP_RESTART_SPAN:
-            self._starts.popleft()
-        if len(self._starts) >= limits.MCP_RESTARTS:
-            times, minutes = limits.MCP_RESTARTS, round(limits.MCP_RESTART_SPAN / 60)
-            raise ServerFailure(
-                "mcp_restarts",
-                f"The server {self.config.name} has ended {times} times within {minutes} minutes and is left alone for"
-                " now. Look at what it wrote, and restart it by /mcp.",
-                server=self.config.name,
-                times=times,
-                minutes=minutes,
-            )
-        self._starts.append(now)
-
-    def _listen(self, transport: Transport, agreed: handshake.Agreed) -> None:
-        """Have the server tell of changes, where it says that it does; an old one may ask a person the same way."""
-        wanted = handshake.changes(agreed.info.capabilities)
-        if agreed.era == "modern" and wanted:
-            transport.listen(protocol.with_meta({"notifications": wanted}, agreed.declared))
-        elif agreed.era == "legacy" and (wanted or agreed.declared):
-            transport.listen({})
-
-    def _set(self, state: State) -> None:
-        with self._lock:
-            if self._state == state or self._closed:
-                return
-            self._state = state
-        self._on_state()
+        self._connection.close()
 
     # -- what it has --------------------------------------------------------------------------------------------------
 
@@ -358,7 +206,7 @@ class Client:
         entries, warnings = lists.all_pages(ask, key)
         found, wrong = read(entries)
         if method == "tools/list":
-            self._warnings = tuple(self._told(warning) for warning in (*warnings, *wrong))
+            self._warnings = tuple(self._connection.told(warning) for warning in (*warnings, *wrong))
         return found
 
     def _result(
@@ -386,28 +234,20 @@ class Client:
         with self._lane.held(cancel), self._telling():
             once_more = True
             while True:
-                with self._starting.held(cancel):
-                    transport = self._connection(cancel)
+                transport = self._connection.open(cancel)
                 try:
                     return self._rounds(transport, method, params, cancel, on_progress, headers)
                 except SessionLost:
                     if not once_more:
                         raise
                     once_more = False
-                    self._begin_again(transport, cancel)
+                    self._connection.begin_again(transport, cancel)
                 except ServerFailure as failure:
                     if method == "tools/call" and failure.code in _UNKNOWN:
                         between = "\n" if "\n" in failure.text else " "
                         failure.text += f"{between}Whether the tool did its work is not known: look before you call"
                         failure.text += " it again."
                     raise
-
-    def _begin_again(self, transport: Transport, cancel: CancelScope) -> None:
-        """A new session over the same connection: the server has lost the one there was (R19)."""
-        with self._starting.held(cancel):
-            transport.agreed("")
-            agreed = self._agree(transport, time.monotonic() + self.config.startup_timeout, cancel)
-            self._listen(transport, agreed)
 
     def _rounds(
         self,
@@ -419,8 +259,7 @@ class Client:
         headers: Mapping[str, str] | None,
     ) -> Json:
         """A request, sent again with what the server asks for until it is complete (modern: input_required)."""
-        agreed = self._agreed
-        assert agreed is not None
+        agreed = self._connection.agreed
         sent, pause = params, 0.05
         other_version = True
         for _ in range(limits.MCP_ROUNDS):
@@ -458,9 +297,6 @@ class Client:
             server=self.config.name,
         )
 
-    def _stopped(self) -> ServerFailure:
-        return ServerFailure("mcp_closed", f"The server {self.config.name} was stopped.", server=self.config.name)
-
     def _unknown_result(self, kind: str) -> ServerFailure:
         return ServerFailure(
             "mcp_result",
@@ -475,20 +311,25 @@ class Client:
         try:
             yield
         except ServerFailure as failure:
-            self._tell(failure)
+            self._connection.tell(failure)
             raise
 
-    def _tell(self, failure: ServerFailure) -> None:
-        failure.text = self._told(failure.text)
-        failure.args = (failure.text,)
-        failure.params = {
-            name: self._told(value) if isinstance(value, str) else value for name, value in failure.params.items()
-        }
-
-    def _told(self, text: str) -> str:
-        return clean(self._around.redact(text))[: limits.TOOL_ERROR_CHARS]
-
     # -- what it asks and tells ---------------------------------------------------------------------------------------
+
+    def _made(self, kind: Kind) -> Transport:
+        """A connection of this kind that is still to be made. The HTTP ones are heavy, and loaded when one is used."""
+        around, ears = self._around, self._ears()
+        if kind == "stdio":
+            from agent_core.mcp.stdio import Stdio
+
+            return Stdio(self.config, around.workspace, around.environ, around.keys, around.confine, ears)
+        if kind == "http":
+            from agent_core.mcp.http import Http
+
+            return Http(self.config, around.authorizer, ears)
+        from agent_core.mcp.sse_old import OldSse
+
+        return OldSse(self.config, around.authorizer, ears)
 
     def _ears(self) -> Ears:
         return Ears(self.config.name, self._elicited, self._heard)

@@ -18,7 +18,7 @@ BAD_HTTP = str(FAKES / "mcp_bad_http_server.py")
 
 def stdio(folder: Path, *modes: str, client: dict | None = None, around: dict | None = None, **config) -> Client:
     """A client of the bad server in these modes; nothing is started yet."""
-    entry = ServerConfig("bad", command=sys.executable, args=(BAD, *modes), **config)
+    entry = ServerConfig("bad", **{"command": sys.executable, "args": (BAD, *modes), **config})
     return Client(entry, Around(folder, **(around or {})), **(client or {}))
 
 

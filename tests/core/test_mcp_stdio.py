@@ -6,7 +6,6 @@ import contextlib
 import os
 import threading
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -251,8 +250,7 @@ def test_progress_keeps_a_call_alive_and_is_told_but_not_for_ever(server, monkey
     ],
 )
 def test_a_server_that_does_not_start_is_told_of_with_the_way_out(server, tmp_path, modes, config, code, words):
-    client = server(*modes)
-    client.config = replace(client.config, **config)
+    client = server(*modes, **config)
     begun = time.monotonic()
     with pytest.raises(ServerFailure) as failure:
         client.connect(CancelScope())

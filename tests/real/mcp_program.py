@@ -14,6 +14,7 @@ from agent_core.mcp.words import ServerConfig, ToolInfo
 BAD = str(Path(__file__).parents[1] / "fakes" / "mcp_bad_server.py")
 
 client = Client(ServerConfig("bad", command=sys.executable, args=(BAD,)), Around(Path.cwd()))
-print(client.call(ToolInfo("spawn"), {}, CancelScope()).text, client._transport._held.process.pid, flush=True)
+started = client.call(ToolInfo("spawn"), {}, CancelScope()).text
+print(started, client._connection._transport._held.process.pid, flush=True)
 if sys.argv[1] != "exit":
     time.sleep(60)

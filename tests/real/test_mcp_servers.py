@@ -149,7 +149,7 @@ def test_a_server_that_has_everything_gives_everything(server):
 def test_a_server_that_was_killed_is_there_again_at_the_next_call(server):
     client = server("mcp-server-everything")
     assert call(client, "echo", message="a").ok
-    pid = client._transport._held.process.pid  # nothing of the client tells it
+    pid = client._connection._transport._held.process.pid  # nothing of the client tells it
     os.kill(pid, 9)
     deadline = time.monotonic() + 10
     while client.state == "ready" and time.monotonic() < deadline:
