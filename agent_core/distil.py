@@ -23,10 +23,10 @@ from agent_core.meter import Meter
 from agent_core.ports import Delta, EndedTurn, LlmClient, LlmReply, LlmRequest
 
 _CORRECTS: Final = re.compile(
-    r"\bno\s*[,.!]|\b(?:not what|don'?t|do not|never|always|instead|wrong|actually|prefer|remember|from now on|next time|"
-    r"should(?:n'?t| have| not)?|stop \w+ing|i (?:said|meant|told you))\b|"
-    r"不要|不对|不是这|不行|别|错了|搞错|应该|以后|下次|记住|记得|总是|每次|从不|改成|我说的是|我的意思|我喜欢|我习惯|"
-    r"偏好",
+    r"\bno\s*[,.!]|\b(?:not what|don'?t|do not|never|always|instead|wrong|actually|prefer|remember|from now on|"
+    r"next time|should(?:n'?t| have| not)?|stop \w+ing|i (?:said|meant|told you))\b|"
+    r"不要|不对|不是这|不行|(?<![特分区个类级性告])别|错了|搞错|应该|以后|下次|记住|记得|总是|每次|从不|改成|我说的是|"
+    r"我的意思|我喜欢|我习惯|偏好",
     re.IGNORECASE,
 )
 

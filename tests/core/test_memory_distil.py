@@ -35,6 +35,7 @@ def ended(text, answer="done", *messages, completed=True):
         (ended("ok"), False),
         (ended("thanks"), False),
         (ended("好的"), False),
+        (ended("特别好"), False),
         (ended("x" * limits.DISTIL_LEAST), True),
         (ended("ok", "done", CALLED, RESULT), True),
         (ended("no, use uv"), True),
