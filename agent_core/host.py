@@ -985,11 +985,16 @@ class Host:
         """What was decided about calls, grants, modes and trust, the newest first. Raises StoreError."""
         return self.store.audit.list(session_id, limit)
 
-    def tools(self) -> tuple[ToolEntry, ...]:
-        """The built-in tools, as a person chooses among them. Looks for programs on the disk."""
+    def tools(self, session_id: str = "") -> tuple[ToolEntry, ...]:
+        """The tools as a person chooses among them, with those that an open session has beside the built-in ones.
+
+        Looks for programs on the disk.
+        """
         from agent_core.tool_list import tool_list  # no start waits for it
 
-        return tool_list(_tools(), self.launch.env.get("PATH", ""))
+        live = self._sessions.get(session_id)
+        more = [tool for extra in live.extras for tool in extra.tools()] if live is not None else []
+        return tool_list((*_tools(), *more), self.launch.env.get("PATH", ""))
 
     def permissions(self, session_id: str) -> Permissions:
         """What is allowed in an open session, here and for good, and what was decided in it last. Raises StoreError."""

@@ -1,4 +1,4 @@
-"""The built-in tools as a person chooses among them: in their sets, with what each costs a request."""
+"""The tools as a person chooses among them: in their sets, with what each costs a request."""
 
 from __future__ import annotations
 
@@ -30,18 +30,24 @@ class ToolEntry:
 
 
 def tool_list(tools: Iterable[Tool], path: str) -> tuple[ToolEntry, ...]:
-    """Those of `tools` that can be switched, in the order of the sets. `path`: where commands are looked for."""
+    """Those of `tools` that can be switched, in the order of the sets, those of servers last.
+
+    `path`: where commands are looked for.
+    """
     there = {tool.name: tool for tool in tools}
     no_git = shutil.which("git", path=path) is None
     entries = []
-    for one in SHOWN:
-        for tool in (there[name] for name in one.tools if name in there):
+    sets = [(one.name, [there[name] for name in one.tools if name in there]) for one in SHOWN]
+    others = dict.fromkeys(tool.toolset for tool in there.values() if tool.toolset)
+    sets += [(name, [tool for tool in there.values() if tool.toolset == name]) for name in others]
+    for name, members in sets:
+        for tool in members:
             function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
             schema = json.dumps({"type": "function", "function": function}, ensure_ascii=False, default=dict)
             entries.append(
                 ToolEntry(
                     tool.name,
-                    one.name,
+                    name,
                     tool.description,
                     len(schema.encode("utf-8", "surrogatepass")),
                     view.token_count(schema),

@@ -19,7 +19,8 @@ def show(app: NanohermApp, argument: str) -> None:
         return
     word, *rest = argument.split() or [""]
     if not word:
-        app.desk.do(app.host.tools, lambda entries: _open(app, entries))
+        view = app.view.id
+        app.desk.do(lambda: app.host.tools(view), lambda entries: _open(app, entries))
     elif word == CONFIGURED and not rest:
         _set(app, None, t("app.as_configured"))
     elif word in ("on", "off") and rest:

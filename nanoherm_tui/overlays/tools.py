@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.strip import Strip
 
 from agent_core.records import dataclass
+from agent_core.toolsets import is_of_servers, is_off
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
@@ -19,7 +20,7 @@ from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut, one_line, width
+from nanoherm_tui.text import clean, cut, one_line, visible, width
 
 if TYPE_CHECKING:
     from agent_core.tool_list import ToolEntry
@@ -57,24 +58,29 @@ def tool_rows(entries: Sequence[ToolEntry], off: frozenset[str]) -> list[ToolRow
     for name in dict.fromkeys(entry.toolset for entry in entries):
         members = [entry for entry in entries if entry.toolset == name]
         tools = tuple(entry.name for entry in members)
-        gone = [tool for tool in tools if tool in off]
+        gone = [tool for tool in tools if is_off(tool, name, off)]
         state: State = "on" if not gone else "off" if len(gone) == len(tools) else "partly"
-        words = t(f"tools.set_{name}")
-        tokens = sum(entry.tokens for entry in members if entry.name not in off)
+        # A set of a server is switched off by its own name, so that tools that come later are off as well.
+        named = (name,) if is_of_servers(name) else ()
+        words = t(f"tools.set_{name.partition(':')[0]}")
+        tokens = sum(entry.tokens for entry in members if not is_off(entry.name, name, off))
         cost = t("tools.costs", n=tokens) if state != "off" else t("tools.is_off")
-        rows.append(ToolRow(name, words, tools, state, cost, (f"{name}: {words}", ", ".join(tools)), is_set=True))
+        detail = (f"{visible(name)}: {words}", ", ".join(tools))
+        rows.append(ToolRow(name, words, (*named, *tools), state, cost, detail, is_set=True))
         rows += [_tool_row(entry, off) for entry in members]
     return rows
 
 
 def _tool_row(entry: ToolEntry, off: frozenset[str]) -> ToolRow:
-    is_off = entry.name in off
-    words = t(f"tools.{entry.name}")
+    gone = is_off(entry.name, entry.toolset, off)
+    of_server = is_of_servers(entry.name)
+    words = one_line(clean(entry.text)) if of_server else t(f"tools.{entry.name}")
     problem = t(f"tools.{entry.problem}") if entry.problem else ""
     size = t("tools.size", bytes=f"{entry.size:,}", n=entry.tokens)
-    side = t("tools.is_off") if is_off else t("tools.costs", n=entry.tokens)
-    detail = tuple(filter(None, (f"{entry.name}: {words}. {size}", problem, one_line(entry.text))))
-    return ToolRow(entry.name, words, (entry.name,), "off" if is_off else "on", side, detail, warning=problem)
+    side = t("tools.is_off") if gone else t("tools.costs", n=entry.tokens)
+    said = (f"{entry.name}: {size}", words) if of_server else (f"{entry.name}: {words}. {size}", one_line(entry.text))
+    detail = tuple(filter(None, (said[0], problem, said[1])))
+    return ToolRow(entry.name, words, (entry.name,), "off" if gone else "on", side, detail, warning=problem)
 
 
 class ToolsList(FollowedList[str, ToolRow]):
@@ -181,7 +187,7 @@ class ToolsScreen(Overlay[None]):
         line = self._list.row
         self._detail.say(line.detail if line is not None else ())
         foot = self._foot
-        tokens = sum(entry.tokens for entry in self._entries if entry.name not in self._off)
+        tokens = sum(one.tokens for one in self._entries if not is_off(one.name, one.toolset, self._off))
         total = t("tools.total", n=tokens, total=sum(entry.tokens for entry in self._entries))
         now = (total, self._list.has_more, self._off != self._configured)
         if now != (foot.total, foot.more, foot.can_reset):

@@ -1,5 +1,7 @@
 """/tools: the list of tools with what they cost, switching them there and by typing."""
 
+from dataclasses import replace
+
 import pytest
 from rich.cells import cell_len
 
@@ -14,6 +16,7 @@ from tests.tui.test_app import Stage
 
 ENTRIES = tool_list(builtin_tools(), "/usr/bin:/bin")
 NONE = frozenset()
+TOOL = builtin_tools()[0]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -101,7 +104,8 @@ async def test_what_is_switched_by_typing_acts_on_the_next_request_and_is_seen_i
         await stage.until(lambda: app.view.options.tools_off == ("web_search", "todo_write", "todo_read"))
         await stage.type("/tools")
         await stage.until(lambda: isinstance(app.screen, ToolsScreen))
-        await stage.pilot.press("G", "k", "k", "k", "space", "escape")  # todo_read
+        at = [row.name for _, row in app.screen._list._rows].index("todo_read")
+        await stage.pilot.press("g", *["down"] * at, "space", "escape")
         await stage.until(lambda: app.view.options.tools_off == ("web_search", "todo_write"))
         for typed, said in (("/tools off nonsense", "no set of tools"), ("/tools sideways", "/tools off web")):
             await stage.type(typed)
@@ -112,3 +116,24 @@ async def test_what_is_switched_by_typing_acts_on_the_next_request_and_is_seen_i
         assert app.view.options.tools_off == ("web_search", "todo_write")
         await stage.type("/tools default")
         await stage.until(lambda: app.view.options.tools_off is None)
+
+
+def test_tools_of_servers_stand_below_the_others_and_go_by_the_name_of_their_server():
+    servers = [
+        replace(TOOL, name="mcp_git_log", description="Show\x1b[2J the log.", toolset="mcp:git"),
+        replace(TOOL, name="mcp_git_add", description="Add.", toolset="mcp:git"),
+    ]
+    entries = tool_list((*builtin_tools(), *servers), "/usr/bin:/bin")
+    assert [entry.name for entry in entries][-2:] == ["mcp_git_log", "mcp_git_add"]
+    for off, states in (
+        ((), ["on", "on", "on"]),
+        (("mcp_git_add",), ["partly", "on", "off"]),
+        (("mcp:git",), ["off", "off", "off"]),
+        (("mcp",), ["off", "off", "off"]),
+    ):
+        found = tool_rows(entries, frozenset(off))[-3:]
+        assert [row.name for row in found] == ["mcp:git", "mcp_git_log", "mcp_git_add"]
+        assert [row.state for row in found] == states
+    assert found[0].tools == ("mcp:git", "mcp_git_log", "mcp_git_add")
+    assert found[1].words.startswith("Show")
+    assert "\x1b" not in found[1].words
