@@ -365,7 +365,7 @@ KEYS: Final[tuple[Key, ...]] = (
         "Commands that run when tools have changed files, as a formatter and a linter: match, run, timeout; see "
         "docs/hooks.md.",
     ),
-    Key("mcp_servers", "mapping", {}, "MCP servers by name. Accepted; not started yet."),
+    Key("mcp_servers", "mapping", {}, "MCP servers by name; see docs/mcp.md."),
     Key(
         "sessions.retention_days",
         "whole",
