@@ -18,9 +18,11 @@ from textual.widgets import TextArea
 from agent_core import events, intents
 from agent_core.events import Envelope
 from agent_core.grants_file import CommandGrant
+from agent_core.mcp import login
 from agent_core.names import Mode
 from agent_core.ports import Decided, Question
 from agent_core.sandbox.policy import Box
+from agent_core.servers import FormField
 from agent_core.services import Containment
 from agent_core.text import diff
 from agent_core.worktrees import Worktree
@@ -286,6 +288,31 @@ def _web_asks(*keys: str, url: str = "", query: str = "", host: str = "") -> Act
     return act
 
 
+def _log_in(*, waits: bool) -> Act:
+    """A server wants a log-in: before the browser opens, or while it is awaited."""
+
+    async def act(stage: Stage) -> None:
+        form = (FormField("address", "Address"),) if waits else ()
+        asked = login.OPENED if waits else login.TO_LOG_IN
+        question = Question(
+            "visit", "Log in", url=_LOGIN_PAGE, host="login.example.org", server="issues", text=asked, form=form,
+            decisions=("once", "refuse"),
+        )  # fmt: skip
+        stage.app.approval.ask(question, stage.clock.now + 291)
+        if waits:
+            await stage.focused("approval-field")
+        else:
+            await stage.asked()
+        await stage.settle()
+
+    return act
+
+
+_LOGIN_PAGE = (
+    "https://login.example.org/authorize?response_type=code&client_id=nanoherm-4f1c&redirect_uri=http%3A%2F%2F127.0.0.1"
+    "%3A41805%2Fcallback&state=BuYx1nsb66JrPafYgRN82A0HNstv9wG-_6CvMLRTXh8&code_challenge=_IxQweazxSx3B_U82M-Lcr7FS5z"
+    "Yh5QEPPYcPP2UPnM&code_challenge_method=S256&resource=https%3A%2F%2Fissues.example.org%2Fmcp&scope=read%20write"
+)
 _PAGE = "https://docs.example.org/3.2/guide/streams.html#defaults"
 
 
@@ -512,6 +539,17 @@ async def _mention_lines(stage: Stage) -> None:
 
 async def _slash(stage: Stage) -> None:
     await stage.write("/re")
+    await stage.settle()
+
+
+async def _slash_own(stage: Stage) -> None:
+    """Commands of one's own behind those of the program."""
+    (folder := stage.home / ".nanohermes" / "commands" / "deps").mkdir(parents=True)
+    (folder / "update.md").write_text(
+        "---\ndescription: update one dependency, run the tests\nargument-hint: <name>\n---\n"
+    )
+    await stage.write("/de")
+    await stage.until(lambda: bool(stage.app.composer.typed), "what can be typed")
     await stage.settle()
 
 
@@ -786,6 +824,8 @@ _ALL: Final[tuple[View, ...]] = (
     View("approval-free", _question("systemctl --user restart shop", "no sandbox", "leaves the sandbox")),
     View("approval-page", _web_asks(url=_PAGE, host="docs.example.org")),
     View("approval-page-always", _web_asks("w", url=_PAGE, host="docs.example.org")),
+    View("approval-login", _log_in(waits=False)),
+    View("approval-login-waits", _log_in(waits=True)),
     View("approval-search", _web_asks(query="tidal streams 潮汐 timeout", host="search.example.org")),
     View("approval-always", _always()),
     View("approval-exactly", _always("tab")),
@@ -813,6 +853,7 @@ _ALL: Final[tuple[View, ...]] = (
     View("composer-mention", _mention),
     View("composer-lines", _mention_lines),
     View("composer-slash", _slash),
+    View("composer-own", _slash_own),
     View("composer-values", _slash_values),
     View("composer-pending", _pending),
     View("composer-held", _held),

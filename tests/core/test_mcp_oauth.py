@@ -9,6 +9,7 @@ import pytest
 
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
+from agent_core.mcp.client import Around, Client
 from agent_core.mcp.oauth import OAuth
 from agent_core.mcp.token_store import FileStore, Kept, MemoryStore
 from agent_core.mcp.words import OAuthOptions, ServerConfig, ServerFailure
@@ -385,6 +386,24 @@ def test_without_a_person_nobody_is_asked_and_the_way_out_is_told(server):
         use(authorizer(fake), fake.url)
     assert refused.value.code == "mcp_login"
     assert fake.seen == []
+
+
+def test_a_tool_of_a_server_that_wants_a_log_in_is_called_once_there_is_one(server, tmp_path):
+    fake, store, cancel = server(), MemoryStore(), CancelScope()
+    config = ServerConfig("docs", url=fake.url, type="http")
+    for person in (None, Person(), None):  # nobody is there; somebody logs in; the log-in counts later too
+        client = Client(config, Around(tmp_path, authorizer=OAuth(config, store, person)))
+        try:
+            if person is None and not store.read().logins:
+                with pytest.raises(ServerFailure) as refused:
+                    client.connect(cancel)
+                assert refused.value.code == "mcp_login"
+                continue
+            client.connect(cancel)
+            [tool] = client.list_tools(cancel)
+            assert client.call(tool, {}, cancel).text == f"you have {store.read().of(fake.url).access.reveal()}"
+        finally:
+            client.close()
 
 
 def test_a_header_that_a_person_has_set_counts_and_no_other(server):

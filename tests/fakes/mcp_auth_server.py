@@ -111,7 +111,7 @@ class McpAuthServer:
             asked = {key: values[0] for key, values in parse_qs(body.decode()).items()}
         with self._lock:
             if parts.path == "/mcp":
-                status, headers, answer = self._resource(request)
+                status, headers, answer = self._resource(request, asked)
             else:
                 self.seen.append((request.command, parts.path, asked))
                 status, headers, answer = self._auth(request, parts.path, asked)
@@ -123,7 +123,7 @@ class McpAuthServer:
             request.end_headers()
             request.wfile.write(data)
 
-    def _resource(self, request):
+    def _resource(self, request, asked):
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         self.bearers.append(token)
         rules = self.rules
@@ -136,7 +136,19 @@ class McpAuthServer:
         if rules.needs_scope and not set(rules.needs_scope.split()) <= set(self.tokens[token].split()):
             said += ['error="insufficient_scope"', f'scope="{rules.needs_scope}"']
             return 403, {"WWW-Authenticate": f"Bearer {', '.join(said)}"}, None
-        return 200, {}, {"jsonrpc": "2.0"}
+        answers = {
+            "initialize": {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "fake", "version": "1"},
+            },
+            "tools/list": {"tools": [{"name": "who", "inputSchema": {"type": "object"}}]},
+            "tools/call": {"content": [{"type": "text", "text": f"you have {token}"}]},
+        }
+        if "id" not in asked:
+            return 202, {}, None
+        json_type = {"Content-Type": "application/json"}
+        return 200, json_type, {"jsonrpc": "2.0", "id": asked["id"], "result": answers.get(asked.get("method"), {})}
 
     def _auth(self, request, path, asked):
         rules = self.rules
@@ -276,7 +288,7 @@ def post(url: str, headers: dict[str, str]) -> tuple[int, str]:
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
     try:
-        connection.request("POST", parts.path, b"{}", {**headers, "Content-Type": "application/json"})
+        connection.request("POST", parts.path, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {**headers, "Content-Type": "application/json"})
         answer = connection.getresponse()
         return answer.status, answer.headers.get("WWW-Authenticate", "")
     finally:
