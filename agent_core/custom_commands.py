@@ -63,7 +63,7 @@ class Command:
             at = int(found[1]) - 1
             return words[at] if at < len(words) else ""
 
-        text = _PLACEHOLDER.sub(put, self.body).strip("\n")
+        text = _PLACEHOLDER.sub(put, self.body).lstrip("\n").rstrip()
         return text if used or not argument else f"{text}\n\nARGUMENTS: {argument}"
 
 

@@ -33,7 +33,7 @@ def made(places, text, name="x.md"):
     [
         ("Fix $ARGUMENTS now", "a b", "Fix a b now"),
         ("Fix $1, then $2", '"a b" c', "Fix a b, then c"),
-        ("Fix $1 and $2", "a", "Fix a and "),
+        ("Fix $1 and $2", "a", "Fix a and"),
         ("Fix $1", "it's", "Fix it's"),
         ("Fix it", "a b", "Fix it\n\nARGUMENTS: a b"),
         ("Fix it", "", "Fix it"),
