@@ -29,7 +29,7 @@ NETWORK = {"httpx", "httpcore", "socket", "urllib.request", "http.client", "ftpl
 THE_DOORS = {"read_text": {"base"}}
 """A name that is also a door's: by whom it may be called."""
 
-WEB_ROOMS = {"llm", "demo", "web_door.py"}
+WEB_ROOMS = {"llm", "mcp", "demo", "web_door.py"}
 """The model client and its scripted stand-in, and the door for everything else."""
 
 
