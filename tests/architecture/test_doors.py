@@ -30,7 +30,7 @@ THE_DOORS = {"read_text": {"base"}}
 """A name that is also a door's: by whom it may be called."""
 
 WEB_ROOMS = {"llm", "mcp", "demo", "web_door.py"}
-"""The model client and its scripted stand-in, and the door for everything else."""
+"""The model client and its scripted stand-in, MCP servers behind a URL, and the door for everything else."""
 
 
 def calls(path: Path) -> Iterator[tuple[str, str, int]]:
