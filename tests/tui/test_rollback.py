@@ -351,7 +351,7 @@ async def test_a_number_opens_the_plan_of_so_many_turns_and_spares_what_somebody
 
 
 async def test_there_is_nothing_to_roll_back_or_redo_and_never_under_a_turn(tmp_path):
-    async with Stage(tmp_path, [Reply(text="slow", hang=5)]) as stage:
+    async with Stage(tmp_path, [Reply(text="slow", hang=60)]) as stage:
         screen = lambda: "\n".join(rows(stage.app))  # noqa: E731
         await stage.type("/rollback")
         await stage.until(lambda: t("rollback.nothing") in screen())
