@@ -806,12 +806,12 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
         kill(self, message.task_id)
 
-    def on_tasks_tab_account_requested(self, message: Dock.AccountRequested) -> None:
+    def on_agents_part_account_requested(self, message: Dock.AccountRequested) -> None:
         from nanoherm_tui.commands.agents import read_account
 
         read_account(self, message.agent)
 
-    def on_tasks_tab_stop_requested(self, message: Dock.StopRequested) -> None:
+    def on_agents_part_stop_requested(self, message: Dock.StopRequested) -> None:
         from nanoherm_tui.commands.agents import stop
 
         stop(self, message.agent_id)

@@ -22,7 +22,7 @@ from nanoherm_tui.panes.agents import (
     plain_account,
     plain_agents,
 )
-from nanoherm_tui.panes.findable import Findable
+from nanoherm_tui.panes.agents_part import AgentsPart
 from nanoherm_tui.panes.rows import BLANK, Row, RowList, Span
 from nanoherm_tui.panes.task_output import OutputWindow, Piece
 from nanoherm_tui.panes.wrapped import NARROWEST, code_rows
@@ -31,7 +31,6 @@ from nanoherm_tui.text import clean, duration, one_line, wrap
 
 if TYPE_CHECKING:
     from agent_core.background import Task
-    from agent_core.delegation import AgentRow
 
 TASK: Final = "task:"  # the key of a task's row begins with it, and that of a sub-agent's
 _TIME: Final = 8  # cells of how long it has run, as on a tool card
@@ -116,7 +115,7 @@ def _mark(task: Task, frame: int) -> Span:
     return Span(sym("failed"), "muted", bold=True, mark=True)
 
 
-class TasksTab(Findable):
+class TasksTab(AgentsPart):
     """What a dock has of this tab: it says when the tab is in front, and gives its rows a place.
 
     Output is asked for by a message and comes by `show_output`, what a sub-agent has said by `show_account`.
@@ -141,20 +140,6 @@ class TasksTab(Findable):
             super().__init__()
             self.task_id = task_id
 
-    class AccountRequested(Message):
-        """What a sub-agent has said and done is wanted: `show_account`."""
-
-        def __init__(self, agent: AgentRow) -> None:
-            super().__init__()
-            self.agent = agent
-
-    class StopRequested(Message):
-        """The person wants a sub-agent stopped, and has said so twice."""
-
-        def __init__(self, agent_id: str) -> None:
-            super().__init__()
-            self.agent_id = agent_id
-
     class KeepRequested(Message):
         """The person wants it to outlive the program, or no longer."""
 
@@ -166,22 +151,11 @@ class TasksTab(Findable):
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self._tasks: tuple[Task, ...] = ()
-        self._agents: tuple[AgentRow, ...] = ()
-        self._account: Account | None = None  # of the sub-agent that is looked into
-        self._account_asked = False
-        self._chosen_id = ""  # the one the cursor is at, or whose output is shown
         self._window: OutputWindow | None = None
         self._added = 0  # lines put in front of those that are shown, not laid out yet
         self._settling = False
         self._frame = 0
-        self._dying = ""  # the task that another x ends
         self._dying_ends: Timer | None = None
-
-    # -- what the dock says -------------------------------------------------------------------------------------
-
-    @property
-    def tasks_in_front(self) -> bool:
-        raise NotImplementedError
 
     # -- what is shown ------------------------------------------------------------------------------------------
 
@@ -197,47 +171,17 @@ class TasksTab(Findable):
                 self._close()
             else:
                 self._window.grown(task.output_bytes)
-        self._renew_head()
-        if self.tasks_in_front:
-            self._renew(before)
-
-    def show_agents(self, agents: Sequence[AgentRow]) -> None:
-        """The sub-agents as they are now, the newest last."""
-        if tuple(agents) == self._agents:
-            return
-        before, was = self._keys(), self._chosen_agent()
-        self._agents = tuple(agents)
-        if self._account is not None:
-            agent = self._chosen_agent()
-            if agent is None:
-                self._close()
-            elif agent != was:
-                self._ask_for_account(agent)
-        self._renew_head()
-        if self.tasks_in_front:
-            self._renew(before)
-
-    def show_account(self, account: Account) -> None:
-        """What was asked for has come."""
-        self._account_asked = False
-        if self._account is None or self._account.agent_id != account.agent_id or self._account == account:
-            return
-        at_end = not self.made or self.top >= len(self._body) - self.view_height
-        self._account = account
-        if self.tasks_in_front:
-            self._to_end |= at_end and self.text_selection is None
-            self.stale()
-
-    def _ask_for_account(self, agent: AgentRow) -> None:
-        """One at a time: it is asked for again when the next change is told."""
-        if not self._account_asked or not at_work(agent):
-            self._account_asked = True
-            self.post_message(self.AccountRequested(agent))
+        self._renew_all(before)
 
     @property
     def lists(self) -> bool:
         """The list is shown, not one of it."""
         return self._window is None and self._account is None
+
+    def _renew_all(self, hints_before: Sequence[str]) -> None:
+        self._renew_head()
+        if self.tasks_in_front:
+            self._renew(hints_before)
 
     def _renew(self, hints_before: Sequence[str]) -> None:
         """Paint again what has become something else."""
@@ -391,7 +335,7 @@ class TasksTab(Findable):
 
     def task_hints(self) -> list[tuple[str, str]]:
         if (agent := self._chosen_agent()) is not None:
-            return self._agent_hints(agent)
+            return self.agent_hints(agent)
         task, key = self._chosen_task(), self.keymap.label
         if task is None:
             return []
@@ -406,23 +350,11 @@ class TasksTab(Findable):
             hints.append((key("dock_close_find"), t("tasks.hint_back")))
         return hints
 
-    def _agent_hints(self, agent: AgentRow) -> list[tuple[str, str]]:
-        key = self.keymap.label
-        hints = [(key("dock_unfold"), t("agents.hint_look"))] if self.lists and agent.session_id else []
-        if at_work(agent):
-            hints.append((key("dock_kill"), t("agents.stop_again" if self._dying == agent.id else "agents.hint_stop")))
-        if self._account is not None:
-            hints.append((key("dock_close_find"), t("tasks.hint_back")))
-        return hints
-
     def _keys(self) -> list[str]:
         return [words for _, words in self.task_hints()]
 
     def _chosen_task(self) -> Task | None:
         return next((task for task in self._tasks if task.id == self._chosen_id), None)
-
-    def _chosen_agent(self) -> AgentRow | None:
-        return next((agent for agent in self._agents if agent.id == self._chosen_id), None)
 
     def cursor_moved(self, index: int) -> None:
         """The cursor is at another task."""

@@ -45,10 +45,10 @@ def clock(monkeypatch):
 class AgentsApp(PaneApp):
     """Keeps what the tab asks for."""
 
-    def on_tasks_tab_account_requested(self, message):
+    def on_agents_part_account_requested(self, message):
         self.posted.append(("account", message.agent.id))
 
-    def on_tasks_tab_stop_requested(self, message):
+    def on_agents_part_stop_requested(self, message):
         self.posted.append(("stop", message.agent_id))
 
     def on_tasks_tab_kill_requested(self, message):

@@ -232,7 +232,7 @@ async def test_empty_tabs_say_what_would_be_there():
             "1": "No result opened.",
             "2": "No changes in this session.",
             "3": "No plan yet.",
-            "4": "No commands in the background.",
+            "4": "No tasks and no sub-agents.",
             "5": "Nothing is",
             "6": "No file",
         }
