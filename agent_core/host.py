@@ -546,6 +546,7 @@ class Host:
                 walls,
                 self.launch.unattended,
                 self.launch.servers_file,
+                self.launch.overrides,
             )
         )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import mimetypes
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,6 +55,8 @@ class Ground:
     unattended: bool = False
     file: Path | None = None
     """Servers of this run, beside the configured ones (--mcp)."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What was set for this run, by dotted key (Launch.overrides)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,8 @@ class ServerDesk:
         ground = self._ground
         places, standing = ground.look(workspace)
         env = {**ground.dotenv(), **ground.environ}
-        found = mcp_config.read(sources(places, standing, ground.file), env, places.home)
+        files = (*sources(places, standing, ground.file), *_given(ground.given))
+        found = mcp_config.read(files, env, places.home)
         ground.hide({secret for config in found.servers for secret in mcp_config.secrets_of(config)})
         return found
 
@@ -218,6 +223,22 @@ def sources(places: Places, standing: Standing, extra: Path | None = None) -> It
                 yield Source(str(file.path), file.data, True, held)
     if extra is not None:
         yield from _source(extra)
+
+
+def _given(settings: Mapping[str, Any]) -> Iterator[Source]:
+    """What of the settings of this run names servers: --set mcp_servers.NAME.command=..."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        first, *path = key.split(".")
+        if first == CONFIG_KEY and not path and isinstance(value, Mapping):
+            found.update(value)
+        elif first == CONFIG_KEY and path:
+            here = found
+            for part in path[:-1]:
+                here = here.setdefault(part, {})
+            here[path[-1]] = value
+    if found:
+        yield Source("--set", json.dumps({CONFIG_KEY: found}).encode())
 
 
 def _source(path: Path) -> Iterator[Source]:

@@ -9,7 +9,15 @@ import pytest
 from agent_core.grants import Grants
 from agent_core.messages import FileDiff
 from agent_core.names import APPROVAL_POLICIES, MODES
-from agent_core.ports import CommandAction, EditAction, NoAction, ReadAction, WebAction
+from agent_core.ports import (
+    CommandAction,
+    EditAction,
+    KeepAction,
+    NoAction,
+    ReadAction,
+    ServerAction,
+    WebAction,
+)
 from agent_core.safety import danger
 from agent_core.safety.hardline import WAY_OUT, Hit
 from agent_core.safety.policy import Situation, box_of, decide, held_by, settled
@@ -409,3 +417,45 @@ def test_nothing_is_granted_by_an_action_without_effect():
     grants.grant(NoAction())
     assert not grants.covers(NoAction())
     assert not grants.covers(edit(), path_asked=True)
+
+
+# -- tools of MCP servers, and what is kept for later sessions -----------------------------------------------------
+
+OTHERS = {
+    "stranger": ServerAction("s", "t", "i", reads=False),
+    "boasts": ServerAction("s", "t", "i", trusted=False, reads=True),  # what it says of itself lowers nothing
+    "reads": ServerAction("s", "t", "i", trusted=True, reads=True),
+    "ours": ServerAction("s", "t", "i", trusted=True),
+    "destroys": ServerAction("s", "t", "i", trusted=True, destroys=True),
+    "both": ServerAction("s", "t", "i", trusted=True, reads=True, destroys=True),
+    "keep": KeepAction("Remember it"),
+    "shown": KeepAction("Remember it", asks=False),
+}
+# The columns are those of OTHERS; a sandbox does not hold what runs outside of it.
+OTHER_ROWS = """
+    untrusted workspace ask   | ?  ?  +  ?  ?  ?  ?  +
+    untrusted workspace plan  | -  -  +  -  -  -  -  +
+    untrusted workspace debug | ?  ?  +  ?  ?  ?  ?  +
+    untrusted workspace auto  | ?  ?  +  +  ?  ?  ?  +
+    untrusted workspace goal  | ?  ?  +  +  ?  ?  ?  +
+    untrusted none      auto  | ?  ?  +  +  ?  ?  ?  +
+    always    workspace ask   | ?  ?  +  ?  ?  ?  ?  +
+    always    workspace auto  | ?  ?  +  ?  ?  ?  ?  +
+    never     workspace ask   | -  -  +  +  -  -  -  +
+    never     workspace plan  | -  -  +  -  -  -  -  +
+    never     workspace auto  | -  -  +  +  -  -  -  +
+    never     full      ask   | +  +  +  +  +  +  +  +
+    never     full      plan  | -  -  +  -  -  -  -  +
+"""
+
+
+@pytest.mark.parametrize("line", [line for line in OTHER_ROWS.splitlines() if "|" in line])
+def test_what_a_server_does_is_asked_about_unless_the_user_trusts_it_and_it_only_reads(line):
+    key, cells = line.split("|")
+    policy, sandbox, mode = key.split()
+    situation = Situation(mode=mode, policy=policy, unattended=False, **SANDBOXES[sandbox])
+    for (name, action), cell in zip(OTHERS.items(), cells.split(), strict=True):
+        verdict = decide(action, situation, trusted=False, hard=None, danger=None, granted=False)
+        assert {"allow": "+", "ask": "?", "refuse": "-"}[verdict.verdict] == cell, name
+        granted = decide(action, situation, trusted=False, hard=None, danger=None, granted=True)
+        assert granted.verdict == ("refuse" if mode == "plan" and cell == "-" else "allow"), name
