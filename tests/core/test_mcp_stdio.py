@@ -342,9 +342,10 @@ def test_a_message_beyond_every_bound_fails_its_call_and_no_other(server, monkey
     assert echo(client) == "x"
 
 
-def test_new_tools_are_told_of(server):
+@pytest.mark.parametrize("modes", [(), ("modern",)])
+def test_new_tools_are_told_of(server, modes):
     changed = threading.Event()
-    client = server(client={"on_tools_changed": changed.set})
+    client = server(*modes, client={"on_tools_changed": changed.set})
     assert "grown" not in {tool.name for tool in client.list_tools(CancelScope())}
     assert call(client, "grow").text == "grew"
     assert changed.wait(5)

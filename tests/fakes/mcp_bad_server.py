@@ -218,7 +218,8 @@ def call(id, name, a, p):
         r = text("stepped")
     elif name == "grow":
         modes["grown"] = ""
-        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        if "modern" not in modes or modes.get("listens"):  # a modern client says first what it wants to hear
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         r = text("grew")
     else:
         send({"jsonrpc": "2.0", "id": id, "error": {"code": -32602, "message": f"Unknown tool: {name}"}})
@@ -288,7 +289,7 @@ def main():
                         "result": {
                             "resultType": "complete",
                             "supportedVersions": ["2026-07-28"],
-                            "capabilities": {"tools": {}},
+                            "capabilities": {"tools": {"listChanged": True}},
                             "ttlMs": 0,
                             "cacheScope": "private",
                         },
@@ -331,6 +332,8 @@ def main():
             elif (i + 1) * k < len(all_):
                 r["nextCursor"] = str(i + 1)
             send({"jsonrpc": "2.0", "id": id, "result": r})
+        elif method == "subscriptions/listen" and "modern" in modes:
+            modes["listens"] = p["notifications"].get("toolsListChanged")  # answered when there is no more to tell
         elif method == "tools/call":
             threading.Thread(target=call, args=(id, p.get("name"), p.get("arguments") or {}, p), daemon=True).start()
         else:
