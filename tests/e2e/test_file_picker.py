@@ -48,7 +48,9 @@ def test_a_file_is_found_taken_given_lines_looked_at_and_sent(tmp_path):
             screen.send(KEYS["enter"])
             screen.wait_for("Seen.")
         sent = server.requests[-1]["messages"][-1]["content"]
-        assert sent == "look at @src/parse_date.py#2-3 and @源码/日期.py"
+        typed, *told = sent.split("\n\n<reference ")
+        assert typed == "look at @src/parse_date.py#2-3 and @源码/日期.py"
+        assert [words.split(">")[0] for words in told] == ['name="@src/parse_date.py#2-3"', 'name="@源码/日期.py"']
 
 
 def test_where_the_preview_covers_the_draft_it_has_the_keyboard_and_gives_it_back(tmp_path):
