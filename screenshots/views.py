@@ -17,23 +17,27 @@ from textual.widgets import TextArea
 
 from agent_core import events, intents
 from agent_core.events import Envelope
+from agent_core.extras.server_desk import ServerView
 from agent_core.grants_file import CommandGrant
 from agent_core.mcp import login
+from agent_core.mcp.words import ToolInfo
 from agent_core.names import Mode
 from agent_core.ports import Decided, Question
 from agent_core.sandbox.policy import Box
-from agent_core.servers import FormField
+from agent_core.servers import FormField, ServerRow
 from agent_core.services import Containment
 from agent_core.text import diff
 from agent_core.worktrees import Worktree
 from nanoherm_tui import commands, symbols
-from nanoherm_tui.commands import worktree
+from nanoherm_tui.commands import servers, worktree
 from nanoherm_tui.commands.looking import preview
 from nanoherm_tui.overlays.consent import ConsentScreen
+from nanoherm_tui.overlays.form import FormScreen
 from nanoherm_tui.overlays.frame import Overlay
 from nanoherm_tui.overlays.rewind import RewindScreen
 from nanoherm_tui.overlays.rollback import RollbackScreen
 from nanoherm_tui.overlays.search import SearchScreen
+from nanoherm_tui.overlays.servers import ServersScreen
 from nanoherm_tui.overlays.setup import SetupScreen
 from nanoherm_tui.overlays.trust import TrustScreen
 from screenshots import background, content, skill_files
@@ -351,6 +355,47 @@ async def _permissions(stage: Stage) -> None:
         host.store.audit.add(view.id, place, decided)
     commands.run(stage.app, "permissions")
     await stage.until(lambda: len(stage.app.screen_stack) > 1, "the list")
+    await stage.settle()
+
+
+def _servers() -> list[ServerView]:
+    """One of each kind."""
+    home = "/home/you/.nanohermes/config.yaml"
+    tools = (
+        ToolInfo("search_issues", "Search issues", "Finds issues by words, labels and people."),
+        ToolInfo("close_issue", "Close an issue", "Closes an issue with a reason."),
+    )
+    rows = (
+        ServerRow("issues", "ready", "http", f"{home}:12", "https://issues.example.org/mcp", "Issues 2.1", "2025-11-25",
+                  len(tools), trusted=True),
+        ServerRow("files", "starting", place=f"{home}:8", address="npx -y @example/server-files ~/notes", tools=14),
+        ServerRow("search", "login", "http", f"{home}:17", "https://search.example.org/mcp",
+                  problem="search wants a log-in, which needs a person: run `/mcp login search`"),
+        ServerRow("db", "failed", place=f"{home}:20", address="mcp-db",
+                  problem="The command of the server db is not installed."),
+        ServerRow("shop", "untrusted", place="/home/you/shop/.mcp.json:3", address="node tools/server.js"),
+        ServerRow("old", "off", "sse", f"{home}:24", "https://old.example.org/sse"),
+    )  # fmt: skip
+    return [ServerView(row, tools if row.name == "issues" else (), ("listening",) * (row.name == "issues"))
+            for row in rows]  # fmt: skip
+
+
+async def _mcp(stage: Stage) -> None:
+    screen = ServersScreen(servers.lines(_servers(), "/home/you"))
+    stage.app.open_overlay(screen)
+    await stage.pilot.pause()
+    await stage.press("enter", "down")
+    await stage.settle()
+
+
+async def _form(stage: Stage) -> None:
+    fields = (
+        FormField("project", "Project", required=True, description="The key of the project, as in SHOP-12."),
+        FormField("title", "Title", default="parse_date fails on 2024-02-30"),
+        FormField("kind", "Kind", "choice", choices=(("bug", "Bug"), ("task", "Task"))),
+        FormField("mail", "Tell everybody", "flag", default=True),
+    )
+    stage.app.open_overlay(FormScreen("issues", "A new issue needs some more facts.", fields))
     await stage.settle()
 
 
@@ -887,6 +932,8 @@ _ALL: Final[tuple[View, ...]] = (
     View("disk", _overlay("disk")),
     View("permissions", _permissions, stage={"approvals.deny": ["git push --force*", "*--no-verify*"]}),
     View("permissions-taken", _permissions_taken),
+    View("servers", _mcp),
+    View("form", _form),
     View("tools", _tools),
     View("skills", _skills),
     View("skills-none", _skills_none),
