@@ -6,7 +6,7 @@ As with every question, an answer counts only after a while without keys.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual import events
 from textual.app import ComposeResult
@@ -65,7 +65,14 @@ class PendingScreen(Overlay[bool | None]):
     """Gives True for what is to be done, False for what is to be forgotten, None for later."""
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/pending.tcss"]
+    AUTO_FOCUS: ClassVar[str | None] = ""  # in the change y would copy
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "scroll('row', 1)", show=False),
+        Binding("up,k", "scroll('row', -1)", show=False),
+        Binding("pagedown,space", "scroll('page', 1)", show=False),
+        Binding("pageup", "scroll('page', -1)", show=False),
+        Binding("home,g", "scroll('edge', -1)", show=False),
+        Binding("end,G", "scroll('edge', 1)", show=False),
         Binding("y", "answer(True)", show=False),
         Binding("n", "answer(False)", show=False),
         Binding("q", "close", show=False),
@@ -76,7 +83,7 @@ class PendingScreen(Overlay[bool | None]):
         self._diff = DiffView("pending-diff")
         self._pending = pending
         self._foot = _Foot()
-        self._arming = Arming()
+        self.arming = Arming()
 
     def compose(self) -> ComposeResult:
         with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
@@ -87,21 +94,25 @@ class PendingScreen(Overlay[bool | None]):
     def on_mount(self) -> None:
         super().on_mount()
         self._diff.show(self._pending.diff)
-        self._arming.asked()
+        self.arming.asked()
         self.set_interval(_TICK, self._look)
 
     def on_key(self, event: events.Key) -> None:
-        """A key that means nothing here: somebody is typing, and not answering."""
-        self._arming.key()
+        """Any other key: somebody is typing, and not answering. It comes here before what it is bound to."""
+        if event.key not in ("y", "n"):
+            self.arming.key()
 
     def _look(self) -> None:
-        armed = self._arming.armed(draft_empty=True)
+        armed = self.arming.armed(draft_empty=True)
         if armed != self._foot.armed:
             self._foot.armed = armed
             self._foot.refresh()
 
+    def action_scroll(self, by: Literal["row", "page", "edge"], step: int) -> None:
+        {"row": self._diff.action_row, "page": self._diff.action_page, "edge": self._diff.action_edge}[by](step)
+
     def action_answer(self, approved: bool) -> None:
-        if self._arming.armed(draft_empty=True):
+        if self.arming.armed(draft_empty=True):
             self.dismiss(approved)
         else:
-            self._arming.key()
+            self.arming.key()

@@ -1,0 +1,90 @@
+"""`nanoherm-tui skills ...` as a shell and a script use it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from nanoherm_tui.subcommands import skills
+
+# In the manner of published skills: folded text, a list of platforms, Hermes' metadata, a colon in quotes.
+PUBLISHED = """\
+---
+name: decide
+description: >
+  A frame for decisions: one problem,
+  three options, one proposal.
+version: 1.0.0
+platforms: [macos]
+metadata:
+  hermes:
+    tags: [decisions, "trade-offs: all"]
+    related_skills: [plan]
+---
+
+# Decide
+
+    ```
+    ---
+    ```
+"""
+
+
+@dataclass
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Runs the command in a folder of its own, with a home of its own."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("NANOHERMES_HOME", raising=False)
+
+    def made(*arguments: str) -> Done:
+        code = skills.main(arguments)
+        return Done(code, *capsys.readouterr())
+
+    return made
+
+
+def put(tmp_path: Path, name: str, text: str) -> Path:
+    file = tmp_path / "home" / ".nanohermes" / "skills" / name / "SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_skills_are_listed_shown_and_checked(run, tmp_path):
+    empty = run("list")
+    assert (empty.returncode, empty.stdout) == (0, "")
+    assert "~/.nanohermes/skills/my-skill/SKILL.md" in empty.stderr
+    file = put(tmp_path, "decide", PUBLISHED)
+    listed = run("list")
+    assert listed.stdout.splitlines()[1].split()[:2] == ["decide", "yours"]
+    assert "[for macos only]" in listed.stdout
+    shown = json.loads(run("show", "decide", "--json").stdout)
+    assert shown["description"] == "A frame for decisions: one problem, three options, one proposal."
+    assert shown["body"] == PUBLISHED.partition("---\n\n")[2]
+    missing = run("show", "decid")
+    assert (missing.returncode, "Did you mean decide?" in missing.stderr) == (1, True)
+    checked = run("check")
+    assert (checked.returncode, checked.stdout) == (0, f"{file}: ok (decide)\n")
+
+
+def test_a_check_names_file_and_line_and_fails(run, tmp_path):
+    bad = tmp_path / "shared" / "one" / "SKILL.md"
+    bad.parent.mkdir(parents=True)
+    bad.write_text("---\nname: one\ndescription: Use when: asked\n---\nDo it.\n")
+    for given in (bad, bad.parent, tmp_path / "shared"):
+        checked = run("check", str(given))
+        assert checked.returncode == 1
+        assert checked.stdout.startswith(f"{bad}:3: ")
+    assert run("check", str(tmp_path / "none")).returncode == 2
