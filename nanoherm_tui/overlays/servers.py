@@ -24,12 +24,12 @@ from nanoherm_tui.text import cut, one_line
 if TYPE_CHECKING:
     from agent_core.servers import ServerState
 
-_MARKS: Final[dict[ServerState, tuple[str, str]]] = {
-    "off": ("waiting", "muted"),
+_MARKS: Final[dict[ServerState, tuple[str, str]]] = {  # symbol and role; without one it is muted
+    "off": ("waiting", ""),
     "untrusted": ("asks", "warn"),
     "invalid": ("failed", "fail"),
-    "idle": ("waiting", "text"),
-    "starting": ("running", "run"),
+    "idle": ("waiting", ""),
+    "starting": ("running", "accent"),
     "ready": ("done", "ok"),
     "failed": ("failed", "fail"),
     "login": ("asks", "warn"),
@@ -114,7 +114,7 @@ class ServersList(FollowedList[str, Line]):
         if isinstance(line, ServerLine):
             symbol, role = _MARKS[line.state]
             fold = sym("open" if line.name in self.open else "folded") if line.below else " "
-            left += [(f"{fold} ", muted), (f"{sym(symbol)} ", look.mark(role, ground))]
+            left += [(f"{fold} ", muted), (f"{sym(symbol)} ", look.mark(role, ground) if role else muted)]
             left += [(one_line(line.name), words), (f"  {one_line(line.words)}", muted)]
         else:
             left += [("      ", words), (one_line(line.words), muted if line.is_head else words)]

@@ -27,6 +27,7 @@ VIEWS = (
     ),
     ServerView(ServerRow("issues", "login", "http", "f:1", "https://h/mcp", problem="It wants a log-in.")),
     ServerView(ServerRow("files", "failed", place="f:2", problem="It has ended.", retry_at=2e12)),
+    ServerView(ServerRow("slow", "starting", place="f:2", address="npx slow")),
     ServerView(ServerRow("theirs", "untrusted", place=".mcp.json:1", address="node x.js")),
     ServerView(ServerRow("日本語のサーバー", "off", "sse", "f:3", "https://h/" + "x" * 300)),
 )  # fmt: skip
@@ -41,7 +42,7 @@ async def test_servers_are_listed_in_every_size_and_opened_to_their_tools_and_no
         app.push_screen(ServersScreen(lines(VIEWS, "/home/me")))
         await pilot.pause()
         assert {cell_len(row) for row in rows(app)} == {size[0]}
-        for name in ("git", "issues", "files", "theirs", "日本語のサーバー"):
+        for name in ("git", "issues", "files", "slow", "theirs", "日本語のサーバー"):
             assert name in shown(app)
         assert "Show the log" not in shown(app)
         await pilot.press("enter")
@@ -68,6 +69,7 @@ async def test_a_key_does_what_makes_sense_for_the_server_at_hand_and_nothing_el
             ("restart", "git"), ("switch", "git"),
             ("login", "issues"), ("switch", "issues"),
             ("restart", "files"), ("switch", "files"),
+            ("restart", "slow"), ("switch", "slow"),
             ("switch", "日本語のサーバー"),
         ]  # fmt: skip
 
