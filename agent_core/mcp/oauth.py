@@ -18,13 +18,15 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.credentials import Secret
 from agent_core.errors import Interrupted
+from agent_core.mcp import oauth_choices as choices
 from agent_core.mcp import oauth_flow
 from agent_core.mcp.loopback import Loopback
+from agent_core.mcp.oauth_choices import union
 from agent_core.mcp.oauth_door import AuthDoor
 from agent_core.mcp.oauth_flow import Refused
 from agent_core.mcp.oauth_metadata import AuthServer, Challenge, Resource, find_auth_server, find_resource
 from agent_core.mcp.oauth_metadata import read_challenge as _read_challenge
-from agent_core.mcp.token_store import Client, Kept, Login, MemoryStore
+from agent_core.mcp.token_store import Client, Login, MemoryStore
 from agent_core.mcp.words import OAuthOptions, ServerConfig, ServerFailure
 from agent_core.process import alarm
 from agent_core.records import dataclass
@@ -123,7 +125,7 @@ class OAuth:
         with self._alone(cancel):
             challenge = _read_challenge(self._door.refusal(cancel))
             used = self._store.read().of(self._url)
-            wanted = _union(used.wanted if used is not None else "", challenge.scope)
+            wanted = union(used.wanted if used is not None else "", challenge.scope)
             self._log_in(*self._find(challenge, cancel), wanted, cancel, anew=True)
 
     def hide(self, text: str) -> str:
@@ -170,7 +172,7 @@ class OAuth:
                 "log-in that has them. Ask who runs the server whether this account may do that.",
                 scope=challenge.scope or "?",
             )
-        wanted = _union(login.scope if login is not None else "", challenge.scope)
+        wanted = union(login.scope if login is not None else "", challenge.scope)
         if self._browser is None:
             if login is not None:
                 self._keep(replace(login, wanted=wanted), cancel)
@@ -202,7 +204,7 @@ class OAuth:
                 return now
             try:
                 new = oauth_flow.renew(
-                    replace(now, client=self._with_secret(now.client)), self._door, self._hide, cancel
+                    replace(now, client=choices.with_secret(self._options, now.client)), self._door, self._hide, cancel
                 )
             except Refused as refused:
                 client = now.client
@@ -228,11 +230,11 @@ class OAuth:
         if self._browser is None:
             raise self._nobody()
         kept = self._store.read()
-        self._check_moved(kept, server)
+        choices.check_moved(self._name, self._options, kept.of(self._url), server)
         known = None if anew else kept.logins.get((server.issuer, resource.resource))
         port = self._options.callback_port or (known.client.port if known is not None else 0)
         with Loopback(self._name, port, fixed=bool(self._options.callback_port)) as back:
-            scope = self._scope(scope, resource, server)
+            scope = choices.choose_scope(self._options, scope, resource, server)
             client = self._client(known, server, back, scope, cancel)
             attempt = oauth_flow.begin(server, client, resource.resource, scope, back.redirect)
             self._doubted = client.id
@@ -272,55 +274,14 @@ class OAuth:
     def _client(
         self, known: Login | None, server: AuthServer, back: Loopback, scope: str, cancel: CancelScope
     ) -> Client:
-        """As whom to log in: as configured, by our document, as registered before, as registered now (R39)."""
-        if self._options.client_id:
-            secret = Secret(self._options.client_secret, "config") if self._options.client_secret else None
-            method = oauth_flow.auth_method(server, secret is not None)
-            return Client(self._options.client_id, secret, method, "configured")
-        if self._document and server.takes_documents:
-            return Client(self._document, None, "none", "document")
+        """As whom to log in: as is set, as registered before, as registered now (R39)."""
+        if (client := choices.set_client(self._options, self._document, server)) is not None:
+            return client
         kept = known.client if known is not None and known.client.made == "registered" else None
         if kept is not None and kept.port == back.port and kept.id not in ("", self._doubted):
             return kept
-        if not server.register:
-            raise self._failure(
-                "mcp_login_client",
-                f"{server.shown}, where {self._name} has its log-in, registers no programs by itself. Register "
-                f"nanoherm-tui there with the redirect http://127.0.0.1:PORT/callback, and set `oauth.client_id` and "
-                "`oauth.callback_port` of the server; or put a token into its `headers`.",
-                issuer=server.shown,
-            )
+        choices.check_registers(self._name, server)
         return oauth_flow.register(self._name, server, back.redirect, back.port, scope, self._door, self._hide, cancel)
-
-    def _scope(self, asked: str, resource: Resource, server: AuthServer) -> str:
-        """What to ask for (R40): what is set and what a refusal names, else what the server lists, else nothing."""
-        scope = _union(self._options.scope, asked) or resource.scopes
-        if scope and "offline_access" in server.scopes:
-            return _union(scope, "offline_access")
-        words = scope.split()
-        if server.scopes and "offline_access" not in self._options.scope.split():
-            words = [word for word in words if word != "offline_access"]
-        return " ".join(words)
-
-    def _check_moved(self, kept: Kept, server: AuthServer) -> None:
-        """A client that a person has registered at one authorization server is not shown to another one (R41)."""
-        used = kept.of(self._url)
-        if used is None or used.client.made != "configured" or used.issuer == server.issuer:
-            return
-        if used.client.id == self._options.client_id:
-            raise self._failure(
-                "mcp_login_moved",
-                f"{self._name} has its log-in at {server.shown} now. Its `oauth.client_id` was registered "
-                "elsewhere and was not sent there. If the move is right, set the new one, forget the old log-in with "
-                f"`nanoherm-tui mcp logout {self._name}`, and log in.",
-                issuer=server.shown,
-            )
-
-    def _with_secret(self, client: Client) -> Client:
-        """The configured secret is not kept with the log-in."""
-        if client.made != "configured" or client.id != self._options.client_id or not self._options.client_secret:
-            return client
-        return replace(client, secret=Secret(self._options.client_secret, "config"))
 
     # -- small -------------------------------------------------------------------------------------------------------
 
@@ -366,7 +327,3 @@ class _Lately:
 
     def holds(self, token: str) -> bool:
         return self.count() > 0 and self._came[-1][1] == token
-
-
-def _union(*scopes: str) -> str:
-    return " ".join(dict.fromkeys(" ".join(scopes).split()))

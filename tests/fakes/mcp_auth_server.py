@@ -288,7 +288,8 @@ def post(url: str, headers: dict[str, str]) -> tuple[int, str]:
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
     try:
-        connection.request("POST", parts.path, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {**headers, "Content-Type": "application/json"})
+        body = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
+        connection.request("POST", parts.path, body, {**headers, "Content-Type": "application/json"})
         answer = connection.getresponse()
         return answer.status, answer.headers.get("WWW-Authenticate", "")
     finally:
