@@ -264,7 +264,7 @@ def _begin(request: tuple[list[str], dict[str, str], str], fds: list[int]) -> li
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)
-    sys.stdout.reconfigure(line_buffering=os.isatty(1))
+    sys.stdout.reconfigure(line_buffering=os.isatty(1) and not sys.stdout.write_through)
     return arguments
 
 
