@@ -1,6 +1,7 @@
 """Commands of the command line that need no screen, one file each: `nanoherm-tui sessions list`.
 
-A room here is imported when its command is given, and loads neither Textual nor httpx.
+A room here is imported when its command is given, and loads neither Textual nor httpx. It has `parser()`, which
+completion reads too, and `main(arguments)`.
 """
 
 from __future__ import annotations
