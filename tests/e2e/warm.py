@@ -264,7 +264,8 @@ def _begin(request: tuple[list[str], dict[str, str], str], fds: list[int]) -> li
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)
-    sys.stdout.reconfigure(line_buffering=os.isatty(1) and not sys.stdout.write_through)
+    for stream in (sys.stdin, sys.stdout):
+        stream.reconfigure(line_buffering=stream.isatty() and not stream.write_through)
     return arguments
 
 
