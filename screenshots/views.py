@@ -362,8 +362,8 @@ def _servers() -> list[ServerView]:
     """One of each kind."""
     home = "/home/you/.nanohermes/config.yaml"
     tools = (
-        ToolInfo("search_issues", "Search issues", "Finds issues by words, labels and people."),
-        ToolInfo("close_issue", "Close an issue", "Closes an issue with a reason."),
+        ToolInfo("search", "Search", "Finds issues by words, labels and people."),
+        ToolInfo("close", "Close", "Closes one with a reason."),
     )
     rows = (
         ServerRow("issues", "ready", "http", f"{home}:12", "https://issues.example.org/mcp", "Issues 2.1", "2025-11-25",
