@@ -43,8 +43,8 @@ class Line(Protocol):
 
 
 def is_worth_it(turn: EndedTurn) -> bool:
-    """Whether something can have been learnt in a turn."""
-    if not turn.completed:
+    """Whether something can have been learnt in a turn, and its model can be asked: not where it failed in it."""
+    if not turn.completed or turn.stood_in:
         return False
     used_tools = any(message.tool_calls for message in turn.messages)
     return used_tools or len(turn.text.strip()) >= limits.DISTIL_LEAST or bool(_CORRECTS.search(turn.text))

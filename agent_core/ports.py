@@ -667,6 +667,8 @@ class EndedTurn:
     """All of the turn, in order."""
     model: str = ""
     provider: str = ""
+    stood_in: bool = False
+    """Another model than this one has answered (LLM-22)."""
 
 
 class Extra(Protocol):

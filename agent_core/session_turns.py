@@ -152,7 +152,9 @@ class SessionTurns:
             )  # fmt: skip
         self.hooks.ended(end.outcome, end.text, scope)
         said = tuple(conversation)[before:]
-        self._ended = EndedTurn(turn_id, end.outcome == "completed", message.text, end.text, said, *self.model.named)
+        self._ended = EndedTurn(
+            turn_id, end.outcome == "completed", message.text, end.text, said, *self.model.named, worker.stood_in_for
+        )
         if lease.lost and end.error is None:
             raise lost()
         return end

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -45,6 +46,7 @@ def ended(text, answer="done", *messages, completed=True):
         (ended("以后用 uv"), True),
         (ended("x" * limits.DISTIL_LEAST, completed=False), False),
         (ended("no, use uv", "", CALLED, RESULT, completed=False), False),
+        (replace(ended("no, use uv"), stood_in=True), False),
     ],
 )
 def test_only_turns_in_which_something_can_have_been_learnt_are_looked_at(turn, looked_at):

@@ -19,7 +19,11 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from agent_core import prompt
+
 MODEL = "test-model"
+_DISTILS = prompt.text("distil").partition(".")[0]
+"""What tells a request to look at a turn that has ended, on every wire."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +148,8 @@ class WireServer(ThreadingHTTPServer):
     ):
         """`refuse` looks at requests that are right and may turn them down. `lenient`: broken rules fail no test."""
         self.requests: list[Request] = []
+        self.distilled: list[Request] = []
+        """Requests to look at a turn that has ended: nothing is found, and no answer is used up."""
         self.violations: list[str] = []
         self.memory = Memory(vision=vision, ids=ids)
         self.stopping = threading.Event()
@@ -168,7 +174,8 @@ class WireServer(ThreadingHTTPServer):
         """What this request gets; a refusal if it breaks a rule. Refused requests use up no answer."""
         wire = wires()[request.wire]
         with self._lock:
-            self.requests.append(request)
+            distils = _DISTILS in json.dumps(request.body)
+            (self.distilled if distils else self.requests).append(request)
             try:
                 wire.check(request.body, request.headers, self.memory)
                 if self.key:
@@ -178,6 +185,8 @@ class WireServer(ThreadingHTTPServer):
             except Broken as broken:
                 self.violations.append(f"{request.wire}: {broken}")
                 return Answer(failure=Failure("bad_request", str(broken)))
+            if distils:
+                return Answer("[]", count=None)
             if not self.memory.vision and wire.has_images(request.body):
                 return Answer(failure=Failure("no_images"))
             if refusal := self.refuse(request.body):
