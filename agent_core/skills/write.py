@@ -263,7 +263,7 @@ class Writer:
             raise SkillFailure("skill_key", "The text holds a key. Name a variable for it, and never the key itself.")
         if flagged := scan(text, "context"):
             raise SkillFailure(
-                "skill_suspicious", "Not written: it reads like an attempt to give models orders beside the work, "
+                "skill_orders", "Not written: it reads like an attempt to give models orders beside the work, "
                 f"{reading.told(flagged)}. Say what is to be done in plain words.",
             )  # fmt: skip
 

@@ -206,7 +206,7 @@ def _plan(shop: Shop, args: Args) -> Plan:
         )
     plan = _PLANS.get(action)
     if plan is None:
-        raise SkillFailure("invalid_arguments", f"action is one of {', '.join((_CREATE, *_PLANS))}.")
+        raise ToolFailure(f"action is one of {', '.join((_CREATE, *_PLANS))}.", code="invalid_arguments")
     return plan(shop.writer, shop.skills.get(base.text(args, "name")), args)
 
 

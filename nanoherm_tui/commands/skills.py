@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nanoherm_tui import limits
 from nanoherm_tui.actions import BY_SLASH
 from nanoherm_tui.i18n import t
+from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.overlays.pending import PendingScreen
 from nanoherm_tui.overlays.skills import SkillLine, SkillsScreen, State
 from nanoherm_tui.panes.title import shorten_home
@@ -53,7 +54,7 @@ def _open(app: NanohermApp, *, only_waiting: bool = False) -> None:
             if line.state == "waits":
                 _look_at(app, by_id[line.name])
             elif line.name in BY_SLASH:  # its slash means something else
-                app.composer.bring_back(t("skills.ask_for", name=line.name))
+                app.composer.bring_back(t("skills.ask_for", name=line.name) + " ")
                 app.composer.focus()
             else:
                 app.composer.begin_command(line.name)
@@ -73,7 +74,7 @@ def _look_at(app: NanohermApp, pending: Pending) -> None:
 
 def _answer(app: NanohermApp, id: str, approved: bool) -> None:
     def told(done: Pending) -> None:
-        words = t("skills.approved" if approved else "skills.rejected", title=one_line(visible(done.title)))
+        words = t("skills.approved" if approved else "skills.rejected", title=kept_title(done.title))
         app.hint(words, limits.TOLD_HINT)
 
     app.desk.do(lambda: app.host.answer_skill(id, approved), told)
@@ -87,7 +88,7 @@ def lines(pending: tuple[Pending, ...], skills: tuple[Skill, ...], home: str) ->
     now = time.time()
     waits = [
         SkillLine(
-            one.id, visible(one.title), age(now - one.made), "waits", (visible(one.title), visible(one.diff.path))
+            one.id, kept_title(one.title), age(now - one.made), "waits", (kept_title(one.title), visible(one.diff.path))
         )
         for one in pending
     ]

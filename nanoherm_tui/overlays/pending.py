@@ -15,12 +15,13 @@ from textual.containers import Vertical
 from textual.strip import Strip
 
 from nanoherm_tui.i18n import t
+from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.diff_view import DiffView
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
-from nanoherm_tui.text import age, one_line, visible, wrap
+from nanoherm_tui.text import age, visible, wrap
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Pending
@@ -36,7 +37,7 @@ class _Head(Painted):
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
         fill = look.style("text", "surface")
-        title = wrap(one_line(visible(self._pending.title)), max(1, width))
+        title = wrap(kept_title(self._pending.title), max(1, width))
         facts = f"{self._pending.id}   {age(time.time() - self._pending.made)}   {visible(self._pending.diff.path)}"
         return [
             *(row(width, [(line, look.style("text", "surface", bold=True))], fill) for line in title),

@@ -11,6 +11,7 @@ from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED
 from agent_core.text.diff import moves
 from nanoherm_tui.i18n import phrase, t
+from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.panes.hunks import Left, hunk_keys, left_of
 from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.text import clean, one_line, visible, width, wrap, wrap_code_spans
@@ -218,6 +219,8 @@ def title(question: Question, refused: frozenset[str] = frozenset()) -> str:
         return t("approval.form")
     if question.kind == "visit":
         return t("approval.visited" if wants_words(question) else "approval.visit")
+    if question.kind == "keep":
+        return kept_title(question.title)
     if question.kind == "edit" and question.diffs:
         return _edit_title(question.diffs, refused)
     return visible(question.title).replace("\n", "\\n")
