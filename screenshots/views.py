@@ -392,7 +392,7 @@ async def _form(stage: Stage) -> None:
     fields = (
         FormField("project", "Project", required=True, description="The key of the project, as in SHOP-12."),
         FormField("title", "Title", default="parse_date fails on 2024-02-30"),
-        FormField("kind", "Kind", "choice", choices=(("bug", "Bug"), ("task", "Task"))),
+        FormField("kind", "Kind", "choice", choices=(("bug", "Bug"), ("wish", "Wish"))),
         FormField("mail", "Tell everybody", "flag", default=True),
     )
     stage.app.open_overlay(FormScreen("issues", "A new issue needs some more facts.", fields))
