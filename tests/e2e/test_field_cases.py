@@ -404,7 +404,7 @@ def test_the_caret_stays_in_the_draft_while_an_answer_streams(terminal, workspac
         time.sleep(0.3)
         if terminal is Screen:
             since = len(screen.raw)
-            time.sleep(1.0)
+            screen.until(lambda: screen.raw[since:].count(FRAME_BEGINS) > 12)
             places = frame_ends(bytes(screen.raw[:since]), bytes(screen.raw[since:]), screen)
             assert len(places) > 10
             assert set(places) == {(column, row)}
