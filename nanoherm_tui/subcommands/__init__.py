@@ -14,6 +14,7 @@ NAMES: Final = {
     "sessions": "list, show, search, export, import, delete and check what is stored",
     "audit": "what was decided about what the agent was to do",
     "doctor": "what is in order on this machine, what is not, and what mends it",
+    "config": "the settings: list, show, set, unset, check",
     "skills": "list, show and check the instructions you keep for kinds of work",
     "trust": "see and accept what a folder brings that would act",
     "mcp": "the MCP servers: list, add, remove, test, log in",

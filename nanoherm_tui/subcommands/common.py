@@ -66,6 +66,13 @@ def positive(text: str) -> int:
     return number
 
 
+def one_of(texts: Sequence[str]) -> str:
+    """The only one. Raises ValueError when there are several."""
+    if len(texts) != 1:
+        raise ValueError("one value is taken, not several. Put it in quotes.")
+    return texts[0]
+
+
 def opened(places: Places) -> closing[Store]:
     """The home's store; what opening had to do is told. Raises StoreError."""
     store = Store.open(places.state_db)
