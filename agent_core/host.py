@@ -565,7 +565,11 @@ class Host:
     @cached_property
     def memory(self) -> Memories:
         """What is remembered over sessions."""
-        from agent_core.memory.entries import Entries  # no start waits for it
+        if self.config.get("memory.engine") == "markdown":
+            from agent_core.memory.markdown import Pages  # no start waits for either
+
+            return Pages(self.places.memories_dir, self.redact)
+        from agent_core.memory.entries import Entries
         from agent_core.memory.recall import Recall, Words
 
         wait = limits.MEMORY_WORDS_ALONE if self.launch.unattended else limits.MEMORY_WORDS
@@ -658,6 +662,10 @@ class Host:
             unattended=self.launch.unattended,
         )
         meter = Meter(self.store.costs, seat.session_id, self.models.price, lambda: options.budget(self.config))
+        if get("memory.engine") == "markdown":
+            from agent_core.extras.memory_pages import pages_extra
+
+            return pages_extra(seat, self.memory, opts, self.redact, self.connect, meter, self.pending)
 
         def put_aside(memory: Memory) -> Pending:
             return stage(self.pending, memory)

@@ -378,6 +378,11 @@ CONTEXT_ITEMS: Final = 1_000  # largest messages listed in the view of what fill
 # -- what is remembered over sessions ----------------------------------------------------------------------------
 MEMORY_FILE: Final = 16 * MB  # memory.json; 10,000 entries have about 3
 MEMORY_CHARS: Final = 1_000  # of one text: a fact or a lesson, not a document
+MEMORY_NOTES: Final = 2_200  # characters of MEMORY.md: every session is told all of it (MEM-11)
+MEMORY_USER: Final = 1_375  # of USER.md
+MEMORY_PAGE: Final = 256 * KB  # of either as it is read; a longer one was not written here
+MEMORY_STEPS: Final = 50  # of one change: more than a full file has entries worth keeping
+MEMORY_TRIES: Final = 3  # changes in a turn that do not fit, before the model is told to leave it (MEM-15)
 MEMORY_LOCKED: Final = 5.0  # seconds that a write waits for another program's
 MEMORY_TOP: Final = 5  # memories told in a turn (MEM-09)
 MEMORY_MOST: Final = 50  # that may be asked for at once

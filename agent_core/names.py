@@ -61,6 +61,7 @@ GOAL_DONE: Final = "goal_done"
 SESSION_SEARCH: Final = "session_search"
 MEMORY_SAVE: Final = "memory_save"
 MEMORY_SEARCH: Final = "memory_search"
+MEMORY: Final = "memory"  # of the engine markdown, as Hermes has it
 SUBAGENT: Final = "subagent"
 AGENT_LIST: Final = "agent_list"
 SKILL: Final = "skill"

@@ -90,12 +90,13 @@ def lasting(prompt: str) -> int:
 def fingerprint(
     environment: Environment, context: str, identity: str, persona: str, guidance: Guidance, others: Sequence[str]
 ) -> str:
-    """What a system prompt is made from, but for the date, the branch, and what is frozen when a session begins: equal
-    ones need no new prompt (LOOP-16).
+    """What a system prompt is made from, but for the date and the branch: equal ones need no new prompt (LOOP-16).
+
+    What was frozen counts: a memory that was forgotten between two runs is not told again.
 
     `others`: what else belongs to it (the model, the tools).
     """
-    lasting = base(replace(environment, git="", date=""), context, identity, persona, Guidance(guidance.stable))
+    lasting = base(replace(environment, git="", date=""), context, identity, persona, guidance)
     modes = [text(f"mode_{mode}") for mode in MODES]
     return hashlib.sha256("\0".join([lasting, *modes, *others]).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -38,7 +38,7 @@ TOOLSETS: Final[tuple[Toolset, ...]] = (
     Toolset("git", (names.GIT_STATUS, names.GIT_DIFF, names.GIT_COMMIT)),
     Toolset("planning", (names.TODO_WRITE, names.TODO_READ)),
     Toolset("talk", (names.ASK_USER, names.SESSION_SEARCH)),
-    Toolset("memory", (names.MEMORY_SAVE, names.MEMORY_SEARCH)),
+    Toolset("memory", (names.MEMORY_SAVE, names.MEMORY_SEARCH, names.MEMORY)),
     Toolset("skills", (names.SKILLS_LIST, names.SKILL, names.SKILL_MANAGE)),
     Toolset("agents", (names.SUBAGENT, names.AGENT_LIST)),
     Toolset("all", includes=("files", "commands", "web", "git", "planning", "talk", "memory", "skills", "agents")),

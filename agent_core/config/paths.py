@@ -74,6 +74,11 @@ class Places:
         return self.data_home / "memory.json"
 
     @property
+    def memories_dir(self) -> Path:
+        """What is remembered over sessions (engine markdown): MEMORY.md and USER.md."""
+        return self.data_home / "memories"
+
+    @property
     def state_db(self) -> Path:
         return self.data_home / "state.db"
 

@@ -29,6 +29,7 @@ KEPT_FROM: Final = frozenset(
         names.EXIT_PLAN,
         names.GOAL_DONE,
         names.MEMORY_SAVE,
+        names.MEMORY,
         names.SKILL_MANAGE,
     }
 )
