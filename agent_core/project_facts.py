@@ -36,10 +36,12 @@ _LANGUAGES: Final[Mapping[str, str]] = {
     for ending in endings.split()
 }  # fmt: skip
 _TEST: Final = re.compile(r"(?:test_.+|.+_test|.+[.-](?:test|spec)|.+Tests?|.+_spec)\.[A-Za-z]+\Z")
-_TARGET: Final = re.compile(r"^([A-Za-z][\w./-]*)(?:\s+[A-Za-z][\w./-]*)*\s*:(?![=:])", re.MULTILINE)
-_RECIPE: Final = re.compile(r"^@?([A-Za-z][\w-]*)(?:\s+[^:=\n]*)?:(?!=)", re.MULTILINE)
-_RUN: Final = re.compile(r"^(?P<indent>\s*)(?:-\s+)?run:\s*(?P<line>[^\n]*)$", re.MULTILINE)
-_SCRIPT: Final = re.compile(r"^\s*-\s+(?P<line>[^\n:]+)$", re.MULTILINE)
+# Blanks only, never \s: a pattern that runs over line ends takes hours for a file of them.
+_TARGET: Final = re.compile(r"^([A-Za-z][\w./-]*)(?:[ \t]+[A-Za-z][\w./-]*)*[ \t]*:(?![=:])", re.MULTILINE)
+_RECIPE: Final = re.compile(r"^@?([A-Za-z][\w-]*)(?:[ \t][^:=\n]*)?:(?!=)", re.MULTILINE)
+_HOOK: Final = re.compile(r"^[ \t]*-[ \t]+id:[ \t]*(\S+)", re.MULTILINE)
+_RUN: Final = re.compile(r"(?P<before>[ \t]*(?:-[ \t]+)?)run:[ \t]*(?P<line>.*)")
+_SCRIPT: Final = re.compile(r"^[ \t]*-[ \t]+(?P<line>[^\n:]+)$", re.MULTILINE)
 
 
 def gather(workspace: Path, hidden: IsHidden = nothing_hidden) -> str:
@@ -182,7 +184,7 @@ def _tox(text: str) -> Iterator[str]:
 
 
 def _pre_commit(text: str) -> Iterator[str]:
-    yield "hooks: " + _some(re.findall(r"^\s*-\s+id:\s*(\S+)", text, re.MULTILINE))
+    yield "hooks: " + _some(_HOOK.findall(text))
 
 
 def _scripts(what: str, found: Any) -> Iterator[str]:
@@ -250,17 +252,24 @@ def _ci(workspace: Path, folders: Mapping[str, list[str]]) -> Iterator[str]:
 
 
 def _run_lines(text: str) -> Iterator[str]:
-    """The commands of `run:`; of a block its lines."""
-    for found in _RUN.finditer(text):
-        line = found["line"].strip()
-        if line and line[0] not in "|>":
-            yield line
+    """The commands of `run:`; of a block its lines, which stand deeper than the key."""
+    key: int | None = None
+    """The column of the `run:` whose block the lines belong to."""
+    for line in text.splitlines():
+        words = line.strip()
+        if key is not None and words:
+            if len(line) - len(line.lstrip()) > key:
+                if words[0] != "#":
+                    yield words
+                continue
+            key = None
+        if (found := _RUN.match(line)) is None:
             continue
-        for below in text[found.end() :].lstrip("\n").split("\n"):
-            if below.strip() and len(below) - len(below.lstrip()) <= len(found["indent"]):
-                break
-            if below.strip() and not below.lstrip().startswith("#"):
-                yield below.strip()
+        said = found["line"].strip()
+        if said and said[0] not in "|>":
+            yield said
+        else:
+            key = len(found["before"])
 
 
 def _script_lines(text: str) -> Iterator[str]:

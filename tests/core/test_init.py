@@ -1,6 +1,7 @@
 """/init: the facts that are found on the disk, and what the model is told to write."""
 
 import json
+import time
 
 import pytest
 
@@ -29,7 +30,11 @@ jobs:
         run: |
           # not this
           npm test
+
           npm run lint
+      - run: |
+          npm pack
+        name: no command
       - run: npm ci
 """
 
@@ -55,13 +60,35 @@ jobs:
         ({"go.mod": "module example.org/m\n\ngo 1.22\nrequire (\n)"}, "go.mod: module example.org/m, go 1.22"),
         ({"package.json": "[1"}, "package.json: cannot be read"),
         ({"package.json": "[1]"}, "package.json: cannot be read"),
-        ({".github/workflows/ci.yml": WORKFLOW}, "ci.yml: npm ci; npm test; npm run lint"),
+        ({".github/workflows/ci.yml": WORKFLOW}, "ci.yml: npm ci; npm test; npm run lint; npm pack"),
+        ({".github/workflows/ci.yml": "a:\n\n\n\n\n  run: |\n    x\n"}, "ci.yml: x"),
+        ({"Makefile": "some words\nall:\n"}, "Makefile: targets: all"),
         ({".gitlab-ci.yml": "test:\n  script:\n    - make test\n    - a\n"}, "CI, .gitlab-ci.yml: make test"),
         ({"Makefile": "a\x1b[2J: \nok:\n"}, "targets: ok"),
     ],
 )
 def test_facts_are_those_of_the_files(tmp_path, files, line):
     assert line in gather(project(tmp_path, files))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Makefile", "a\n"),
+        ("Makefile", "a "),
+        ("justfile", "a\n"),
+        ("justfile", " "),
+        (".pre-commit-config.yaml", "\n"),
+        (".github/workflows/ci.yml", "\n"),
+        (".github/workflows/ci.yml", "run:\n"),
+        (".gitlab-ci.yml", "\n"),
+    ],
+)
+def test_no_file_of_a_project_keeps_the_search_for_facts_busy(tmp_path, name, text):
+    project(tmp_path, {name: text * (limits.FACTS_FILE // len(text) // 4)})
+    before = time.process_time()
+    assert name in gather(tmp_path)
+    assert time.process_time() - before < 3
 
 
 def test_what_is_ignored_or_not_to_be_read_is_no_fact(tmp_path):
