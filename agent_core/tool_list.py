@@ -42,8 +42,7 @@ def tool_list(tools: Iterable[Tool], path: str) -> tuple[ToolEntry, ...]:
     sets += [(name, [tool for tool in there.values() if tool.toolset == name]) for name in others]
     for name, members in sets:
         for tool in members:
-            function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            schema = json.dumps({"type": "function", "function": function}, ensure_ascii=False, default=dict)
+            schema = schema_of(tool)
             entries.append(
                 ToolEntry(
                     tool.name,
@@ -56,3 +55,9 @@ def tool_list(tools: Iterable[Tool], path: str) -> tuple[ToolEntry, ...]:
                 )
             )
     return tuple(entries)
+
+
+def schema_of(tool: Tool) -> str:
+    """What a request says of a tool, as JSON in one line; a wire may put other words around it."""
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return json.dumps({"type": "function", "function": function}, ensure_ascii=False, default=dict)

@@ -15,6 +15,8 @@ NAMES: Final = {
     "audit": "what was decided about what the agent was to do",
     "doctor": "what is in order on this machine, what is not, and what mends it",
     "config": "the settings: list, show, set, unset, check",
+    "tools": "the built-in tools: list, show, switch off and on",
+    "model": "the model: what there is, what is asked, choosing one",
     "skills": "list, show and check the instructions you keep for kinds of work",
     "trust": "see and accept what a folder brings that would act",
     "mcp": "the MCP servers: list, add, remove, test, log in",

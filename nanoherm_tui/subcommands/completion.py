@@ -26,7 +26,7 @@ SHELLS: Final = ("bash", "zsh", "fish")
 Kind = Literal["words", "files", "folders", "asked", "free"]
 ASKED: Final = {
     "session": "sessions", "sessions": "sessions", "resume": "sessions", "profile": "profiles", "set": "settings",
-    "model": "models", "fallback_model": "models",
+    "model": "models", "fallback_model": "models", "key": "keys", "tool": "tools", "tools": "tools",
 }  # fmt: skip
 """What is asked of the program itself, by the name that a parser gives an argument."""
 _FILES: Final = frozenset({"FILE", "PATH"})
@@ -140,6 +140,16 @@ def values(kind: str, folder: Path) -> Iterator[tuple[str, str]]:
 
         for key in KEYS:
             yield f"{key.name}=", key.doc
+    elif kind == "keys":
+        from agent_core.config.schema import KEYS
+
+        for key in KEYS:
+            yield key.name, key.doc
+    elif kind == "tools":
+        from agent_core.toolsets import ALL_NAMES
+
+        for name in ALL_NAMES:
+            yield name, ""
     elif kind == "models":
         from agent_core.llm.providers import PRESETS
 
