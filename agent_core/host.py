@@ -657,7 +657,7 @@ class Host:
         attended = not self.launch.unattended and not self.look_for_models().demo
         opts = MemoryOptions(
             top=get("memory.top_k"),
-            asks=get("memory.write_approval"),
+            asks=lambda: bool(self.config.get("memory.write_approval")),
             distils=get("memory.distil") == "always" or (get("memory.distil") == "attended" and attended),
             unattended=self.launch.unattended,
         )

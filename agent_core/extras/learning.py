@@ -110,7 +110,7 @@ class Learner:
         for memory, everywhere in made:
             memory = replace(memory, source=keeping.session, scope="" if everywhere else keeping.workspace)
             try:
-                if not keeping.asks:
+                if not keeping.asks():
                     if (kept := keeping.memories.add(memory)) is not None:
                         keeping.tell(kept, False)
                         keeping.memories.search(kept.text, 1)  # what it takes to find it is done here, not in a turn

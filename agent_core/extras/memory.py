@@ -30,8 +30,8 @@ class MemoryOptions:
     """What the config says of memory."""
 
     top: int = limits.MEMORY_TOP
-    asks: bool = False
-    """A person is to see first what is kept (memory.write_approval)."""
+    asks: Callable[[], bool] = lambda: False
+    """Whether a person is to see first what is kept, as it is set now (memory.write_approval)."""
     distils: bool = False
     """Turns that have ended are looked at for what is worth keeping."""
     unattended: bool = False

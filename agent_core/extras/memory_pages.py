@@ -68,7 +68,7 @@ class PagesExtra:
         seat: Seat,
         pages: Pages,
         *,
-        asks: bool = False,
+        asks: Callable[[], bool] = lambda: False,
         stage: Callable[[Change, Sequence[Operation]], object] | None = None,
         learner: Learner | None = None,
     ) -> None:

@@ -63,8 +63,8 @@ class PageKeeping:
     tell: Callable[[tuple[Memory, ...], bool], None]
     """Shows a person what is kept now, or, with the mark, what waits for them."""
     tries: Tries
-    asks: bool = False
-    """A person is to see it first (memory.write_approval)."""
+    asks: Callable[[], bool] = lambda: False
+    """Whether a person is to see it first, as it is set now (memory.write_approval)."""
     stage: Callable[[Change, Sequence[Operation]], object] | None = None
     """Where a change waits when nobody can be asked; None: a person is asked at once. Raises MemoryFailure."""
     changed: Callable[[Change], None] = lambda change: None
@@ -111,12 +111,12 @@ def _prepare(keeping: PageKeeping, args: Args) -> Prepared:
     with _told(keeping, target):
         change = keeping.pages.plan(target, steps)
     shown = diff.build(FILES[target], _text(change.before), _text(change.after))
-    title = markdown.title(target, steps)
-    if keeping.asks and keeping.stage is not None:
+    title, asks = markdown.title(target, steps), keeping.asks()
+    if asks and keeping.stage is not None:
         return base.prepared(KeepAction(title, (shown,), asks=False), lambda: _stage(keeping, change, steps))
     # Done as it was shown, or not at all; where nobody is asked, beside what others write meanwhile.
-    seen = change.before if keeping.asks else None
-    return base.prepared(KeepAction(title, (shown,), asks=keeping.asks), lambda: _do(keeping, target, steps, seen))
+    seen = change.before if asks else None
+    return base.prepared(KeepAction(title, (shown,), asks=asks), lambda: _do(keeping, target, steps, seen))
 
 
 def _text(entries: tuple[str, ...]) -> str | None:

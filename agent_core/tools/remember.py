@@ -36,8 +36,8 @@ class Keeping:
     redact: Callable[[str], str]
     tell: Callable[[Memory, bool], None]
     """Shows a person what is kept now, or, with the mark, what waits for them."""
-    asks: bool = False
-    """A person is to see it first (memory.write_approval)."""
+    asks: Callable[[], bool] = lambda: False
+    """Whether a person is to see it first, as it is set now (memory.write_approval)."""
     stage: Callable[[Memory], object] | None = None
     """Where a memory waits when nobody can be asked; None: a person is asked at once. Raises MemoryFailure."""
 
@@ -77,6 +77,7 @@ def _prepare_save(keeping: Keeping, args: Args) -> Prepared:
     scope = base.text(args, "scope", _EVERYWHERE if kind == "preference" else _PROJECT)
     with _told():
         text = gate.admitted(base.text(args, "text"), keeping.redact)
+    asks = keeping.asks()
     memory = Memory(
         "",
         kind,
@@ -84,12 +85,12 @@ def _prepare_save(keeping: Keeping, args: Args) -> Prepared:
         source=keeping.session,
         scope="" if scope == _EVERYWHERE else keeping.workspace,
         origin="model",
-        verified=keeping.asks and keeping.stage is None,
+        verified=asks and keeping.stage is None,
     )
-    if keeping.asks and keeping.stage is not None:
+    if asks and keeping.stage is not None:
         return base.prepared(NoAction(), lambda: _stage(keeping, memory))
     shown = diff.build(_SHOWN_AS, None, f"{kind}: {text}\n")
-    action = KeepAction(staging.title(memory), (shown,), asks=keeping.asks)
+    action = KeepAction(staging.title(memory), (shown,), asks=asks)
     return base.prepared(action, lambda: _save(keeping, memory))
 
 

@@ -336,7 +336,7 @@ def test_what_the_gate_refuses_or_is_known_is_told_to_the_model_and_not_kept(tmp
 
 @pytest.mark.parametrize(("decision", "kept"), [("once", True), ("refuse", False)])
 def test_with_write_approval_a_person_sees_it_first(tmp_path, decision, kept):
-    options = MemoryOptions(asks=True)
+    options = MemoryOptions(asks=lambda: True)
     table = Remembering(tmp_path, call(("memory_save", {"text": "Use uv."})), say("ok"), options=options)
     table.session.send(intents.Submit("we use uv"))
     question = table.wait(events.QuestionAsked).question
@@ -355,7 +355,7 @@ def test_with_write_approval_and_nobody_there_it_waits(tmp_path):
         tmp_path,
         call(("memory_save", {"text": "Use uv."})),
         say("ok"),
-        options=MemoryOptions(asks=True, unattended=True),
+        options=MemoryOptions(asks=lambda: True, unattended=True),
         stage=waiting.append,
         unattended=True,
     )

@@ -263,7 +263,7 @@ def test_closing_a_session_gives_it_up_at_once(tmp_path):
 
 def test_with_write_approval_what_a_turn_taught_waits_for_a_person(tmp_path):
     waiting = []
-    options = MemoryOptions(distils=True, asks=True)
+    options = MemoryOptions(distils=True, asks=lambda: True)
     table = learning(tmp_path, say("ok"), options=options, stage=waiting.append)
     table.turn("Please use uv, we do not use pip here.")
     assert table.wait(events.Remembered).pending

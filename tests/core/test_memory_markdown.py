@@ -348,7 +348,7 @@ def test_what_cannot_be_done_is_told_with_the_reason_and_nothing_is_written(tmp_
 @pytest.mark.parametrize(("decision", "kept"), [("once", True), ("refuse", False)])
 def test_with_write_approval_a_person_sees_the_change_first(tmp_path, decision, kept):
     table = Paged(
-        tmp_path, keep("user", action="add", content="Likes tea."), say("ok"), options=MemoryOptions(asks=True)
+        tmp_path, keep("user", action="add", content="Likes tea."), say("ok"), options=MemoryOptions(asks=lambda: True)
     )
     table.session.send(intents.Submit("I like tea"))
     question = table.wait(events.QuestionAsked).question
@@ -360,7 +360,7 @@ def test_with_write_approval_a_person_sees_the_change_first(tmp_path, decision, 
 
 
 def test_a_file_that_changed_while_a_person_looked_is_not_written(tmp_path):
-    table = Paged(tmp_path, keep(action="add", content="new"), say("ok"), options=MemoryOptions(asks=True))
+    table = Paged(tmp_path, keep(action="add", content="new"), say("ok"), options=MemoryOptions(asks=lambda: True))
     table.session.send(intents.Submit("go"))
     question = table.wait(events.QuestionAsked).question
     table.pages.change("memory", [add("by another program")])
@@ -371,7 +371,7 @@ def test_a_file_that_changed_while_a_person_looked_is_not_written(tmp_path):
 
 
 def test_with_write_approval_and_nobody_there_the_change_waits(tmp_path):
-    options = MemoryOptions(asks=True, unattended=True)
+    options = MemoryOptions(asks=lambda: True, unattended=True)
     table = Paged(tmp_path, keep(action="add", content="new"), say("ok"), options=options, unattended=True)
     assert table.turn("go").outcome == "completed"
     assert table.pages.list() == ()
