@@ -537,6 +537,7 @@ MCP_END: Final = 0.8  # seconds the end of the program waits for servers to go
 MCP_LISTS: Final = 2.0  # seconds a turn waits for a list of tools that a server says has changed (R24)
 MCP_CACHE_FILE: Final = 4 * MB  # what is kept of one server's tools
 MCP_HELPER_ROWS: Final = 200  # resources or prompts listed for a model at once
+MCP_PATH_SHOWN: Final = 4  # folders of a PATH in which a command was not found; a whole one fills a screen
 MCP_FOUND: Final = 10  # tools that a search among them gives
 AGENT_PREVIEW: Final = 500  # characters of a sub-agent's result on the board (SUB-02)
 AGENTS_AT_ONCE: Final = 4  # sub-agents of one session that run side by side; the next one waits (SUB-03)

@@ -142,7 +142,10 @@ class ServersExtra:
             self._rows = rows
             trouble = {row.name: row for row in rows if row.state in ("failed", "login", "invalid")}
             news = [row for name, row in trouble.items() if self._failed.get(name) != row.state]
-            self._failed = {name: row.state for name, row in trouble.items()}
+            # One that is being tried again has not recovered yet.
+            tried = {row.name for row in rows if row.state == "starting"}
+            again = {name: state for name, state in self._failed.items() if name in tried}
+            self._failed = again | {name: row.state for name, row in trouble.items()}
         self._seat.emit(ServersChanged(rows))
         for row in news:
             code = "mcp_wants_login" if row.state == "login" else "mcp_failed"

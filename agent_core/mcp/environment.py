@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from agent_core import limits
 from agent_core.mcp.words import ServerConfig, ServerFailure
 
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
@@ -52,12 +53,20 @@ def program(config: ServerConfig, env: Mapping[str, str], cwd: Path) -> tuple[st
     command = config.command
     found = shutil.which(str(cwd / command) if "/" in command else command, path=env["PATH"])
     if found is None:
+        path = _path_shown(env["PATH"])
         raise ServerFailure(
             "mcp_command",
             f"The command of the server {config.name} is not installed: {command} is not in the PATH it is started"
-            f" with ({env['PATH']}). Install it, or give its whole path.",
+            f" with ({path}). Install it, or give its whole path.",
             server=config.name,
             command=command,
-            path=env["PATH"],
+            path=path,
         )
     return (found, *config.args)
+
+
+def _path_shown(path: str) -> str:
+    """The first folders of a PATH, each once, for a person."""
+    folders = list(dict.fromkeys(filter(None, path.split(os.pathsep))))
+    more = len(folders) > limits.MCP_PATH_SHOWN
+    return os.pathsep.join(folders[: limits.MCP_PATH_SHOWN]) + (f"{os.pathsep}…" if more else "")

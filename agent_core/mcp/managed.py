@@ -42,10 +42,13 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LASTING: Final = frozenset(
-    {"mcp_command", "mcp_folder", "mcp_version", "mcp_slow_start", "mcp_endpoint", "mcp_redirect", "mcp_key"}
-)
+    {
+        "mcp_command", "mcp_folder", "mcp_sandbox", "mcp_version", "mcp_handshake", "mcp_slow_start", "mcp_endpoint",
+        "mcp_redirect", "mcp_key",
+    }
+)  # fmt: skip
 """Codes of failures that trying again at once does not mend."""
-ANSWERED: Final = frozenset({"mcp_refused", "mcp_wants", "mcp_result", "mcp_rounds", "mcp_too_large"})
+ANSWERED: Final = frozenset({"mcp_error", "mcp_wants", "mcp_result", "mcp_rounds", "mcp_too_large"})
 """Codes of failures in which the server did answer."""
 
 

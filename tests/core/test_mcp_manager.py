@@ -19,6 +19,7 @@ from agent_core.mcp.cache import ServerCache
 from agent_core.mcp.config import Found
 from agent_core.mcp.managed import Managed
 from agent_core.mcp.manager import Servers
+from agent_core.mcp.protocol import Refused
 from agent_core.mcp.words import CallResult, Elicitation, ServerConfig, ServerFailure, ServerInfo, ToolInfo
 from agent_core.ports import Reply
 from agent_core.servers import FormField
@@ -192,12 +193,13 @@ def test_in_the_background_a_start_is_tried_again_and_then_left_alone_for_ever_l
     assert plan.calls == []
 
 
-def test_what_trying_again_cannot_mend_is_tried_once(tmp_path):
-    plan = Plan(fails=[died("mcp_command")] * 3)
+@pytest.mark.parametrize("code", ["mcp_command", "mcp_folder", "mcp_key", "mcp_handshake", "mcp_redirect", "mcp_sandbox"])
+def test_what_trying_again_cannot_mend_is_tried_once(tmp_path, code):
+    plan = Plan(fails=[died(code)] * 3)
     managed = server(tmp_path, plan)
     managed.begin()
     until(lambda: managed.state == "failed")
-    assert (plan.starts, managed.problem) == (1, "It has mcp_command.")
+    assert (plan.starts, managed.problem) == (1, f"It has {code}.")
 
 
 def test_one_that_wants_a_log_in_says_so(tmp_path):
@@ -284,10 +286,10 @@ def test_one_that_gives_no_answers_gets_no_calls_for_a_while_and_then_one(tmp_pa
 
 
 def test_refusals_of_a_server_are_answers(tmp_path):
-    plan = Plan(answers=[died("mcp_refused")] * 5)
+    plan = Plan(answers=[Refused("srv", {"code": -32602, "message": "no such page"})] * 5)
     managed = server(tmp_path, plan)
     for _ in range(5):
-        with pytest.raises(ServerFailure, match="mcp_refused"):
+        with pytest.raises(Refused, match="no such page"):
             managed.call(ECHO, {}, Asks(), SCOPE)
 
 
@@ -470,6 +472,22 @@ def test_one_that_fails_is_told_of_once(tmp_path):
     notices = [event for event in many.told if isinstance(event, events.Notice)]
     assert [(notice.code, notice.text) for notice in notices] == [("mcp_failed", "It has mcp_command.")]
     assert isinstance(many.told[0], events.ServersChanged)
+    extra.close()
+
+
+def test_one_that_fails_again_is_not_told_of_again_until_it_has_been_well(tmp_path):
+    failing = Plan(fails=[died("mcp_command"), died("mcp_command"), None, died("mcp_command")], slow=0.1)
+    many = Many(tmp_path, dead=failing)
+    extra = many.extra()
+    extra.settle(SCOPE)
+    managed, told = many.servers.find(tmp_path, "dead"), []
+    for starts, state in enumerate(("failed", "failed", "ready", "failed"), 1):
+        until(lambda starts=starts, state=state: failing.starts == starts and many.states()["dead"] == state)
+        extra._changed()
+        told.append(sum(isinstance(event, events.Notice) for event in many.told))
+        managed.restart()
+        extra._changed()
+    assert told == [1, 1, 1, 2]
     extra.close()
 
 

@@ -245,6 +245,7 @@ def test_progress_keeps_a_call_alive_and_is_told_but_not_for_ever(server, monkey
         (["nodiscover=silent"], {"startup_timeout": 1.0, "protocol": "modern"}, "mcp_slow_start", ["startup_timeout"]),
         (["modern"], {"protocol": "legacy"}, "mcp_handshake", ["Unsupported protocol version"]),
         ([], {"command": "no-such-program"}, "mcp_command", ["no-such-program", "PATH"]),
+        ([], {"command": "no-such-program", "env": {"PATH": "/a:/b:/a:/c:/d:/e"}}, "mcp_command", ["(/a:/b:/c:/d:…)"]),
         ([], {"cwd": "no/such/folder"}, "mcp_folder", ["no/such/folder", "cwd"]),
         ([], {"sandbox": True}, "mcp_sandbox", ["sandbox"]),
     ],
