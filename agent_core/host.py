@@ -86,11 +86,13 @@ if TYPE_CHECKING:
     from agent_core.images import Drawing
     from agent_core.llm.discover import Health
     from agent_core.memory import Memories
+    from agent_core.memory.looking import Forgotten, Look
     from agent_core.memory.pending import PendingWrites
     from agent_core.permissions import Allowed, Permissions
     from agent_core.skills.discover import Finder, Shelf
     from agent_core.skills.library import Skills
     from agent_core.skills.write import Writer
+    from agent_core.store.insights import Insights
     from agent_core.store.search import Search, SearchHit
     from agent_core.tool_list import ToolEntry
     from agent_core.typed_commands import TypedCommands, TypedList
@@ -243,6 +245,12 @@ class Host:
     def usage(self, session_id: str) -> SessionUsage:
         """What a session and its children have used, and may use. Raises StoreError."""
         return SessionUsage(self.store.costs.spent(session_id), options.budget(self.config))
+
+    def insights(self, days: int = 0) -> Insights:
+        """What was used in all sessions of the last `days` days; 0: ever. Raises StoreError."""
+        from agent_core.store.insights import insights  # no start waits for it
+
+        return insights(self.store.database, days)
 
     def _connect_demo(self) -> Connection:
         from agent_core.demo.transport import demo_endpoint, demo_transport
@@ -671,6 +679,24 @@ class Host:
             return stage(self.pending, memory)
 
         return memory_extra(seat, self.memory, opts, self.redact, self.connect, meter, put_aside)
+
+    def look_at_memory(self, query: str = "") -> Look:
+        """What is remembered and fits `query`, and what waits. Reads files. Raises MemoryFailure."""
+        from agent_core.memory.looking import look
+
+        return look(self.memory, self.pending, query)
+
+    def remember(self, text: str) -> Memory | None:
+        """Keep what a person wrote; None: it is known already. Raises MemoryFailure."""
+        from agent_core.memory.looking import remember
+
+        return remember(self.memory, text)
+
+    def forget(self, id: str) -> Forgotten:
+        """Take a memory out, named by its id or the beginning of one. Raises MemoryFailure."""
+        from agent_core.memory.looking import forget
+
+        return forget(self.memory, self.pending, id)
 
     def answer_memory(self, id: str, approved: bool) -> Pending:
         """Keep a memory that waits, or forget it. Raises MemoryFailure when nothing waits under the id, StoreError."""

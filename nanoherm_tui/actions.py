@@ -126,10 +126,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action(
         "servers", slash="mcp", aliases=("servers",), argument="[restart|login|logout|on|off name]", run="servers.show"
     ),
+    Action("memory", slash="memory", argument="[add|search|forget|pending|approval]", run="memory.show"),
     Action("skills", slash="skills", argument="[pending|diff|approve|reject id]", run="skills.show"),
     Action("disk", slash="disk", run="sessions.show_disk"),
     Action("doctor", slash="doctor", run="doctor.show"),
     Action("usage", slash="usage", aliases=("cost",), run="answering.show_usage"),
+    Action("insights", slash="insights", argument="[days]", run="answering.show_insights"),
     Action("theme", slash="theme", argument="[theme]", run="settings.choose_theme"),
     Action("language", slash="language", argument="[en|zh|auto]", run="settings.choose_language"),
     Action("ascii", slash="ascii", run="settings.toggle_ascii"),

@@ -20,6 +20,7 @@ CHIP_LENGTH: Final = 1_000  # characters; about as much in long lines
 CHIPS_KEPT: Final = 32 * KB * KB  # characters of pasted text kept for undoing; more than anybody sends at once
 DRAFT_PLAIN: Final = 64 * KB  # characters a draft shows as text: wrapping more would be felt
 DISK_SESSIONS: Final = 8  # of the largest, named one by one
+INSIGHT_DAYS: Final = 36_500  # that can be summed up: what is older than a hundred years is no session
 DRAFT_REST: Final = 0.5  # seconds without a key before a draft is kept on disk
 EDITED: Final = 16 * KB * KB  # bytes read back from an editor: three times the largest paste that was tried
 PASTE_JOIN: Final = 0.2  # seconds; parts of one paste that a terminal without marks sends as several reads

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from agent_core import intents
 from agent_core.events import OptionsChanged
 from agent_core.names import EFFORTS
+from nanoherm_tui import limits
 from nanoherm_tui.commands import choose
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.palette import PaletteItem
+from nanoherm_tui.panes.output import Result
 
 if TYPE_CHECKING:
     from agent_core.models import Listed
@@ -177,3 +179,24 @@ def show_usage(app: NanohermApp, argument: str) -> None:
 
     session_id = app.view.id
     app.desk.do(lambda: app.host.usage(session_id), lambda usage: app.open_overlay(UsageScreen(usage)))
+
+
+def show_insights(app: NanohermApp, argument: str) -> None:
+    """What all sessions have used, in the dock: of the last days, where a number of them is given."""
+    if argument and not (argument.isascii() and argument.isdigit() and 0 < int(argument) <= limits.INSIGHT_DAYS):
+        app.conversations.tell("insights_usage", t("insights.usage"))
+        return
+
+    def look() -> Result:
+        from nanoherm_tui.insight_words import insight_lines
+
+        lines = insight_lines(app.host.insights(int(argument or 0)))
+        return Result("insights", f"/insights {argument}".rstrip(), "\n".join(lines), ok=True)
+
+    def show(result: Result) -> None:
+        app.dock.show_result(result)
+        app.show_pane("dock")
+        if app.panes.dock == "over":  # the draft is behind it: keys go where they are seen
+            app.dock.focus()
+
+    app.desk.do_beside(look, show)

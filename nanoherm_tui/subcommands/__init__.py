@@ -13,6 +13,7 @@ from typing import Final
 NAMES: Final = {
     "sessions": "list, show, search, export, import, delete and check what is stored",
     "audit": "what was decided about what the agent was to do",
+    "insights": "what was used over days: tokens, dollars, tools, hours",
     "doctor": "what is in order on this machine, what is not, and what mends it",
     "config": "the settings: list, show, set, unset, check",
     "tools": "the built-in tools: list, show, switch off and on",

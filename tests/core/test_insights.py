@@ -1,0 +1,185 @@
+"""What was used over days: every figure is the one that plain SQL gives, and the lines say it."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from datetime import date, timedelta
+
+import pytest
+
+from agent_core.messages import Message, ToolCall, ToolResult, Usage, user
+from agent_core.store.insights import insights
+from agent_core.store.sessions import Store
+from agent_core.store.usage import FORK, Booking
+from nanoherm_tui import symbols
+from nanoherm_tui.i18n import set_language, texts
+from nanoherm_tui.insight_words import insight_lines
+from nanoherm_tui.subcommands import insights as command
+from nanoherm_tui.text import Cost, count, money
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store.open(tmp_path / "state.db")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def english():
+    set_language("en")
+    yield
+    set_language()
+
+
+def noon(days_ago: int) -> float:
+    return time.mktime((date.today() - timedelta(days=days_ago)).timetuple()) + 12 * 3600
+
+
+def sql(store, query, *values):
+    with store.database.read() as c:
+        return c.execute(query, values).fetchall()
+
+
+def change(store, query, *values):
+    store.database.write(lambda c: c.execute(query, values))
+
+
+def test_sums_are_those_of_the_database_whoever_used_it(store):
+    """Random rows of usage in sessions, their sub-agents' and forks, some long ago, some deleted."""
+    dice = random.Random(7)
+    made = []
+    for number in range(40):
+        session = store.create("/w").id
+        source = dice.choice(["", "", "child", FORK]) if made else ""
+        parent = dice.choice(made) if source else None
+        for _ in range(dice.randrange(4)):
+            usage = Usage(*(dice.choice([None, dice.randrange(10**6)]) for _ in range(6)))
+            model = dice.choice(["a", "b", "c/d"])
+            store.costs.book(session, Booking(model, usage, dice.choice([None, dice.random()])), dice.random() * 90)
+        change(
+            store,
+            "UPDATE sessions SET source = ?, parent_session_id = ?, updated = ?, deleted_at = ? WHERE id = ?",
+            source, parent, noon(dice.choice([0, 3, 6, 7, 8, 40])), dice.choice([None, None, 1.0]), session,
+        )  # fmt: skip
+        made.append(session)
+        assert number < 40
+    for days, since in ((0, 0.0), (7, noon(6) - 12 * 3600), (30, noon(29) - 12 * 3600), (1, noon(0) - 12 * 3600)):
+        found = insights(store.database, days)
+        used = "FROM session_model_usage u JOIN sessions s ON s.id = u.session_id WHERE s.updated >= ?"
+        sums = "sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), sum(requests), sum(unpriced_requests)"
+        [(sent, got, cached, requests, unpriced, cost)] = sql(
+            store, f"SELECT {sums.replace('sum(', 'sum(u.')}, sum(u.estimated_cost_usd) {used}", since
+        )
+        spent = found.spent
+        assert (spent.usage.prompt_tokens, spent.usage.completion_tokens, spent.usage.cached_tokens) == (
+            sent,
+            got,
+            cached,
+        )
+        assert spent.requests == requests
+        assert sum(model.unpriced for model in spent.models) == unpriced
+        assert spent.cost == pytest.approx(cost)
+        assert {m.model: m.requests for m in spent.models} == dict(
+            sql(store, f"SELECT u.model, sum(u.requests) {used} GROUP BY u.model", since)
+        )
+        own = "FROM sessions WHERE source != 'child' AND updated >= ?"
+        [(sessions, seconds)] = sql(store, f"SELECT count(*), sum(run_seconds) {own}", since)
+        assert (found.sessions, spent.seconds) == (sessions, pytest.approx(seconds))
+        assert (
+            found.agents + found.sessions == sql(store, "SELECT count(*) FROM sessions WHERE updated >= ?", since)[0][0]
+        )
+
+
+def test_what_a_session_shows_and_what_all_show_agree(store):
+    """The usage of the only tree of sessions is the usage of everything."""
+    root = store.create("/w").id
+    child = store.create("/w").id
+    change(store, "UPDATE sessions SET source = 'child', parent_session_id = ? WHERE id = ?", root, child)
+    store.costs.book(root, Booking("a", Usage(10, 5), 0.5), 3.0)
+    store.costs.book(child, Booking("a", Usage(7, 1), None), 2.0)
+    store.costs.book(child, Booking("b", Usage(1, 1), 0.1))
+    ours, all_ = store.costs.spent(root), insights(store.database).spent
+    assert set(ours.models) == set(all_.models)
+    assert (ours.tokens, ours.cost, ours.seconds, ours.is_partial) == (25, pytest.approx(0.6), 3.0, True)
+    assert (all_.tokens, all_.cost, all_.seconds, all_.is_partial) == (25, pytest.approx(0.6), 3.0, True)
+
+
+def turn(store, session, when, *results, origin=""):
+    store.append(session, Message("user", "do it", created=when, origin=origin))
+    calls = tuple(ToolCall(f"{when}-{n}", name, {}) for n, (name, _) in enumerate(results))
+    store.append(session, Message("assistant", "x", created=when, tool_calls=calls, usage=Usage(100, 10)))
+    for call, (name, ok) in zip(calls, results, strict=True):
+        result = ToolResult(call.id, name, "told", ok)
+        store.append(session, Message("tool", "told", created=when, result=result))
+
+
+def test_days_hours_and_tools_count_each_message_once_though_a_fork_copied_it(store):
+    session = store.create("/w").id
+    turn(store, session, noon(3), ("grep", True), ("run_command", False))
+    turn(store, session, noon(1), ("run_command", True))
+    turn(store, session, noon(1) + 3600, origin="queue")
+    store.append(session, user("steer", origin="steer"))
+    store.fork(session)
+    found = insights(store.database, 7)
+    assert [(one.turns, one.tokens) for one in found.by_day] == [(1, 110), (0, 0), (2, 220), (0, 0)]
+    assert found.by_day[-1].day == date.today().isoformat()
+    assert (found.turns, found.by_hour[12], found.by_hour[13], sum(found.by_hour)) == (3, 2, 1, 3)
+    assert [(one.name, one.calls, one.failed) for one in found.tools] == [("run_command", 2, 1), ("grep", 1, 0)]
+    assert [one.turns for one in insights(store.database, 2).by_day] == [2, 0]
+    assert insights(store.database, 1).turns == 0
+
+
+def test_a_spoiled_message_spoils_no_sum(store):
+    session = store.create("/w").id
+    turn(store, session, noon(0), ("grep", True))
+    change(store, "UPDATE messages SET body = '{nonsense' WHERE role = 'assistant'")
+    found = insights(store.database)
+    assert [(one.turns, one.tokens) for one in found.by_day] == [(1, 0)]
+    assert found.tools[0].name == "grep"
+
+
+def test_the_lines_say_the_figures(store, english):
+    session = store.create("/w").id
+    turn(store, session, noon(0), ("grep", True), ("grep", False))
+    store.costs.book(session, Booking("a/b", Usage(123_456, 789, cached_tokens=456), 1.25), 75.0)
+    store.costs.book(session, Booking("dear", Usage(1, 1), None))
+    symbols.set_ascii(True)
+    lines = insight_lines(insights(store.database, 7))
+    symbols.set_ascii(None)
+    rows = [line.split() for line in lines]
+    assert lines[0] == "The last 7 days"
+    assert ["in", count(123_457)] in rows
+    assert ["cost", money(Cost(1.25, at_least=True))] in rows
+    assert "The price of 1 requests is not known: it cost more." in lines
+    assert ["a/b", "1", "123k", "456", "789", "$1.25"] in rows
+    assert ["dear", "1", "1", "?", "1", "$?"] in rows
+    assert ["grep", "2", "1", "50%"] in rows
+    assert [date.today().isoformat(), "1", "110", "|" * 24] in rows
+    assert ["12:00", "1", "|" * 24] in rows
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_used_is_said_in_both_languages(store, language):
+    set_language(language)
+    assert insight_lines(insights(store.database, 3))[-1] == texts(language)["insights.nothing"]
+    set_language()
+
+
+def test_the_command_prints_lines_or_json(tmp_path, monkeypatch, capsys, english):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("NANOHERMES_HOME", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".nanohermes").mkdir()
+    store = Store.open(tmp_path / ".nanohermes" / "state.db")
+    store.costs.book(store.create("/w").id, Booking("m", Usage(10, 5), 0.5))
+    store.close()
+    assert command.main(["--json", "--days", "7"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["tokens"], told["cost"], told["at_least"], told["sessions"]) == (15, 0.5, False, 1)
+    assert command.main([]) == 0
+    assert "All that is stored" in capsys.readouterr().out
