@@ -162,7 +162,8 @@ def _print_values(kind: str) -> int:
     """Somebody waits with a finger on Tab: nothing else is loaded, and what fails offers nothing."""
     try:
         for word, remark in values(kind, Path.cwd()):
-            print(f"{word}\t{printable(' '.join(remark.split()))}")
+            if word == printable(word) and "\t" not in word:
+                print(f"{word}\t{printable(' '.join(remark.split()))}")
     except (AgentError, OSError):
         return names.EXIT_FAILED
     return names.EXIT_OK

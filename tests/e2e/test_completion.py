@@ -170,6 +170,17 @@ def test_a_shell_offers_what_the_parsers_take(complete, line, offered, never):
     assert never & found == set()
 
 
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_a_name_with_a_command_in_it_is_offered_quoted_and_not_run(place, tmp_path):
+    top, env = place
+    program = tmp_path / APP
+    program.write_text("#!/bin/sh\nprintf '%s\\tremark\\n' '$(touch ran)' '`touch ran`' '$plain'\n")
+    program.chmod(0o755)
+    found = _bash("-r ", top, {**env, "PATH": f"{tmp_path}:{env['PATH']}"})
+    assert found - {""} == {r"\$\(touch\ ran\)", r"\`touch\ ran\`", r"\$plain"}
+    assert not (top / "ws" / "ran").exists()
+
+
 def test_what_is_asked_for_comes_from_where_it_is(place, monkeypatch):
     top, env = place
     monkeypatch.setenv("HOME", env["HOME"])
