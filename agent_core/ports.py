@@ -720,12 +720,15 @@ class Settling(Protocol):
 @runtime_checkable
 class Typing(Protocol):
     """An extra that a person can also type something of: a skill, a prompt of a server. Safe to use from several
-    threads; neither waits long."""
+    threads."""
 
     def typed(self) -> tuple[Typed, ...]:
-        """What can be typed now."""
+        """What can be typed now; does not wait."""
         ...
 
     def expand(self, name: str, argument: str) -> str:
-        """What one of them stands for, for the model, with what was typed behind its name. Raises AgentError."""
+        """What one of them stands for, for the model, with what was typed behind its name.
+
+        A turn has begun; it may have to wait for a server until that ends. Raises AgentError, Interrupted.
+        """
         ...

@@ -142,6 +142,7 @@ class SessionTurns:
                 conversation.add(user(news, origin="note"))
             if self._ways()[0] == "goal":
                 self.kit.goal.begin(message.text)
+            self.kit.turn = turn  # what is typed may ask a server, which ends with the turn
             message = self._expanded(message, turn, worker)
             begun = [text for extra in self.kit.extras if (text := extra.begin(message.text, scope))]
             turn, before = replace(turn, aside=Aside("\n\n".join(begun), message.id)), len(conversation)

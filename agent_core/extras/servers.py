@@ -10,11 +10,13 @@ from agent_core import limits, names
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError
 from agent_core.events import Notice, ServersChanged
+from agent_core.extras.server_prompts import filled, said, typable
+from agent_core.knowledge import Typed
 from agent_core.mcp.managed import Managed
 from agent_core.mcp.manager import Servers
 from agent_core.mcp.names import model_names
 from agent_core.mcp.schemas import for_model
-from agent_core.ports import EndedTurn, Guidance, Tool
+from agent_core.ports import EndedTurn, Guidance, Question, Reply, Tool
 from agent_core.servers import ServerRow
 from agent_core.services import Seat
 from agent_core.text.ansi import clean
@@ -28,8 +30,16 @@ GUIDANCE = (
 NEWS = "[The tools of MCP servers have changed.{changes}]"
 
 
+class Nobody:
+    """Answers a server's questions where a person has typed its prompt: nothing is told to it (ports.Asker)."""
+
+    def ask(self, question: Question, cancel: CancelScope) -> Reply:
+        return Reply("refuse", by="unattended")
+
+
 class ServersExtra:
-    """An Extra (ports.Extra) that also waits, within bounds, for what a turn's tools are to be (ports.Settling)."""
+    """An Extra that also waits, within bounds, for what a turn's tools are to be (ports.Settling), and whose prompts
+    can be typed (ports.Typing)."""
 
     def __init__(self, seat: Seat, servers: Servers, *, unattended: bool, redact: Callable[[str], str]) -> None:
         self._seat, self._servers, self._redact = seat, servers, redact
@@ -130,6 +140,21 @@ class ServersExtra:
 
     def close(self) -> None:
         self._release()
+
+    # -- ports.Typing: prompts of servers, behind "/" -------------------------------------------------------------
+
+    def typed(self) -> tuple[Typed, ...]:
+        return tuple(one.typed for one in typable(self._here or self._look()))
+
+    def expand(self, name: str, argument: str) -> str:
+        """What a server's prompt says, filled in. The server is asked, and started for it."""
+        found = next((one for one in typable(self._here or self._look()) if one.typed.name == name), None)
+        if found is None:
+            raise AgentError("no_prompt", f"There is no prompt {name[:60]!r} any more.", name=name[:60])
+        arguments, turn = filled(found.info, argument), self._seat.turn()
+        cancel = turn.cancel if turn is not None else CancelScope()
+        result = found.server.ask(lambda peer: peer.get_prompt(found.info.name, arguments, cancel), Nobody(), cancel)
+        return said(clean(self._redact(result.text)))
 
     # -- what a person is told ------------------------------------------------------------------------------------
 

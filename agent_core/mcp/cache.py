@@ -16,12 +16,12 @@ from typing import Any, Final
 
 from agent_core import limits, plain_files
 from agent_core.mcp.protocol import Era
-from agent_core.mcp.words import ServerConfig, ServerInfo, ToolInfo
+from agent_core.mcp.words import PromptInfo, ServerConfig, ServerInfo, ToolInfo
 from agent_core.records import dataclass
 
 log = logging.getLogger(__name__)
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 ERAS: Final[tuple[Era, ...]] = ("legacy", "modern")
 
 
@@ -33,6 +33,7 @@ class Known:
     tools: tuple[ToolInfo, ...]
     era: Era = ""
     """Of the protocol, as it was found (R12)."""
+    prompts: tuple[PromptInfo, ...] = ()
 
 
 class ServerCache:
@@ -52,7 +53,8 @@ class ServerCache:
                 return None
             tools = tuple(_tool(tool) for tool in kept["tools"])
             era: Era = next((one for one in ERAS if one == kept["era"]), "")
-            return Known(ServerInfo(**_known(ServerInfo, kept["info"])), tools, era)
+            prompts = tuple(_prompt(prompt) for prompt in kept["prompts"])
+            return Known(ServerInfo(**_known(ServerInfo, kept["info"])), tools, era, prompts)
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             log.debug("what is known of the MCP server %s cannot be used: %s", config.name, error)
             return None
@@ -62,7 +64,10 @@ class ServerCache:
             {**asdict(tool), "headers": [[list(path), name] for path, name in tool.headers.items()]}
             for tool in known.tools
         ]
-        kept = {"version": _VERSION, "era": known.era, "info": asdict(known.info), "tools": tools}
+        prompts = [asdict(prompt) for prompt in known.prompts]
+        kept = {
+            "version": _VERSION, "era": known.era, "info": asdict(known.info), "tools": tools, "prompts": prompts,
+        }  # fmt: skip
         try:
             data = json.dumps(kept, ensure_ascii=True).encode()
             if len(data) <= limits.MCP_CACHE_FILE:
@@ -91,6 +96,11 @@ def key_of(config: ServerConfig, folder: str) -> str:
 def _tool(kept: Mapping[str, Any]) -> ToolInfo:
     headers = {tuple(map(str, path)): str(name) for path, name in kept["headers"]}
     return ToolInfo(**{**_known(ToolInfo, kept), "headers": headers})
+
+
+def _prompt(kept: Mapping[str, Any]) -> PromptInfo:
+    arguments = tuple((str(name), str(about), needed is True) for name, about, needed in kept["arguments"])
+    return PromptInfo(**{**_known(PromptInfo, kept), "arguments": arguments})
 
 
 def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,6 +43,7 @@ from agent_core.sandbox.policy import SandboxPolicy
 
 _UNKNOWN: Final = frozenset({"mcp_ended", "mcp_lost", "mcp_stream", "mcp_timeout", "mcp_too_large"})
 """Codes of failures after which a call may have been carried out."""
+_CHANGED: Final = frozenset({"notifications/tools/list_changed", "notifications/prompts/list_changed"})
 _T = TypeVar("_T")
 
 
@@ -336,7 +337,7 @@ class Client:
 
     def _heard(self, method: str, params: Json) -> None:
         """A notification. Called in the connection's reading thread."""
-        if method == "notifications/tools/list_changed":  # whether it is among the capabilities or not (R24)
+        if method in _CHANGED:  # whether it is among the capabilities or not (R24)
             self._on_tools_changed()
 
     def _elicited(self, params: Json, cancel: CancelScope) -> Json:

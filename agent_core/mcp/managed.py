@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
@@ -258,6 +259,7 @@ class Managed:
                     return
             else:
                 self._begun(peer, known)
+                self._learn_prompts(peer)
                 return
 
     def _made(self) -> tuple[Peer, Known]:
@@ -268,7 +270,7 @@ class Managed:
         try:
             peer.connect(self._scope)
             tools = tuple(peer.list_tools(self._scope))
-            return peer, Known(peer.info, tools, peer.era)
+            return peer, Known(peer.info, tools, peer.era, known.prompts if known is not None else ())
         except BaseException:
             with self._woken:
                 self._noise = tuple(peer.noise())
@@ -288,6 +290,23 @@ class Managed:
         if ended:
             peer.close()
             return
+        self._tell()
+
+    def _learn_prompts(self, peer: Peer) -> None:
+        """Have its prompts, which a person may type. Calls may begin before that."""
+        if "prompts" not in peer.info.capabilities:
+            return
+        try:
+            prompts = tuple(peer.list_prompts(self._scope))
+        except (ServerFailure, Interrupted) as error:  # its tools can be used all the same
+            log.warning("the prompts of the MCP server %s could not be listed: %s", self.config.name, error)
+            return
+        with self._woken:
+            known = self._known
+            if known is None or known.prompts == prompts:
+                return
+            self._known = known = replace(known, prompts=prompts)
+        self._cache.write(self.config, self._folder, known)
         self._tell()
 
     def _failed(self, failure: ServerFailure, last: bool) -> None:
@@ -347,10 +366,11 @@ class Managed:
             if peer is None:
                 return
             tools = tuple(peer.list_tools(self._scope))
-            known = Known(peer.info, tools, peer.era)
             with self._woken:
-                self._known = known
+                prompts = self._known.prompts if self._known is not None else ()
+                self._known = known = Known(peer.info, tools, peer.era, prompts)
             self._cache.write(self.config, self._folder, known)
+            self._learn_prompts(peer)
         except (ServerFailure, Interrupted) as error:  # those it had are offered on
             log.warning("the tools of the MCP server %s could not be listed anew: %s", self.config.name, error)
         finally:

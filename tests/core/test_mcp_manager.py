@@ -13,14 +13,16 @@ from agent_core.cancel import CancelScope
 from agent_core.config.paths import find_places
 from agent_core.errors import AgentError, Interrupted, ProviderError
 from agent_core.extras.server_desk import Ground, ServerDesk
+from agent_core.extras.server_prompts import filled
 from agent_core.extras.servers import ServersExtra, offered_of
 from agent_core.grants_file import GrantsFile
+from agent_core.knowledge import Expansion
 from agent_core.mcp.cache import ServerCache
 from agent_core.mcp.config import Found
 from agent_core.mcp.managed import Managed
 from agent_core.mcp.manager import Servers
 from agent_core.mcp.protocol import Refused
-from agent_core.mcp.words import CallResult, Elicitation, ServerConfig, ServerFailure, ServerInfo, ToolInfo
+from agent_core.mcp.words import CallResult, Elicitation, PromptInfo, ServerConfig, ServerFailure, ServerInfo, ToolInfo
 from agent_core.ports import Reply
 from agent_core.servers import FormField
 from agent_core.services import Seat
@@ -65,6 +67,15 @@ class FakePeer:
         self.plan.lists += 1
         return self.plan.tools
 
+    def list_prompts(self, cancel):
+        return self.plan.prompts
+
+    def get_prompt(self, name, arguments, cancel):
+        if self.plan.hangs:
+            cancel.wait(60)
+            cancel.check()
+        return CallResult(f"user:\n{name} {json.dumps(dict(arguments))}")
+
     def call(self, tool, arguments, cancel, on_progress=None):
         self.plan.calls.append(tool.name)
         self.plan.heard(arguments)
@@ -94,6 +105,7 @@ class Plan:
             info or ServerInfo("srv", "1"),
         )
         self.starts = self.lists = self.closed = 0
+        self.prompts, self.hangs = (), False
         self.calls = []
 
     def __call__(self, wiring):
@@ -193,7 +205,9 @@ def test_in_the_background_a_start_is_tried_again_and_then_left_alone_for_ever_l
     assert plan.calls == []
 
 
-@pytest.mark.parametrize("code", ["mcp_command", "mcp_folder", "mcp_key", "mcp_handshake", "mcp_redirect", "mcp_sandbox"])
+@pytest.mark.parametrize(
+    "code", ["mcp_command", "mcp_folder", "mcp_key", "mcp_handshake", "mcp_redirect", "mcp_sandbox"]
+)
 def test_what_trying_again_cannot_mend_is_tried_once(tmp_path, code):
     plan = Plan(fails=[died(code)] * 3)
     managed = server(tmp_path, plan)
@@ -425,6 +439,72 @@ def test_the_end_takes_no_longer_than_its_bound_whatever_a_server_does(tmp_path)
 
 
 # -- in a session ---------------------------------------------------------------------------------------------------
+
+
+CITY = PromptInfo("weather report", "", "How it is there.", (("city", "", True), ("state", "", False)))
+
+
+def prompting(tmp_path):
+    plan = Plan(info=ServerInfo("srv", capabilities={"prompts": {}}))
+    plan.prompts = (CITY,)
+    return plan, Many(tmp_path, maps=plan)
+
+
+def test_prompts_of_a_server_can_be_typed_and_are_known_before_it_runs(tmp_path):
+    plan, many = prompting(tmp_path)
+    many.servers.find(tmp_path, "maps").begin()
+    until(lambda: many.extra().typed())
+    plan, later = prompting(tmp_path)
+    extra = later.extra()
+    (typed,) = extra.typed()
+    assert (typed.name, typed.hint, typed.kind) == ("maps:weather_report", "[city] [state?]", "prompt")
+    assert plan.starts == 0
+    assert extra.expand(typed.name, "Bern now") == 'weather report {"city": "Bern", "state": "now"}'
+    assert plan.starts == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "given"),
+    [
+        ("Bern", {"city": "Bern"}),
+        ("'New York' NY is it", {"city": "New York", "state": "NY is it"}),
+        ("state=NY New", {"state": "NY", "city": "New"}),
+        ("it's", {"city": "it's"}),
+        ("other=1", {"city": "other=1"}),
+        ("", "city"),
+        ("state=NY", "city"),
+    ],
+)
+def test_what_is_typed_behind_a_prompt_fills_it_in(typed, given):
+    if isinstance(given, dict):
+        assert filled(CITY, typed) == given
+    else:
+        with pytest.raises(AgentError, match=f"needs more: {given}"):
+            filled(CITY, typed)
+
+
+def test_a_typed_prompt_that_hangs_ends_with_its_turn(tmp_path):
+    plan, many = prompting(tmp_path / "ws")
+    maps = many.servers.find(tmp_path / "ws", "maps")
+    maps.begin()
+    until(lambda: many.extra().typed())
+    plan.hangs = True
+    table = seated(many, tmp_path, say("done"), expand=typing_of(lambda: table))
+    table.session.send(intents.Submit("/maps:weather_report Bern"))
+    until(maps._lane.locked)
+    table.session.send(intents.Interrupt())
+    assert table.wait(events.TurnFinished, 5.0).outcome == "interrupted"
+    until(lambda: not maps._lane.locked())
+
+
+def typing_of(table):
+    """Session services' `expand` for what the session's extras have."""
+
+    def expand(session_id, workspace, text):
+        name, _, argument = text.removeprefix("/").partition(" ")
+        return Expansion(name, table().session.extras[0].expand(name, argument))
+
+    return expand
 
 
 def test_a_turn_waits_for_no_server_and_the_next_one_is_told_of_its_tools(tmp_path):
