@@ -47,7 +47,13 @@ def is_worth_it(turn: EndedTurn) -> bool:
     if not turn.completed or turn.stood_in:
         return False
     used_tools = any(message.tool_calls for message in turn.messages)
-    return used_tools or len(turn.text.strip()) >= limits.DISTIL_LEAST or bool(_CORRECTS.search(turn.text))
+    said = _said(turn)
+    return used_tools or len(said.strip()) >= limits.DISTIL_LEAST or bool(_CORRECTS.search(said))
+
+
+def _said(turn: EndedTurn) -> str:
+    """The person's own words: what began the turn, and what they put in while it ran, where most corrections are."""
+    return "\n\n".join((turn.text, *(message.text for message in turn.messages if message.origin == "steer")))
 
 
 def material(turn: EndedTurn, known: Sequence[Memory]) -> dict[str, Any]:
@@ -59,7 +65,7 @@ def material(turn: EndedTurn, known: Sequence[Memory]) -> dict[str, Any]:
             text = _cut(result.text, limits.DISTIL_RESULT)
             steps.append({"tool": result.name, "outcome": result.outcome, "result": text})
     return {
-        "said": _cut(turn.text, limits.DISTIL_TEXT),
+        "said": _cut(_said(turn), limits.DISTIL_TEXT),
         "answer": _cut(turn.answer, limits.DISTIL_TEXT),
         "steps": steps[-limits.DISTIL_STEPS :],
         "known": [f"{number}. {memory.kind}: {memory.text}" for number, memory in enumerate(known, 1)],

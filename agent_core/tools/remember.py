@@ -143,7 +143,10 @@ def _row(memory: Memory) -> str:
         words.append(f"in {printable(PurePath(memory.scope).name)}")
     if memory.origin != "person" and not memory.verified:
         words.append("not confirmed by the user")
-    text = printable(" ".join(memory.text.split())).replace("<!--", "<! --").replace("-->", "-- >")
+    text = " ".join(memory.text.split())
+    if len(text) > limits.MEMORY_CHARS:  # written into the file by hand
+        text = f"{text[: limits.MEMORY_CHARS]} [...]"
+    text = printable(text).replace("<!--", "<! --").replace("-->", "-- >")
     return f"{', '.join(words)}: {text}"
 
 

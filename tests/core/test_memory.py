@@ -284,6 +284,16 @@ def test_no_memory_can_end_the_block_or_look_like_two(tmp_path):
     assert not set(block) & {"\u202e", "\x1b"}
 
 
+def test_a_document_that_was_written_into_the_file_by_hand_is_told_as_far_as_a_memory_goes(tmp_path):
+    table = Remembering(tmp_path, say("ok"))
+    path = table.memories.path
+    path.write_text(json.dumps([{"text": f"deploys 部署 {'long ' * 200_000}"}]))
+    path.chmod(0o600)
+    table.turn("deploys?")
+    assert "deploys 部署 long" in table.sent()
+    assert len(table.sent()) < limits.MEMORY_CHARS + 500
+
+
 def test_a_broken_file_is_told_once_and_no_turn_fails_for_it(tmp_path):
     table = Remembering(tmp_path, say("ok"))
     table.memories.path.write_text("[")

@@ -47,6 +47,8 @@ def ended(text, answer="done", *messages, completed=True):
         (ended("x" * limits.DISTIL_LEAST, completed=False), False),
         (ended("no, use uv", "", CALLED, RESULT, completed=False), False),
         (replace(ended("no, use uv"), stood_in=True), False),
+        (ended("go on", "done", user("no, use uv", origin="steer")), True),
+        (ended("go on", "done", user("no, use uv", origin="note")), False),
     ],
 )
 def test_only_turns_in_which_something_can_have_been_learnt_are_looked_at(turn, looked_at):
@@ -128,6 +130,13 @@ def test_what_an_entry_builds_on_is_kept_with_it():
     (((memory, everywhere),),) = (read(entry(builds_on=[1, 1, 2, 9, 0, "x"], everywhere=True)),)
     assert memory.derived == ("k1", "k2")
     assert everywhere
+
+
+def test_what_the_person_put_in_while_the_turn_ran_is_their_own_word_and_a_note_of_the_programs_is_not():
+    turn = ended("fix it", "done", user("we do not use pip here", origin="steer"), user("use conda", origin="note"))
+    shown = distil.material(turn, ())
+    for quote, believed in (("we do not use pip here", 1), ("use conda", 0)):
+        assert len(distil.read(LlmReply(json.dumps([entry(quote=quote)])), shown, ())) == believed
 
 
 def test_what_is_shown_of_a_turn_is_bounded_and_fenced():
