@@ -1,14 +1,17 @@
-"""What would be written into a skill, in the interface's language: the core says it in one English line."""
+"""What would be written into a skill or memory, in the interface's language: the core says it in one English line."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from nanoherm_tui.i18n import t
 from nanoherm_tui.text import one_line, visible
 
 _PATTERNS: Final = {
+    "memory": re.compile(r"Remember a (?P<kind>preference|correction|fact|lesson)"),
+    "page": re.compile(r"Change (?P<file>MEMORY\.md|USER\.md): (?P<steps>.+)"),
     "create": re.compile(r"Create the skill (?P<name>\S+)"),
     "rewrite": re.compile(r"Rewrite the skill (?P<name>\S+)"),
     "change": re.compile(r"Change the skill (?P<name>\S+)"),
@@ -18,11 +21,21 @@ _PATTERNS: Final = {
     "delete_all": re.compile(r"Delete the skill (?P<name>\S+) with (?P<n>\d+) more files?"),
 }
 
+_STEP: Final = re.compile(r"(\d+) (added|replaced|removed)")
+_WORDS: Final[dict[str, Callable[[str], str]]] = {
+    "kind": lambda kind: t(f"memory.{kind}"),
+    "steps": lambda steps: t("memory.facts_join").join(t(f"kept.{how}", n=n) for n, how in _STEP.findall(steps)),
+}
+"""Words of the core inside a title."""
+
 
 def kept_title(title: str) -> str:
     """The title of a write that is asked about or waits; one that is of another kind as it is."""
     text = one_line(visible(title))
     for kind, pattern in _PATTERNS.items():
         if (found := pattern.fullmatch(text)) is not None:
-            return t(f"kept.{kind}", **found.groupdict())
+            return t(
+                f"kept.{kind}",
+                **{name: _WORDS[name](words) if name in _WORDS else words for name, words in found.groupdict().items()},
+            )
     return text

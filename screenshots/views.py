@@ -34,13 +34,14 @@ from nanoherm_tui.commands.looking import preview
 from nanoherm_tui.overlays.consent import ConsentScreen
 from nanoherm_tui.overlays.form import FormScreen
 from nanoherm_tui.overlays.frame import Overlay
+from nanoherm_tui.overlays.memory import MemoryScreen
 from nanoherm_tui.overlays.rewind import RewindScreen
 from nanoherm_tui.overlays.rollback import RollbackScreen
 from nanoherm_tui.overlays.search import SearchScreen
 from nanoherm_tui.overlays.servers import ServersScreen
 from nanoherm_tui.overlays.setup import SetupScreen
 from nanoherm_tui.overlays.trust import TrustScreen
-from screenshots import background, content, skill_files
+from screenshots import background, content, memory_files, skill_files
 from screenshots.stage import Stage
 
 Act = Callable[[Stage], Awaitable[None]]
@@ -221,6 +222,46 @@ async def _tools(stage: Stage) -> None:
     commands.run(stage.app, "tools")
     await stage.until(lambda: len(stage.app.screen_stack) > 1, "the list")
     await stage.press("down", "down")
+    await stage.settle()
+
+
+async def _memory(stage: Stage, words: str = "", *keys: str) -> None:
+    memory_files.make(stage.app.host, stage.workspace, stage.language, stage.clock.now)
+    commands.run(stage.app, "memory", words)
+
+    def listed() -> bool:
+        return isinstance(stage.app.screen, MemoryScreen) and bool(stage.app.screen.found.memories)
+
+    await stage.until(listed, "the list")
+    await stage.press("down", "down", *keys)
+    await stage.settle()
+
+
+async def _memory_searched(stage: Stage) -> None:
+    await _memory(stage, {"en": "search install", "zh": "search 安装"}[stage.language], "up", "up", "slash")
+
+
+async def _memory_edited(stage: Stage) -> None:
+    await _memory(stage, "", "e")
+
+
+async def _memory_forgotten(stage: Stage) -> None:
+    """One that another builds on."""
+    await _memory(stage, "", "end", "d")
+    await stage.until(lambda: len(stage.app.host.memory.list()) == 5, "one less")
+    await stage.settle()
+
+
+async def _memory_none(stage: Stage) -> None:
+    commands.run(stage.app, "memory")
+    await stage.until(lambda: len(stage.app.screen_stack) > 1, "the list")
+    await stage.settle()
+
+
+async def _memory_waits(stage: Stage) -> None:
+    memory_files.make(stage.app.host, stage.workspace, stage.language, stage.clock.now)
+    commands.run(stage.app, "memory", "pending")
+    await stage.until(lambda: len(stage.app.screen_stack) > 1, "the change")
     await stage.settle()
 
 
@@ -935,6 +976,12 @@ _ALL: Final[tuple[View, ...]] = (
     View("servers", _mcp),
     View("form", _form),
     View("tools", _tools),
+    View("memory", _memory),
+    View("memory-searched", _memory_searched),
+    View("memory-edited", _memory_edited),
+    View("memory-forgotten", _memory_forgotten),
+    View("memory-none", _memory_none),
+    View("memory-waits", _memory_waits),
     View("skills", _skills),
     View("skills-none", _skills_none),
     View("skills-waits", _skill_waits),

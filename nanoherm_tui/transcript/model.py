@@ -131,6 +131,10 @@ class TranscriptModel:
                 return {self._add_note(Note(0, event.text, "error", event.code, event.params))}
             case events.FilesRolledBack():
                 return {self._add_note(note) for note in _rolled_back(event)}
+            case events.Remembered(memories, pending):
+                word = "memory.told_waits" if pending else "memory.told"
+                notes = (Note(0, "", word=word, params={"text": one_line(memory.text)}) for memory in memories)
+                return {self._add_note(note) for note in notes}
             case events.TurnFinished():
                 return self._end_turn()
             case events.HistoryChanged(messages, earlier):
