@@ -88,16 +88,18 @@ def commands(places: Places, accepted: Iterable[Offered] = ()) -> Commands:
     projects = sorted(accepted, key=lambda file: "/.hermes/" in str(file.path))  # our own folder before the fallback
     for path, data, place in (
         *((file.path, file.data, "project") for file in projects),
-        *((path, data, "yours") for path, data in _files(places.data_home / FOLDER, problems)),
-        *((path, data, "hermes") for path, data in _files(places.hermes_home / FOLDER, problems)),
+        *((path, data, "yours") for path, data in _files(places.data_home / FOLDER, places.home, problems)),
+        *((path, data, "hermes") for path, data in _files(places.hermes_home / FOLDER, places.home, problems)),
         *((path, data, "built-in") for path, data in _shipped()),
     ):
         name = command_name(path)
         shown = _short(path, places.home) if place != "built-in" else ""
         if not _NAME.match(name) or len(name) > limits.COMMAND_NAME:
             problems.append(_unusable(shown, "its name cannot be typed. Letters, digits, . _ and - can"))
+        elif name not in found and (one := _command(name, data, shown, place)).body.strip():  # type: ignore[arg-type]
+            found[name] = one
         elif name not in found:
-            found[name] = _command(name, data, shown, place)  # type: ignore[arg-type]
+            problems.append(_unusable(shown, "it holds no text"))
     return Commands(tuple(found[name] for name in sorted(found)), tuple(problems))
 
 
@@ -121,19 +123,21 @@ def _line(text: str) -> str:
     return printable(" ".join(text.split()))[: limits.COMMAND_WORDS]
 
 
-def _files(folder: Path, problems: list[ConfigError]) -> Iterator[tuple[Path, bytes]]:
+def _files(folder: Path, home: Path, problems: list[ConfigError]) -> Iterator[tuple[Path, bytes]]:
     """The user's own files below `folder`, those in it before those of its folders; links are followed to files."""
     names = sorted(islice(_names(folder), limits.COMMANDS + 1), key=lambda path: (len(path.parts), str(path)))
     if len(names) > limits.COMMANDS:
-        problems.append(_unusable(str(folder), f"it holds more than {limits.COMMANDS} files; the rest is left out"))
+        problems.append(
+            _unusable(_short(folder, home), f"it holds more than {limits.COMMANDS} files; the rest is left out")
+        )
     for path in names[: limits.COMMANDS]:
         try:
             data = read_regular(path, limits.COMMAND_FILE)
         except OSError as error:
-            problems.append(_unusable(str(path), f"it cannot be read ({error.strerror or error})"))
+            problems.append(_unusable(_short(path, home), f"it cannot be read ({error.strerror or error})"))
             continue
         if data is not None and len(data) > limits.COMMAND_FILE:
-            problems.append(_unusable(str(path), f"it is larger than {limits.COMMAND_FILE // limits.KB} KB"))
+            problems.append(_unusable(_short(path, home), f"it is larger than {limits.COMMAND_FILE // limits.KB} KB"))
         elif data is not None:
             yield path, data
 

@@ -79,6 +79,7 @@ from agent_core.trusting import Answer, Trusting
 if TYPE_CHECKING:
     from agent_core.checkpoints import Checkpoints
     from agent_core.checkpoints import Options as CheckpointOptions
+    from agent_core.config.settings import Setting
     from agent_core.confinement import Confinement
     from agent_core.disk_report import DiskReport
     from agent_core.extras.server_desk import ServerDesk
@@ -313,8 +314,7 @@ class Host:
         told = {problem.text for problem in self.hook_problems}
         found = replace(found, problems=tuple(problem for problem in found.problems if problem.text not in told))
         if standing.state == "changed" and not self.launch.unattended:
-            params = {"folder": str(standing.offer.root), "files": ", ".join(standing.changed)}
-            found += HookSet(problems=(ConfigError("trust_changed", standing.line, **params),))
+            found += HookSet(problems=(standing.problem,))
         return found
 
     def checks(self, workspace: Path) -> CheckSet:
@@ -344,6 +344,13 @@ class Host:
     def _put_on_record(self, folder: Path, decided: Decided) -> None:
         """A person's decision about a folder, or about the machine. Raises StoreError."""
         self.store.audit.add("", "" if folder == Path() else str(folder), decided)
+
+    def look_at_settings(self) -> tuple[Setting, ...]:
+        """Every setting as the files say it now, without secrets, with the place each value is from. Reads files."""
+        from agent_core.config.settings import settings  # no start waits for it
+
+        with self._lock:
+            return settings(self._read_config(), self._keys())
 
     def save_settings(self, changes: Mapping[str, Any]) -> None:
         """Write keys to the user's config, one after the other under one lock; only their lines change."""

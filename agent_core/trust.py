@@ -121,6 +121,12 @@ class Standing:
         folder = printable(str(self.offer.root))
         return f"{folder} {verb}: {names} do nothing. See and accept: nanoherm-tui trust {shlex.quote(folder)}"
 
+    @property
+    def problem(self) -> ConfigError:
+        """That what was trusted has changed, for who is to be told."""
+        params = {"folder": str(self.offer.root), "files": ", ".join(self.changed)}
+        return ConfigError("trust_changed", self.line, **params)
+
 
 # -- what there is ------------------------------------------------------------------------------------------------
 

@@ -42,7 +42,12 @@ class TypedCommands:
 
     def list(self, session_id: str, workspace: Path) -> TypedList:
         """What can be typed in a session. Reads files. Of one name a file counts before a skill or a prompt."""
-        found, commands = {INIT: _INIT}, self._commands(workspace)
+        places, standing = self.look(workspace)
+        commands = custom_commands.commands(places, standing.accepted("command"))
+        problems: tuple[AgentError, ...] = commands.problems
+        if standing.state == "changed" and any(file.kind == "command" for file in standing.offer.files):
+            problems = (*problems, standing.problem)  # else a command that was there is unknown, and nobody says why
+        found = {INIT: _INIT}
         for command in commands.all:
             found[command.name] = Typed(
                 command.name, command.description, command.hint, place=command.place, path=command.path
@@ -50,7 +55,7 @@ class TypedCommands:
         for source in self._sources(session_id):
             for typed in source.typed():
                 found.setdefault(typed.name, typed)
-        return TypedList(tuple(found[name] for name in sorted(found)), commands.problems)
+        return TypedList(tuple(found[name] for name in sorted(found)), problems)
 
     def expand(self, session_id: str, workspace: Path, text: str) -> Expansion | None:
         """What a text stands for; None when it begins with no name there is. Reads files. Raises AgentError."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_core import events
+from agent_core import events, limits
 from agent_core.config.paths import find_places
 from agent_core.custom_commands import commands
 from agent_core.grants_file import GrantsFile
@@ -56,8 +56,7 @@ def test_arguments_come_in_their_places(places, body, argument, told):
         ('---\nargument-hint: "<issue>"\nallowed-tools: Bash(*)\n---\n# Title\nBody', "Title", "<issue>"),
         ("Just a text\nof two lines", "Just a text", ""),
         ("---\nnot: [closed\n---\nBody", "Body", ""),
-        ("", "", ""),
-        ("---\ndescription: a\x1b[2Jb\n---\n", "ab", ""),
+        ("---\ndescription: a\x1b[2Jb\n---\nBody", "ab", ""),
     ],
 )
 def test_frontmatter_says_what_a_list_shows(places, text, description, hint):
@@ -69,12 +68,15 @@ def test_folders_are_parts_of_the_name_and_unusable_files_are_told(places):
     made(places, "a", "git/commit.md")
     made(places, "b", "two words.md")
     made(places, "c" * 70_000, "large.md")
+    made(places, "---\ndescription: nothing\n---\n\n", "empty.md")
     found = made(places, "d", "a/b/c/too/deep.md")
     assert [one.name for one in found.all if one.place == "yours"] == ["git:commit"]
     told = [problem.text for problem in found.problems]
-    assert len(told) == 2
+    assert len(told) == 3
+    assert all(text.startswith("~/.nanohermes/commands/") for text in told)
+    assert any("empty.md" in text and "no text" in text for text in told)
     assert any("two words.md" in text and "cannot be typed" in text for text in told)
-    assert any("large.md" in text and "64 KB" in text for text in told)
+    assert any("large.md" in text and "32 KB" in text for text in told)
 
 
 def test_the_projects_count_when_they_are_accepted_and_the_nearer_file_wins(places, tmp_path):
@@ -99,6 +101,27 @@ def test_the_projects_count_when_they_are_accepted_and_the_nearer_file_wins(plac
     assert told()["git:b"] == ("project b", "project")
     write(tmp_path / "ws/.nanohermes/commands/a.md", "changed since")
     assert told()["a"] == ("mine", "yours")
+
+
+def test_of_a_project_that_has_changed_it_is_told_why_its_commands_are_gone(places, tmp_path):
+    write(tmp_path / "ws/.nanohermes/commands/a.md", "project")
+    grants = GrantsFile(tmp_path / "grants.json")
+    typed = TypedCommands(lambda w: (places(), look(places(), grants)), lambda s: [], lambda w, wish: "")
+
+    def told():
+        return [problem.code for problem in typed.list("s", tmp_path / "ws").problems]
+
+    assert told() == []  # it was never trusted: the folder's own question says so
+    accept(look(places(), grants), grants)
+    assert told() == []
+    write(tmp_path / "ws/.nanohermes/commands/a.md", "changed since")
+    assert told() == ["trust_changed"]
+
+
+def test_the_largest_file_is_told_whole_with_its_argument(table, places):
+    made(places, "x" * (limits.COMMAND_FILE - 20) + " the end", "mine.md")
+    table.turn("/mine it")
+    assert asked(table).endswith(" the end\n\nARGUMENTS: it")
 
 
 def test_a_file_is_called_after_the_folders_below_commands(tmp_path):
