@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from agent_core.config import reading, schema
+from agent_core.config import reading, schema, tighten
 from agent_core.config.load import Config, parse_value
 from agent_core.config.schema import Key
 from agent_core.errors import ConfigError
@@ -159,3 +159,11 @@ def typed(key: Key, texts: Sequence[str]) -> Any:
     if key.kind in ("text", "names", "model") and text.strip() in ('""', "''"):
         return ""
     return text if key.kind == "text" else parse_value(text)
+
+
+def loosens(key: Key, value: Any, current: Any) -> bool:
+    """Whether `value` allows more than `current` does where the key guards the user, as far as that can be known."""
+    if key.danger != "tighten" or value == current:
+        return False
+    may, held = tighten.tightened(key, value, current)
+    return not may or (held != value and (not isinstance(value, list) or set(held) != set(value)))

@@ -1,0 +1,377 @@
+"""The settings: a list under headings that is searched as one types; Enter changes the one at hand, ^R takes it back.
+
+What there is comes from the table of settings alone, each with the kind of editor that fits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.strip import Strip
+from textual.widgets import TextArea
+
+from agent_core.config import schema
+from agent_core.config.settings import Setting, in_words, loosens, typed
+from nanoherm_tui.i18n import t
+from nanoherm_tui.keymap import show as key_name
+from nanoherm_tui.overlays.confirm import ConfirmScreen
+from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Heading
+from nanoherm_tui.overlays.name import NameScreen
+from nanoherm_tui.overlays.palette import PaletteCount
+from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.panes.title import shorten_home
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import cut, fit, one_line, visible, width
+
+if TYPE_CHECKING:
+    from agent_core.config.schema import Key
+
+_WITH_ORIGIN: Final = 70  # columns below which a row has no room to say where its value is from
+_NEXT_START: Final = frozenset({"keymap", "logging", "checkpoints", "sessions"})
+"""Sections that are read when the program starts."""
+_WITH_MODEL: Final = frozenset({"providers", "fallback", "fallback_model", "fallback_providers"})
+_ALONE: Final = frozenset({"personalities", "hooks", "after_edit", "mcp_servers", "keymap"})
+"""Settings that are a section by themselves; they stand together at the end."""
+
+
+def section_of(key: Key) -> str:
+    """The heading a setting stands under: a text `settings.section_NAME`."""
+    name = key.name.partition(".")[0]
+    return "model" if name in _WITH_MODEL else "other" if name in _ALONE else name
+
+
+def sections() -> tuple[str, ...]:
+    """All headings in the order of the table, the one of what stands alone last."""
+    found = dict.fromkeys(section_of(key) for key in schema.KEYS)
+    return (*(name for name in found if name != "other"), "other")
+
+
+def fitting(settings: Sequence[Setting], query: str) -> list[Setting]:
+    """Those in whose name, words, value or heading all that is typed stands, by heading."""
+    words = query.casefold().split()
+    order = {name: at for at, name in enumerate(sections())}
+
+    def stands(one: Setting) -> bool:
+        heading = t(f"settings.section_{section_of(one.key)}")
+        text = f"{one.key.name} {one.key.doc} {in_words(one.value)} {heading}".casefold()
+        return all(word in text for word in words)
+
+    return sorted((one for one in settings if stands(one)), key=lambda one: order[section_of(one.key)])
+
+
+def allowed(key: Key) -> str:
+    """What it takes, in the person's language."""
+    if key.choices:
+        return t("settings.takes_one_of", choices=", ".join(choice or '""' for choice in key.choices))
+    words = t(f"settings.takes_{key.kind}")
+    if key.least > float("-inf") and key.most < float("inf"):
+        words = t("settings.from_to", words=words, least=f"{key.least:g}", most=f"{key.most:g}")
+    elif key.least > float("-inf"):
+        words = t("settings.at_least", words=words, least=f"{key.least:g}")
+    return t("settings.endless", words=words) if key.endless else words
+
+
+def origin(one: Setting, home: str) -> str:
+    """Where its value is from."""
+    if not one.source.startswith("/"):
+        return t(f"settings.from_{one.source.replace(' ', '_')}")
+    place = visible(shorten_home(one.source, home))
+    return f"{place}:{one.line}" if one.line else place
+
+
+def acts(key: Key) -> str:
+    """When a change of it counts."""
+    section = key.name.partition(".")[0]
+    when = "at_once" if section == "display" else "next_start" if section in _NEXT_START else "new_session"
+    return t(f"settings.acts_{when}")
+
+
+def value_words(one: Setting) -> str:
+    """Its value in one line; "-" where it has none."""
+    return visible(one_line(in_words(one.value))) or "-"
+
+
+class SettingsList(FollowedList[str, Setting]):
+    DEFAULT_CSS = "SettingsList { height: 1fr; }"
+
+    def __init__(self, home: str, moved: Callable[[], None], chosen: Callable[[], None]) -> None:
+        super().__init__("settings-list", moved)
+        self._home, self._chosen = home, chosen
+
+    def show(self, found: Sequence[Setting], empty: str, stays: str) -> None:
+        """Show them under their headings, the cursor on the setting called `stays` if it is there."""
+        lines: list[Heading[str] | Setting] = []
+        for section, members in groupby(found, key=lambda one: section_of(one.key)):
+            lines += [*([Heading[str]()] if lines else []), Heading(section), *members]
+        self.put(lines, empty)
+        names = [one.key.name for _, one in self._rows]
+        self.at = names.index(stays) if stays in names else 0
+        self._moved()
+
+    def clicked(self, line: Setting) -> None:
+        if line is self.row:
+            self._chosen()
+        else:
+            super().clicked(line)
+
+    def draw_heading(self, of: str | None, cells: int) -> Strip:
+        look = look_of(self)
+        words = look.style("text", "surface")
+        title = t(f"settings.section_{of}") if of is not None else ""
+        return row(cells, [("  ", words), (title, look.style("text", "surface", bold=True))], words)
+
+    def draw_row(self, line: Setting, here: bool, cells: int) -> Strip:
+        look = look_of(self)
+        ground = "selection" if here else "surface"
+        words = look.style("seltext" if here else "text", ground)
+        muted = words if here else look.style("muted", ground)
+        room = cells - 3
+        side = cut(origin(line, self._home), room // 4) if cells >= _WITH_ORIGIN else ""
+        room -= width(side) + 2 if side else 0
+        name = min(max(len(key.name) for key in schema.KEYS) + 1, room * 3 // 5)
+        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        left += [(fit(line.key.name, name), words if not line.is_default else muted), (" ", words)]
+        left.append((cut(value_words(line), max(1, room - name - 1)), words if not line.is_default else muted))
+        return row(cells, left, words, [(side, muted), (" ", words)] if side else [])
+
+
+class _Foot(Painted):
+    words = ""
+    """What came of the last change, or why there was none."""
+    wrong = False
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        said: list[list[Part]] = []
+        if self.words:
+            said.append([(self.words, look.style("warn" if self.wrong else "muted", "surface"))])
+        keys = [(key_name("enter"), t("settings.change")), (key_name("ctrl+r"), t("settings.reset")),
+                ("Esc", t("settings.close"))]  # fmt: skip
+        return flow(width, [*said, *hints(look, keys)], look.style("text", "surface"), indent=2)
+
+
+class SettingsScreen(Overlay[None]):
+    """`save` is called with a key's name and its new value, None to take it out; the answer is `show`."""
+
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/palette.tcss", "../css/settings.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,ctrl+p", "move(-1)", show=False),
+        Binding("down,ctrl+n", "move(1)", show=False),
+        Binding("pageup", f"move(-{PAGE})", show=False),
+        Binding("pagedown", f"move({PAGE})", show=False),
+        Binding("enter", "change", show=False),
+        Binding("ctrl+r", "reset", show=False, priority=True),
+    ]
+
+    def __init__(self, settings: Sequence[Setting], home: str, query: str = "") -> None:
+        super().__init__()
+        self.save: Callable[[str, Any], None] = lambda name, value: None
+        self._settings, self._home, self._start = settings, home, query
+        self._written: dict[str, str] = {}
+        """What was typed for a key and not taken."""
+        self._field = LineField(id="palette-field")
+        self._count = PaletteCount(id="settings-count")
+        self._list = SettingsList(home, self._follow, self.action_change)
+        self._detail = Detail(id="settings-detail")
+        self._foot = _Foot(id="settings-foot")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+            with Horizontal(id="palette-line"):
+                prompt = DraftPrompt()
+                prompt.lit = True
+                yield prompt
+                yield self._field
+                yield self._count
+            yield self._list
+            yield self._detail
+            yield self._foot
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._field.placeholder = Content(t("settings.ask"))
+        self._field.focus()
+        if self._start:
+            self._field.type_in(self._start)
+        self._look()
+
+    def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
+        self._detail.refresh(layout=True)
+
+    def refresh_look(self) -> None:
+        self._field.placeholder = Content(t("settings.ask"))
+        self._look()
+        super().refresh_look()
+
+    def show(self, settings: Sequence[Setting], words: str, *, wrong: bool = False) -> None:
+        """The settings as they are now, and what came of the change."""
+        self._settings = settings
+        self._look()
+        self._say(words, wrong=wrong)
+
+    def _say(self, words: str, *, wrong: bool = False) -> None:
+        if (words, wrong) != (self._foot.words, self._foot.wrong):
+            self._foot.words, self._foot.wrong = words, wrong
+            self._foot.refresh(layout=True)
+
+    def _look(self) -> None:
+        found = fitting(self._settings, self._field.text)
+        here = self._list.row.key.name if self._list.row is not None else ""
+        self._count.words = t("settings.count", n=len(found))
+        self._count.refresh()
+        self._list.show(found, t("settings.none"), here)
+
+    def _follow(self) -> None:
+        one = self._list.row
+        if one is None:
+            self._detail.say(())
+            return
+        default = in_words(one.key.default) or "-"
+        lines = [one.key.doc, f"{allowed(one.key)}; {t('settings.default', value=default)}; {acts(one.key)}"]
+        lines.append(f"{value_words(one)}  ({origin(one, self._home)})")
+        self._detail.say(tuple(lines))
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        self._say("")
+        self._look()
+
+    def action_move(self, step: int) -> None:
+        self._say("")
+        self._list.move(step)
+
+    def on_mouse_scroll_down(self) -> None:
+        self._list.move(1)
+
+    def on_mouse_scroll_up(self) -> None:
+        self._list.move(-1)
+
+    # -- changing -------------------------------------------------------------------------------------------------
+
+    def action_change(self) -> None:
+        self._look()  # keys of one read come before the change they made is told
+        one = self._list.row
+        if one is None:
+            return
+        key = one.key
+        if key.kind == "flag":
+            self._put(one, not one.value)
+        elif key.choices:
+            self.app.push_screen(ChoiceScreen(key, str(one.value)), lambda choice: self._chosen(one, choice))
+        elif key.kind in ("mapping", "list"):
+            place = origin(one, self._home) if one.source.startswith("/") else "config.yaml"
+            self._say(t("settings.in_the_file", place=place, key=key.name))
+        else:
+            given = self._written.get(key.name, ", ".join(one.value) if key.kind == "texts" else in_words(one.value))
+            title = f"{key.name}: {allowed(key)}"
+            self.app.push_screen(NameScreen(title, given if given != '""' else ""), lambda text: self._typed(one, text))
+
+    def _chosen(self, one: Setting, choice: str | None) -> None:
+        if choice is not None and choice != one.value:
+            self._put(one, choice)
+
+    def _typed(self, one: Setting, text: str | None) -> None:
+        if text is None:
+            return
+        key = one.key
+        bracketed = text.startswith("[")
+        entries = [part.strip() for part in text.split(",")] if key.kind == "texts" and not bracketed else [text]
+        try:
+            value = schema.checked(key, typed(key, [entry for entry in entries if entry]))
+        except ValueError:
+            self._written[key.name] = text
+            self._say(t("settings.not_taken", key=key.name, allowed=allowed(key)), wrong=True)
+            return
+        self._written.pop(key.name, None)
+        if value != one.value:
+            self._put(one, value)
+
+    def action_reset(self) -> None:
+        one = self._list.row
+        if one is not None and one.key.kind in ("mapping", "list"):
+            self.action_change()  # says where it stands: nobody's servers and hooks go with one key
+        elif one is not None and not one.is_default:
+            self._put(one, one.key.default, take_out=True)
+
+    def _put(self, one: Setting, value: Any, *, take_out: bool = False) -> None:
+        """Have it saved; what lowers a guard is confirmed first."""
+
+        def answered(agreed: bool | None) -> None:
+            if agreed:
+                self.save(one.key.name, None if take_out else value)
+
+        if loosens(one.key, value, one.value):
+            title = t("settings.sure", key=one.key.name, value=visible(in_words(value)) or "-")
+            self.app.push_screen(ConfirmScreen(title, one.key.doc, t("settings.change")), answered)
+        else:
+            answered(True)
+
+
+# -- one of several -----------------------------------------------------------------------------------------------
+
+
+class _Choices(FollowedList[str, str]):
+    DEFAULT_CSS = "_Choices { height: auto; }"
+    chosen = ""
+
+    def draw_heading(self, of: str | None, cells: int) -> Strip:
+        look = look_of(self)
+        return row(cells, [("  ", look.style("text", "surface")), (of or "", look.style("muted", "surface"))],
+                   look.style("text", "surface"))  # fmt: skip
+
+    def draw_row(self, line: str, here: bool, cells: int) -> Strip:
+        look = look_of(self)
+        ground = "selection" if here else "surface"
+        words = look.style("seltext" if here else "text", ground)
+        mark = (f"{sym('done')} ", look.mark("ok", ground)) if line == self.chosen else ("  ", words)
+        bar: Part = (sym("bar"), look.mark("accent", ground)) if here else (" ", words)
+        return row(cells, [bar, (" ", words), mark, (line or '""', words)], words)
+
+    def get_content_height(self, container: Any, viewport: Any, width: int) -> int:
+        return max(1, len(self._lines))
+
+
+class _ChoiceFoot(Painted):
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        keys = hints(look, [(key_name("enter"), t("settings.choose")), ("Esc", t("name.cancel"))])
+        return flow(width, keys, look.style("text", "surface"))
+
+
+class ChoiceScreen(Overlay[str | None]):
+    """Gives the choice, or None."""
+
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/settings.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [*MOVES, Binding("enter,space", "choose", show=False)]
+
+    def __init__(self, key: Key, value: str) -> None:
+        super().__init__()
+        self._list = _Choices("settings-choices", lambda: None)
+        self._list.chosen = value
+        at = key.choices.index(value) if value in key.choices else 0
+        self._start: tuple[list[Heading[str] | str], int] = ([Heading(key.name), *key.choices], at)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+            yield self._list
+            yield _ChoiceFoot(id="settings-choice-foot")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._list.put_at(*self._start)
+
+    def action_move(self, step: int) -> None:
+        self._list.move(step)
+
+    def action_choose(self) -> None:
+        self.dismiss(self._list.row)
