@@ -100,6 +100,9 @@ class _Report:
             self._session_cost = event.session_cost, event.at_least
         elif isinstance(event, events.Notice) and event.level == "warning":
             _tell(event.text)
+        elif isinstance(event, events.Remembered):
+            for memory in event.memories:
+                _tell(f"{'waits for you to be remembered' if event.pending else 'remembered'}: {memory.text}")
         elif isinstance(event, events.ErrorRaised):
             self._errors.append(event)
             _tell(event.text)

@@ -305,6 +305,8 @@ class _Layers:
             value = self._approved_in_hermes(value, entry.line, file)
         if key.name == "providers":
             self._check_providers(entry.node, file)
+        if key.name == "hooks" and owner == "user":
+            self._check_hooks(entry.node, file)
         self.put(key.name, value, str(file))
 
     def _approved_in_hermes(self, events: Mapping[str, Any], line: int, file: Path) -> dict[str, Any]:
@@ -330,6 +332,16 @@ class _Layers:
                     name = f"providers.{provider.key}.api_mode"
                     text = f"{name} must be one of {', '.join(API_MODES)}. It is not used."
                     self.warn(file, entry.line, name, "bad_value", text)
+
+    def _check_hooks(self, node: reading.Node, file: Path) -> None:
+        """Name what a hook's entry says and nothing here understands: it may have been meant to be heeded."""
+        for event in reading.entries(node) if node.id == "mapping" else ():
+            for hook in event.node.value if event.node.id == "sequence" else ():
+                for entry in reading.entries(hook) if hook.id == "mapping" else ():
+                    if entry.key is not None and entry.key not in schema.HOOK_KEYS:
+                        name = f"hooks.{event.key}.{entry.key}"[: limits.SUBJECT_CHARS]
+                        text = f"a hook has no {name}. What its command is given stands in command, on one line."
+                        self.warn(file, entry.line, name, "unknown_key", text)
 
     def _check_tools(self, named: Sequence[str], line: int, file: Path) -> None:
         """Name what stands for no tool and no set of them: what was meant is not switched off."""

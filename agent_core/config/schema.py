@@ -638,6 +638,10 @@ def key_of(path: Path) -> Key | None:
     return None
 
 
+HOOK_KEYS: Final = frozenset(_words("matcher command timeout fail_closed failClosed hooks type"))
+"""What an entry of `hooks` may say. "type" is "command" where it is written at all."""
+
+
 def is_unused(path: Path) -> bool:
     """True for what Hermes knows and this program does not use."""
     return path[0] in UNUSED_SECTIONS or path[:2] in UNUSED_KEYS

@@ -282,6 +282,12 @@ UNKNOWN = {
     "a section off": ("\ndisplays: {theme: x}\n", 2, "displays", "Did you mean display?"),
     "the wrong section": ("agent:\n  theme: x\n", 2, "agent.theme", "Did you mean display.theme?"),
     "no idea": ("zzz: 1\n", 1, "zzz", "Check its spelling"),
+    "a hook's": (
+        "hooks:\n  post_tool_call:\n    - command: echo\n      timeout: 3\n      args: [x]\n",
+        5,
+        "hooks.post_tool_call.args",
+        "stands in command",
+    ),
     "a dot in the key": ("display.theme: x\n", 1, "display.theme", "Check its spelling and its indentation"),
 }
 

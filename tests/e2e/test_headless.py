@@ -95,6 +95,16 @@ def test_what_would_ask_is_refused_and_the_model_is_told(home, workspace):
     assert "nobody" in results[3].lower()
 
 
+@pytest.mark.parametrize(("waits", "told"), [("false", "remembered: Use uv 用"), ("true", "waits for you")])
+def test_what_is_remembered_is_told_beside_the_answer(home, workspace, waits, told):
+    calls = [("memory_save", {"text": "Use uv 用\u001b[31m."})]
+    with ModelServer([Reply(calls=calls), Reply(text="done")]) as server:
+        done = run(home, workspace, "-p", "go", "--set", f"memory.write_approval={waits}", server=server)
+    assert done.stdout == "done\n"
+    assert told in done.stderr
+    assert "\x1b" not in done.stderr
+
+
 EXITS = {
     "a refused key": ([Reply(status=401, body='{"error": {"message": "bad key"}}')], (), 78),
     "a bad request": ([Reply(status=400, body='{"error": {"message": "no"}}')], (), 1),
