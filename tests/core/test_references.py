@@ -120,7 +120,7 @@ def test_differences_and_commits_are_those_of_git(table):
     asked = _asked(table)
     assert "+unstaged" in asked
     assert "+staged" in asked
-    assert asked.index("    commit 1\n") < asked.index("    commit 0\n")
+    assert asked.index("\ncommit 1\n") < asked.index("\ncommit 0\n")
 
 
 def test_what_a_file_says_cannot_end_its_fence(table):
