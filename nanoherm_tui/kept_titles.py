@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Final
 
 from nanoherm_tui.i18n import t
@@ -21,10 +22,16 @@ _PATTERNS: Final = {
     "delete_all": re.compile(r"Delete the skill (?P<name>\S+) with (?P<n>\d+) more files?"),
 }
 
+
+def in_row(words: Sequence[str]) -> str:
+    """Short phrases one behind the other."""
+    return reduce(lambda a, b: t("memory.both", a=a, b=b), words)
+
+
 _STEP: Final = re.compile(r"(\d+) (added|replaced|removed)")
 _WORDS: Final[dict[str, Callable[[str], str]]] = {
     "kind": lambda kind: t(f"memory.{kind}"),
-    "steps": lambda steps: t("memory.facts_join").join(t(f"kept.{how}", n=n) for n, how in _STEP.findall(steps)),
+    "steps": lambda steps: in_row([t(f"kept.{how}", n=n) for n, how in _STEP.findall(steps)]),
 }
 """Words of the core inside a title."""
 

@@ -22,7 +22,7 @@ from agent_core.knowledge import Memory, Pending
 from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.kept_titles import kept_title
+from nanoherm_tui.kept_titles import in_row, kept_title
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
@@ -125,7 +125,7 @@ def detail(line: Memory | Pending | None, found: Found) -> tuple[str, ...]:
         t("memory.holds_in", folder=visible(scope)) if line.scope else t("memory.everywhere"),
         t("memory.id", id=visible(line.id)),
     ]
-    more = [visible(line.text[:_DETAIL]), t("memory.facts_join").join(filter(None, facts))]
+    more = [visible(line.text[:_DETAIL]), in_row([fact for fact in facts if fact])]
     if line.observed:
         more.append(t("memory.observed", words=one_line(visible(line.observed))))
     on_it = sum(line.id in other.derived for other in found.memories)

@@ -20,7 +20,7 @@ from screenshots.stage import Stage
 @pytest.mark.parametrize(
     ("title", "english", "chinese"),
     [
-        ("Remember a preference", "Remember a preference", "记住一条偏好"),
+        ("Remember a preference", "Remember a preference", "记住：偏好"),
         (
             "Change USER.md: 2 added, 1 removed",
             "Change USER.md: 2 added, 1 removed",
@@ -112,14 +112,14 @@ async def test_what_waits_is_kept_only_after_its_change_was_shown_each_by_itself
             staging.stage(host.pending, Memory("", "fact", text, origin="model"))
         commands.run(app, "memory", "approve all")
         seen: list[object] = []
-        first, now = host.pending.list()[0], 0.0
+        first, now = host.pending.list()[0], [0.0]
         for answer in "yn":
             await stage.until(lambda: isinstance(app.screen, PendingScreen) and app.screen not in seen, "the next")
             seen.append(app.screen)
-            app.screen.arming = Arming(lambda: now)
+            app.screen.arming = Arming(lambda: now[0])
             await stage.press("y")  # at once: nobody has read it
             assert app.screen is seen[-1]
-            now += limits.APPROVAL_ARM
+            now[0] += limits.APPROVAL_ARM
             await stage.press(answer)
         await stage.until(lambda: isinstance(app.screen, PendingScreen) and app.screen not in seen, "the last")
         await stage.press("escape")
