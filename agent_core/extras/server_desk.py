@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import mimetypes
-import secrets
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_core import limits, plain_files, spill
+from agent_core import limits, plain_files
 from agent_core.cancel import CancelScope
 from agent_core.config import write as config_write
 from agent_core.config.paths import Places
 from agent_core.errors import AgentError, ConfigError
 from agent_core.mcp import config as mcp_config
+from agent_core.mcp import kept
 from agent_core.mcp.cache import ServerCache
 from agent_core.mcp.config import CONFIG_KEY, Found, Source
 from agent_core.mcp.managed import Managed, Peer, Wiring
@@ -129,11 +127,7 @@ class ServerDesk:
 
     def _keep(self, data: bytes, media_type: str) -> str:
         """Write what a model cannot be given to a file it may read. Raises OSError."""
-        folder = self._ground.places.data_home / spill.FOLDER
-        ending = mimetypes.guess_extension(media_type.partition(";")[0].strip()) or ".bin"
-        path = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}{ending}"
-        plain_files.atomic_write(path, data)
-        return str(path)
+        return str(kept.write(self._ground.places.data_home, data, media_type))
 
     # -- for a face -----------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """What a server gave, as a model can be given it (R28).
 
-Text stays text. Pictures that a model takes become parts; other pictures, sound and files are written to a file, whose
-path is told. Base64 never becomes text, and `_meta` goes to nobody.
+Text stays text. Pictures become parts, which the tools make fit for the model; sound and files are written to a file,
+whose path is told. Base64 never becomes text, and `_meta` goes to nobody.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class _Out:
         media = _TYPES.get(image_kind(raw), "")
         if media in PICTURES and len(raw) <= limits.IMAGE_FILE:
             self._images.append(ImagePart(media, base64.b64encode(raw).decode("ascii")))
-            self.say(f"[{media}, {len(raw)} bytes: see the picture]")
+            self.say(f"[{media}, {len(raw)} bytes: picture {len(self._images)}]")
             return
         self.say(f"[{kind}, {len(raw)} bytes{self._place(raw, kind)}]")
 

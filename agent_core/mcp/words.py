@@ -100,6 +100,7 @@ class CallResult:
     text: str
     ok: bool = True
     images: tuple[ImagePart, ...] = ()
+    """As the server sent them: whatever their size is. The text calls them "picture 1" and so on."""
 
 
 class ServerFailure(AgentError):

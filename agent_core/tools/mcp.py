@@ -6,19 +6,22 @@ says of its tools is data of a stranger: it raises what is asked, and lowers it 
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from agent_core import limits, names
-from agent_core.errors import ToolFailure
+from agent_core import images, limits, names
+from agent_core.errors import AgentError, ToolFailure
+from agent_core.mcp import kept
 from agent_core.mcp.managed import Managed, Peer
 from agent_core.mcp.words import CallResult, ResourceInfo, ServerFailure, ToolInfo
-from agent_core.messages import EffectState
+from agent_core.messages import EffectState, ImagePart
 from agent_core.ports import Args, Effect, NoAction, Prepared, ServerAction, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
+from agent_core.sandbox.policy import READ_ONLY
 from agent_core.text.printable import printable
 from agent_core.toolsets import is_off
 
@@ -107,12 +110,39 @@ def _given(call: Callable[[], CallResult], ctx: ToolContext, only_reads: bool) -
     except ServerFailure as failure:
         lost: EffectState = "none" if only_reads or failure.code not in UNKNOWN else "unknown"
         return ToolOutput(failure.text, _outcome(failure), ok=False, effect=lost, preview=(failure.text,))
-    images = result.images if ctx.sees_images else ()
+    images, remarks = _pictures(result.images, ctx)
+    text = "\n".join(filter(None, (result.text, *remarks)))
     effect: EffectState = "none" if only_reads else "done"
     if not result.ok:
-        return ToolOutput(result.text or "The server says that it failed.", "failed", ok=False, effect=effect)
+        return ToolOutput(text or "The server says that it failed.", "failed", ok=False, effect=effect)
     outcome = base.count(len(result.text), "character") if result.text else "done"
-    return ToolOutput(result.text or "(nothing)", outcome, effect=effect, images=images)
+    return ToolOutput(text or "(nothing)", outcome, effect=effect, images=images)
+
+
+def _pictures(sent: Sequence[ImagePart], ctx: ToolContext) -> tuple[tuple[ImagePart, ...], list[str]]:
+    """The pictures as the model can be given them, and where those are that it cannot. Raises Interrupted."""
+    shown: list[ImagePart] = []
+    remarks = []
+    for number, part in enumerate(sent, 1):
+        data = base64.b64decode(part.data)
+        if not ctx.sees_images:
+            why = "You cannot be shown images here"
+        elif len(shown) == limits.IMAGES_HELD:
+            why = f"{limits.IMAGES_HELD} are shown to you at once"
+        else:
+            try:
+                shown.append(images.fit(data, f"picture {number}", ctx.cancel, ctx.confine(READ_ONLY)).part)
+                continue
+            except AgentError as error:
+                if error.code == "interrupted":
+                    raise
+                why = error.text.removesuffix(".")
+        try:
+            place = f"it is in the file {kept.write(ctx.data_home, data, part.media_type)}"
+        except OSError as error:
+            place = f"it could not be written to a file: {error.strerror or error}"
+        remarks.append(f"[picture {number}: {why}; {place}]")
+    return tuple(shown), remarks
 
 
 UNKNOWN: Final = frozenset(

@@ -59,9 +59,9 @@ def changed(field: FormField, values: Values, choice: str | None) -> Values:
     return {**values, field.name: chosen}
 
 
-def written(field: FormField, values: Values, text: str | None) -> Values:
+def written(field: FormField, values: Values, text: str) -> Values:
     """The values with what was written into a field; empty takes it out. Raises ValueError for what is no number."""
-    if text is None:
+    if not text:
         return {name: value for name, value in values.items() if name != field.name}
     value: Any = int(text) if field.kind == "whole" else float(text) if field.kind == "number" else text
     if value != value or value in (float("inf"), float("-inf")):
@@ -127,6 +127,13 @@ class _Foot(Painted):
         return flow(width, [*said, *hints(look, keys)], look.style("text", "surface"), indent=2)
 
 
+class _ValueScreen(NameScreen):
+    """Gives what was written, "" too; None when the field is left as it was."""
+
+    def action_keep(self) -> None:
+        self.dismiss(self.written.strip())
+
+
 class FormScreen(Overlay[Values | None]):
     """Gives the values by the names of the fields; None when it was declined."""
 
@@ -189,6 +196,8 @@ class FormScreen(Overlay[Values | None]):
         given = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
         def come(text: str | None) -> None:
+            if text is None:
+                return
             try:
                 self._values = written(field, self._values, text)
             except ValueError:
@@ -197,7 +206,7 @@ class FormScreen(Overlay[Values | None]):
                 self._tell(True, "")
             self._show()
 
-        self.app.push_screen(NameScreen(visible(field.title or field.name), given), come)
+        self.app.push_screen(_ValueScreen(visible(field.title or field.name), given, t("form.keep")), come)
 
     def action_send(self) -> None:
         empty = missing(self._fields, self._values)

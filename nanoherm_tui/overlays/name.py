@@ -26,9 +26,13 @@ class _Words(Painted):
 
 
 class _Foot(Painted):
+    def __init__(self, keep: str) -> None:
+        super().__init__(id="name-foot")
+        self._keep = keep
+
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
-        keys = hints(look, [("Enter", t("name.keep")), ("Esc", t("name.cancel"))])
+        keys = hints(look, [("Enter", self._keep), ("Esc", t("name.cancel"))])
         return flow(width, keys, look.style("text", "surface"))
 
 
@@ -38,9 +42,10 @@ class NameScreen(Overlay[str | None]):
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/name.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "keep", show=False)]
 
-    def __init__(self, title: str, name: str) -> None:
+    def __init__(self, title: str, name: str, keep: str = "") -> None:
+        """`keep`: what Enter does, in a word; empty: it renames."""
         super().__init__()
-        self._words, self._given = title, name
+        self._words, self._given, self._keep = title, name, keep or t("name.keep")
         self._field = LineField(id="name-field")
 
     def compose(self) -> ComposeResult:
@@ -51,11 +56,15 @@ class NameScreen(Overlay[str | None]):
                 prompt.lit = True
                 yield prompt
                 yield self._field
-            yield _Foot(id="name-foot")
+            yield _Foot(self._keep)
 
     def on_mount(self) -> None:
         self._field.put(self._given)
         self._field.focus()
 
+    @property
+    def written(self) -> str:
+        return self._field.text
+
     def action_keep(self) -> None:
-        self.dismiss(" ".join(self._field.text.split()) or None)
+        self.dismiss(" ".join(self.written.split()) or None)

@@ -1,5 +1,6 @@
 """MCP servers in use: started when they are needed, left alone when they fail, known before they run."""
 
+import base64
 import json
 import sys
 import threading
@@ -23,11 +24,15 @@ from agent_core.mcp.managed import Managed
 from agent_core.mcp.manager import Servers
 from agent_core.mcp.protocol import Refused
 from agent_core.mcp.words import CallResult, Elicitation, PromptInfo, ServerConfig, ServerFailure, ServerInfo, ToolInfo
+from agent_core.messages import ImagePart
 from agent_core.ports import Reply
 from agent_core.servers import FormField
 from agent_core.services import Seat
+from agent_core.tools.mcp import Offered, server_tool
 from agent_core.trust import look
+from tests.core.image_support import image, opened, png_that_says
 from tests.core.session_support import Table, call, say
+from tests.core.tool_support import context
 
 BAD = Path(__file__).parents[1] / "fakes" / "mcp_bad_server.py"
 
@@ -602,6 +607,36 @@ def test_too_many_tools_are_found_and_called_by_two(tmp_path):
     assert called.result.text == "fine"
     assert "no such tool" in unknown.result.text
     assert plan.calls == ["paint_fence"]
+
+
+def pictured(tmp_path, *data, sees=True):
+    """What the tools make of a call that gives these pictures."""
+    sent = tuple(ImagePart("image/png", base64.b64encode(each).decode()) for each in data)
+    managed = server(tmp_path, Plan(answers=[CallResult("See picture 1.", images=sent)]))
+    ctx = context(tmp_path, sees_images=sees)
+    return server_tool(Offered(managed, ECHO, "mcp_srv_echo", {})).prepare({}, ctx).run(None), ctx
+
+
+def test_a_picture_of_a_server_is_made_fit_for_the_model(tmp_path):
+    output, _ = pictured(tmp_path, image(3_000, 30))
+    assert [opened(part).size[0] for part in output.images] == [limits.IMAGE_SIDE]
+    assert output.text == "See picture 1."
+
+
+@pytest.mark.parametrize(
+    ("data", "sees", "why"),
+    [
+        (image(8, 8), False, "You cannot be shown images here"),
+        (png_that_says(30_000, 30_000), True, "is not decoded"),
+        (image(8, 8)[:40], True, "cannot be decoded"),
+    ],
+)
+def test_a_picture_that_cannot_be_shown_is_in_a_file(tmp_path, data, sees, why):
+    output, ctx = pictured(tmp_path, data, sees=sees)
+    (kept,) = (ctx.data_home / "spill").iterdir()
+    assert (output.images, kept.read_bytes(), kept.suffix) == ((), data, ".png")
+    assert why in output.text
+    assert str(kept) in output.text
 
 
 def test_a_call_is_asked_about_and_a_yes_for_the_session_holds_for_that_server_alone(tmp_path):
