@@ -700,6 +700,13 @@ def _overlay(command: str, *keys: str) -> Act:
     return act
 
 
+async def _insights(stage: Stage) -> None:
+    """What all sessions have used."""
+    commands.run(stage.app, "insights", "30")
+    await stage.until(lambda: stage.app.dock.tab == "result" and stage.app.dock.display, "the sums")
+    await stage.settle()
+
+
 async def _usage(stage: Stage) -> None:
     """What two models have used: of one the price is known, of the other it is not."""
     for n, model in enumerate(("", "coder-480b"), 1):
@@ -975,6 +982,10 @@ _ALL: Final[tuple[View, ...]] = (
     View("permissions-taken", _permissions_taken),
     View("servers", _mcp),
     View("form", _form),
+    View("settings", _overlay("settings")),
+    View("settings-found", _overlay("settings", *"sandbox", "down")),
+    View("settings-choice", _overlay("settings", *"approvals.mode", "enter")),
+    View("insights", _insights, _dock),
     View("tools", _tools),
     View("memory", _memory),
     View("memory-searched", _memory_searched),

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 from agent_core.errors import AgentError
 from nanoherm_tui import symbols
 from nanoherm_tui.i18n import t
+from nanoherm_tui.terminal_colours import AUTO
 
 if TYPE_CHECKING:
     from agent_core.config.settings import Setting
     from nanoherm_tui.app import NanohermApp
     from nanoherm_tui.overlays.settings import SettingsScreen
+
+_MODEL = ("model.", "fallback")
+"""Settings that decide which model new sessions ask."""
 
 
 def show(app: NanohermApp, argument: str) -> None:
@@ -32,10 +36,17 @@ def _save(app: NanohermApp, screen: SettingsScreen, name: str, value: Any) -> No
 
     home, ours = str(app.host.places.home), str(app.host.places.config_file)
 
+    if name == "display.theme" and value is not None and app.themes.theme(value) is None:
+        there = ", ".join([AUTO, *app.themes.all])
+        screen.refuse(t("app.unknown_theme", name=value, themes=there))
+        return
+
     def work() -> tuple[tuple[Setting, ...], str]:
         problem = ""
         try:
             app.host.save_settings({name: value})
+            if name.startswith(_MODEL):
+                app.host.look_again()
         except AgentError as error:  # told in the page itself: what is behind it is not seen
             problem = error.text
         return app.host.look_at_settings(), problem

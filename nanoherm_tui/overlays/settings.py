@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.strip import Strip
 from textual.widgets import TextArea
 
@@ -30,12 +31,13 @@ from nanoherm_tui.panes.draft import DraftPrompt
 from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut, fit, one_line, visible, width
+from nanoherm_tui.text import cut, cut_path, fit, one_line, visible, width, wrap
 
 if TYPE_CHECKING:
     from agent_core.config.schema import Key
 
 _WITH_ORIGIN: Final = 70  # columns below which a row has no room to say where its value is from
+_NAME: Final = max(len(key.name) for key in schema.KEYS) + 1
 _NEXT_START: Final = frozenset({"keymap", "logging", "checkpoints", "sessions"})
 """Sections that are read when the program starts."""
 _WITH_MODEL: Final = frozenset({"providers", "fallback", "fallback_model", "fallback_providers"})
@@ -106,9 +108,12 @@ class SettingsList(FollowedList[str, Setting]):
     def __init__(self, home: str, moved: Callable[[], None], chosen: Callable[[], None]) -> None:
         super().__init__("settings-list", moved)
         self._home, self._chosen = home, chosen
+        self._side = 0
+        """Cells of the longest place that a value is from."""
 
     def show(self, found: Sequence[Setting], empty: str, stays: str) -> None:
         """Show them under their headings, the cursor on the setting called `stays` if it is there."""
+        self._side = max((width(origin(one, self._home)) for one in found), default=0)
         lines: list[Heading[str] | Setting] = []
         for section, members in groupby(found, key=lambda one: section_of(one.key)):
             lines += [*([Heading[str]()] if lines else []), Heading(section), *members]
@@ -135,9 +140,10 @@ class SettingsList(FollowedList[str, Setting]):
         words = look.style("seltext" if here else "text", ground)
         muted = words if here else look.style("muted", ground)
         room = cells - 3
-        side = cut(origin(line, self._home), room // 4) if cells >= _WITH_ORIGIN else ""
-        room -= width(side) + 2 if side else 0
-        name = min(max(len(key.name) for key in schema.KEYS) + 1, room * 3 // 5)
+        wide = min(self._side, room // 3) if cells >= _WITH_ORIGIN else 0
+        side = cut_path(origin(line, self._home), wide) if wide else ""
+        room -= wide + 2 if wide else 0
+        name = min(_NAME, room * 3 // 5)
         left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
         left += [(fit(line.key.name, name), words if not line.is_default else muted), (" ", words)]
         left.append((cut(value_words(line), max(1, room - name - 1)), words if not line.is_default else muted))
@@ -151,12 +157,19 @@ class _Foot(Painted):
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
-        said: list[list[Part]] = []
-        if self.words:
-            said.append([(self.words, look.style("warn" if self.wrong else "muted", "surface"))])
+        fill = look.style("text", "surface")
+        style = look.style("warn" if self.wrong else "text", "surface")
+        said = [row(width, [("  ", fill), (line, style)], fill) for line in wrap(self.words, width - 2) if line]
         keys = [(key_name("enter"), t("settings.change")), (key_name("ctrl+r"), t("settings.reset")),
                 ("Esc", t("settings.close"))]  # fmt: skip
-        return flow(width, [*said, *hints(look, keys)], look.style("text", "surface"), indent=2)
+        return [*said, *flow(width, hints(look, keys), fill, indent=2)]
+
+
+class SettingsDetail(Detail):
+    """As tall as its words are on most screens: what a setting does, what holds, what it takes."""
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(3, min(7, self.app.size.height // 6))
 
 
 class SettingsScreen(Overlay[None]):
@@ -181,7 +194,7 @@ class SettingsScreen(Overlay[None]):
         self._field = LineField(id="palette-field")
         self._count = PaletteCount(id="settings-count")
         self._list = SettingsList(home, self._follow, self.action_change)
-        self._detail = Detail(id="settings-detail")
+        self._detail = SettingsDetail(id="settings-detail")
         self._foot = _Foot(id="settings-foot")
 
     def compose(self) -> ComposeResult:
@@ -219,6 +232,10 @@ class SettingsScreen(Overlay[None]):
         self._look()
         self._say(words, wrong=wrong)
 
+    def refuse(self, words: str) -> None:
+        """A value was not taken."""
+        self._say(words, wrong=True)
+
     def _say(self, words: str, *, wrong: bool = False) -> None:
         if (words, wrong) != (self._foot.words, self._foot.wrong):
             self._foot.words, self._foot.wrong = words, wrong
@@ -237,8 +254,10 @@ class SettingsScreen(Overlay[None]):
             self._detail.say(())
             return
         default = in_words(one.key.default) or "-"
-        lines = [one.key.doc, f"{allowed(one.key)}; {t('settings.default', value=default)}; {acts(one.key)}"]
-        lines.append(f"{value_words(one)}  ({origin(one, self._home)})")
+        lines = [one.key.doc]
+        if not one.is_default:
+            lines.append(f"{value_words(one)}  ({origin(one, self._home)})")
+        lines.append(f"{allowed(one.key)}; {t('settings.default', value=default)}; {acts(one.key)}")
         self._detail.say(tuple(lines))
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
