@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any, Literal, TextIO
 
@@ -61,7 +62,11 @@ def run(
                 session.send(Interrupt(abandon=obeyed > 1))
             for envelope in session.mailbox.drain():
                 report.take(envelope)
-        report.finish()
+        if form == "text":  # a person may read it already
+            report.finish()
+        _learn(session, report, came, stopped_by)
+        if form != "text":
+            report.finish()
         return _exit_code(report, stopped_by)
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # what is still buffered has nowhere to go
@@ -69,6 +74,16 @@ def run(
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def _learn(session: LiveSession, report: _Report, came: threading.Event, stopped_by: Sequence[int]) -> None:
+    """Wait for what is made of the turn for later ones, unless a signal comes: nobody begins another one here."""
+    deadline = time.monotonic() + limits.DISTIL_ALONE
+    while session.is_learning and not stopped_by and time.monotonic() < deadline:
+        came.wait(limits.SIGNAL_CHECK)
+        came.clear()
+    for envelope in session.mailbox.drain():
+        report.take(envelope)
 
 
 class _Report:

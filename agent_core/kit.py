@@ -25,6 +25,7 @@ from agent_core.ports import (
     Checked,
     Decided,
     Extra,
+    Learning,
     NoChangeLog,
     ReadAction,
     Settling,
@@ -127,6 +128,11 @@ class Kit:
         for extra in self.extras:
             if isinstance(extra, Settling):
                 extra.settle(cancel)
+
+    @property
+    def is_learning(self) -> bool:
+        """An extra is still at work for later turns."""
+        return any(isinstance(extra, Learning) and extra.is_learning for extra in self._extras or ())
 
     def refuse(self, name: str) -> None:
         """This tool is not offered any more."""

@@ -400,6 +400,7 @@ DISTIL_TOKENS: Final = 2_000  # of the answer; a model that thinks first needs s
 DISTIL_QUOTE: Final = 200  # characters of the words that a memory rests on
 DISTIL_QUOTE_LEAST: Final = 4  # fewer stand in any text; four Chinese ones are a sentence
 DISTIL_WAITING: Final = 4  # turns that wait to be looked at; the oldest goes
+DISTIL_ALONE: Final = 60.0  # seconds that a run without a screen waits at its end for what is made of its turn
 DISTIL_CLOSE: Final = 0.5  # seconds that closing a session waits for the thread
 MEMORY_QUERY: Final = 8_000  # characters of a message that memories are looked for by; a pasted log is no question
 MEMORY_QUERY_TERMS: Final = 32  # the rarest of its terms: the others are in most memories, or in none

@@ -697,7 +697,7 @@ class Extra(Protocol):
         ...
 
     def ended(self, turn: EndedTurn) -> None:
-        """Called when a turn has ended and was told. Returns at once."""
+        """Called when a turn has ended, before that is told. Returns at once."""
         ...
 
     def close(self) -> None:
@@ -714,6 +714,16 @@ class Settling(Protocol):
 
         Raises AgentError when the turn cannot begin, Interrupted.
         """
+        ...
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """An extra that goes on working when a turn has ended, for later ones."""
+
+    @property
+    def is_learning(self) -> bool:
+        """It is at work. Turns that begin, and closing the session, cut it short."""
         ...
 
 

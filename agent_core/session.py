@@ -168,6 +168,11 @@ class LiveSession:
         self.send(intents.Close())
 
     @property
+    def is_learning(self) -> bool:
+        """Its last turn is still looked at for what later ones should know. Closing it cuts that short."""
+        return self._turns.kit.is_learning
+
+    @property
     def farewell(self) -> bool:
         """Closing it runs hooks, which may take limits.SESSION_END_HOOKS."""
         return self._turns.hooks.farewell

@@ -111,6 +111,10 @@ class SessionTurns:
         else:
             code = end.error.code if end.error is not None else ""
             finished = TurnFinished(turn_id, end.outcome, end.steps, end.seconds, end.text, code)
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            for extra in self.kit.extras:
+                extra.ended(ended)
         if code == lost().code:  # which stops the turn as a person would, but nobody did
             return replace(finished, outcome="failed")
         return finished
@@ -269,11 +273,7 @@ class SessionTurns:
         return found.message
 
     def after(self, finished: TurnFinished, worker: Worker) -> None:
-        """Have the extras learn of it, and the history read anew when the store has refused something of the turn."""
-        ended, self._ended = self._ended, None
-        if ended is not None:
-            for extra in self.kit.extras:
-                extra.ended(ended)
+        """Have the history read anew when the store has refused something of the turn."""
         if finished.error_code.startswith(("store_", "session_")):
             worker.conversation = None  # a call's result may be missing in it
             if finished.error_code == lost().code:

@@ -58,6 +58,12 @@ class Learner:
                 self._thread = threading.Thread(target=self._run, args=(self._scope,), name="distil", daemon=True)
                 self._thread.start()
 
+    @property
+    def is_learning(self) -> bool:
+        """A turn is being looked at."""
+        with self._lock:
+            return self._scope is not None
+
     def give_way(self) -> None:
         """A turn begins. What is looked at is looked at again when it has ended."""
         with self._lock:

@@ -108,6 +108,10 @@ class MemoryExtra:
         if self._learner is not None:
             self._learner.learn(turn)
 
+    @property
+    def is_learning(self) -> bool:
+        return self._learner is not None and self._learner.is_learning
+
     def close(self) -> None:
         if self._learner is not None:
             self._learner.close()

@@ -105,6 +105,20 @@ def test_what_is_remembered_is_told_beside_the_answer(home, workspace, waits, to
     assert "\x1b" not in done.stderr
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_a_turn_taught_is_kept_before_the_run_ends_where_the_config_wants_it(home, workspace, form):
+    text = "Please use uv, we do not use pip here."
+    with ModelServer([Reply(text="done")]) as server:
+        found = {"kind": "preference", "text": "Use uv.", "quote": "we do not use pip here", "everywhere": True}
+        server.found = json.dumps([found])
+        more = ("--set", "memory.distil=always", "--output-format", form)
+        done = run(home, workspace, "-p", text, *more, server=server)
+    assert done.returncode == 0
+    assert "remembered: Use uv." in done.stderr
+    assert "Use uv." in (home / ".nanohermes" / "memory.json").read_text()
+    assert (done.stdout.strip() if form == "text" else json.loads(done.stdout)["text"]) == "done"
+
+
 EXITS = {
     "a refused key": ([Reply(status=401, body='{"error": {"message": "bad key"}}')], (), 78),
     "a bad request": ([Reply(status=400, body='{"error": {"message": "no"}}')], (), 1),
