@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_core.errors import AgentError
 from nanoherm_tui import limits
@@ -12,7 +12,7 @@ from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.overlays.memory import Found, MemoryScreen
 from nanoherm_tui.overlays.pending import PendingScreen
-from nanoherm_tui.text import one_line, visible
+from nanoherm_tui.text import cut, one_line, visible
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Memory, Pending
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
 
 T = TypeVar("T")
+_SHORT: Final = 48  # cells of what was forgotten, where more is to be said
 
 
 def show(app: NanohermApp, argument: str) -> None:
@@ -156,8 +157,8 @@ def _open(app: NanohermApp, query: str = "") -> None:
 
 def forgotten_words(done: Forgotten) -> str:
     """What was forgotten, and what was made from it and is still there."""
-    words = t("memory.forgotten", text=one_line(visible(done.memory.text)))
+    said = one_line(visible(done.memory.text))
     left = [*(visible(one.text) for one in done.built_on_it), *(kept_title(one.title) for one in done.waiting)]
     if not left:
-        return words
-    return t("memory.forgotten_with", words=words, n=len(left), text=one_line("; ".join(left)))
+        return t("memory.forgotten", text=said)
+    return t("memory.forgotten_with", text=cut(said, _SHORT), n=len(left), left=one_line("; ".join(left)))

@@ -14,7 +14,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.geometry import Size
 from textual.strip import Strip
 from textual.widgets import TextArea
 
@@ -30,10 +29,12 @@ from nanoherm_tui.overlays.palette import PaletteCount
 from nanoherm_tui.panes.draft import DraftPrompt
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import age, cut, one_line, visible, width
+from nanoherm_tui.text import age, cut, one_line, visible, width, wrap
 
 _DETAIL: Final = 2_000  # characters of one memory below the list: more than fits there
+_ID: Final = 8  # characters of an id: enough to name one by
 _EDITED: Final = 6  # rows of the field in which one is mended, at most
+_TOLD: Final = 3  # rows of what came of something, at most
 _NARROW: Final = 50  # columns below which a row has no room for where a memory holds
 
 
@@ -96,6 +97,7 @@ class MemoryList(FollowedList[str, Memory | Pending]):
         left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
         if isinstance(line, Pending):
             left += [(f"{sym('asks')} ", look.mark("accent", ground)), (kept_title(line.title), words)]
+            left.append((f"  {one_line(visible(_would_add(line)))}", muted))
             return row(cells, left, words, [(age(time.time() - line.made), muted), (" ", words)])
         kind = t(f"memory.{line.kind}")
         left += [(kind + " " * (self._cells - width(kind)), muted), (one_line(visible(line.text[:_DETAIL])), words)]
@@ -105,6 +107,12 @@ class MemoryList(FollowedList[str, Memory | Pending]):
         when = age(time.time() - line.created) if line.created else ""
         where = "" if line.scope in ("", self._found.workspace) or cells < _NARROW else _folder(line.scope)
         return "  ".join(filter(None, (where, when)))
+
+
+def _would_add(pending: Pending) -> str:
+    """The first line that a write which waits would add."""
+    added = (line.text for hunk in pending.diff.hunks for line in hunk.lines if line.kind == "add")
+    return next(added, "")[:_DETAIL]
 
 
 def _folder(scope: str) -> str:
@@ -123,7 +131,7 @@ def detail(line: Memory | Pending | None, found: Found) -> tuple[str, ...]:
         t(f"memory.by_{line.origin}"),
         t("memory.confirmed") if line.verified else "",
         t("memory.holds_in", folder=visible(scope)) if line.scope else t("memory.everywhere"),
-        t("memory.id", id=visible(line.id)),
+        t("memory.id", id=visible(line.id[:_ID])),
     ]
     more = [visible(line.text[:_DETAIL]), in_row([fact for fact in facts if fact])]
     if line.observed:
@@ -135,18 +143,18 @@ def detail(line: Memory | Pending | None, found: Found) -> tuple[str, ...]:
 
 
 class _Told(Painted):
-    """What came of the last thing that was done; blank else."""
+    """What came of the last thing that was done."""
 
     words = ""
     problem = False
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
-        style = look.style("warn" if self.problem else "muted", "surface")
-        return [row(width, [("  ", style), (cut(self.words, max(1, width - 2)), style)], look.style("text", "surface"))]
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return 1
+        style = look.style("warn" if self.problem else "text", "surface")
+        lines = wrap(self.words, max(1, width - 2))
+        if len(lines) > _TOLD:
+            lines = [*lines[: _TOLD - 1], cut(f"{lines[_TOLD - 1]} {sym('cut')}", max(1, width - 2))]
+        return [row(width, [("  ", style), (line, style)], look.style("text", "surface")) for line in lines]
 
 
 class _Foot(Painted):
@@ -214,7 +222,7 @@ class MemoryScreen(Overlay[Pending | None]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._line.display = False
+        self._line.display = self._told.display = False
         self._field.can_focus = self._text.can_focus = True
         self._field.placeholder = Content(t("memory.ask"))
         self._field.put(self._start)
@@ -239,7 +247,8 @@ class MemoryScreen(Overlay[Pending | None]):
     def tell(self, words: str, problem: bool = False) -> None:
         """What came of the last thing that was done."""
         self._told.words, self._told.problem = one_line(words), problem
-        self._told.refresh()
+        self._told.display = bool(words)
+        self._told.refresh(layout=True)
 
     def gone(self, memory: Memory) -> None:
         """It was forgotten, and may be taken back."""
