@@ -1,8 +1,8 @@
 """`python -m tests.recall`: how well each tokeniser finds the one memory that a message has to do with.
 
 tests/data/memory_recall.jsonl: a memory a row. `message` is what a person might say when it would help, in other words;
-at least three more memories share words with it (some rows are there for that alone). `far` means the same without the
-memory's words, as a measure of what matching words cannot do. Every message is looked for among all rows. They were
+at least three more memories share words with it (some rows are there for that alone). `far` means the same in words
+of its own, as a measure of what matching words cannot do. Every message is looked for among all rows. They were
 written before anything was tuned by them.
 """
 
@@ -84,7 +84,7 @@ def main() -> None:
         "": near,
         ", Chinese": [one for one in near if HAN.search(one[1])],
         ", English": [one for one in near if not HAN.search(one[1])],
-        ", without a word of it": [(row, row.far) for row in all_rows if row.far],
+        ", in words of their own": [(row, row.far) for row in all_rows if row.far],
     }
     print(f"{len(all_rows)} memories\n\n| messages | tokeniser | recall@1 | recall@5 |\n|---|---|---|---|")
     with tokenisers() as recalls:
