@@ -143,14 +143,17 @@ _TYPED: Final[tuple[Kind, ...]] = ("file", "folder", "git", "url")
 
 def _without_ending(word: str) -> str:
     """`word` without what belongs to the sentence around it: a full stop, a bracket that was not opened in it."""
-    while word:
-        end = word[-1]
-        opening = _BRACKETS.get(end)
-        if end in ",.;:!?\\" or (opening is not None and word.count(end) > word.count(opening)):
-            word = word[:-1]
-        else:
+    counts = {sign: word.count(sign) for pair in _BRACKETS.items() for sign in pair}
+    end = len(word)
+    while end:
+        last = word[end - 1]
+        opening = _BRACKETS.get(last)
+        if last not in ",.;:!?\\" and (opening is None or counts[last] <= counts[opening]):
             break
-    return word
+        if opening is not None:
+            counts[last] -= 1
+        end -= 1
+    return word[:end]
 
 
 def _unquoted(word: str) -> str:

@@ -1,8 +1,10 @@
 """Mentions of files: where one is being written, how a path is written, which lines are meant."""
 
+import time
+
 import pytest
 
-from agent_core.text.refs import Lines, Mention, mention_before, parse_lines, write
+from agent_core.text.refs import Lines, Mention, mention_before, parse_lines, references, write
 
 
 @pytest.mark.parametrize(
@@ -89,3 +91,9 @@ def test_a_written_path_is_read_as_it_was(path, written):
 )
 def test_lines_are_read(text, lines):
     assert parse_lines(text) == lines
+
+
+def test_a_word_of_many_brackets_is_read_at_once():
+    before = time.process_time()
+    assert [one.target for one in references("@a" + ")" * 100_000 + " @b(" + ")" * 100_000)] == ["a", "b()"]
+    assert time.process_time() - before < 3
