@@ -49,19 +49,22 @@ class Command:
     place: Place
 
     def text(self, argument: str) -> str:
-        """What the model is told when the command is typed with `argument`."""
+        """What the model is told when the command is typed with `argument`.
+
+        Nothing more is put in once that is longer than limits.EXPANSION: a long argument may have thousands of places.
+        """
         words = _words(argument)
-        used = False
+        used, room = False, limits.EXPANSION
 
         def put(found: re.Match[str]) -> str:
-            nonlocal used
+            nonlocal used, room
             if found[0].startswith("\\"):
                 return found[0][1:]
             used = True
-            if found[1] == "ARGUMENTS":
-                return argument
-            at = int(found[1]) - 1
-            return words[at] if at < len(words) else ""
+            at = 0 if found[1] == "ARGUMENTS" else int(found[1])
+            value = argument if at == 0 else words[at - 1] if at <= len(words) else ""
+            value, room = (value if room > 0 else ""), room - len(value)
+            return value
 
         text = _PLACEHOLDER.sub(put, self.body).lstrip("\n").rstrip()
         return text if used or not argument else f"{text}\n\nARGUMENTS: {argument}"

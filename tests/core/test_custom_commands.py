@@ -118,6 +118,11 @@ def test_of_a_project_that_has_changed_it_is_told_why_its_commands_are_gone(plac
     assert told() == ["trust_changed"]
 
 
+def test_a_long_argument_with_many_places_stays_in_the_bound(places):
+    long = "x" * limits.EXPANSION
+    assert len(made(places, "$1 $ARGUMENTS" * 2_000).find("x").text(long)) < 2 * limits.EXPANSION
+
+
 def test_the_largest_file_is_told_whole_with_its_argument(table, places):
     made(places, "x" * (limits.COMMAND_FILE - 20) + " the end", "mine.md")
     table.turn("/mine it")
