@@ -21,6 +21,14 @@ LENDS: Final = "gives its commands variables of yours"
 """The rule by which a person is asked before a skill is loaded."""
 
 
+SUBJECTS: Final[Mapping[str, Callable[[Args], str]]] = {
+    SKILLS_LIST: lambda args: base.subject(args, "query"),
+    SKILL: lambda args: f"{base.subject(args, 'name')} {base.subject(args, 'file', 'file_path')}".strip(),
+    SKILL_MANAGE: lambda args: f"{base.subject(args, 'action')} {base.subject(args, 'name')}".strip(),
+}
+"""What stands behind each name on a screen, also where a session is read again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shop:
     """What the tools of one session work with."""
@@ -74,7 +82,7 @@ def _list_tool(shop: Shop) -> Tool:
         "List the skills there are, or those in whose name and description all words of a query stand.",
         base.schema([], query=base.prop("string")),
         lambda args: Effect("none"),
-        lambda args: base.subject(args, "query"),
+        SUBJECTS[SKILLS_LIST],
         prepare,
     )
 
@@ -113,7 +121,7 @@ def _view_tool(shop: Shop) -> Tool:
             file=base.prop("string", "A path below the skill's folder, such as references/api.md"),
         ),
         lambda args: Effect("read"),
-        lambda args: " ".join(filter(None, (base.subject(args, "name"), base.subject(args, "file", "file_path")))),
+        SUBJECTS[SKILL],
         prepare,
     )
 
@@ -190,7 +198,7 @@ def _manage_tool(shop: Shop) -> Tool:
             file_content=base.prop("string"),
         ),
         lambda args: Effect("write"),
-        lambda args: " ".join(filter(None, (base.subject(args, "action"), base.subject(args, "name")))),
+        SUBJECTS[SKILL_MANAGE],
         prepare,
         modes=tuple(mode for mode in MODES if mode != "plan"),
     )

@@ -58,7 +58,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _skills(places: Places) -> Skills:
+    """All that may be used here; that a project's may not is told."""
     standing = trust.look(places, GrantsFile(places.grants_file))
+    if standing.asks and any(file.kind == "skill" for file in standing.offer.files):
+        say(standing.line)
     config = load(places, os.environ, {}, standing.config)
     shelf = Finder().look(places, standing, places.folders(config.get("skills.external_dirs")))
     dotenv = read_dotenv(places)

@@ -31,10 +31,10 @@ _STOPPED = Note(0, "", word="transcript.stopped")
 
 @lru_cache(maxsize=1)
 def _subjects() -> dict[str, Callable[[Args], str]]:
-    from agent_core.tools import delegate  # here, so that a first frame does not wait for the tools
+    from agent_core.tools import delegate, skill  # here, so that a first frame does not wait for the tools
     from agent_core.tools.builtin import builtin_tools
 
-    return {SUBAGENT: delegate.subject, **{tool.name: tool.subject for tool in builtin_tools()}}
+    return {SUBAGENT: delegate.subject, **skill.SUBJECTS, **{tool.name: tool.subject for tool in builtin_tools()}}
 
 
 def default_subject(call: ToolCall) -> str:

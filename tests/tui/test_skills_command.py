@@ -79,6 +79,17 @@ def test_skills_are_listed_shown_and_checked(run, tmp_path):
     assert (checked.returncode, checked.stdout) == (0, f"{file}: ok (decide)\n")
 
 
+def test_that_a_projects_skills_wait_for_trust_is_told(run, tmp_path, monkeypatch):
+    folder = tmp_path / "project" / ".nanohermes" / "skills" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("Do it.\n")
+    monkeypatch.chdir(tmp_path / "project")
+    listed = run("list")
+    assert listed.stdout == ""
+    assert "is not trusted: .nanohermes/skills/mine/SKILL.md do nothing" in listed.stderr
+    assert run("show", "mine").returncode == 1
+
+
 def test_a_check_names_file_and_line_and_fails(run, tmp_path):
     bad = tmp_path / "shared" / "one" / "SKILL.md"
     bad.parent.mkdir(parents=True)

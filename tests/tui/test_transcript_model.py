@@ -252,6 +252,8 @@ def test_the_keys_of_an_entrys_blocks_grow():
         (ToolCall("c", "run_command", {"command": ["not", "text"]}), ""),
         (ToolCall("c", "mcp_thing", {"n": 1, "what": "words"}), "words"),
         (ToolCall("c", "exit_plan", {"plan": "\n# Fix it\n1. so"}), "Fix it"),
+        (ToolCall("c", "skill_manage", {"action": "patch", "name": "notes", "old_string": "x"}), "patch notes"),
+        (ToolCall("c", "skill", {"name": "notes", "file": "references/a.md"}), "notes references/a.md"),
     ],
 )
 def test_a_stored_calls_subject_is_what_it_was_when_it_ran(call, subject):
