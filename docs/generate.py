@@ -57,6 +57,9 @@ def config_page() -> str:
     out = [
         "# Settings\n",
         NOTE,
+        "`/settings` (or `/config`) in the program shows them all, searched as you type: what holds, where it is from, "
+        "what it takes, and changes them; `nanoherm-tui config list | show KEY | set KEY VALUE | unset KEY | check` "
+        "does the same for a shell. Both change only the lines of that setting, and show no key.\n",
         "`~/.nanohermes/config.yaml`; `--set key=value` for one run. A project's own `.nanohermes/config.yaml` may set "
         'the keys marked "project" and lower those marked "lower". Once it is trusted (docs/hooks.md) it may set all '
         'but these: those marked "stricter" it may only make stricter, those marked "never" are the user\'s alone.\n',

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DAYS_SHOWN: Final = 30  # the newest; more would be no picture
 TOOLS_SHOWN: Final = 12  # the most used
 HOURS_SHOWN: Final = 5  # the busiest
-_BAR: Final = 24  # cells of the longest bar
+_BAR: Final = 16  # cells of the longest bar: with its figures it fits the dock beside a conversation
 _GAP: Final = "  "
 
 
@@ -41,9 +41,10 @@ def _sums(found: Insights, span: str) -> list[str]:
         (t("insights.turns"), str(found.turns)),
         (t("insights.time"), duration(spent.seconds)),
         (t("insights.requests"), str(spent.requests)),
-        *((t(f"usage.{name}"), figure) for name, figure in _tokens(spent.usage).items()),
-        (t("usage.cost"), money(Cost(spent.cost, spent.is_partial))),
     ]
+    if spent.requests:
+        rows += [(t(f"usage.{name}"), figure) for name, figure in _tokens(spent.usage).items()]
+        rows.append((t("usage.cost"), money(Cost(spent.cost, spent.is_partial))))
     more = [t("insights.at_least", n=unpriced)] if (unpriced := sum(m.unpriced for m in spent.models)) else []
     return [span, t("insights.what_counts"), "", *_table(rows), *more]
 

@@ -254,7 +254,7 @@ class SettingsScreen(Overlay[None]):
             self._detail.say(())
             return
         default = in_words(one.key.default) or "-"
-        lines = [one.key.doc]
+        lines = [f"{one.key.name}: {one.key.doc}"]  # the row may have no room for the whole name
         if not one.is_default:
             lines.append(f"{value_words(one)}  ({origin(one, self._home)})")
         lines.append(f"{allowed(one.key)}; {t('settings.default', value=default)}; {acts(one.key)}")

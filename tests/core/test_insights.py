@@ -9,13 +9,16 @@ from datetime import date, timedelta
 
 import pytest
 
+from agent_core.budget import Budget
 from agent_core.messages import Message, ToolCall, ToolResult, Usage, user
+from agent_core.meter import SessionUsage
 from agent_core.store.insights import insights
 from agent_core.store.sessions import Store
 from agent_core.store.usage import FORK, Booking
 from nanoherm_tui import symbols
 from nanoherm_tui.i18n import set_language, texts
 from nanoherm_tui.insight_words import insight_lines
+from nanoherm_tui.overlays.usage import table
 from nanoherm_tui.subcommands import insights as command
 from nanoherm_tui.text import Cost, count, money
 
@@ -53,7 +56,7 @@ def test_sums_are_those_of_the_database_whoever_used_it(store):
     """Random rows of usage in sessions, their sub-agents' and forks, some long ago, some deleted."""
     dice = random.Random(7)
     made = []
-    for number in range(40):
+    for _ in range(40):
         session = store.create("/w").id
         source = dice.choice(["", "", "child", FORK]) if made else ""
         parent = dice.choice(made) if source else None
@@ -67,7 +70,6 @@ def test_sums_are_those_of_the_database_whoever_used_it(store):
             source, parent, noon(dice.choice([0, 3, 6, 7, 8, 40])), dice.choice([None, None, 1.0]), session,
         )  # fmt: skip
         made.append(session)
-        assert number < 40
     for days, since in ((0, 0.0), (7, noon(6) - 12 * 3600), (30, noon(29) - 12 * 3600), (1, noon(0) - 12 * 3600)):
         found = insights(store.database, days)
         used = "FROM session_model_usage u JOIN sessions s ON s.id = u.session_id WHERE s.updated >= ?"
@@ -159,8 +161,8 @@ def test_the_lines_say_the_figures(store, english):
     assert ["a/b", "1", "123k", "456", "789", "$1.25"] in rows
     assert ["dear", "1", "1", "?", "1", "$?"] in rows
     assert ["grep", "2", "1", "50%"] in rows
-    assert [date.today().isoformat(), "1", "110", "|" * 24] in rows
-    assert ["12:00", "1", "|" * 24] in rows
+    assert [date.today().isoformat(), "1", "110", "|" * 16] in rows
+    assert ["12:00", "1", "|" * 16] in rows
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -183,3 +185,48 @@ def test_the_command_prints_lines_or_json(tmp_path, monkeypatch, capsys, english
     assert (told["tokens"], told["cost"], told["at_least"], told["sessions"]) == (15, 0.5, False, 1)
     assert command.main([]) == 0
     assert "All that is stored" in capsys.readouterr().out
+
+
+def test_what_a_session_shows_is_the_sum_over_its_children_and_never_over_forks(store, english):
+    """Random trees: the figures of the table, model by model, are those of plain SQL over the sessions that count."""
+    dice = random.Random(11)
+    parents: dict[str, tuple[str, str]] = {}
+    for _ in range(30):
+        session = store.create("/w").id
+        parents[session] = (dice.choice(list(parents)), dice.choice(["child", "child", FORK])) if parents else ("", "")
+        change(store, "UPDATE sessions SET parent_session_id = ?, source = ? WHERE id = ?", *parents[session], session)
+        for _ in range(dice.randrange(4)):
+            usage = Usage(*(dice.choice([None, dice.randrange(10**4)]) for _ in range(6)))
+            store.costs.book(session, Booking(dice.choice("ab"), usage, dice.choice([None, dice.random()])))
+
+    def chain(session, root):
+        """`session` is `root`, or a sub-agent of it at any depth."""
+        if session == root:
+            return True
+        parent, source = parents[session]
+        return bool(parent) and source != FORK and chain(parent, root)
+
+    for root in parents:
+        tree = [session for session in parents if chain(session, root)]
+        marks = ", ".join("?" * len(tree))
+        wanted = sql(
+            store,
+            "SELECT model, sum(requests), sum(prompt_tokens), sum(cached_tokens), sum(unpriced_requests), "
+            f"sum(estimated_cost_usd) FROM session_model_usage WHERE session_id IN ({marks}) "
+            "GROUP BY model ORDER BY model",
+            *tree,
+        )
+        lines = table(SessionUsage(store.costs.spent(root), Budget()))
+        shown = [(line["model"], line["requests"], line["in"], line["cached"], line["cost"]) for line in lines]
+        assert shown[: len(wanted)] == [
+            (
+                model,
+                str(requests),
+                "?" if sent is None else count(sent),
+                "?" if cached is None else count(cached),
+                money(Cost(None if unpriced == requests else cost, bool(unpriced))),
+            )
+            for model, requests, sent, cached, unpriced, cost in wanted
+        ]
+        if len(wanted) > 1:
+            assert shown[-1][:2] == ("together", str(sum(row[1] for row in wanted)))
