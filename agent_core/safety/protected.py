@@ -165,7 +165,7 @@ _OWN_RECORDS: Final = _table("""
     state.db* history logs spill-private checkpoints tasks
 """)
 _OWN_POLICY: Final = _table("""
-    config.yaml config.yml grants.json hooks.json mcp.json ignore hooks state.db*
+    config.yaml config.yml grants.json hooks.json mcp.json ignore hooks state.db* memory.json* memories pending
 """)
 
 
@@ -185,7 +185,8 @@ def own_records(parts: Parts) -> bool:
 
 
 def own_policy(parts: Parts) -> bool:
-    """Whether a path below our own home decides what the agent may do."""
+    """Whether a path below our own home decides what the agent may do, or is what later sessions are told: that has a
+    door with a gate (MEM-22)."""
     return _own(parts) in _OWN_POLICY
 
 
