@@ -851,10 +851,16 @@ class Host:
             walls = self._confinements.pop(session_id, None)
         if live is not None:
             live.close()
+            self._forget_servers(live.workspace)
         self.tasks.let_go(session_id)
         if walls is not None:
             walls.close()
         return live
+
+    def _forget_servers(self, workspace: Path) -> None:
+        """End the servers of a workspace in which no session is open any more."""
+        if "servers" in self.__dict__ and all(live.workspace != workspace for live in tuple(self._sessions.values())):
+            self.servers.forget(workspace)
 
     # -- what is typed and becomes a message ------------------------------------------------------------------------
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, Literal
 
 from agent_core.records import dataclass
 
@@ -33,6 +35,9 @@ class ServerRow:
     required: bool = False
     problem: str = ""
     """Why it cannot be used, and the way out."""
+    code: str = ""
+    """Of the problem, with its parameters: by them it is told in other languages. Empty: its text is all there is."""
+    params: Mapping[str, Any] = field(default_factory=dict)
     retry_at: float = 0.0
     """When it may be tried again, seconds since the epoch; 0: at once."""
 

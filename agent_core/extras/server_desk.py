@@ -191,6 +191,10 @@ class ServerDesk:
             )
         set_server_key(file, name, "enabled", None if on else False)
 
+    def forget(self, workspace: Path) -> None:
+        """No session works there any more: what runs for this folder alone is ended. Does not wait."""
+        self._servers.forget(workspace)
+
     def close(self) -> None:
         """End all. Returns within a second."""
         self._servers.close()

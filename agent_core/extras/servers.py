@@ -173,9 +173,9 @@ class ServersExtra:
             self._failed = again | {name: row.state for name, row in trouble.items()}
         self._seat.emit(ServersChanged(rows))
         for row in news:
-            code = "mcp_wants_login" if row.state == "login" else "mcp_failed"
             text = row.problem or f"The MCP server {row.name} cannot be used."
-            self._seat.emit(Notice(code, text, "warning", {"server": row.name, "problem": text}))
+            code = "mcp_wants_login" if row.state == "login" else row.code or "mcp_failed"
+            self._seat.emit(Notice(code, text, "warning", {**row.params, "server": row.name, "problem": text}))
 
 
 def offered_of(servers: Sequence[Managed]) -> tuple[Offered, ...]:

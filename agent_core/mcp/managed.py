@@ -147,10 +147,16 @@ class Managed:
             return "idle"
 
     @property
+    def failure(self) -> ServerFailure | None:
+        """Why it cannot be used; None while it can."""
+        with self._woken:
+            return self._failure if self._peer is None else None
+
+    @property
     def problem(self) -> str:
         """Why it cannot be used, and the way out; empty while it can."""
-        with self._woken:
-            return self._failure.text if self._failure is not None and self._peer is None else ""
+        failure = self.failure
+        return failure.text if failure is not None else ""
 
     @property
     def retry_in(self) -> float:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from agent_core import limits
 from agent_core.errors import AgentError
 from agent_core.mcp.cache import ServerCache, key_of
 from agent_core.mcp.config import Found, address_of
 from agent_core.mcp.managed import Make, Managed
-from agent_core.mcp.words import ServerConfig
+from agent_core.mcp.words import ServerConfig, ServerFailure
 from agent_core.servers import ServerRow, ServerState
 from agent_core.text.printable import printable
 
@@ -121,7 +122,7 @@ class Servers:
         )
         if held or not config.enabled or config.problem or managed is None:
             return plain
-        known, left = managed.known, managed.retry_in
+        known, left, failure = managed.known, managed.retry_in, managed.failure
         info = known.info if known is not None else None
         return ServerRow(
             plain.name,
@@ -136,9 +137,16 @@ class Servers:
             prompts="prompts" in info.capabilities if info else False,
             trusted=config.trust,
             required=config.required,
-            problem=self._redact(managed.problem),
+            problem=self._redact(failure.text) if failure is not None else "",
+            code=failure.code if failure is not None else "",
+            params=self._told(failure),
             retry_at=time.time() + left if left else 0.0,
         )
+
+    def _told(self, failure: ServerFailure | None) -> Mapping[str, Any]:
+        """What a failure is told with, without keys."""
+        params = failure.params if failure is not None else {}
+        return {name: self._redact(value) if isinstance(value, str) else value for name, value in params.items()}
 
     def restart(self, workspace: Path, name: str) -> None:
         """End it and start it again. Does not wait. Raises AgentError "no_server"."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.overlays.servers import ServerLine, ServersScreen, SmallLine
 from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.text import clean, visible
@@ -130,7 +130,7 @@ def _line(view: ServerView, home: str) -> ServerLine:
         words = t("servers.again_in", state=words, n=max(1, round(row.retry_at - time.time())))
     facts = "   ".join(filter(None, (visible(row.title), row.protocol, t("servers.trusted") if row.trusted else "")))
     detail = (
-        *((clean(row.problem),) if row.problem else ()),
+        *((clean(tell(row.code, row.params, row.problem)),) if row.problem else ()),
         *((facts,) if facts else ()),
         visible(row.address),
         t("servers.from", place=shorten_home(visible(row.place), home)),

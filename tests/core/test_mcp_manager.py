@@ -410,6 +410,15 @@ def test_servers_are_shared_and_one_that_has_changed_or_gone_is_ended(tmp_path):
     until(lambda: many.plans["a"].closed == 1 and many.plans["b"].closed == 1)
 
 
+def test_servers_of_a_folder_that_nobody_works_in_any_more_are_ended(tmp_path):
+    many = Many(tmp_path, a=Plan())
+    for folder in (tmp_path / "here", tmp_path / "there"):
+        many.servers.of(folder)[0].call(ECHO, {}, Asks(), SCOPE)
+    many.servers.forget(tmp_path / "there")
+    until(lambda: many.plans["a"].closed == 1)
+    assert many.servers.of(tmp_path / "here")[0].state == "ready"
+
+
 def test_a_row_tells_how_a_server_is_whether_it_counts_or_not(tmp_path):
     many = Many(tmp_path, ran=Plan(), off=Plan(), wrong=Plan(), theirs=Plan(), dead=Plan(fails=[died("mcp_command")]))
     many.configs["off"] = ServerConfig("off", url="https://u:pw@h/x?k=1", type="http", enabled=False)
@@ -458,7 +467,7 @@ def prompting(tmp_path):
 def test_prompts_of_a_server_can_be_typed_and_are_known_before_it_runs(tmp_path):
     plan, many = prompting(tmp_path)
     many.servers.find(tmp_path, "maps").begin()
-    until(lambda: many.extra().typed())
+    until(lambda: prompting(tmp_path)[1].extra().typed())
     plan, later = prompting(tmp_path)
     extra = later.extra()
     (typed,) = extra.typed()
@@ -555,7 +564,7 @@ def test_one_that_fails_is_told_of_once(tmp_path):
     for _ in range(3):
         extra.settle(SCOPE)
     notices = [event for event in many.told if isinstance(event, events.Notice)]
-    assert [(notice.code, notice.text) for notice in notices] == [("mcp_failed", "It has mcp_command.")]
+    assert [(notice.code, notice.text) for notice in notices] == [("mcp_command", "It has mcp_command.")]
     assert isinstance(many.told[0], events.ServersChanged)
     extra.close()
 
