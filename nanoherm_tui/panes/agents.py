@@ -36,7 +36,7 @@ def count_at_work(agents: Iterable[AgentRow]) -> int:
 
 
 def agent_row(agent: AgentRow, frame: int, now: float, cells: int, key: str = "") -> Row:
-    """State, name and task; how it ended, what it has used and how long it has run."""
+    """State, number (what /agents calls it), name and task; how it ended, what it has used, how long it has run."""
     took = duration((agent.ended or now) - agent.started, running=True)
     right = [Span(took.rjust(_TIME), "muted")]
     if cells >= _ROOM_FOR_COUNTS and agent.steps:
@@ -44,7 +44,13 @@ def agent_row(agent: AgentRow, frame: int, now: float, cells: int, key: str = ""
     if agent.state in ("waiting", "failed", "interrupted"):
         colour = "fail" if agent.state == "failed" else "muted"
         right.insert(0, Span(t(f"agents.{agent.state}"), colour))
-    left = (_mark(agent, frame), Span(" "), Span(one_line(agent.name), bold=True), Span(f" {one_line(agent.task)}"))
+    number, name = agent.id.rpartition("-")[2], one_line(agent.name)
+    left = (
+        _mark(agent, frame),
+        Span(f" {number} ", "muted"),
+        Span(name, bold=True),
+        Span(f" {one_line(agent.task)}"),
+    )
     return Row(left, tuple(right), key=key)
 
 

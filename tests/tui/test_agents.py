@@ -116,7 +116,7 @@ async def test_enter_shows_what_one_has_said_and_done_and_follows_it():
         dock.show_account(Account("agent-4", (Line("told", "Where?"), *said)))
         await pilot.pause()
         rows = shown(dock)
-        assert rows[2].startswith("⠋ explorer Where is"), "in view wherever the rest is scrolled to"
+        assert rows[2].startswith("⠋ 4 explorer Where is"), "in view wherever the rest is scrolled to"
         assert any(row.startswith("✓ grep word_29") and row.endswith("no match") for row in rows)
         app.posted.clear()
         dock.show_agents((*ALL[:3], agent(4, doing="read_file a.py"), ALL[4]))
