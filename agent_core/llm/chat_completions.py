@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent_core.errors import ProviderError
-from agent_core.llm import strict_schema
+from agent_core.llm import plain_schema, strict_schema
 from agent_core.llm.assemble import ReplyBuilder
 from agent_core.llm.history import (
     CallIds,
@@ -40,6 +40,7 @@ def quirks_of(preset: Preset) -> Quirks:
         max_tokens_field=preset.max_tokens_field,
         system_role="developer" if preset.developer_role else "system",
         strict_tools=preset.strict_tools,
+        plain_schemas=preset.plain_schemas,
         dropped=frozenset() if preset.stream_options else frozenset({"stream_options"}),
     )
 
@@ -50,7 +51,7 @@ def body_of(request: LlmRequest, model: str, quirks: Quirks, preset: Preset) -> 
     if request.stream:
         optional["stream_options"] = {"include_usage": True}
     if request.tools:
-        optional["tools"] = [_tool(t, quirks.strict_tools) for t in request.tools]
+        optional["tools"] = [_tool(t, quirks) for t in request.tools]
         optional["tool_choice"] = request.tool_choice or "auto"
     if request.temperature is not None:
         optional["temperature"] = request.temperature
@@ -69,8 +70,10 @@ def body_of(request: LlmRequest, model: str, quirks: Quirks, preset: Preset) -> 
     }
 
 
-def _tool(tool: ToolSchema, strict: bool) -> dict[str, Any]:
-    parameters = dict(tool.parameters) or {"type": "object", "properties": {}}
+def _tool(tool: ToolSchema, quirks: Quirks) -> dict[str, Any]:
+    parameters, strict = dict(tool.parameters) or {"type": "object", "properties": {}}, quirks.strict_tools
+    if quirks.plain_schemas:
+        parameters = plain_schema.plain(parameters)
     function: dict[str, Any] = {
         "name": tool.name,
         "description": tool.description,

@@ -60,6 +60,8 @@ class Preset:
     """Names of models may have a slash in them, so that what is before it is no provider."""
     strict_tools: bool = False
     """Send `strict: true` with every tool."""
+    plain_schemas: bool = False
+    """It refuses a request for a tool's schema with a choice between schemas, or with more than one type at a place."""
     cache_marks: tuple[str, ...] = ()
     """Beginnings of names of models for which marks say what to remember of a request, on a wire that has none."""
     extra_body: Mapping[str, Any] = field(default_factory=dict)
@@ -149,6 +151,7 @@ _KNOWN = (
         key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         base_url_env="GEMINI_BASE_URL",
         default_model="gemini-2.5-pro",
+        plain_schemas=True,
         key_url="https://aistudio.google.com/apikey",
     ),
     Preset(

@@ -35,6 +35,8 @@ class Quirks:
     system_role: Literal["system", "developer", "user"] = "system"
     """"user": there is no such role; the text goes before the first user message."""
     strict_tools: bool = False
+    plain_schemas: bool = False
+    """Of tools: one type at each place, no choice between schemas."""
     dropped: frozenset[str] = frozenset()
     """Optional fields of the request, or of assistant messages, that are not sent."""
     fill_reasoning: bool = False

@@ -1,8 +1,8 @@
 """The schema of a server's tool, as model providers take it (R26). It is a copy: what the server wrote stays as it is.
 
 Providers refuse a whole request for one schema they do not understand. What they all take: an object at the root, with
-its properties; no references; arrays with items; only arguments required that there are. Stricter ones (`strict`) also
-want one type at each place and no choice between schemas.
+its properties; no references; arrays with items; only arguments required that there are. What stricter ones want is
+made for them where a request is written (llm/plain_schema.py).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from agent_core import limits
+from agent_core.llm.plain_schema import CONDITIONS, MANY, both
 from agent_core.text.ansi import clean
 
 _DROPPED: Final = frozenset(
@@ -19,26 +20,20 @@ _DROPPED: Final = frozenset(
 )
 _ONE: Final = frozenset({"items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"})
 _ONE_MORE: Final = frozenset({"unevaluatedProperties", "unevaluatedItems", "contentSchema", "additionalItems"})
-_MANY: Final = ("allOf", "anyOf", "oneOf")
 _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
-_CONDITIONS: Final = frozenset({"if", "then", "else", "not", "dependentSchemas", "dependentRequired"})
-_NEVER_AT_ROOT: Final = frozenset({*_MANY, *_CONDITIONS, "enum", "const", "nullable", "items"})
+_NEVER_AT_ROOT: Final = frozenset({*MANY, *CONDITIONS, "enum", "const", "nullable", "items"})
 _BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
 
-def for_model(schema: Mapping[str, Any], *, strict: bool = False) -> tuple[dict[str, Any], str]:
-    """The copy, and a sentence about what it could not say, for the tool's description; empty: it says all.
-
-    `strict`: for providers with one type at each place and no choices.
-    """
-    # Choices at the root are said in words, and so are not made simple there.
-    whole = {key: value for key, value in schema.items() if key not in _MANY}
-    copy = _Copy(schema, strict)
+def for_model(schema: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The copy, and a sentence about what it could not say, for the tool's description; empty: it says all."""
+    whole = {key: value for key, value in schema.items() if key not in MANY}
+    copy = _Copy(schema)
     root: dict[str, Any] = copy.of(whole, 0, ())
-    choices = {key: _options(schema.get(key)) for key in _MANY}
+    choices = {key: _options(schema.get(key)) for key in MANY}
     made = {key: [copy.of(each, 1, ()) for each in options] for key, options in choices.items()}
     for each in made["allOf"]:
-        root = _both(root, each)
+        root = both(root, each)
     properties = root.get("properties")
     root["properties"] = dict(properties) if isinstance(properties, dict) else {}
     for each in (*made["anyOf"], *made["oneOf"]):
@@ -49,9 +44,8 @@ def for_model(schema: Mapping[str, Any], *, strict: bool = False) -> tuple[dict[
 class _Copy:
     """One copying, bounded: references written out can double at each step."""
 
-    def __init__(self, whole: Mapping[str, Any], strict: bool) -> None:
+    def __init__(self, whole: Mapping[str, Any]) -> None:
         self._whole = whole
-        self._strict = strict
         self._left = limits.MCP_SCHEMA_NODES
 
     def of(self, node: Any, depth: int, inside: tuple[str, ...]) -> Any:
@@ -70,17 +64,16 @@ class _Copy:
             return {**made, **self.of(beside, depth, inside)} if beside else made
         out: dict[str, Any] = {}
         for key, value in node.items():
-            if key in _DROPPED or (self._strict and key in _CONDITIONS):
-                continue
-            out[key] = self._value(key, value, depth, inside)
+            if key not in _DROPPED:
+                out[key] = self._value(key, value, depth, inside)
         self._mend(out)
-        return self._simple(out) if self._strict else out
+        return out
 
     def _value(self, key: str, value: Any, depth: int, inside: tuple[str, ...]) -> Any:
         if key in _NAMED:
             named = value if isinstance(value, Mapping) else {}
             return {str(name): self.of(each, depth + 1, inside) for name, each in named.items()}
-        if key in _MANY or key == "prefixItems" or (key == "items" and isinstance(value, list)):
+        if key in MANY or key == "prefixItems" or (key == "items" and isinstance(value, list)):
             return [self.of(each, depth + 1, inside) for each in value] if isinstance(value, list) else []
         if key in _ONE or key in _ONE_MORE:
             return value if isinstance(value, bool) else self.of(value, depth + 1, inside)
@@ -126,35 +119,9 @@ class _Copy:
         for exclusive, bound in _BOUNDS:  # draft 4: a flag beside the bound
             if isinstance(out.get(exclusive), bool) and out.pop(exclusive) and _is_number(out.get(bound)):
                 out[exclusive] = out.pop(bound)
-        for key in _MANY:
+        for key in MANY:
             if key in out and not out[key]:
                 del out[key]
-
-    def _simple(self, out: dict[str, Any]) -> dict[str, Any]:
-        """One type, no choices: a choice between one schema and null is that schema, another one its first."""
-        for key in _MANY:
-            options = out.pop(key, None)
-            if not isinstance(options, list):
-                continue
-            real = [each for each in options if isinstance(each, dict) and each.get("type") != "null"]
-            if key != "allOf" and len(real) < len(options):
-                out["nullable"] = True
-            for each in real if key == "allOf" else real[:1]:
-                out = _both(out, each)
-            if key != "allOf" and len(real) > 1 and _are_constants(real):
-                out["enum"] = [value for each in real for value in each.get("enum", [each.get("const")])]
-                out.pop("const", None)
-        kinds = out.get("type")
-        if isinstance(kinds, list):
-            real_kinds = [kind for kind in kinds if kind != "null"]
-            if len(real_kinds) < len(kinds):
-                out["nullable"] = True
-            out["type"] = real_kinds[0] if real_kinds else "string"
-            if out["type"] == "array":
-                out.setdefault("items", {})
-        if "const" in out:
-            out["enum"] = [out.pop("const")]
-        return out
 
 
 def _options(value: Any) -> list[Mapping[str, Any]]:
@@ -178,21 +145,6 @@ def _needs(choices: Mapping[str, list[Mapping[str, Any]]], properties: Mapping[s
         if any(groups):
             said.append(f"Needs {words}: {'; '.join(clean(' and '.join(group)) for group in groups if group)}.")
     return " ".join(said)
-
-
-def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """A schema that says what both say, as far as one can; the first wins."""
-    both = {**other, **one}
-    for key in ("properties", "patternProperties"):
-        if key in one and key in other:
-            both[key] = {**other[key], **one[key]}
-    if "required" in one and "required" in other:
-        both["required"] = list(dict.fromkeys([*one["required"], *other["required"]]))
-    return both
-
-
-def _are_constants(options: list[dict[str, Any]]) -> bool:
-    return all("const" in each or isinstance(each.get("enum"), list) for each in options)
 
 
 def _is_number(value: object) -> bool:

@@ -12,8 +12,9 @@ import pytest
 
 from agent_core.credentials import Secret, find_key
 from agent_core.errors import ConfigError
-from agent_core.llm import discover, providers
+from agent_core.llm import chat_completions, discover, providers
 from agent_core.llm.providers import PRESETS, ProviderOptions, resolve
+from agent_core.ports import LlmRequest, ToolSchema
 from tests.fakes.raw_server import json_reply, raw_server, read_request
 
 OPENAI = {"OPENAI_API_KEY": "k-openai"}
@@ -279,3 +280,18 @@ class TestCheck:
     def test_nobody_there_is_no_exception(self):
         endpoint = resolve(ProviderOptions(base_url="http://127.0.0.1:9/v1", model="m"), {}, {})
         assert discover.check(endpoint, timeout=2).code == "network"
+
+
+@pytest.mark.parametrize(
+    ("provider", "expected"),
+    [
+        ("gemini", {"type": "string", "nullable": True}),
+        ("openai", {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    ],
+)
+def test_a_server_that_takes_no_choice_between_schemas_is_sent_none(provider, expected):
+    schema = {"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}
+    request = LlmRequest((), (ToolSchema("t", "", schema),))
+    preset = PRESETS[provider]
+    body = chat_completions.body_of(request, "m", chat_completions.quirks_of(preset), preset)
+    assert body["tools"][0]["function"]["parameters"]["properties"]["x"] == expected
