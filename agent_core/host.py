@@ -666,6 +666,7 @@ class Host:
 
     def _memory_extra(self, seat: Seat) -> Extra:
         from agent_core.extras.memory import MemoryOptions, memory_extra
+        from agent_core.memory.markdown import Pages
         from agent_core.memory.staging import stage
 
         get = self.config.get
@@ -677,15 +678,16 @@ class Host:
             unattended=self.launch.unattended,
         )
         meter = Meter(self.store.costs, seat.session_id, self.models.price, lambda: options.budget(self.config))
-        if get("memory.engine") == "markdown":
+        memories = self.memory
+        if isinstance(memories, Pages):
             from agent_core.extras.memory_pages import pages_extra
 
-            return pages_extra(seat, self.memory, opts, self.redact, self.connect, meter, self.pending)
+            return pages_extra(seat, memories, opts, self.redact, self.connect, meter, self.pending)
 
         def put_aside(memory: Memory) -> Pending:
             return stage(self.pending, memory)
 
-        return memory_extra(seat, self.memory, opts, self.redact, self.connect, meter, put_aside)
+        return memory_extra(seat, memories, opts, self.redact, self.connect, meter, put_aside)
 
     def look_at_memory(self, query: str = "") -> Look:
         """What is remembered and fits `query`, and what waits. Reads files. Raises MemoryFailure."""

@@ -14,7 +14,7 @@ from agent_core.errors import MemoryFailure
 from agent_core.extras.learning import Learner
 from agent_core.extras.memory import MemoryOptions
 from agent_core.knowledge import Memory, Pending
-from agent_core.memory import Memories, markdown, staging
+from agent_core.memory import markdown, staging
 from agent_core.memory.markdown import FILES, Change, Operation, Pages, Target
 from agent_core.memory.pending import PendingWrites
 from agent_core.meter import Meter
@@ -34,7 +34,7 @@ _HEADS: Final[dict[Target, str]] = {"memory": "MEMORY.md (your notes)", "user": 
 
 def pages_extra(
     seat: Seat,
-    memories: Memories,
+    pages: Pages,
     options: MemoryOptions,
     redact: Callable[[str], str],
     connect: Callable[[str, str], Line],
@@ -42,7 +42,6 @@ def pages_extra(
     pending: PendingWrites,
 ) -> PagesExtra:
     """Memory for a session, as `memory_extra`. `pending`: where a write waits for a person."""
-    assert isinstance(memories, Pages)
 
     def stage_one(memory: Memory) -> Pending:
         return staging.stage(pending, memory)
@@ -55,9 +54,9 @@ def pages_extra(
 
     learner = None
     if options.distils:  # nobody can be asked behind a turn's back: there everything waits
-        keeping = Keeping(memories, "", seat.session_id, redact, tell, options.asks, stage_one)
+        keeping = Keeping(pages, "", seat.session_id, redact, tell, options.asks, stage_one)
         learner = Learner(keeping, connect, meter, seat.emit)
-    return PagesExtra(seat, memories, asks=options.asks, stage=stage if options.unattended else None, learner=learner)
+    return PagesExtra(seat, pages, asks=options.asks, stage=stage if options.unattended else None, learner=learner)
 
 
 class PagesExtra:
