@@ -199,4 +199,5 @@ def show_insights(app: NanohermApp, argument: str) -> None:
         if app.panes.dock == "over":  # the draft is behind it: keys go where they are seen
             app.dock.focus()
 
+    app.hint(t("insights.summing"), limits.TOLD_HINT)  # some seconds over a hundred thousand messages
     app.desk.do_beside(look, show)

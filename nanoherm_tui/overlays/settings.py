@@ -20,6 +20,7 @@ from textual.widgets import TextArea
 
 from agent_core.config import schema
 from agent_core.config.settings import Setting, in_words, loosens, typed
+from agent_core.safety.redact import MARK
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key_name
 from nanoherm_tui.overlays.confirm import ConfirmScreen
@@ -291,9 +292,11 @@ class SettingsScreen(Overlay[None]):
             place = origin(one, self._home) if one.source.startswith("/") else "config.yaml"
             self._say(t("settings.in_the_file", place=place, key=key.name))
         else:
-            given = self._written.get(key.name, ", ".join(one.value) if key.kind == "texts" else in_words(one.value))
+            now = ", ".join(one.value) if key.kind == "texts" else in_words(one.value)
+            now = "" if MARK in now or now == '""' else now  # what is covered must not be written back as it is shown
+            given = self._written.get(key.name, now)
             title = f"{key.name}: {allowed(key)}"
-            self.app.push_screen(NameScreen(title, given if given != '""' else ""), lambda text: self._typed(one, text))
+            self.app.push_screen(NameScreen(title, given), lambda text: self._typed(one, text))
 
     def _chosen(self, one: Setting, choice: str | None) -> None:
         if choice is not None and choice != one.value:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from agent_core.config.paths import Places
     from agent_core.config.settings import Setting
 
+_UNUSED: Final = 8  # names of settings that are not used here, told one by one
 _LEAST: Final = 16  # cells a value has in the narrowest terminal
 
 
@@ -243,6 +244,9 @@ def _check(args: argparse.Namespace, places: Places) -> int:
         return code
     for warning in config.warnings:
         print(visible(warning.text))
+    if config.unused:
+        some = ", ".join(config.unused[:_UNUSED]) + (" and others" if len(config.unused) > _UNUSED else "")
+        say(f"{len(config.unused)} settings of Hermes' are of no use here and do no harm: {some}.")
     read = [file for file in places.config_files if file.exists()]
     if not config.warnings:
         files = ", ".join(short_folder(str(file), str(places.home)) for file in read)

@@ -5,6 +5,7 @@ from rich.cells import cell_len
 
 from agent_core.config import schema
 from agent_core.config.settings import Setting, loosens
+from agent_core.safety.redact import MARK
 from nanoherm_tui import symbols
 from nanoherm_tui.i18n import set_language, t, texts
 from nanoherm_tui.overlays.confirm import ConfirmScreen
@@ -78,7 +79,9 @@ def test_what_lowers_a_guard_is_known(name, now, then, expected):
 
 async def test_each_kind_has_its_editor_and_only_what_is_taken_is_saved():
     app, saved = OverlayApp(), []
-    screen = SettingsScreen(settings(agent__max_turns=9, skills__disabled=["a"]), "/home/me")
+    screen = SettingsScreen(
+        settings(agent__max_turns=9, skills__disabled=["a"], web__proxy=f"http://me:{MARK}@proxy:1"), "/home/me"
+    )
     screen.save = lambda name, value: saved.append((name, value))
 
     async def at(query):
@@ -125,6 +128,13 @@ async def test_each_kind_has_its_editor_and_only_what_is_taken_is_saved():
         assert saved.pop() == ("skills.disabled", ["a", "b c"])
         await pilot.press("ctrl+r")
         assert saved.pop() == ("skills.disabled", None)
+        await at("web.proxy")
+        assert MARK in shown(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.screen._field.text == ""  # what is covered is never written back
+        await pilot.press("escape")
+        await pilot.pause()
         await at("mcp_servers")
         await pilot.press("enter", "ctrl+r")
         await pilot.pause()
