@@ -14,12 +14,14 @@ from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.panes.hunks import Left, hunk_keys, left_of
 from nanoherm_tui.panes.title import shorten_home
+from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, one_line, visible, width, wrap, wrap_code_spans
 
 if TYPE_CHECKING:
     from agent_core.messages import FileDiff
     from agent_core.ports import Question
 
+KEPT_LINES: Final = 3  # of what is kept for later sessions, shown in the question itself
 LABEL: Final = 10  # cells of the column of labels
 _VERBS: Final = {"create": "approval.create", "edit": "approval.change", "delete": "approval.delete"}
 _ONE: Final = {
@@ -129,6 +131,8 @@ def question_rows(question: Question, cells: int, refused: frozenset[str] = froz
     for number, diff in enumerate(question.diffs):
         if number not in moved.values():
             rows += _file_rows(diff, left_of(diff, number, refused), room, is_whole=number not in moved)
+            if question.kind == "keep" and diff.added + diff.removed <= KEPT_LINES:
+                rows += _changed_rows(diff, room)
     if question.kind == "command" and question.text:  # the core's words; those of a plan or a question are the model's
         why = "\n".join(_reason(line) for line in clean(question.text).split("\n"))
         rows += _labelled(t("approval.reason"), why, room, exact=False)
@@ -162,6 +166,13 @@ def _file_rows(diff: FileDiff, left: Left, room: int, *, is_whole: bool) -> list
         new_rows = _labelled(t("approval.move_to"), visible(new.path).replace("\n", "\\n"), room, exact=True)
         return [*_labels(old, left), *_labels(new_rows, left)]
     return _named(label, diff, left, room)
+
+
+def _changed_rows(diff: FileDiff, room: int) -> list[QuestionRow]:
+    """The lines that come and go: a memory is one sentence, and nobody opens a pane for that."""
+    signs = {"add": "+ ", "remove": f"{sym('removed')} "}
+    changed = [line for hunk in diff.hunks for line in hunk.lines if line.kind in signs]
+    return [row for line in changed for row in _labelled("", signs[line.kind] + visible(line.text), room, exact=True)]
 
 
 def _labels(rows: list[QuestionRow], left: Left) -> list[QuestionRow]:

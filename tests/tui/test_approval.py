@@ -15,6 +15,7 @@ from agent_core.messages import FileDiff
 from agent_core.ports import Question, ReadAction, WebAction
 from agent_core.safety.policy import Verdict
 from agent_core.servers import FormField
+from agent_core.text.diff import build
 from agent_core.tools import registry
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import phrase_key, set_language, texts
@@ -640,6 +641,18 @@ def test_the_file_that_would_be_read_is_shown_in_whole():
     assert max(cell_len(r.words) for r in found) <= 70 - LABEL
     set_language("zh")
     assert title_of(question) == "读取这个文件？"
+
+
+def test_a_sentence_that_is_to_be_remembered_stands_in_the_question_and_a_long_change_in_its_pane():
+    def asked(old, new):
+        return [row.words for row in question_rows(Question("keep", "", diffs=(build("memory", old, new),)), 40)]
+
+    text = f"fact: Use 制表符 \x1b[2J {'in Makefiles ' * 4}"
+    shown = asked(None, text)
+    assert "".join(shown[1:]).replace(" ", "") == "+" + text.replace("\x1b", "␛").replace(" ", "")
+    assert max(map(cell_len, shown)) <= 40 - LABEL
+    assert asked("a\nb\n", "a\nc\n")[1:] == ["− b", "+ c"]
+    assert len(asked(None, "line\n" * 4)) == 1
 
 
 @pytest.mark.parametrize(
