@@ -258,7 +258,7 @@ class SettingsScreen(Overlay[None]):
         lines = [f"{one.key.name}: {one.key.doc}"]  # the row may have no room for the whole name
         if not one.is_default:
             lines.append(f"{value_words(one)}  ({origin(one, self._home)})")
-        lines.append(f"{allowed(one.key)}; {t('settings.default', value=default)}; {acts(one.key)}")
+        lines.append(t("settings.takes", allowed=allowed(one.key), value=default, acts=acts(one.key)))
         self._detail.say(tuple(lines))
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
