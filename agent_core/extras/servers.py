@@ -52,6 +52,7 @@ class ServersExtra:
         """What servers say of themselves, as the model knows it."""
         self._rows: tuple[ServerRow, ...] = ()
         self._failed: dict[str, str] = {}
+        self._many = False
         self._release = servers.listen(self._changed)
 
     # -- a turn ---------------------------------------------------------------------------------------------------
@@ -62,6 +63,8 @@ class ServersExtra:
         Raises AgentError "mcp_required" when a server that has to be there is not, Interrupted.
         """
         here = self._look()
+        for problem in self._servers.new_problems(self._seat.workspace):
+            self._seat.emit(Notice(problem.code, problem.text, "warning", problem.params))
         for managed in here:
             if managed.tools is None or managed.config.required:
                 managed.begin()
@@ -91,8 +94,20 @@ class ServersExtra:
             own = tuple(server_tool(one) for one in offered)
         else:
             shown, behind = offered[: limits.MCP_TOOLS], offered[limits.MCP_TOOLS :]
+            self._tell_of_many(len(offered))
             own = (*(server_tool(one) for one in shown), *search_pair(behind, self._off))
         return (*helpers(here), *own)
+
+    def _tell_of_many(self, count: int) -> None:
+        """Say once that there is no room for all tools (R32)."""
+        with self._lock:
+            told, self._many = self._many, True
+        if not told:
+            text = (
+                f"MCP servers offer {count} tools; a request holds {limits.MCP_TOOLS}. The model finds the others by a "
+                "search. tools.exclude of a server leaves out what is not needed."
+            )
+            self._seat.emit(Notice("mcp_many_tools", text, params={"count": count, "most": limits.MCP_TOOLS}))
 
     def _off(self) -> Collection[str]:
         turn = self._seat.turn()
@@ -112,9 +127,13 @@ class ServersExtra:
             said = self._instructions()
             fresh = {name: text for name, text in said.items() if self._said.get(name) != text}
             self._told, self._said = frozenset(now), said
+            behind = frozenset(list(now)[limits.MCP_TOOLS :])
         parts = []
         if new or gone:
-            changes = [f" New: {_named(new)}."] if new else []
+            direct = [name for name in new if name not in behind]
+            changes = [f" New: {_named(direct)}."] if direct else []
+            if behind.intersection(new):
+                changes.append(f" There are {len(behind)} more: find them with {names.MCP_SEARCH_TOOLS}.")
             changes += [f" No longer there: {_named(gone)}."] if gone else []
             parts.append(NEWS.format(changes="".join(changes)))
         if fresh:

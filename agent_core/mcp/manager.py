@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_core import limits
-from agent_core.errors import AgentError
+from agent_core.errors import AgentError, ConfigError
 from agent_core.mcp.cache import ServerCache, key_of
 from agent_core.mcp.config import Found, address_of
 from agent_core.mcp.managed import Make, Managed
@@ -40,6 +40,7 @@ class Servers:
         self._listeners: list[Listener] = []
         self._telling: threading.Timer | None = None
         self._closed = False
+        self._told_problems: set[str] = set()
 
     # -- which there are ------------------------------------------------------------------------------------------
 
@@ -87,12 +88,13 @@ class Servers:
             name=name[:60], servers=there,
         )  # fmt: skip
 
-    @property
-    def problems(self) -> tuple[AgentError, ...]:
-        """Of the files that were read last, each once."""
+    def new_problems(self, workspace: Path) -> tuple[ConfigError, ...]:
+        """What is wrong with the files of a workspace as they were read last; each is given once."""
         with self._lock:
-            found = tuple(self._found.values())
-        return tuple({problem.text: problem for one in found for problem in one.problems}.values())
+            found = self._found.get(workspace, Found()).problems
+            new = {problem.text: problem for problem in found if problem.text not in self._told_problems}
+            self._told_problems |= new.keys()
+        return tuple(new.values())
 
     # -- how they are ---------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from agent_core.errors import AgentError, Interrupted, StoreError, ToolFailure, 
 from agent_core.grants import Grants
 from agent_core.intents import Decision
 from agent_core.messages import EffectState, FileDiff, ToolCall, ToolResult
-from agent_core.names import NOT_REVIEWED, TOOL_ALIASES
+from agent_core.names import MCP_SEARCH_TOOLS, NOT_REVIEWED, TOOL_ALIASES
 from agent_core.ports import (
     Action,
     Args,
@@ -372,7 +372,8 @@ class _Attempt:
         names = list(self._box.tools)
         near = difflib.get_close_matches(self._call.name, names, n=3, cutoff=0.5)
         hint = f"Did you mean {' or '.join(near)}?" if near else f"The tools are: {', '.join(names)}."
-        return f"Unknown tool: {self._call.name[: limits.PROBLEM_CHARS]}. {hint}"
+        more = f" More tools are found with {MCP_SEARCH_TOOLS}." if MCP_SEARCH_TOOLS in names else ""
+        return f"Unknown tool: {self._call.name[: limits.PROBLEM_CHARS]}. {hint}{more}"
 
     def _allowed(self, tool: Tool, arguments: Args, context: ToolContext) -> _Approved:
         """Work the call out and have exactly that decided: by the rules, the hooks, the reviewer, the person (A2).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import signal
 import sys
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from agent_core.config.paths import Places
     from agent_core.doctor import Check
     from agent_core.mcp.managed import Managed
+    from agent_core.sandbox.policy import SandboxPolicy
     from agent_core.servers import ServerRow
 
 _STATES = {
@@ -116,10 +118,29 @@ def _desk(places: Places) -> ServerDesk:
             hide,
             lambda: tuple(keys),
             keys.extend,
-            lambda workspace: None,
+            lambda workspace: _walls(places),
             unattended=True,
         )
     )
+
+
+def _walls(places: Places) -> SandboxPolicy | None:
+    """What stands around a server with `sandbox` here. Raises ConfigError, SandboxError."""
+    from agent_core import options
+    from agent_core.config.load import load
+    from agent_core.confinement import Confinement
+    from agent_core.safety import hidden
+    from agent_core.sandbox.policy import Box
+
+    config = load(places, os.environ, {})
+    roots = (places.workspace, *places.folders(config.get("sandbox.add_dirs")))
+    patterns = hidden.deny_read_patterns(config.get("files.deny_read"), roots, places.home, places.data_home)
+    walls = Confinement(
+        places.workspace, places.home, places.data_home, lambda: hidden.hiding(patterns),
+        options.walls(config, places), environ=os.environ,
+    )  # fmt: skip
+    atexit.register(walls.close)
+    return walls.policy(Box("workspace-write"))
 
 
 # -- list -----------------------------------------------------------------------------------------------------------
@@ -141,10 +162,14 @@ def _list(desk: ServerDesk, places: Places, *, as_json: bool) -> int:
 
 
 def _cells(row: ServerRow, places: Places) -> tuple[str, ...]:
-    tools = f"{row.tools} tools" if row.tools else ""
+    tools = _tools(row.tools) if row.tools else ""
     facts = ", ".join(filter(None, (_STATES.get(row.state, row.state), "trusted" if row.trusted else "")))
     where = short_folder(row.place, str(places.home))
     return visible(row.name), row.transport, tools, facts, where, visible(row.address)
+
+
+def _tools(count: int) -> str:
+    return f"{count} tool{'' if count == 1 else 's'}"
 
 
 # -- add, remove ----------------------------------------------------------------------------------------------------
@@ -267,7 +292,7 @@ def connect(places: Places) -> Iterator[Check]:
         for managed in running:
             one = _tried(rows[managed.config.name], managed, scope, began)
             if one["ok"]:
-                text = f"{one['name']} answers: {len(one['tools'])} tools, {one['seconds']:.1f} s."
+                text = f"{one['name']} answers: {_tools(len(one['tools']))}, {one['seconds']:.1f} s."
                 yield Check("servers_connect", "MCP server", "ok", text)
             else:
                 fix = f"{names.APP} mcp test {one['name']}"
@@ -284,7 +309,7 @@ def _print(one: Mapping[str, Any]) -> None:
         print("\n".join(f"  {visible(line)}" for line in one["problem"].splitlines()))
         return
     tools = one["tools"]
-    facts = f"{visible(one['server'])}, MCP {visible(one['protocol'])}, {len(tools)} tools, {one['seconds']:.2f} s"
+    facts = f"{visible(one['server'])}, MCP {visible(one['protocol'])}, {_tools(len(tools))}, {one['seconds']:.2f} s"
     print(f"{name}: {facts}")
     if tools:
         print(f"  {', '.join(map(visible, tools))}")

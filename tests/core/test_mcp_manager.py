@@ -12,7 +12,7 @@ import pytest
 from agent_core import events, intents, limits, names
 from agent_core.cancel import CancelScope
 from agent_core.config.paths import find_places
-from agent_core.errors import AgentError, Interrupted, ProviderError
+from agent_core.errors import AgentError, ConfigError, Interrupted, ProviderError
 from agent_core.extras.server_desk import Ground, ServerDesk
 from agent_core.extras.server_prompts import filled
 from agent_core.extras.servers import ServersExtra, offered_of
@@ -380,9 +380,9 @@ class Many:
             name: ServerConfig(name, command=name, identity=name, startup_timeout=5.0, place="config.yaml:1")
             for name in plans
         }
-        self.held = frozenset()
+        self.held, self.problems = frozenset(), ()
         self.servers = Servers(
-            lambda folder: Found(tuple(self.configs.values()), (), self.held),
+            lambda folder: Found(tuple(self.configs.values()), self.problems, self.held),
             lambda wiring: self.plans[wiring.config.name](wiring),
             ServerCache(tmp_path / "cache"),
             lambda text: text,
@@ -539,6 +539,29 @@ def test_a_turn_waits_for_no_server_and_the_next_one_is_told_of_its_tools(tmp_pa
     many.plans["slow"].wiring.tools_changed()
     extra.settle(SCOPE)
     assert (extra.tools(), "No longer there: mcp_slow_echo." in extra.news()) == ((), True)
+
+
+def test_the_model_is_told_of_new_tools_that_it_can_call_and_where_the_others_are(tmp_path):
+    many = Many(tmp_path, a=Plan(*(f"t{n:02}" for n in range(limits.MCP_TOOLS - 1))), b=Plan("one", "two", slow=0.2))
+    extra = many.extra()
+    extra.settle(SCOPE)
+    until(lambda: many.states()["a"] == "ready")
+    extra.settle(SCOPE)
+    extra.guidance()
+    until(lambda: many.states()["b"] == "ready")
+    extra.settle(SCOPE)
+    assert "New: mcp_b_one. There are 1 more: find them with mcp_search_tools.]" in extra.news()
+    for _ in range(2):
+        extra.tools()
+    assert [event.code for event in many.told if isinstance(event, events.Notice)] == ["mcp_many_tools"]
+
+
+def test_what_is_wrong_in_the_files_of_servers_is_told_once_in_a_program(tmp_path):
+    many = Many(tmp_path)
+    many.problems = (ConfigError("mcp_unknown_key", "x.json:3: mcp_servers.a.b is not known.", file="x.json"),)
+    for codes in (["mcp_unknown_key"], []):
+        many.extra().settle(SCOPE)
+        assert [event.code for event in many.told if isinstance(event, events.Notice)] == codes
 
 
 def test_a_turn_that_nobody_watches_waits_for_them_within_their_time(tmp_path):
