@@ -983,7 +983,6 @@ _ALL: Final[tuple[View, ...]] = (
     View("servers", _mcp),
     View("form", _form),
     View("settings", _overlay("settings")),
-    View("settings-found", _overlay("settings", *"sandbox", "down")),
     View("settings-choice", _overlay("settings", *"approvals.mode", "enter")),
     View("insights", _insights, _dock),
     View("tools", _tools),
