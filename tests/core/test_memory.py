@@ -337,7 +337,10 @@ def test_what_the_gate_refuses_or_is_known_is_told_to_the_model_and_not_kept(tmp
     )
     table.turn("go")
     results = table.of(events.ToolFinished)
-    assert [result.outcome for result in results[:3]] == ["remembered", "already known", "refused"]
+    # Two calls of one step run beside each other: one of them is first, and only that one is kept.
+    assert {result.outcome for result in results[:2]} == {"remembered", "already known"}
+    assert results[2].outcome == "refused"
+    assert len(table.memories.list()) == 1
     assert [result.ok for result in results] == [True, True, False, False, True, True]
     assert "Use uv." in results[4].text
     assert [memory.text for memory in table.memories.list()] == ["Use uv."]
