@@ -527,7 +527,7 @@ def test_looking_leaves_no_trace(ward, tmp_path):
     assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == before
 
 
-# -- skills -------------------------------------------------------------------------------------------------------------
+# -- skills ------------------------------------------------------------------------------------------------------------
 
 
 def test_skills_that_can_be_read_are_fine_and_one_that_cannot_is_named_with_its_line(ward):
