@@ -129,6 +129,10 @@ def _edges(pane: Pane, grid: Sequence[Sequence[str]]) -> Iterator[Fault]:
             yield Fault(y + 1, f"text at the edge of {pane.name}: {''.join(row)!r}")
 
 
+_ADDRESS: Final = 30
+"""Cells without a blank from which on something is an address or a key, not words."""
+
+
 def _cut_words(pane: Pane, grid: Sequence[Sequence[str]]) -> Iterator[Fault]:
     """Words of the interface that end before their end, and do not go on in the next row."""
     rows = ["".join(grid[y][pane.x : pane.x + pane.width]) for y in range(pane.y, pane.y + pane.height)]
@@ -137,6 +141,8 @@ def _cut_words(pane: Pane, grid: Sequence[Sequence[str]]) -> Iterator[Fault]:
         for found in _WORD.finditer(row):
             word = found[0]
             if word in _known() or row[found.end() :].strip(f" {''.join(_BARS)}"):
+                continue
+            if len(row[: found.end()].split()[-1]) > _ADDRESS:  # it may be broken anywhere
                 continue
             rest = [whole[len(word) :] for whole in _interface() if whole.startswith(word)]
             if rest and not any(following.startswith(more) for more in rest):
