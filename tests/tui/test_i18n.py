@@ -38,6 +38,17 @@ def test_both_languages_have_the_same_keys_with_the_same_parameters():
     assert set(texts("en")) == set(en)
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_key_stands_twice(language):
+    section, seen = "", []
+    for line in (Path(i18n.__file__).with_name("i18n") / f"{language}.yaml").read_text("utf-8").splitlines():
+        if found := re.match(r"( {0,2})([\w.-]+):", line):
+            section = section if found[1] else found[2]
+            seen.append((section, found[2]))
+    assert len(seen) > 500
+    assert [key for key in set(seen) if seen.count(key) > 1] == []
+
+
 HAN = "[\u3400-\u9fff]"
 
 # What no text of a language has, by the house style.
