@@ -43,8 +43,8 @@ def test_no_key_stands_twice(language):
     section, seen = "", []
     for line in (Path(i18n.__file__).with_name("i18n") / f"{language}.yaml").read_text("utf-8").splitlines():
         if found := re.match(r"( {0,2})([\w.-]+):", line):
+            seen.append((section if found[1] else "", found[2]))
             section = section if found[1] else found[2]
-            seen.append((section, found[2]))
     assert len(seen) > 500
     assert [key for key in set(seen) if seen.count(key) > 1] == []
 
