@@ -296,7 +296,7 @@ class SettingsScreen(Overlay[None]):
             now = "" if MARK in now or now == '""' else now  # what is covered must not be written back as it is shown
             given = self._written.get(key.name, now)
             title = f"{key.name}: {allowed(key)}"
-            self.app.push_screen(NameScreen(title, given), lambda text: self._typed(one, text))
+            self.app.push_screen(NameScreen(title, given, t("settings.change")), lambda text: self._typed(one, text))
 
     def _chosen(self, one: Setting, choice: str | None) -> None:
         if choice is not None and choice != one.value:
