@@ -12,6 +12,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Where it is set each of the hundreds of programs that the tests start would compile itself anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test test-long lint wheel docs screenshots bench lock clean
 
 run: $(VENV)/.run
