@@ -74,9 +74,11 @@ class Stdio:
             self._held = held
             self._alive = not self._closing
         child = held.process
+        # Each runs before those that wait for it: a program that ends at once is over before the last has begun.
         self._readers = [self._thread(self._read, child), self._thread(self._drain, child)]
-        self._thread(self._write, child)
-        self._thread(self._watch, child)
+        reads, drains = self._readers
+        for thread in (drains, reads, self._thread(self._write, child), self._thread(self._watch, child)):
+            thread.start()
         if self._closing:
             held.end(limits.MCP_CLOSE)
             raise self._stopped()
@@ -148,9 +150,7 @@ class Stdio:
     def _thread(
         self, run: Callable[[subprocess.Popen[bytes]], None], child: subprocess.Popen[bytes]
     ) -> threading.Thread:
-        thread = threading.Thread(target=run, args=(child,), name=f"mcp-{self._config.name}", daemon=True)
-        thread.start()
-        return thread
+        return threading.Thread(target=run, args=(child,), name=f"mcp-{self._config.name}", daemon=True)
 
     def _send(self, message: Json) -> None:
         self._outgoing.put(self._frames.frame(protocol.encode(message)))
