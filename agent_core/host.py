@@ -7,20 +7,19 @@ and write files unless they say otherwise; a face calls them off its screen thre
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import resources
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent_core import after_edit, context_files, kept_images, limits, options, preview, process, spill
+from agent_core import after_edit, context_files, kept_images, limits, options, process, spill
 from agent_core.after_edit import CheckSet
 from agent_core.config import load as config_load
 from agent_core.config import write as config_write
@@ -31,6 +30,7 @@ from agent_core.config.paths import Places, find_places
 from agent_core.credentials import Secret, find_key
 from agent_core.errors import AgentError, ConfigError, StoreError
 from agent_core.events import Notice
+from agent_core.file_desk import FileDesk
 from agent_core.grants_file import GrantsFile
 from agent_core.hooks import HookSet, users_hooks
 from agent_core.intents import Interrupt, SetMode, Submit
@@ -38,11 +38,11 @@ from agent_core.jobs import Jobs
 from agent_core.kept_images import KeptImages
 from agent_core.knowledge import Expansion, Memory, Pending
 from agent_core.llm import providers
-from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
 from agent_core.messages import FileDiff, Message, new_id
 from agent_core.meter import Meter, SessionUsage
+from agent_core.model_choice import ModelChoice, ModelState
 from agent_core.models import Models
 from agent_core.names import (
     APPROVAL_POLICIES,
@@ -57,18 +57,14 @@ from agent_core.names import (
     SandboxMode,
 )
 from agent_core.notebook import Notebook
-from agent_core.ports import Decided, Extra, IsHidden, PastPassage, Tool
-from agent_core.preview import FileLines, FilePreview
+from agent_core.ports import Decided, Extra, PastPassage, Tool
 from agent_core.process import LocalBackend
 from agent_core.records import dataclass
-from agent_core.safety import hidden
-from agent_core.safety.paths import PathRules
 from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import Box, SandboxPolicy
 from agent_core.services import Connection, Containment, Seat, SessionServices, Walls
 from agent_core.session import LiveSession
-from agent_core.spill import SpillPage
 from agent_core.store import exchange
 from agent_core.store.audit import Entry, for_the_record
 from agent_core.store.notes import Draft, Seen
@@ -83,9 +79,6 @@ if TYPE_CHECKING:
     from agent_core.confinement import Confinement
     from agent_core.disk_report import DiskReport
     from agent_core.extras.server_desk import ServerDesk
-    from agent_core.file_index import FileIndex
-    from agent_core.images import Drawing
-    from agent_core.llm.discover import Health
     from agent_core.memory import Memories
     from agent_core.memory.looking import Forgotten, Look
     from agent_core.memory.pending import PendingWrites
@@ -101,18 +94,6 @@ if TYPE_CHECKING:
     from agent_core.worktrees import Worktrees
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ModelState:
-    """Which model new turns will use. `problem` says why there is none; `demo` that it is the scripted stand-in."""
-
-    label: str
-    endpoint: Endpoint | None = None
-    demo: bool = False
-    problem: ConfigError | None = None
-    settled: bool = True
-    """False while local servers are still being looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +138,7 @@ class Host:
             lambda: options.models(self.config),
             launch.env,
             self._read_keys,
-            lambda: self._model.endpoint if self._model else None,
+            lambda: self.model.state.endpoint,
         )
         self.config: Config = self._read_config()
         self.denied = LiveTexts("approvals.deny", self.places.config_files, self._load_config)
@@ -176,61 +157,28 @@ class Host:
         """By session: the walls around its commands."""
         self.tasks = Jobs(self.places.data_home / TASKS_DIR, self.redact, self._keys)
         """Commands in the background: to look at (intents KillTask, KeepTask)."""
+        self.files = FileDesk(self.places, lambda: self.config, self._workspace_of, self.redact)
         self._closing = threading.Event()
         self._notebook = Notebook(self.store.notes, self._keys, self._notes_failed)
-        self._listeners: list[Callable[[ModelState], None]] = []
-        self._model = self._resolve()
+        self.model = ModelChoice(
+            lambda: options.provider(self.config), launch.env, lambda: self.config.dotenv, demo=launch.demo
+        )
         threading.Thread(target=self._throw_away, name="purge", daemon=True).start()
 
     # -- the model ----------------------------------------------------------------------------------------------
 
-    @property
-    def model(self) -> ModelState:
-        return self._model
-
-    def on_model(self, listener: Callable[[ModelState], None]) -> None:
-        """Have `listener` called, in any thread, whenever the model changes."""
-        self._listeners.append(listener)
-
-    def _resolve(self) -> ModelState:
-        """The configured provider, or what is missing; without any, unsettled: a local server may be there."""
-        if self.launch.demo:
-            return _demo_state()
-        try:
-            endpoint = providers.resolve(options.provider(self.config), self.launch.env, self.config.dotenv)
-        except ConfigError as error:
-            if error.code == "no_provider":
-                return ModelState("", settled=False)
-            return ModelState("", problem=error)
-        return ModelState(f"{endpoint.model}", endpoint)
-
-    def look_for_models(self) -> ModelState:
-        """Settle an unsettled model: a local server that answers, else the demo. Takes up to limits.PROBE_TIMEOUT."""
-        if not self._model.settled:
-            from agent_core.llm import discover
-
-            found = discover.find_local_server()
-            self._set_model(ModelState(found.model, found) if found is not None else _demo_state())
-        return self._model
-
     def look_again(self) -> ModelState:
         """Read the config anew and look for a model from the start."""
         self.config = self._read_config()
-        self._set_model(self._resolve())
-        return self.look_for_models()
-
-    def _set_model(self, state: ModelState) -> None:
-        self._model = state
-        for listener in self._listeners:
-            listener(state)
+        return self.model.look_again()
 
     def connect(self, model: str, provider: str = "") -> Connection:
         """A new client for a model that a person chose, or for the configured one and what stands in for it when "".
 
         `provider`: whose model it is, when that is known; else it may stand before the model. Raises ConfigError.
         """
-        if self.look_for_models().demo and not model.removeprefix("demo"):
-            return self._connect_demo()
+        if self.model.settle().demo and not model.removeprefix("demo"):
+            return self.model.connect_demo()
         return self.models.connect(model, provider)
 
     def _read_keys(self) -> Mapping[str, str]:
@@ -252,34 +200,6 @@ class Host:
         from agent_core.store.insights import insights  # no start waits for it
 
         return insights(self.store.database, days)
-
-    def _connect_demo(self) -> Connection:
-        from agent_core.demo.transport import demo_endpoint, demo_transport
-        from agent_core.llm.client import make_client
-
-        client = make_client(demo_endpoint(), options.provider(self.config), transport=demo_transport())
-        return Connection(client, "demo", "demo", _demo_state().label)
-
-    def model_health(self) -> Health:
-        """Ask the current model's server whether it is there."""
-        from agent_core.llm import discover
-
-        state = self.look_for_models()
-        if state.endpoint is None:
-            text = state.problem.text if state.problem else "The scripted demo is in use; no model is connected."
-            return discover.Health(False, state.problem.code if state.problem else "demo", text, ())
-        return discover.check(state.endpoint)
-
-    def test_setup(self, provider: str, key: str, model: str, base_url: str = "") -> Health:
-        """Try a provider without storing anything."""
-        from agent_core.llm import discover
-
-        tried = ProviderOptions(model=model, provider=provider, base_url=base_url)
-        try:
-            endpoint = providers.resolve(tried, {"NANOHERMES_API_KEY": key} if key else {}, {})
-        except ConfigError as error:
-            return discover.Health(False, error.code, error.text, ())
-        return discover.check(endpoint)
 
     def save_setup(self, provider: str, key: str, model: str, base_url: str = "") -> ModelState:
         """Store a provider: the key in the 0600 .env, the rest in the config. Raises ConfigError."""
@@ -375,7 +295,7 @@ class Host:
         It is stored with its first message. Raises AgentError "not_a_folder".
         """
         if folder is None:
-            folder = self._sample_folder() if self._model.demo else self.places.workspace
+            folder = self._sample_folder() if self.model.state.demo else self.places.workspace
         elif not folder.is_dir():
             raise AgentError(
                 "not_a_folder", f"{folder} is no folder, or is closed to you. Choose another one.", path=str(folder)
@@ -412,6 +332,10 @@ class Host:
             text = "A sub-agent is at work in this session. Look at it in the dock's tab of tasks until it has ended."
             raise StoreError("agent_at_work", text)
         return live or self._open(self.store.get(session_id), stored=True)
+
+    def _workspace_of(self, session_id: str) -> Path:
+        live = self._sessions.get(session_id)  # none: it was put away while its files were asked for
+        return live.workspace if live is not None else Path(self.store.get(session_id).workspace)
 
     def find(self, text: str) -> SessionRow:
         """The session meant by an id, the start of one, or a title. Raises StoreError."""
@@ -496,7 +420,7 @@ class Host:
             ),
             add_dirs=self.places.folders(get("sandbox.add_dirs")),
             safe_roots=self.places.folders(get("files.write_safe_roots")),
-            hidden=lambda workspace: lambda: self.hidden(workspace),
+            hidden=lambda workspace: lambda: self.files.hidden(workspace),
             compaction=options.compaction(self.config),
             max_steps=get("agent.max_turns") or 0,
             batch_timeout=get("agent.batch_timeout"),
@@ -670,7 +594,7 @@ class Host:
         from agent_core.memory.staging import stage
 
         get = self.config.get
-        attended = not self.launch.unattended and not self.look_for_models().demo
+        attended = not self.launch.unattended and not self.model.settle().demo
         opts = MemoryOptions(
             top=get("memory.top_k"),
             asks=lambda: bool(self.config.get("memory.write_approval")),
@@ -758,7 +682,7 @@ class Host:
                     workspace,
                     self.places.home,
                     self.places.data_home,
-                    lambda: self.hidden(workspace),
+                    lambda: self.files.hidden(workspace),
                     options.walls(self.config, self.places),
                     environ=self.launch.env,
                 )
@@ -873,12 +797,12 @@ class Host:
         from agent_core.typed_commands import TypedCommands  # no start waits for it
 
         def init(workspace: Path, wish: str) -> str:
-            if self._model.demo:
+            if self.model.state.demo:
                 raise AgentError(
                     "init_needs_model",
                     "The demo is scripted and reads no project. /setup connects a model; then /init writes AGENTS.md.",
                 )
-            return self.redact(init_prompt.text(workspace, wish, self.hidden(workspace)))
+            return self.redact(init_prompt.text(workspace, wish, self.files.hidden(workspace)))
 
         def extras(session_id: str) -> tuple[Extra, ...]:
             live = self._sessions.get(session_id)
@@ -937,7 +861,7 @@ class Host:
         try:
             names = self.store.purge(now - limits.DELETED_KEPT, now - limits.ORPHAN_DRAFTS_KEPT)
             for name in names:
-                (self._spill_folder(name) / name).unlink(missing_ok=True)
+                (self.files.spill_folder(name) / name).unlink(missing_ok=True)
             self.store.shrink(self._closing.is_set)
             if (self.places.data_home / "checkpoints").is_dir() and not self._closing.is_set():
                 self.checkpoints.prune([size.id for size in self.store.sizes()])
@@ -958,66 +882,9 @@ class Host:
         def bounds() -> CheckpointOptions:
             return options.checkpoints(self.config, self.places)
 
-        return Checkpoints(self.places.home, self.places.data_home, bounds, self._rules_of, self.redact)
+        return Checkpoints(self.places.home, self.places.data_home, bounds, self.files.rules_of, self.redact)
 
-    # -- files, for a face --------------------------------------------------------------------------------------
-
-    def file_index(self, workspace: Path) -> FileIndex:
-        """The files of a workspace, for a picker to ask and to close (list_workspace_files)."""
-        from agent_core.file_index import FileIndex
-
-        return FileIndex(
-            workspace,
-            self.places.home,
-            ignored=not self.config.get("files.respect_gitignore"),
-            hidden=lambda: self.hidden(workspace),
-        )
-
-    def preview(self, session_id: str, path: str, line: int = 1) -> FilePreview:
-        """A part of a file of a session's workspace around a line. Raises AgentError with words for a person."""
-        return preview.preview(path, line, self._path_rules(session_id), self.redact)
-
-    def draw(self, session_id: str, path: str, columns: int, rows: int, ground: str) -> Drawing:
-        """An image of a session's workspace in cells of a terminal, on a ground RRGGBB. Raises AgentError."""
-        return preview.draw(path, self._path_rules(session_id), columns, rows, ground)
-
-    def unchanged_lines(self, session_id: str, path: str, versions: tuple[str, str]) -> FileLines:
-        """The lines of a file that is still one of a change's versions. Raises AgentError as `preview` does."""
-        return preview.unchanged_lines(path, versions, self._path_rules(session_id), self.redact)
-
-    def spill_page(self, name: str, page: int) -> SpillPage:
-        """A page of a long output that was kept in a file. Raises AgentError when it is gone."""
-        return spill.read_page(self._spill_folder(name), name, page)
-
-    def spill_text(self, name: str) -> str:
-        """All of such an output. Raises AgentError when it is gone."""
-        return spill.read_all(self._spill_folder(name), name)
-
-    def _spill_folder(self, name: str) -> Path:
-        """Where such an output is; those of private commands lie apart, where no model reads."""
-        private = self.places.data_home / spill.PRIVATE
-        return private if spill.is_name(name) and (private / name).exists() else self.places.data_home / spill.FOLDER
-
-    def _path_rules(self, session_id: str) -> PathRules:
-        live = self._sessions.get(session_id)  # none: it was put away while its files were asked for
-        return self._rules_of(live.workspace if live is not None else Path(self.store.get(session_id).workspace))
-
-    def _rules_of(self, workspace: Path) -> PathRules:
-        get = self.config.get
-        return PathRules(
-            workspace,
-            self.places.home,
-            self.places.data_home,
-            add_dirs=self.places.folders(get("sandbox.add_dirs")),
-            safe_roots=self.places.folders(get("files.write_safe_roots")),
-            hidden=self.hidden(workspace),
-        )
-
-    def hidden(self, workspace: Path) -> IsHidden:
-        """What is read only with consent in sessions of a workspace, as it stands now."""
-        roots = (workspace, *self.places.folders(self.config.get("sandbox.add_dirs")))
-        patterns = self.config.get("files.deny_read")
-        return hidden.hiding(hidden.deny_read_patterns(patterns, roots, self.places.home, self.places.data_home))
+    # -- what sessions hold ------------------------------------------------------------------------------------
 
     def earlier(self, session_id: str, first: str) -> list[Message]:
         """What a session holds before the message `first`, of which a listener was told the number only."""
@@ -1107,19 +974,6 @@ class Host:
 
         return Worktrees(workspace, child_env(self.launch.env), CancelScope())
 
-    def list_dirs(self, path: Path) -> list[Path]:
-        """The folders in `path`, sorted, at most limits.FOLDERS_LISTED, for a folder chooser; hidden ones are left out.
-
-        A folder that cannot be read is as if it were empty.
-        """
-        try:
-            with os.scandir(path) as entries:
-                some = islice(entries, limits.FOLDERS_SCANNED)
-                names = sorted(entry.name for entry in some if not entry.name.startswith(".") and _is_folder(entry))
-        except OSError:
-            return []
-        return [path / name for name in names[: limits.FOLDERS_LISTED]]
-
     # -- the end ------------------------------------------------------------------------------------------------
 
     def report_crash(self, error: BaseException) -> Path | None:
@@ -1131,8 +985,9 @@ class Host:
         return redact(text, self._keys())
 
     def _keys(self) -> tuple[str, ...]:
-        state = getattr(self, "_model", None)  # the log may speak before there is one
-        used = state.endpoint.key if state is not None and state.endpoint is not None else None
+        chosen: ModelChoice | None = getattr(self, "model", None)  # the log may speak before there is one
+        endpoint = chosen.state.endpoint if chosen is not None else None
+        used = endpoint.key if endpoint is not None else None
         return (*self._named_keys, used.reveal()) if used is not None else self._named_keys
 
     def _read_config(self) -> Config:
@@ -1197,18 +1052,6 @@ class Host:
     def _end_servers(self) -> None:
         if "servers" in self.__dict__:
             self.servers.close()
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether it is one, or a link to one; a link that leads nowhere or in a circle is none."""
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
-def _demo_state() -> ModelState:
-    return ModelState("demo (scripted)", demo=True)
 
 
 def _tools() -> tuple[Tool, ...]:

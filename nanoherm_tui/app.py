@@ -48,7 +48,8 @@ from nanoherm_tui.themes import Look, Theme, to_textual
 if TYPE_CHECKING:
     from agent_core.config.load import Config
     from agent_core.config.paths import Places
-    from agent_core.host import Host, ModelState
+    from agent_core.host import Host
+    from agent_core.model_choice import ModelState
     from agent_core.services import Containment
     from agent_core.session import LiveSession
     from nanoherm_tui.clipboard import Copied
@@ -278,7 +279,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         except Exception as error:  # without the core there is nothing to do here: the program ends, in words
             log.exception("the core could not be opened")
             return crash(error)
-        self.host.on_model(self._model_has_changed)
+        self.host.model.listen(self._model_has_changed)
         for path in self._start.images:
             try:
                 self._first_images.append(self.host.images.take_file(path, os.path.basename(path)))
@@ -298,9 +299,9 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.look_at_containment()
         if came is not None:
             self._first_ready(came)
-            self.desk.do(self.host.look_for_models)
+            self.desk.do(self.host.model.settle)
         else:
-            self.desk.do(self.host.look_for_models, lambda state: self.desk.do(self.host.new, self._first_ready))
+            self.desk.do(self.host.model.settle, lambda state: self.desk.do(self.host.new, self._first_ready))
         self.conversations.reload()
         self.set_timer(limits.GC_AFTER, self.settle_memory)
         self.set_timer(limits.SETTLE_AFTER, self._settle_in)
@@ -334,7 +335,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
                 prompts[0] = f"{prompts[0]}\n{pictures}"
             else:
                 self.composer.bring_back(f"{pictures} ")
-        problem = self.host.model.problem
+        problem = self.host.model.state.problem
         if self._start.choose or problem is not None:
             for prompt in reversed(prompts):
                 self.composer.bring_back(prompt)
@@ -355,7 +356,10 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             from agent_core import intents
 
             for prompt in prompts:
-                self.view.session.send(intents.Steer(prompt))
+                if prompt.startswith("/") and self.composer.is_empty:  # as if it were typed: it may be no message
+                    self.composer.enter(prompt)
+                else:
+                    self.view.session.send(intents.Steer(prompt))
 
     def _start_problems(self) -> Iterable[str]:
         for problem in self.host.hook_problems:
@@ -398,7 +402,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     def show_status(self) -> None:
         from nanoherm_tui.summary import status_info
 
-        model = self.host.model.label if self.ready else ""
+        model = self.host.model.state.label if self.ready else ""
         waiting = self.conversations.questions if self.furnished else 0
         yolo = self.ready and self.host.launch.yolo
         self.status.update(status_info(self.view, model, self._hint, waiting, self.held, yolo=yolo))
@@ -435,13 +439,13 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         """An empty transcript gives its place to the greeting."""
         empty = self.view is None or not self.view.model.entries
         if empty:
-            model = self.host.model if self.view is not None else None
+            model = self.host.model.state if self.view is not None else None
             self.welcome.show(welcome.greeting(model, self.keymap, self.held))
         if self.furnished and self.welcome.display != empty:
             self.welcome.display, self.transcript.display = empty, not empty
         # In the demo the first message is written already: one key shows how the program works.
         ready = self.view is not None and self.composer.is_restored
-        if empty and ready and self.view is not None and self.host.model.demo and not self.view.greeted:
+        if empty and ready and self.view is not None and self.host.model.state.demo and not self.view.greeted:
             self.view.greeted = True
             if self.composer.is_empty:
                 self.composer.text = t("welcome.demo_prompt")

@@ -219,7 +219,7 @@ def _headless(args: argparse.Namespace, run: Run) -> int:
     prompt = args.prompt or ""
     if not sys.stdin.isatty():
         piped = sys.stdin.read()
-        prompt = f"{prompt}\n\n{piped}".strip() if piped.strip() else prompt
+        prompt = "\n\n".join(filter(None, (prompt, piped.strip("\n").rstrip())))
     if args.resume == "":
         return _say("-p -r needs a session: its id, the start of one, or its title.", names.EXIT_USAGE)
     try:
@@ -243,12 +243,17 @@ def _headless(args: argparse.Namespace, run: Run) -> int:
         if problems or any(warning.code in UNUSABLE for warning in warnings):
             # Nobody is there to see that another model answers than the one that was configured, or a guard is gone.
             return names.EXIT_CONFIG
-        host.look_for_models()
+        host.model.settle()
         if run.mode is not None:
             host.check_mode(run.mode)
         session = _chosen(host, args) or host.new()
         if session.workspace != host.places.workspace and (line := host.trusting.look(session.workspace).line):
             _say(line, 0)
+        if prompt.startswith("/"):
+            from nanoherm_tui.headless_prompt import refusal
+
+            if words := refusal(prompt, host, session):
+                return _say(words, names.EXIT_USAGE)
         if run.mode not in (None, session.mode):
             session.send(SetMode(run.mode, confirmed=True))  # who writes it on a command line means it
         return headless.run(host, session, prompt, args.output_format, pictures=pictures)

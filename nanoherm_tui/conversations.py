@@ -112,7 +112,7 @@ class Conversations:
         if self.view is not view:
             app.composer.forget_typed()
         self.view = view
-        app.files.show(session.workspace, app.host.file_index)
+        app.files.show(session.workspace, app.host.files.index)
         view.unread = False
         if app.composer.show_draft(view.id):
             app.desk.do(lambda: app.host.draft(view.id), lambda text: self._draft_known(view, text))

@@ -8,7 +8,7 @@ from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.panes.welcome import Greeting
 
 if TYPE_CHECKING:
-    from agent_core.host import ModelState
+    from agent_core.model_choice import ModelState
     from agent_core.services import Containment
     from nanoherm_tui.keymap import Keymap
 

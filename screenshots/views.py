@@ -806,7 +806,7 @@ async def _rewind_what(stage: Stage) -> None:
 
 
 async def _fresh(stage: Stage) -> None:
-    await stage.until(lambda: stage.host.model.settled, "a model")
+    await stage.until(lambda: stage.host.model.state.settled, "a model")
     await stage.settle()
 
 

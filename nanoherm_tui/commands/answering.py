@@ -50,7 +50,7 @@ def _offer_models(app: NanohermApp, known: Sequence[Listed]) -> None:
 
         setup(app, "")
         return
-    first = app.host.model.endpoint
+    first = app.host.model.state.endpoint
     model, provider = app.view.answering if app.view is not None else ("", "")
     if not model and first is not None:
         model, provider = first.model, first.provider
@@ -69,7 +69,7 @@ def _offer_models(app: NanohermApp, known: Sequence[Listed]) -> None:
 
 
 def _model_items(app: NanohermApp, known: Sequence[Listed]) -> list[PaletteItem]:
-    configured = PaletteItem("model:", "model", t("app.as_configured"), app.host.model.label)
+    configured = PaletteItem("model:", "model", t("app.as_configured"), app.host.model.state.label)
     offers = Counter(model for one in known for model in one.models)  # a narrow list does not say whose each is
     return [
         configured,

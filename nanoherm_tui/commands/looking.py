@@ -34,7 +34,7 @@ def preview(app: NanohermApp, path: str, first: int, last: int) -> None:
 
     def read() -> Preview:
         try:
-            return Preview(path, first, last, app.host.preview(view.id, path, first or 1))
+            return Preview(path, first, last, app.host.files.preview(view.id, path, first or 1))
         except AgentError as error:
             return Preview(path, first, last, problem=tell(error.code, error.params, error.text))
 
@@ -71,7 +71,7 @@ def draw(app: NanohermApp, picture: Picture, columns: int, rows: int) -> None:
     def work() -> Picture:
         try:
             if not picture.kept:
-                return replace(picture, drawing=app.host.draw(view.id, picture.path, columns, rows, ground))
+                return replace(picture, drawing=app.host.files.draw(view.id, picture.path, columns, rows, ground))
             return replace(picture, drawing=app.host.images.draw(picture.kept, picture.path, columns, rows, ground))
         except AgentError as error:
             return replace(picture, drawing=None, problem=tell(error.code, error.params, error.text))
@@ -103,7 +103,7 @@ def read_page(app: NanohermApp, name: str, page: int) -> None:
 
     def read() -> SpillPage | AgentError:
         try:
-            return app.host.spill_page(name, page)
+            return app.host.files.spill_page(name, page)
         except AgentError as error:
             return error
 
@@ -118,7 +118,7 @@ def read_page(app: NanohermApp, name: str, page: int) -> None:
 
 def copy_output(app: NanohermApp, name: str) -> None:
     """Copy all of a kept output."""
-    app.desk.do(lambda: app.host.spill_text(name), lambda text: app.copy(clean(text)))
+    app.desk.do(lambda: app.host.files.spill_text(name), lambda text: app.copy(clean(text)))
 
 
 def read_unchanged(app: NanohermApp, change: FileDiff) -> None:
@@ -129,7 +129,7 @@ def read_unchanged(app: NanohermApp, change: FileDiff) -> None:
 
     def read() -> FileLines | AgentError:
         try:
-            return app.host.unchanged_lines(view.id, change.path, change.versions)
+            return app.host.files.unchanged_lines(view.id, change.path, change.versions)
         except AgentError as error:
             return error
 

@@ -28,13 +28,14 @@ def new_session(app: NanohermApp, folder: str) -> None:
 
 def new_in_folder(app: NanohermApp, argument: str) -> None:
     """Choose a folder, then begin there."""
+    from agent_core.file_desk import list_folders
     from nanoherm_tui.overlays.folders import FolderScreen
 
     start = app.view.session.workspace if app.view is not None else app.host.places.workspace
     screen = FolderScreen(start)
 
     def list_folder(path: Path) -> None:
-        app.desk.do(lambda: app.host.list_dirs(path), lambda found: screen.show(path, found))
+        app.desk.do(lambda: list_folders(path), lambda found: screen.show(path, found))
 
     def chosen(folder: Path | None) -> None:
         if folder is not None:

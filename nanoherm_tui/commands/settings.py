@@ -27,7 +27,7 @@ def needs_setup(app: NanohermApp, error: events.ErrorRaised) -> bool:
     """
     if error.code not in SETUP_CODES:
         return False
-    provider, endpoint = str(error.params.get("provider", "")), app.host.model.endpoint
+    provider, endpoint = str(error.params.get("provider", "")), app.host.model.state.endpoint
     if endpoint is not None and error.code != "unknown_provider":
         ours = provider in ("", endpoint.provider, endpoint.label)
         if not ours and _preset_name(provider) is None:
@@ -147,7 +147,7 @@ def setup(app: NanohermApp, problem: str, provider: str = "") -> None:
         Provider(p.name, p.label, p.base_url, p.key_env[0] if p.key_env else "", p.needs_key, p.default_model)
         for p in PRESETS.values()
     ]
-    endpoint = app.host.model.endpoint
+    endpoint = app.host.model.state.endpoint
     start, failed = None, _preset_name(provider)
     if failed is not None and (endpoint is None or failed != endpoint.provider):
         start = SetupValues(failed, "", "", "")
@@ -158,7 +158,7 @@ def setup(app: NanohermApp, problem: str, provider: str = "") -> None:
 
     def test(values: SetupValues) -> None:
         app.desk.do(
-            lambda: app.host.test_setup(values.provider, values.key, values.model, values.base_url),
+            lambda: app.host.model.try_out(values.provider, values.key, values.model, values.base_url),
             lambda health: screen.show_result(health.ok, health.text),
         )
 

@@ -18,7 +18,7 @@ from agent_core.host import Host, Launch
 
 def main() -> None:
     host = Host(Launch(Path(sys.argv[1]), dict(os.environ), {}))
-    host.look_for_models()
+    host.model.settle()
     session = host.new()
     ended = threading.Event()
     session.mailbox.listen(lambda urgent: ended.set())

@@ -152,7 +152,7 @@ def test_a_model_named_on_the_command_line_goes_before_the_sessions_own_and_has_
 
 def test_how_much_the_model_takes_is_known_before_the_first_request(desk):
     host = desk(env={"OPENAI_API_KEY": "sk-not-a-real-one"}, **{"model.provider": "openai"})
-    state = host.look_for_models()
+    state = host.model.settle()
     assert host.new().context().window == host.models.window_of("openai", state.endpoint.model) is not None
     host = desk(**{"model.base_url": "http://127.0.0.1:9/v1", "model.default": "m"})
     assert host.new().context().window is None

@@ -8,6 +8,7 @@ import pytest
 
 from agent_core import events
 from agent_core.errors import AgentError, StoreError
+from agent_core.file_desk import list_folders
 from agent_core.host import Host, Launch
 from agent_core.intents import SetMode, Shell, Submit
 from agent_core.messages import user
@@ -69,10 +70,10 @@ def provider(server):
 def test_without_a_provider_and_a_local_server_the_demo_is_used_and_says_so(start, monkeypatch):
     monkeypatch.setattr("agent_core.llm.discover.find_local_server", lambda *a, **k: None)
     host = start()
-    assert not host.model.settled
+    assert not host.model.state.settled
     told = []
-    host.on_model(told.append)
-    state = host.look_for_models()
+    host.model.listen(told.append)
+    state = host.model.settle()
     assert (state.demo, state.label) == (True, "demo (scripted)")
     assert told == [state]
     session = host.new()
@@ -82,9 +83,9 @@ def test_without_a_provider_and_a_local_server_the_demo_is_used_and_says_so(star
 
 def test_a_key_that_is_missing_is_a_problem_with_a_way_out(start):
     host = start(overrides={"model.provider": "openai", "model.default": "gpt-5"})
-    assert host.model.problem.code == "no_key"
-    assert "OPENAI_API_KEY" in host.model.problem.text
-    assert not host.model_health().ok
+    assert host.model.state.problem.code == "no_key"
+    assert "OPENAI_API_KEY" in host.model.state.problem.text
+    assert not host.model.health().ok
 
 
 def test_a_session_goes_through_its_life(start, server, tmp_path):
@@ -129,13 +130,13 @@ def test_files_are_previewed_within_bounds(start, server, tmp_path):
     (work / ".env").write_text("SECRET=1")
     (work / "big.txt").write_text("猫" * 100_000)
     session = host.new()
-    assert host.preview(session.id, "src/日期.py").lines == ("x = 1",)
-    assert set(host.preview(session.id, "big.txt").lines[0]) == {"猫"}
+    assert host.files.preview(session.id, "src/日期.py").lines == ("x = 1",)
+    assert set(host.files.preview(session.id, "big.txt").lines[0]) == {"猫"}
     for path in (".env", "../../../etc/shadow", "no such"):
         with pytest.raises(AgentError):
-            host.preview(session.id, path)
-    assert host.list_dirs(work) == [work / "src"]
-    assert host.list_dirs(work / "none") == []
+            host.files.preview(session.id, path)
+    assert list_folders(work) == [work / "src"]
+    assert list_folders(work / "none") == []
 
 
 @pytest.mark.parametrize("respected", [True, False])
@@ -144,7 +145,7 @@ def test_the_file_picker_leaves_out_what_gitignore_names_unless_the_config_says_
     work = host.places.workspace
     (work / ".gitignore").write_text("ignored.txt\n")
     (work / "ignored.txt").write_text("no")
-    index, answers = host.file_index(work), queue.SimpleQueue()
+    index, answers = host.files.index(work), queue.SimpleQueue()
     index.ask("", answers.put)
     while (answer := answers.get(timeout=20.0)).count is None or answer.growing:
         pass
@@ -161,7 +162,7 @@ def test_a_setting_is_written_and_read_back(start, server):
 
 def test_setup_stores_the_key_apart_and_the_session_uses_it(start, server, monkeypatch):
     host = start(overrides={})
-    health = host.test_setup("custom", "sk-test-0123456789abcdef", "test-model", server.base_url)
+    health = host.model.try_out("custom", "sk-test-0123456789abcdef", "test-model", server.base_url)
     assert health.ok, health.text
     state = host.save_setup("custom", "sk-test-0123456789abcdef", "test-model", server.base_url)
     assert state.endpoint.model == "test-model"
@@ -174,10 +175,10 @@ def test_setup_stores_the_key_apart_and_the_session_uses_it(start, server, monke
 
 def test_setup_that_cannot_work_is_told_in_words(start):
     host = start()
-    health = host.test_setup("openai", "", "gpt-5")
+    health = host.model.try_out("openai", "", "gpt-5")
     assert not health.ok
     assert "OPENAI_API_KEY" in health.text
-    assert not host.test_setup("custom", "k", "m", "http://127.0.0.1:9/v1").ok
+    assert not host.model.try_out("custom", "k", "m", "http://127.0.0.1:9/v1").ok
 
 
 def test_closing_ends_a_hanging_turn_within_a_second(start):
@@ -193,7 +194,7 @@ def test_closing_ends_a_hanging_turn_within_a_second(start):
 
 def test_a_mode_that_is_no_longer_confirmed_asks_again_in_sessions_that_are_open(start):
     host = start(overrides={"sandbox.mode": "danger-full-access"})
-    host.look_for_models()
+    host.model.settle()
     session = host.new()
     session.send(SetMode("auto", confirmed=True))
     end = time.monotonic() + 10
@@ -229,8 +230,8 @@ def test_a_long_output_can_be_read_on_whether_or_not_the_model_is_told(start, se
     session.send(Shell("seq 1 9000", private))
     finished = wait_for(session, events.ToolFinished)
     name = find_note(finished.text).name
-    assert host.spill_page(name, 0).text.startswith("1\n2\n")
-    assert host.spill_text(name).endswith("9000\n")
+    assert host.files.spill_page(name, 0).text.startswith("1\n2\n")
+    assert host.files.spill_text(name).endswith("9000\n")
 
 
 def test_a_deleted_session_can_be_brought_back(start, server):
@@ -239,7 +240,7 @@ def test_a_deleted_session_can_be_brought_back(start, server):
     turn(session, "hi")
     host.delete(session.id)
     assert (host.sessions(), host.latest(), host.live(session.id)) == ([], None, None)
-    for late in (lambda: host.find("hi"), lambda: host.preview(session.id, "a.py")):
+    for late in (lambda: host.find("hi"), lambda: host.files.preview(session.id, "a.py")):
         with pytest.raises(StoreError):
             late()
     assert host.restore(session.id).title == "hi"
@@ -343,8 +344,7 @@ def test_what_was_said_is_found_and_the_model_may_look_it_up_but_for_the_session
     assert len(lines) == 4  # not what the person has just asked here
 
 
-def test_folders_are_listed_within_bounds(start, server, tmp_path, monkeypatch):
-    host = start(provider(server))
+def test_folders_are_listed_within_bounds(tmp_path, monkeypatch):
     many = tmp_path / "many"
     for name in ("b", "a", "c", ".hidden"):
         (many / name).mkdir(parents=True)
@@ -352,10 +352,10 @@ def test_folders_are_listed_within_bounds(start, server, tmp_path, monkeypatch):
     (many / "link").symlink_to(many / "a")
     (many / "broken").symlink_to(many / "none")
     (many / "circle").symlink_to("circle")
-    assert host.list_dirs(many) == [many / "a", many / "b", many / "c", many / "link"]
+    assert list_folders(many) == [many / "a", many / "b", many / "c", many / "link"]
     monkeypatch.setattr("agent_core.limits.FOLDERS_LISTED", 2)
-    assert host.list_dirs(many) == [many / "a", many / "b"]
-    assert host.list_dirs(many / "file") == []
+    assert list_folders(many) == [many / "a", many / "b"]
+    assert list_folders(many / "file") == []
 
 
 def test_notes_that_cannot_be_kept_are_told_once_and_kept_later(start, server, monkeypatch):

@@ -80,15 +80,15 @@ async def test_the_setup_begins_with_the_provider_that_failed_and_leaves_out_wha
 ):
     entries = {"mine": {"base_url": "http://127.0.0.1:8/v1"}, "spare": {"base_url": "http://127.0.0.1:9/v1"}}
     async with Stage(tmp_path, [Reply(text="x")], **{"model.provider": "mine", "providers": entries}) as stage:
-        await stage.until(lambda: stage.host.model.settled)
-        assert stage.host.model.endpoint.provider == "mine"
+        await stage.until(lambda: stage.host.model.state.settled)
+        assert stage.host.model.state.endpoint.provider == "mine"
         error = events.ErrorRaised("auth", "The key is not accepted.", {"provider": named})
         stage.app.conversations.deliver([events.Envelope(stage.app.view.id, 0, 0.0, error)])
         await stage.pilot.pause()
         screen = stage.app.screen
         assert isinstance(screen, SetupScreen) == opens
         if opens:
-            wanted = stage.host.model.endpoint.base_url if address == "here" else address
+            wanted = stage.host.model.state.endpoint.base_url if address == "here" else address
             assert (screen.values.provider, screen.values.base_url) == (provider, wanted)
 
 
