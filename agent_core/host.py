@@ -585,7 +585,9 @@ class Host:
     def _skills_extra(self, seat: Seat) -> Extra:
         from agent_core.extras.skills import SkillOptions, SkillsExtra
 
-        opts = SkillOptions(self.config.get("skills.write_approval"), not self.launch.unattended, self._hide)
+        opts = SkillOptions(
+            lambda: bool(self.config.get("skills.write_approval")), not self.launch.unattended, self._hide
+        )
         return SkillsExtra(seat, self.skills(seat.workspace), self.skill_writer, self.pending, opts)
 
     def _memory_extra(self, seat: Seat) -> Extra:

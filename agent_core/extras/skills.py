@@ -24,8 +24,8 @@ from agent_core.tools import skill
 class SkillOptions:
     """What the config and the run say of skills."""
 
-    stages: bool = False
-    """Every write waits for a person (skills.write_approval)."""
+    stages: Callable[[], bool] = lambda: False
+    """Whether every write waits for a person, as it is set now (skills.write_approval)."""
     writes: bool = True
     """The model may write skills in this run: not where it is one turn without a screen (TOOL-20)."""
     hide: Callable[[Iterable[str]], None] = lambda values: None
@@ -48,7 +48,7 @@ class SkillsExtra:
         self._lent: frozenset[str] = frozenset()
         self._flagged: set[str] = set()
         self._shop = skill.Shop(
-            skills, writer, self._stage, lambda: options.stages, self._lend, lambda: self._lent, self._suspicious
+            skills, writer, self._stage, options.stages, self._lend, lambda: self._lent, self._suspicious
         )
 
     # -- ports.Extra --------------------------------------------------------------------------------------------

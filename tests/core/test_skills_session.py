@@ -28,10 +28,13 @@ class Room(Scene):
         self.hidden: list[str] = []
         self.pending = PendingWrites(self.places.data_home)
         self.extra: SkillsExtra | None = None
+        self.stages = False
 
     def table(self, *replies, stages=False, writes=True, **services):
+        self.stages = stages
+
         def extras(seat: Seat):
-            options = SkillOptions(stages, writes, self.hidden.extend)
+            options = SkillOptions(lambda: self.stages, writes, self.hidden.extend)
             self.extra = SkillsExtra(seat, self.skills(("run_command",)), self.writer, self.pending, options)
             return (self.extra,)
 
@@ -135,6 +138,18 @@ def test_a_write_waits_where_the_config_wants_it_or_nobody_can_be_asked(room, se
     assert (waits.title, waits.source) == ("Create the skill letters", t.session.id)
     assert diff_from_json(diff_to_json(waits.diff)) == waits.diff
     assert t.of(events.QuestionAsked) == []
+
+
+def test_a_session_that_runs_goes_by_what_is_set_now(room):
+    t = room.table(call(CREATE), say("waits"), call(CREATE), say("done"))
+    room.stages = True
+    t.turn("Keep that")
+    assert (len(room.pending.list("skill")), t.of(events.QuestionAsked)) == (1, [])
+    room.stages = False
+    t.session.send(intents.Submit("Keep that"))
+    answer(t, "once")
+    t.wait(events.TurnFinished, count=2)
+    assert (room.own / "letters" / "SKILL.md").exists()
 
 
 def test_plan_mode_writes_no_skills(room):
