@@ -325,6 +325,8 @@ class KeepAction:
     diffs: tuple[FileDiff, ...] = ()
     asks: bool = True
     """A person is to see it first; else it is done and shown."""
+    is_note: bool = False
+    """A memory: a text for models alone, no file that anybody works with."""
 
 
 Action = ReadAction | EditAction | CommandAction | WebAction | ServerAction | KeepAction | NoAction

@@ -75,34 +75,40 @@ class Verdict:
     """Who has decided, where it is no question."""
 
 
-_Class = Literal["read", "edit", "trusted", "contained", "leaving", "bare", "web", "server", "ours", "keep"]
+_Class = Literal["read", "edit", "trusted", "contained", "leaving", "bare", "web", "server", "ours", "keep", "note"]
 """A trusted command is read-only by its text. Of the others some are contained by the sandbox, some are said to need
 more than it gives, and some have none to run in. An edit that the sandbox does not allow is leaving it too. What the
 program itself asks of the web changes nothing here, so that a person may allow it in plan mode too. A tool of an MCP
 server leaves the sandbox; one of a server that the user trusts, and that destroys nothing, is "ours" (R30). What later
-sessions are told is "keep"."""
+sessions are told is "keep"; of that a "note" changes no file that anybody works with, so that a person may allow it in
+plan mode too."""
 _Answer = Literal["do", "ask", "refuse"]
 
 TABLE: Final[dict[Mode, dict[_Class, _Answer]]] = {
     "ask": {
         "read": "do", "edit": "ask", "trusted": "do", "contained": "ask", "leaving": "ask", "bare": "ask", "web": "ask",
         "server": "ask", "ours": "ask", "keep": "ask",
+        "note": "ask",
     },
     "plan": {
         "read": "do", "edit": "refuse", "trusted": "do", "contained": "refuse", "leaving": "refuse", "bare": "refuse",
         "web": "ask", "server": "refuse", "ours": "refuse", "keep": "refuse",
+        "note": "ask",
     },
     "debug": {
         "read": "do", "edit": "ask", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask", "web": "ask",
         "server": "ask", "ours": "ask", "keep": "ask",
+        "note": "ask",
     },
     "auto": {
         "read": "do", "edit": "do", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask", "web": "ask",
         "server": "ask", "ours": "do", "keep": "ask",
+        "note": "ask",
     },
     "goal": {
         "read": "do", "edit": "do", "trusted": "do", "contained": "do", "leaving": "ask", "bare": "ask", "web": "ask",
         "server": "ask", "ours": "do", "keep": "ask",
+        "note": "ask",
     },
 }  # fmt: skip
 
@@ -158,7 +164,7 @@ def decide(
     if situation.policy == "never":
         # Nobody is to be asked: what is contained runs, what is not is refused. A file of secrets is not contained.
         # With full access there is nothing to leave; a path that wants consent still wants somebody to be there.
-        contained = path_verdict != "ask" and kind not in ("bare", "leaving", "web", "server", "keep")
+        contained = path_verdict != "ask" and kind not in ("bare", "leaving", "web", "server", "keep", "note")
         if contained or (situation.is_free and not (path_verdict == "ask" and situation.unattended)):
             return Verdict("allow", "policy never", "", box)
         return Verdict("refuse", rule, _NEVER_TEXT.format(rule=rule), box)
@@ -239,7 +245,7 @@ def _class_of(
             return "server"
         return "read" if action.reads and not action.destroys else "server" if action.destroys else "ours"
     if isinstance(action, KeepAction):
-        return "keep"
+        return "note" if action.is_note else "keep"
     if isinstance(action, EditAction):
         return "leaving" if situation.sandbox == "read-only" else "edit"
     if situation.is_bare:
@@ -272,11 +278,13 @@ def _rule_to_ask(
     return ""
 
 
-_ASKS: Final[dict[_Class, str]] = {"web": "the web", "server": "an MCP server", "keep": "kept for later sessions"}
+_ASKS: Final[dict[_Class, str]] = {
+    "web": "the web", "server": "an MCP server", "keep": "kept for later sessions", "note": "kept for later sessions",
+}  # fmt: skip
 
 
 def _why_allowed(kind: _Class, situation: Situation) -> str:
-    return kind if kind in ("read", "trusted", "web", "server", "keep") else f"mode {situation.mode}"
+    return kind if kind in ("read", "trusted", "web", "server", "keep", "note") else f"mode {situation.mode}"
 
 
 _PLAN_TEXT: Final = (

@@ -113,10 +113,14 @@ def _prepare(keeping: PageKeeping, args: Args) -> Prepared:
     shown = diff.build(FILES[target], _text(change.before), _text(change.after))
     title, asks = markdown.title(target, steps), keeping.asks()
     if asks and keeping.stage is not None:
-        return base.prepared(KeepAction(title, (shown,), asks=False), lambda: _stage(keeping, change, steps))
+        return base.prepared(
+            KeepAction(title, (shown,), asks=False, is_note=True), lambda: _stage(keeping, change, steps)
+        )
     # Done as it was shown, or not at all; where nobody is asked, beside what others write meanwhile.
     seen = change.before if asks else None
-    return base.prepared(KeepAction(title, (shown,), asks=asks), lambda: _do(keeping, target, steps, seen))
+    return base.prepared(
+        KeepAction(title, (shown,), asks=asks, is_note=True), lambda: _do(keeping, target, steps, seen)
+    )
 
 
 def _text(entries: tuple[str, ...]) -> str | None:

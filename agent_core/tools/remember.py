@@ -90,7 +90,7 @@ def _prepare_save(keeping: Keeping, args: Args) -> Prepared:
     if asks and keeping.stage is not None:
         return base.prepared(NoAction(), lambda: _stage(keeping, memory))
     shown = diff.build(_SHOWN_AS, None, f"{kind}: {text}\n")
-    action = KeepAction(staging.title(memory), (shown,), asks=asks)
+    action = KeepAction(staging.title(memory), (shown,), asks=asks, is_note=True)
     return base.prepared(action, lambda: _save(keeping, memory))
 
 

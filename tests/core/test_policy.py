@@ -428,24 +428,25 @@ OTHERS = {
     "ours": ServerAction("s", "t", "i", trusted=True),
     "destroys": ServerAction("s", "t", "i", trusted=True, destroys=True),
     "both": ServerAction("s", "t", "i", trusted=True, reads=True, destroys=True),
-    "keep": KeepAction("Remember it"),
-    "shown": KeepAction("Remember it", asks=False),
+    "keep": KeepAction("Write a skill"),
+    "shown": KeepAction("Write a skill", asks=False),
+    "note": KeepAction("Remember it", is_note=True),
 }
 # The columns are those of OTHERS; a sandbox does not hold what runs outside of it.
 OTHER_ROWS = """
-    untrusted workspace ask   | ?  ?  +  ?  ?  ?  ?  +
-    untrusted workspace plan  | -  -  +  -  -  -  -  +
-    untrusted workspace debug | ?  ?  +  ?  ?  ?  ?  +
-    untrusted workspace auto  | ?  ?  +  +  ?  ?  ?  +
-    untrusted workspace goal  | ?  ?  +  +  ?  ?  ?  +
-    untrusted none      auto  | ?  ?  +  +  ?  ?  ?  +
-    always    workspace ask   | ?  ?  +  ?  ?  ?  ?  +
-    always    workspace auto  | ?  ?  +  ?  ?  ?  ?  +
-    never     workspace ask   | -  -  +  +  -  -  -  +
-    never     workspace plan  | -  -  +  -  -  -  -  +
-    never     workspace auto  | -  -  +  +  -  -  -  +
-    never     full      ask   | +  +  +  +  +  +  +  +
-    never     full      plan  | -  -  +  -  -  -  -  +
+    untrusted workspace ask   | ?  ?  +  ?  ?  ?  ?  +  ?
+    untrusted workspace plan  | -  -  +  -  -  -  -  +  ?
+    untrusted workspace debug | ?  ?  +  ?  ?  ?  ?  +  ?
+    untrusted workspace auto  | ?  ?  +  +  ?  ?  ?  +  ?
+    untrusted workspace goal  | ?  ?  +  +  ?  ?  ?  +  ?
+    untrusted none      auto  | ?  ?  +  +  ?  ?  ?  +  ?
+    always    workspace ask   | ?  ?  +  ?  ?  ?  ?  +  ?
+    always    workspace auto  | ?  ?  +  ?  ?  ?  ?  +  ?
+    never     workspace ask   | -  -  +  +  -  -  -  +  -
+    never     workspace plan  | -  -  +  -  -  -  -  +  -
+    never     workspace auto  | -  -  +  +  -  -  -  +  -
+    never     full      ask   | +  +  +  +  +  +  +  +  +
+    never     full      plan  | -  -  +  -  -  -  -  +  +
 """
 
 
