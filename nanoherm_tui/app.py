@@ -25,8 +25,8 @@ from textual.timer import Timer
 from agent_core import names
 from agent_core.errors import AgentError, ConfigError, crash
 from agent_core.records import dataclass
-from nanoherm_tui import commands, compat, i18n, limits, remembered, symbols, terminal, welcome
-from nanoherm_tui.actions import ACTIONS, PANES, Action, Slash, parse_slash
+from nanoherm_tui import commands, compat, i18n, limits, pane_messages, remembered, symbols, terminal, welcome
+from nanoherm_tui.actions import ACTIONS, PANES, Action
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.desk import Desk
 from nanoherm_tui.file_picker import FilePicker
@@ -57,8 +57,6 @@ if TYPE_CHECKING:
     from nanoherm_tui.interrupt import Step
     from nanoherm_tui.overlays.approval import ApprovalPanel
     from nanoherm_tui.overlays.frame import CssPath
-    from nanoherm_tui.overlays.mention import MentionPopup
-    from nanoherm_tui.overlays.palette import PaletteScreen
     from nanoherm_tui.overlays.slash import Values
     from nanoherm_tui.panes.dock import Dock
     from nanoherm_tui.session_view import SessionView
@@ -147,7 +145,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self._start = start
         self._first_images: list[str] = []  # references to the images of the first message
         self._image_problems: list[str] = []
-        self._first_prompts = [start.prompt] if start.prompt else []  # what was sent before there was a session
+        self.first_prompts = [start.prompt] if start.prompt else []  # what was sent before there was a session
         self.held: Containment | None = None
         """How far commands are confined here; None until the core has looked."""
         self._hint = ""
@@ -329,7 +327,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             from nanoherm_tui.commands.settings import set_mode
 
             set_mode(self, self._start.mode, confirmed=True)  # who writes it on a command line means it
-        prompts, self._first_prompts = self._first_prompts, []
+        prompts, self.first_prompts = self.first_prompts, []
         if pictures := " ".join(self._first_images):
             if self._start.prompt and prompts:
                 prompts[0] = f"{prompts[0]}\n{pictures}"
@@ -347,11 +345,11 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
             told = i18n.tell(problem.code, problem.params, problem.text)
             setup(self, told, str(problem.params.get("provider", "")))
-        self._first_prompts = prompts  # until it is known whether the folder brings something to be asked about
+        self.first_prompts = prompts  # until it is known whether the folder brings something to be asked about
 
     def send_first_prompts(self) -> None:
         """What was sent before there was a session, or came with the start, begins now."""
-        prompts, self._first_prompts = self._first_prompts, []
+        prompts, self.first_prompts = self.first_prompts, []
         if prompts and self.view is not None:
             from agent_core import intents
 
@@ -641,77 +639,54 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     # -- messages of the panes ------------------------------------------------------------------------------------
 
-    def on_composer_submitted(self, message: Composer.Submitted) -> None:
-        from agent_core import intents
-
-        if self.view is None:  # the first session is not there yet
-            self._first_prompts.append(message.text)
-            return
-        if message.instead:
-            self.conversations.send(intents.Resend(message.instead, message.text))
-        else:
-            self.conversations.say((intents.Queue if message.how == "queue" else intents.Steer)(message.text))
-        self.transcript.action_end()
-
-    def on_composer_slash_entered(self, message: Composer.SlashEntered) -> None:
-        parsed = parse_slash(message.text)
-        if not isinstance(parsed, Slash):
-            return
-        if self.view is None and parsed.action.id not in commands.BEFORE_THE_CORE:
-            self.composer.bring_back(message.text)
-        else:
-            commands.run(self, parsed.action.id, parsed.argument)
-
-    def on_composer_commands_wanted(self) -> None:
-        from nanoherm_tui.commands.typed import look
-
-        look(self)
-
-    def on_composer_shell_entered(self, message: Composer.ShellEntered) -> None:
-        if self.view is None:
-            self.composer.bring_back(("!!" if message.private else "!") + message.command)
-            return
-        from agent_core import intents
-
-        self.conversations.send(intents.Shell(message.command, message.private))
-        self.transcript.action_end()
-
-    def on_composer_draft_changed(self, message: Composer.DraftChanged) -> None:
-        self.host.keep_draft(message.key, message.text)
+    on_composer_submitted = pane_messages.composer_submitted
+    on_composer_slash_entered = pane_messages.composer_slash_entered
+    on_composer_commands_wanted = pane_messages.composer_commands_wanted
+    on_composer_shell_entered = pane_messages.composer_shell_entered
+    on_composer_draft_changed = pane_messages.composer_draft_changed
+    on_composer_take_back_requested = pane_messages.composer_take_back_requested
+    on_approval_panel_answered = pane_messages.approval_panel_answered
+    on_approval_panel_question_shown = pane_messages.approval_panel_question_shown
+    on_composer_image_paste_requested = pane_messages.composer_image_paste_requested
+    on_composer_image_preview_requested = pane_messages.composer_image_preview_requested
+    on_dock_drawing_requested = pane_messages.dock_drawing_requested
+    on_composer_images_pasted = pane_messages.composer_images_pasted
+    on_mention_popup_image_taken = pane_messages.mention_popup_image_taken
+    on_mention_popup_preview_requested = pane_messages.mention_popup_preview_requested
+    on_palette_screen_previewed = pane_messages.palette_screen_previewed
+    on_transcript_view_open_requested = pane_messages.transcript_view_open_requested
+    on_transcript_view_earlier_requested = pane_messages.transcript_view_earlier_requested
+    on_transcript_view_copy_requested = pane_messages.transcript_view_copy_requested
+    on_transcript_view_path_requested = pane_messages.transcript_view_path_requested
+    on_dock_copy_requested = pane_messages.dock_copy_requested
+    on_dock_look_changed = pane_messages.dock_look_changed
+    on_dock_context_requested = pane_messages.dock_context_requested
+    on_dock_item_opened = pane_messages.dock_item_opened
+    on_dock_view_chosen = pane_messages.dock_view_chosen
+    on_tasks_tab_brought = pane_messages.tasks_tab_brought
+    on_tasks_tab_output_requested = pane_messages.tasks_tab_output_requested
+    on_tasks_tab_kill_requested = pane_messages.tasks_tab_kill_requested
+    on_agents_part_account_requested = pane_messages.agents_part_account_requested
+    on_agents_part_stop_requested = pane_messages.agents_part_stop_requested
+    on_tasks_tab_keep_requested = pane_messages.tasks_tab_keep_requested
+    on_dock_spill_copy_requested = pane_messages.dock_spill_copy_requested
+    on_dock_page_requested = pane_messages.dock_page_requested
+    on_dock_lines_requested = pane_messages.dock_lines_requested
+    on_sessions_pane_opened = pane_messages.sessions_pane_opened
+    on_sessions_pane_new_requested = pane_messages.sessions_pane_new_requested
+    on_sessions_pane_fork_requested = pane_messages.sessions_pane_fork_requested
+    on_sessions_pane_rename_requested = pane_messages.sessions_pane_rename_requested
+    on_sessions_pane_export_requested = pane_messages.sessions_pane_export_requested
+    on_sessions_pane_search_requested = pane_messages.sessions_pane_search_requested
+    on_sessions_pane_restore_requested = pane_messages.sessions_pane_restore_requested
+    on_sessions_pane_delete_requested = pane_messages.sessions_pane_delete_requested
 
     def _values_of(self, action: Action) -> Values:
         from nanoherm_tui.commands.writing import values_of
 
         return values_of(self, action)
 
-    def on_composer_take_back_requested(self) -> None:
-        from agent_core import intents
-
-        self.conversations.send(intents.TakeBack())
-
-    def on_approval_panel_answered(self, message: ApprovalPanel.Answered) -> None:
-        from agent_core import intents
-
-        asked = (waiting.question for waiting in self.view.waiting) if self.view is not None else ()
-        form = next((one for one in asked if one.id == message.question_id and one.kind == "form"), None)
-        if form is not None and message.decision == "once":
-            from nanoherm_tui.commands.form import fill_in
-
-            fill_in(self, form)
-            return
-        answer = intents.Answer(message.question_id, message.decision, message.text, message.pattern, message.refused)
-        self.conversations.send(answer)
-
-    def on_approval_panel_question_shown(self, message: ApprovalPanel.QuestionShown) -> None:
-        question = message.question
-        asks_for_changes = question is not None and bool(question.diffs)
-        if question is not None and question.diffs:
-            self.dock.show_diffs(question.diffs, asking=True, divides=question.kind == "edit")
-        elif self.view is not None:
-            self.dock.show_diffs(self.view.diffs, bring=False)
-        self._show_while_asked(asks_for_changes)
-
-    def _show_while_asked(self, asked: bool) -> None:
+    def show_while_asked(self, asked: bool) -> None:
         """Nobody should say yes to changes that are out of sight: a hidden dock stands there while they wait.
 
         Where it cannot stand beside the transcript it is opened with its key: over the panel nobody could answer.
@@ -725,150 +700,6 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             if self.wish.over == "dock":
                 self.wish = replace(self.wish, over=None)
                 self.arrange()
-
-    def on_composer_image_paste_requested(self, message: Composer.ImagePasteRequested) -> None:
-        from nanoherm_tui.commands.images import paste
-
-        paste(self)
-
-    def on_composer_image_preview_requested(self, message: Composer.ImagePreviewRequested) -> None:
-        from nanoherm_tui.commands.looking import show_kept
-
-        show_kept(self, message.name, message.words)
-
-    def on_dock_drawing_requested(self, message: Dock.DrawingRequested) -> None:
-        from nanoherm_tui.commands.looking import draw
-
-        draw(self, message.picture, message.columns, message.rows)
-
-    def on_composer_images_pasted(self, message: Composer.ImagesPasted) -> None:
-        from nanoherm_tui.commands.images import dropped
-
-        dropped(self, message.paths, message.text)
-
-    def on_mention_popup_image_taken(self, message: MentionPopup.ImageTaken) -> None:
-        from nanoherm_tui.commands.images import mentioned
-
-        mentioned(self, message.path, message.written)
-
-    def on_mention_popup_preview_requested(self, message: MentionPopup.PreviewRequested) -> None:
-        from nanoherm_tui.commands.looking import preview
-
-        preview(self, message.path, message.first, message.last)
-
-    def on_palette_screen_previewed(self, message: PaletteScreen.Previewed) -> None:
-        name = message.item.id.partition(":")[2] if message.item is not None else self.themes.chosen
-        self.use_theme(name)
-
-    def on_transcript_view_open_requested(self, message: TranscriptView.OpenRequested) -> None:
-        self.open_call(message.call_id)
-        if message.find:
-            self.dock.look_for(message.find)
-
-    def on_transcript_view_earlier_requested(self, message: TranscriptView.EarlierRequested) -> None:
-        self.conversations.bring_earlier()
-
-    def on_transcript_view_copy_requested(self, message: TranscriptView.CopyRequested) -> None:
-        self.copy(message.text, message.missing)
-
-    def on_transcript_view_path_requested(self, message: TranscriptView.PathRequested) -> None:
-        from nanoherm_tui.commands.looking import preview
-
-        preview(self, message.path, message.line, message.line)
-
-    def on_dock_copy_requested(self, message: Dock.CopyRequested) -> None:
-        self.copy(message.text)
-
-    def on_dock_look_changed(self) -> None:
-        self.keep_look()
-
-    def on_dock_context_requested(self) -> None:
-        from nanoherm_tui.commands.context import report
-
-        report(self)
-
-    def on_dock_item_opened(self, message: Dock.ItemOpened) -> None:
-        from nanoherm_tui.commands.context import open_item
-
-        open_item(self, message.item)
-
-    def on_dock_view_chosen(self, message: Dock.ViewChosen) -> None:
-        from nanoherm_tui.commands.context import set_view
-
-        set_view(self, message.message_id, message.view)
-
-    def on_tasks_tab_brought(self) -> None:
-        self.keep_ticking()
-
-    def on_tasks_tab_output_requested(self, message: Dock.OutputRequested) -> None:
-        from nanoherm_tui.commands.tasks import read_output
-
-        read_output(self, message.task_id, message.start, message.end)
-
-    def on_tasks_tab_kill_requested(self, message: Dock.KillRequested) -> None:
-        from nanoherm_tui.commands.tasks import kill
-
-        kill(self, message.task_id)
-
-    def on_agents_part_account_requested(self, message: Dock.AccountRequested) -> None:
-        from nanoherm_tui.commands.agents import read_account
-
-        read_account(self, message.agent)
-
-    def on_agents_part_stop_requested(self, message: Dock.StopRequested) -> None:
-        from nanoherm_tui.commands.agents import stop
-
-        stop(self, message.agent_id)
-
-    def on_tasks_tab_keep_requested(self, message: Dock.KeepRequested) -> None:
-        from nanoherm_tui.commands.tasks import keep
-
-        keep(self, message.task_id, message.keep)
-
-    def on_dock_spill_copy_requested(self, message: Dock.SpillCopyRequested) -> None:
-        from nanoherm_tui.commands.looking import copy_output
-
-        copy_output(self, message.name)
-
-    def on_dock_page_requested(self, message: Dock.PageRequested) -> None:
-        from nanoherm_tui.commands.looking import read_page
-
-        read_page(self, message.name, message.page)
-
-    def on_dock_lines_requested(self, message: Dock.LinesRequested) -> None:
-        from nanoherm_tui.commands.looking import read_unchanged
-
-        read_unchanged(self, message.change)
-
-    def on_sessions_pane_opened(self, message: SessionsPane.Opened) -> None:
-        from nanoherm_tui.commands.sessions import open_by_id
-
-        open_by_id(self, message.session_id)
-
-    def on_sessions_pane_new_requested(self, message: SessionsPane.NewRequested) -> None:
-        commands.run(self, "new_in" if message.choose else "new", message.folder)
-
-    def on_sessions_pane_fork_requested(self, message: SessionsPane.ForkRequested) -> None:
-        commands.run(self, "fork", message.session_id)
-
-    def on_sessions_pane_rename_requested(self, message: SessionsPane.RenameRequested) -> None:
-        from nanoherm_tui.commands.sessions import rename_by_id
-
-        rename_by_id(self, message.session_id)
-
-    def on_sessions_pane_export_requested(self, message: SessionsPane.ExportRequested) -> None:
-        from nanoherm_tui.commands.sessions import export_by_id
-
-        export_by_id(self, message.session_id)
-
-    def on_sessions_pane_search_requested(self) -> None:
-        commands.run(self, "search")
-
-    def on_sessions_pane_restore_requested(self) -> None:
-        commands.run(self, "restore")
-
-    def on_sessions_pane_delete_requested(self, message: SessionsPane.DeleteRequested) -> None:
-        commands.run(self, "delete", message.session_id)
 
     def settle_memory(self) -> None:
         """Keep the collector from walking what lives as long as the program while an answer streams."""

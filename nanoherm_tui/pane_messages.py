@@ -1,0 +1,268 @@
+"""What the panes tell the app, and which command answers it: each function is the handler of one message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nanoherm_tui import commands
+from nanoherm_tui.actions import Slash, parse_slash
+
+if TYPE_CHECKING:
+    from nanoherm_tui.app import NanohermApp
+    from nanoherm_tui.overlays.approval import ApprovalPanel
+    from nanoherm_tui.overlays.mention import MentionPopup
+    from nanoherm_tui.overlays.palette import PaletteScreen
+    from nanoherm_tui.panes.composer import Composer
+    from nanoherm_tui.panes.dock import Dock
+    from nanoherm_tui.panes.sessions import SessionsPane
+    from nanoherm_tui.transcript.view import TranscriptView
+
+
+def composer_submitted(app: NanohermApp, message: Composer.Submitted) -> None:
+    from agent_core import intents
+
+    if app.view is None:  # the first session is not there yet
+        app.first_prompts.append(message.text)
+        return
+    if message.instead:
+        app.conversations.send(intents.Resend(message.instead, message.text))
+    else:
+        app.conversations.say((intents.Queue if message.how == "queue" else intents.Steer)(message.text))
+    app.transcript.action_end()
+
+
+def composer_slash_entered(app: NanohermApp, message: Composer.SlashEntered) -> None:
+    parsed = parse_slash(message.text)
+    if not isinstance(parsed, Slash):
+        return
+    if app.view is None and parsed.action.id not in commands.BEFORE_THE_CORE:
+        app.composer.bring_back(message.text)
+    else:
+        commands.run(app, parsed.action.id, parsed.argument)
+
+
+def composer_commands_wanted(app: NanohermApp) -> None:
+    from nanoherm_tui.commands.typed import look
+
+    look(app)
+
+
+def composer_shell_entered(app: NanohermApp, message: Composer.ShellEntered) -> None:
+    if app.view is None:
+        app.composer.bring_back(("!!" if message.private else "!") + message.command)
+        return
+    from agent_core import intents
+
+    app.conversations.send(intents.Shell(message.command, message.private))
+    app.transcript.action_end()
+
+
+def composer_draft_changed(app: NanohermApp, message: Composer.DraftChanged) -> None:
+    app.host.keep_draft(message.key, message.text)
+
+
+def composer_take_back_requested(app: NanohermApp) -> None:
+    from agent_core import intents
+
+    app.conversations.send(intents.TakeBack())
+
+
+def approval_panel_answered(app: NanohermApp, message: ApprovalPanel.Answered) -> None:
+    from agent_core import intents
+
+    asked = (waiting.question for waiting in app.view.waiting) if app.view is not None else ()
+    form = next((one for one in asked if one.id == message.question_id and one.kind == "form"), None)
+    if form is not None and message.decision == "once":
+        from nanoherm_tui.commands.form import fill_in
+
+        fill_in(app, form)
+        return
+    answer = intents.Answer(message.question_id, message.decision, message.text, message.pattern, message.refused)
+    app.conversations.send(answer)
+
+
+def approval_panel_question_shown(app: NanohermApp, message: ApprovalPanel.QuestionShown) -> None:
+    question = message.question
+    asks_for_changes = question is not None and bool(question.diffs)
+    if question is not None and question.diffs:
+        app.dock.show_diffs(question.diffs, asking=True, divides=question.kind == "edit")
+    elif app.view is not None:
+        app.dock.show_diffs(app.view.diffs, bring=False)
+    app.show_while_asked(asks_for_changes)
+
+
+def composer_image_paste_requested(app: NanohermApp, message: Composer.ImagePasteRequested) -> None:
+    from nanoherm_tui.commands.images import paste
+
+    paste(app)
+
+
+def composer_image_preview_requested(app: NanohermApp, message: Composer.ImagePreviewRequested) -> None:
+    from nanoherm_tui.commands.looking import show_kept
+
+    show_kept(app, message.name, message.words)
+
+
+def dock_drawing_requested(app: NanohermApp, message: Dock.DrawingRequested) -> None:
+    from nanoherm_tui.commands.looking import draw
+
+    draw(app, message.picture, message.columns, message.rows)
+
+
+def composer_images_pasted(app: NanohermApp, message: Composer.ImagesPasted) -> None:
+    from nanoherm_tui.commands.images import dropped
+
+    dropped(app, message.paths, message.text)
+
+
+def mention_popup_image_taken(app: NanohermApp, message: MentionPopup.ImageTaken) -> None:
+    from nanoherm_tui.commands.images import mentioned
+
+    mentioned(app, message.path, message.written)
+
+
+def mention_popup_preview_requested(app: NanohermApp, message: MentionPopup.PreviewRequested) -> None:
+    from nanoherm_tui.commands.looking import preview
+
+    preview(app, message.path, message.first, message.last)
+
+
+def palette_screen_previewed(app: NanohermApp, message: PaletteScreen.Previewed) -> None:
+    name = message.item.id.partition(":")[2] if message.item is not None else app.themes.chosen
+    app.use_theme(name)
+
+
+def transcript_view_open_requested(app: NanohermApp, message: TranscriptView.OpenRequested) -> None:
+    app.open_call(message.call_id)
+    if message.find:
+        app.dock.look_for(message.find)
+
+
+def transcript_view_earlier_requested(app: NanohermApp, message: TranscriptView.EarlierRequested) -> None:
+    app.conversations.bring_earlier()
+
+
+def transcript_view_copy_requested(app: NanohermApp, message: TranscriptView.CopyRequested) -> None:
+    app.copy(message.text, message.missing)
+
+
+def transcript_view_path_requested(app: NanohermApp, message: TranscriptView.PathRequested) -> None:
+    from nanoherm_tui.commands.looking import preview
+
+    preview(app, message.path, message.line, message.line)
+
+
+def dock_copy_requested(app: NanohermApp, message: Dock.CopyRequested) -> None:
+    app.copy(message.text)
+
+
+def dock_look_changed(app: NanohermApp) -> None:
+    app.keep_look()
+
+
+def dock_context_requested(app: NanohermApp) -> None:
+    from nanoherm_tui.commands.context import report
+
+    report(app)
+
+
+def dock_item_opened(app: NanohermApp, message: Dock.ItemOpened) -> None:
+    from nanoherm_tui.commands.context import open_item
+
+    open_item(app, message.item)
+
+
+def dock_view_chosen(app: NanohermApp, message: Dock.ViewChosen) -> None:
+    from nanoherm_tui.commands.context import set_view
+
+    set_view(app, message.message_id, message.view)
+
+
+def tasks_tab_brought(app: NanohermApp) -> None:
+    app.keep_ticking()
+
+
+def tasks_tab_output_requested(app: NanohermApp, message: Dock.OutputRequested) -> None:
+    from nanoherm_tui.commands.tasks import read_output
+
+    read_output(app, message.task_id, message.start, message.end)
+
+
+def tasks_tab_kill_requested(app: NanohermApp, message: Dock.KillRequested) -> None:
+    from nanoherm_tui.commands.tasks import kill
+
+    kill(app, message.task_id)
+
+
+def agents_part_account_requested(app: NanohermApp, message: Dock.AccountRequested) -> None:
+    from nanoherm_tui.commands.agents import read_account
+
+    read_account(app, message.agent)
+
+
+def agents_part_stop_requested(app: NanohermApp, message: Dock.StopRequested) -> None:
+    from nanoherm_tui.commands.agents import stop
+
+    stop(app, message.agent_id)
+
+
+def tasks_tab_keep_requested(app: NanohermApp, message: Dock.KeepRequested) -> None:
+    from nanoherm_tui.commands.tasks import keep
+
+    keep(app, message.task_id, message.keep)
+
+
+def dock_spill_copy_requested(app: NanohermApp, message: Dock.SpillCopyRequested) -> None:
+    from nanoherm_tui.commands.looking import copy_output
+
+    copy_output(app, message.name)
+
+
+def dock_page_requested(app: NanohermApp, message: Dock.PageRequested) -> None:
+    from nanoherm_tui.commands.looking import read_page
+
+    read_page(app, message.name, message.page)
+
+
+def dock_lines_requested(app: NanohermApp, message: Dock.LinesRequested) -> None:
+    from nanoherm_tui.commands.looking import read_unchanged
+
+    read_unchanged(app, message.change)
+
+
+def sessions_pane_opened(app: NanohermApp, message: SessionsPane.Opened) -> None:
+    from nanoherm_tui.commands.sessions import open_by_id
+
+    open_by_id(app, message.session_id)
+
+
+def sessions_pane_new_requested(app: NanohermApp, message: SessionsPane.NewRequested) -> None:
+    commands.run(app, "new_in" if message.choose else "new", message.folder)
+
+
+def sessions_pane_fork_requested(app: NanohermApp, message: SessionsPane.ForkRequested) -> None:
+    commands.run(app, "fork", message.session_id)
+
+
+def sessions_pane_rename_requested(app: NanohermApp, message: SessionsPane.RenameRequested) -> None:
+    from nanoherm_tui.commands.sessions import rename_by_id
+
+    rename_by_id(app, message.session_id)
+
+
+def sessions_pane_export_requested(app: NanohermApp, message: SessionsPane.ExportRequested) -> None:
+    from nanoherm_tui.commands.sessions import export_by_id
+
+    export_by_id(app, message.session_id)
+
+
+def sessions_pane_search_requested(app: NanohermApp) -> None:
+    commands.run(app, "search")
+
+
+def sessions_pane_restore_requested(app: NanohermApp) -> None:
+    commands.run(app, "restore")
+
+
+def sessions_pane_delete_requested(app: NanohermApp, message: SessionsPane.DeleteRequested) -> None:
+    commands.run(app, "delete", message.session_id)
