@@ -195,6 +195,14 @@ def cut_path(text: str, cells: int) -> str:
     return sym("cut") + end + " " * (cells - 1 - cell_len(end))
 
 
+def cut_middle(text: str, cells: int) -> str:
+    """`text`, cut in the middle when it is wider than `cells`, so that both its ends stay."""
+    if width(text) <= cells or cells < 3:
+        return cut(text, cells)
+    end = _take_end(text, cells // 2)
+    return cut(text[: len(text) - len(end)], cells - cell_len(end)) + end
+
+
 def fit(text: str, cells: int, align: Literal["left", "right"] = "left") -> str:
     """`text` cut or padded to exactly `cells`."""
     text = cut(text, cells)

@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from agent_core.names import RUN_COMMAND, TODO_WRITE
+from agent_core.names import MCP_PREFIX, RUN_COMMAND, TODO_WRITE
 from nanoherm_tui import limits
 from nanoherm_tui import text as cells
 from nanoherm_tui.i18n import phrase, t, tell
@@ -517,14 +517,15 @@ def _card(block: Card, width: int, look: Look, moment: Moment) -> list[Row]:
         seconds = cells.duration(block.seconds)
     room = _text_width(width)
     timed = width + 1 >= TIME_FROM_WIDTH  # with the scrollbar's column, the pane's width
-    name = cells.fit(block.name, min(NAME_CELLS, room))
     outcome = cells.cut(outcome, room) if outcome else ""
-    right = cell_len(outcome) + (TIME_CELLS if timed else 0)
-    subject_room = room - NAME_CELLS - 1 - right - (2 if outcome else 0)
-    if subject_room < 4 and timed:  # the time gives way before the subject does
+    right = cell_len(outcome) + (TIME_CELLS if timed else 0) + (2 if outcome else 0)
+    shared = room - 1 - right  # of name and subject
+    if shared - NAME_CELLS < 4 and timed:  # the time gives way before the subject does
         timed = False
-        subject_room += TIME_CELLS
+        shared += TIME_CELLS
     said = outcomes.in_words(block.subject) if block.name == TODO_WRITE else block.subject  # "4 items"
+    name = _name(block.name, min(room, max(NAME_CELLS, shared * 3 // 4, shared - cells.width(said))))
+    subject_room = shared - cell_len(name)
     subject = _subject(said, max(0, subject_room))
     progress_room = subject_room - cell_len(subject) - 3
     progress = cells.cut(block.progress, progress_room) if block.progress and progress_room >= 8 else ""
@@ -559,6 +560,13 @@ def _card(block: Card, width: int, look: Look, moment: Moment) -> list[Row]:
         note = f"{sym('cut')} {t('transcript.more_in_dock', n=block.more_lines)}"
         rows.append(_row(width, look, margin, (), tail=[(cells.cut(note, room), muted)]))
     return rows
+
+
+def _name(name: str, room: int) -> str:
+    """A tool's name in its column, or in what it needs beyond that: the server stays to be read, and the tool."""
+    if cells.width(name) > room:
+        name = cells.cut_middle(name.removeprefix(MCP_PREFIX), room)
+    return cells.fit(name, max(cell_len(name), min(NAME_CELLS, room)))
 
 
 def _subject(subject: str, room: int) -> str:

@@ -137,6 +137,23 @@ def test_on_a_narrow_pane_the_time_gives_way_then_the_subject_never_the_outcome(
     assert "+7 −4" in tiny
 
 
+@pytest.mark.parametrize(
+    ("name", "subject", "width", "shown"),
+    [
+        ("mcp_everything_get-sum", "2", 79, "mcp_everything_get-sum 2"),
+        ("mcp_everything_get-structured-content", "New York", 79, "mcp_everything_get-structured-content New York"),
+        ("mcp_everything_get-structured-content", "x" * 99, 79, "everything_get-structured-content xxx"),
+        ("mcp_everything_get-structured-content", "New York", 60, "everything⋯red-content New York"),
+        ("mcp_list_resources", "git", 79, "mcp_list_resources git"),
+        ("mcp_" + "s" * 30 + "_" + "t" * 29, "x", 79, "s" * 23 + "⋯" + "t" * 24 + " x"),
+    ],
+)
+def test_a_long_name_goes_on_beyond_its_column_so_that_server_and_tool_can_be_read(name, subject, width, shown):
+    row = draw(Card(0, name, subject, "done", "54 characters", 0.04), width)[0]
+    assert row.strip.text.startswith(f"  ✓ {shown}")
+    assert "54 characters" in row.strip.text
+
+
 def test_a_failed_card_shows_its_preview_the_first_line_in_the_colour_of_failure():
     rows = draw(Card(0, "run_command", "pytest", "failed", "1 failed", rows=("E  assert 1 == 2", "FAILED x")))
     assert [row.strip.text.rstrip() for row in rows[1:]] == ["    E  assert 1 == 2", "    FAILED x"]
