@@ -226,7 +226,7 @@ def _headless(args: argparse.Namespace, run: Run) -> int:
         pictures = [_picture(given) for given in args.images]
     except AgentError as error:
         return _say(error.text, names.EXIT_USAGE)
-    if not (prompt or pictures):
+    if not (prompt.strip() or pictures):
         return _say("-p needs a message: as the argument, or on standard input.", names.EXIT_USAGE)
     try:
         host = Host(run.launch(args, unattended=True))

@@ -321,6 +321,11 @@ class Composer(Widget):
         self.text = f"{images}/{name} "
         self.focus()
 
+    def enter(self, text: str) -> None:
+        """Do with `text` what Enter does with a draft."""
+        self._draft.put(text)
+        self._enter()
+
     def write_instead(self, message_id: str, text: str) -> None:
         """Have an earlier message written anew: what is sent next takes its place. The history keeps the draft."""
         if not self.is_empty:

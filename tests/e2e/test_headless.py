@@ -149,6 +149,10 @@ def test_the_exit_code_tells_how_it_ended(home, workspace, name):
         (["-p", "x", "-m", "openai/gpt-5"], {}, 78, "OPENAI_API_KEY"),
         (["hello"], {}, 2, "no terminal"),
         (["-p", "x", "-r"], {}, 2, "-p -r needs a session"),
+        (["-p", "/reveiw x"], {}, 2, "no command /reveiw; the nearest is /review. A blank before"),
+        (["-p", "/nosuch:prompt x"], {}, 2, "no command /nosuch:prompt"),
+        (["-p", "/usage"], {}, 2, "/usage is a command of the screen"),
+        (["-p"], {"stdin": "/reveiw x\n"}, 2, "no command /reveiw"),
     ],
 )
 def test_wrong_use_is_told_in_words(home, workspace, arguments, more, code, words):
@@ -156,6 +160,22 @@ def test_wrong_use_is_told_in_words(home, workspace, arguments, more, code, word
     assert done.returncode == code, done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "said"),
+    [
+        (["-p", "/etc/hosts is what?"], "", "/etc/hosts is what?"),
+        (["-p", " /reveiw x"], "/piped", " /reveiw x\n\n/piped"),
+        (["-p"], "\n // a comment\n\n", " // a comment"),
+        (["-p", "/review x"], "", "/review x\n\n[/review is a command that the user has typed."),
+    ],
+)
+def test_what_is_no_command_and_what_is_a_known_one_is_sent(home, workspace, arguments, stdin, said):
+    with ModelServer([Reply(text="ok")]) as server:
+        done = run(home, workspace, *arguments, server=server, stdin=stdin)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+    assert server.requests[0]["messages"][-1]["content"].startswith(said)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

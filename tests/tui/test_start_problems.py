@@ -103,3 +103,30 @@ async def test_what_a_session_says_before_its_history_has_come_still_stands_afte
         for part in [batch[:1], batch[1:]] if apart else [batch]:
             conversations.deliver(part)
         await stage.until(lambda: stage.transcript().count("Not here.") == 1)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "draft", "sent"),
+    [
+        ("/reveiw x", "/reveiw x", 0),
+        ("/theme nanoherm-light", "", 0),
+        ("/review x", "", 1),
+        ("/etc/hosts is what?", "", 1),
+    ],
+)
+async def test_a_command_that_comes_with_the_start_is_as_if_it_were_typed(tmp_path, prompt, draft, sent):
+    with ModelServer([Reply(text="ok")]) as server:
+        host = Host(launch(tmp_path, server))
+        app = NanohermApp(Start(host.places, host.config, lambda: (host, None), prompt=prompt))
+        async with app.run_test(size=(120, 36)) as pilot:
+            done = {
+                "/reveiw x": lambda: "the nearest is /review" in shown(app),
+                "/theme nanoherm-light": lambda: app.themes.chosen == "nanoherm-light",
+            }
+            end = time.monotonic() + 10
+            while not done.get(prompt, lambda: server.requests)():
+                assert time.monotonic() < end, shown(app)
+                await pilot.pause(0.02)
+            assert app.composer.text == draft
+        host.close()
+    assert len(server.requests) == sent
