@@ -7,6 +7,7 @@ from typing import Final
 
 KB: Final = 1024
 MB: Final = 1024 * KB
+GB: Final = 1024 * MB
 
 # -- what a model sees -------------------------------------------------------------------------------------------
 TOOL_RESULT: Final = 20 * KB  # one tool result, marker included (LIM-01)

@@ -69,7 +69,8 @@ def decode(data: bytes, *, cut: bool = False) -> Decoded:
 def encode(text: str, like: Decoded) -> bytes:
     """`text` in the encoding of `like`, with its byte order mark; line ends are written as they are in `text`.
 
-    Raises ToolFailure with code "encoding" for a character the encoding does not have.
+    Raises ToolFailure with code "encoding" for a character the encoding does not have, and where the bytes would no
+    longer tell their encoding: they would be read as other text next time.
     """
     try:
         data = text.encode(like.encoding)
@@ -79,8 +80,21 @@ def encode(text: str, like: Decoded) -> bytes:
             "Write the text without it, or ask the person whether the file may become UTF-8.",
             code="encoding",
         ) from None
+    if not like.bom and like.encoding != UTF8.encoding and not _tells_itself(data, text):
+        raise ToolFailure(
+            f"The file is in {like.encoding}, and with this change nothing in it would show that any more. "
+            "Ask the person whether the file may become UTF-8 first.",
+            code="encoding",
+        )
     mark = next((mark for mark, encoding in _BOMS if encoding == like.encoding), b"")
     return mark + data if like.bom else data
+
+
+def _tells_itself(data: bytes, text: str) -> bool:
+    try:
+        return decode(data).text == text
+    except ToolFailure:
+        return False
 
 
 def fit_newlines(text: str, like: Decoded) -> str:

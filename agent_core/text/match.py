@@ -81,6 +81,8 @@ def find(text: str, old: str, new: str, every: bool = False) -> Match | NoMatch:
         return NoMatch("same" if old else "empty")
     file = _File(text)
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    if file.has_crlf and old.endswith("\r"):  # cut in the middle of a line end, whose CR stays
+        new = new.removesuffix("\r")
     found = _climb(file, old, new, every)
     if found is None:
         # The quote itself may carry what never was in the file: the numbers read_file shows, blank lines around it.

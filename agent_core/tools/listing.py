@@ -85,10 +85,12 @@ def _where_it_leads(link: os.DirEntry[str]) -> str:
 
 
 def size(number: int) -> str:
-    """A file's size for reading: "812 B", "1.2 KB", "3.4 MB"."""
+    """A file's size for reading: "812 B", "1.2 KB", "3.4 MB", "10.0 GB"."""
     if number < limits.KB:
         return f"{number} B"
-    return f"{number / limits.KB:.1f} KB" if number < limits.MB else f"{number / limits.MB:.1f} MB"
+    if number < limits.MB:
+        return f"{number / limits.KB:.1f} KB"
+    return f"{number / limits.MB:.1f} MB" if number < limits.GB else f"{number / limits.GB:.1f} GB"
 
 
 def join(folder: str, relative: str) -> str:

@@ -10,8 +10,9 @@ from agent_core.text.clamp import clamp
 
 
 def place_of(diff: FileDiff, hunk: Hunk) -> str:
-    """Where a hunk stands, in words."""
-    return f"{diff.path}, line {hunk.old_start}" if diff.change == "edit" else diff.path
+    """Where a hunk changes the file first, in words: the line of the file as it was."""
+    context = next((number for number, line in enumerate(hunk.lines) if line.kind != "same"), 0)
+    return f"{diff.path}, line {hunk.old_start + context}" if diff.change == "edit" else diff.path
 
 
 def told_of(refused: Mapping[str, tuple[FileDiff, Hunk]], total: int, redact: Callable[[str], str]) -> str:

@@ -28,6 +28,7 @@ def edit(text: str, old: str, new: str, every: bool = False) -> tuple[str, str]:
         ("exact", "a\r\nb\r\n", "b", "b\nc", "a\r\nb\r\nc\r\n"),
         ("exact", "a\nb\n", "a\r\nb", "a\r\nc\r\nb", "a\nc\nb\n"),
         ("line ends", "a\r\nb\nc\n", "a\nb", "a\nx\nb", "a\r\nx\nb\nc\n"),
+        ("trailing blanks", "a\r\nb\r\n", "a\r", "c\r", "c\r\nb\r\n"),
         # Trailing blanks.
         ("trailing blanks", "a  \nb\t\nc\n", "a\nb\nc", "a\nx\nc", "a  \nx\nc\n"),
         ("trailing blanks", "a\nb\n", "a   \nb   ", "z", "z\n"),

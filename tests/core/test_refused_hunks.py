@@ -79,7 +79,7 @@ def test_the_model_is_told_exactly_which_lines_were_refused_and_knows_the_file_a
     desk = Edits(tmp_path, Reply("once", refused=("0.1",)), Reply("once"))
     text = desk.run("edit_file", path="a.txt", edits=EDITS).text
     assert "refused 1 of 3 hunks" in text
-    assert "not applied, a.txt, line 17:\n-line 20\n+LINE 20\n" in text
+    assert "not applied, a.txt, line 20:\n-line 20\n+LINE 20\n" in text
     assert "LINE 5" not in text
     assert "another way" in text
     # It may go on without reading the file again.
@@ -122,7 +122,7 @@ def test_the_record_names_what_was_allowed_and_what_was_not(tmp_path):
     desk = Edits(tmp_path, Reply("once", refused=("0.0", "1.0")))
     desk.run("apply_patch", patch=PATCH)
     assert [(d.kind, d.what, d.verdict, d.by, d.call_id) for d in desk.decided] == [
-        ("edit", "a.txt, line 2\nnew.txt", "refuse", "person", "c1"),
+        ("edit", "a.txt, line 5\nnew.txt", "refuse", "person", "c1"),
         ("edit", "b.txt\ngone.txt", "allow", "person", "c1"),
     ]
 

@@ -193,6 +193,24 @@ def test_a_character_the_encoding_lacks_is_refused_not_lost():
     assert "latin-1" in caught.value.text
 
 
+@pytest.mark.parametrize(
+    ("before", "codec", "after"),
+    [
+        ("注释\nnaïve é\n", "gb18030", "naïve é\n"),  # would be read as Latin text next time
+        ("注释\n\u2028\n", "gb18030", "\u2028\n"),  # as no text at all
+        ("plain words\n", "utf-16-le", "汉字" * 40),
+    ],
+)
+def test_a_change_that_would_hide_the_encoding_is_refused_before_it_is_lost(before, codec, after):
+    like = decode(before.encode(codec))
+    assert like.encoding == codec
+    with pytest.raises(ToolFailure) as caught:
+        encode(after, like)
+    assert caught.value.code == "encoding"
+    assert codec in caught.value.text
+    assert encode("plain\n" * 3, like) == ("plain\n" * 3).encode(codec)
+
+
 def test_new_text_takes_the_line_ends_of_the_file():
     windows = decode(b"a\r\nb\r\n")
     assert fit_newlines("x\ny\n", windows) == "x\r\ny\r\n"
