@@ -6,8 +6,9 @@ from typing import Literal
 
 from agent_core.records import dataclass
 
-TaskState = Literal["running", "ended", "killed", "lost"]
-"""How a task is: "killed" by somebody's wish, "lost" when it went away while nobody watched and its exit is unknown."""
+TaskState = Literal["running", "ended", "killed", "closed", "lost"]
+"""How a task is: "killed" by somebody's wish, "closed" with its session or the program, "lost" when it went away while
+nobody watched and its exit is unknown."""
 
 TaskOrigin = Literal["started", "promoted"]
 """Started in the background, or left running by a command in the foreground."""

@@ -56,6 +56,8 @@ class State:
     kept: bool = False
     wished: bool = False
     """Somebody wished its end."""
+    closed: bool = False
+    """It was to end because the program had, or had closed its session."""
     exit_code: int | None = None
     signal: int | None = None
     gone: float | None = None
@@ -118,6 +120,8 @@ def _told(state: State, words: list[str]) -> State:
             return replace(state, signal=int(words[1]))
         case "ended":
             return replace(state, wished=True)
+        case "closed":
+            return replace(state, closed=True)
         case "gone":
             return replace(state, gone=float(words[1]))
         case _:

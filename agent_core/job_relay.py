@@ -17,7 +17,7 @@ line with the number of bytes that went before and then the newest ones; and "st
     "failed ERRNO"           nothing was started
     "kept 0", "kept 1"       what was said last
     "exit CODE TIME", "signal NUMBER TIME"   how the shell ended, in seconds since the epoch
-    "ended"                  somebody wished its end, or the program went
+    "ended", "closed"        its end was wished, or came with the program; before the command hears of it
     "gone TIME"              nothing of it is left; the last line
 
 It also takes in what has outlived a command in the foreground ("foster" of the plan): that is not below it, and is
@@ -303,12 +303,12 @@ class Relay:
                 return
             except OSError:  # the folder is gone: nobody will ask for it any more
                 pass
-        self._end(self._plan["grace_alone"])
+        self._end(self._plan["grace_alone"], "closed")
 
-    def _end(self, grace: float) -> None:
+    def _end(self, grace: float, why: str = "ended") -> None:
         due = time.monotonic() + grace
         if not self._ending:
-            self.say("ended")
+            self.say(why)
             self._signal(signal.SIGTERM)
             self._ending, self._given_up = due, due + _PATIENCE
         self._ending = min(self._ending, due)

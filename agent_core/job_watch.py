@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_core import job_files, limits, process
-from agent_core.background import Task
+from agent_core.background import Task, TaskState
 from agent_core.job_files import State
 from agent_core.records import dataclass
 from agent_core.store.owner import life_of
@@ -79,7 +79,8 @@ def as_told(task: Task, state: State, lost: bool, total: int, newest: str) -> Ta
         kept=state.kept,
     )
     if state.gone is not None:
-        return replace(task, state="killed" if state.wished else "ended", ended=state.gone, kept=False)
+        how: TaskState = "killed" if state.wished else "closed" if state.closed else "ended"
+        return replace(task, state=how, ended=state.gone, kept=False)
     return replace(task, state="lost", ended=time.time(), kept=False) if lost else task
 
 

@@ -18,6 +18,8 @@ def how_it_is(task: Task) -> str:
         return f"{name} is running, for {took} now."
     if task.state == "killed":
         return f"{name} was ended after {took}."
+    if task.state == "closed":
+        return f"{name} was ended after {took}, together with the program."
     if task.state == "lost":
         return f"{name} went away while nobody watched it; how it ended is not known."
     if task.signal is not None:

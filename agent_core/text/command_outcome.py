@@ -48,9 +48,18 @@ _SIGNALS: Final = {
 }
 
 
-def meaning(command: str, code: int) -> str | None:
-    """What `code` says when it comes from the last program of `command`; None when it says nothing special."""
-    return _codes_of(_last_program(command)).get(code)
+_GIT_FAILED: Final = re.compile(r"^(?:error|fatal): |^CONFLICT |^Automatic merge failed", re.MULTILINE)
+
+
+def meaning(command: str, code: int, output: str = "") -> str | None:
+    """What `code` says when it comes from the last program of `command`; None when it says nothing special.
+
+    `output`: what was written, where that is known; git's says by itself when its 1 is a failure.
+    """
+    program = _last_program(command)
+    if program == "git" and code == 1 and _GIT_FAILED.search(output[-limits.SUMMARY_CHARS :]):
+        return None
+    return _codes_of(program).get(code)
 
 
 def is_harmless(command: str, code: int) -> bool:

@@ -296,7 +296,9 @@ def _how_it_ended(command: str, result: ExecResult, timeout: float) -> str:
         )
     if result.exit_code is None:
         return f"ended by signal {result.signal} after {took}"
-    meaning = command_outcome.shell_meaning(result.exit_code) or command_outcome.meaning(command, result.exit_code)
+    meaning = command_outcome.shell_meaning(result.exit_code) or command_outcome.meaning(
+        command, result.exit_code, f"{result.stdout}\n{result.stderr}"
+    )
     return f"exit code {result.exit_code} ({meaning + ', ' if meaning else ''}{took})"
 
 

@@ -195,13 +195,13 @@ def _how(task: Task) -> str:
 def _outcome(task: Task) -> str:
     if task.state == "running":
         return "running"
-    if task.state in ("killed", "lost"):
+    if task.state in ("killed", "closed", "lost"):
         return task.state
     return f"signal {task.signal}" if task.signal is not None else f"exit {task.exit_code}"
 
 
 def _is_well(task: Task) -> bool:
-    return task.state in ("running", "killed") or (
+    return task.state in ("running", "killed", "closed") or (
         task.exit_code is not None and (not task.exit_code or command_outcome.is_harmless(task.command, task.exit_code))
     )
 

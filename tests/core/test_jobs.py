@@ -559,7 +559,7 @@ def test_only_what_a_person_keeps_outlives_the_program_and_the_next_one_finds_it
     desk.session.find()
     tasks = {task.id: task for task in desk.session.list()}
     assert {name: task.state for name, task in tasks.items()} == {
-        "t1": "killed", "t2": "running", "t3": "killed", "t4": "running"
+        "t1": "closed", "t2": "running", "t3": "closed", "t4": "running"
     }  # fmt: skip
     assert tasks["t2"].kept
     assert tasks["t4"].origin == "promoted"

@@ -257,6 +257,18 @@ def test_exit_codes_that_mean_something(command, code, known, harmless):
 
 
 @pytest.mark.parametrize(
+    ("output", "known"),
+    [
+        ("+new line\n-error: an old line", True), ("nothing to commit, working tree clean", True),
+        ("error: There was a problem with the editor 'false'.", False), ("fatal: no", False),
+        ("Auto-merging a\nCONFLICT (content): Merge conflict in a", False),
+    ],
+)  # fmt: skip
+def test_a_failure_of_git_is_not_called_none(output, known):
+    assert (meaning("git merge x", 1, output) is not None) == known
+
+
+@pytest.mark.parametrize(
     ("output", "words"),
     [
         ("====== 2 failed, 14 passed, 1 warning in 0.31s ======\n", "2 failed, 14 passed"),

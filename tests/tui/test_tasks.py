@@ -99,6 +99,15 @@ async def test_the_newest_task_is_first_with_its_state_how_it_ended_and_its_time
     assert rows[7] == "  ready on http://127.0.0.1:5173"
 
 
+@pytest.mark.parametrize(("language", "words"), [("en", "ended with the program"), ("zh", "随程序结束")])
+def test_what_ended_with_the_program_is_not_said_to_have_been_asked_to(language, words):
+    i18n.set_language(language)
+    try:
+        assert tab.outcome(replace(KILLED, state="closed")) == words
+    finally:
+        i18n.set_language("en")
+
+
 async def test_without_tasks_one_muted_line_says_so():
     dock = Dock()
     async with TasksApp(dock).run_test(size=(40, 8)) as pilot:
