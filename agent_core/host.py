@@ -57,7 +57,7 @@ from agent_core.names import (
     SandboxMode,
 )
 from agent_core.notebook import Notebook
-from agent_core.ports import Decided, Extra, PastPassage, Tool
+from agent_core.ports import Decided, Extra, Opening, PastPassage, Tool
 from agent_core.process import LocalBackend
 from agent_core.records import dataclass
 from agent_core.safety.redact import redact
@@ -453,17 +453,19 @@ class Host:
             made.append(self.servers.extra(seat))
         return tuple(made)
 
-    def begin_servers(self, workspace: Path) -> None:
-        """Start the MCP servers of whose tools nothing is known, so that they are there with the first turn.
+    def begin_servers(self, session_id: str) -> None:
+        """Start the MCP servers of whose tools nothing is known, so that they are there with the session's first turn.
 
         Does not wait for them. Without any it loads nothing.
         """
-        offered = self.standing.offer.files
+        live = self._sessions.get(session_id)
+        if live is None or self.launch.demo or self._closing.is_set():
+            return
         own = (self.places.data_home / "mcp.json").exists() or self.launch.servers_file is not None
-        if not (self.launch.demo or self._closing.is_set()) and (
-            own or self.config.mapping("mcp_servers") or any(file.kind == "servers" for file in offered)
-        ):
-            self.servers.begin(workspace)
+        if own or self.config.mapping("mcp_servers") or _may_name_servers(self.trusting.look(live.workspace)):
+            for extra in live.extras:
+                if isinstance(extra, Opening):
+                    extra.opened()
 
     @cached_property
     def servers(self) -> ServerDesk:
@@ -893,6 +895,17 @@ class Host:
         return self.store.before(session_id, first)
 
     def agent_said(self, session_id: str) -> tuple[list[Message], int]:
+    def agent_heard(self, session_id: str, agent_id: str) -> Mailbox | None:
+        """What a sub-agent of a session has told since it began, and tells from now on; None: it is not at work here.
+
+        For one listener: what was taken out of the mailbox is not told again.
+        """
+        from agent_core.extras.agents import AgentsExtra  # it is loaded where there is a sub-agent
+
+        live = self.live(session_id)
+        extras = live.extras if live is not None else ()
+        return next((extra.heard(agent_id) for extra in extras if isinstance(extra, AgentsExtra)), None)
+
         """What a sub-agent has said and done so far, of a long one the end, and how many messages come before that."""
         return self.store.end(session_id, limits.AGENT_READ)
 
@@ -1060,3 +1073,7 @@ def _tools() -> tuple[Tool, ...]:
     from agent_core.tools.builtin import builtin_tools  # a start does not wait for them
 
     return builtin_tools()
+
+
+def _may_name_servers(standing: Standing) -> bool:
+    return any(file.kind in ("servers", "config") for file in standing.offer.files)

@@ -676,7 +676,7 @@ class EndedTurn:
 class Extra(Protocol):
     """Something that gives one session tools and words beside the built-in ones: memory, skills, sub-agents, MCP.
 
-    Made when the session's first turn begins. Safe to use from several threads.
+    Made when it is first needed, at the latest by the first turn. Safe to use from several threads.
     """
 
     def tools(self) -> tuple[Tool, ...]:
@@ -710,6 +710,15 @@ class Extra(Protocol):
 @runtime_checkable
 class Settling(Protocol):
     """An extra whose tools may have to be waited for."""
+
+@runtime_checkable
+class Opening(Protocol):
+    """An extra with something to begin, or to tell, before the first turn."""
+
+    def opened(self) -> None:
+        """A person looks at the session; may come again. Called in no thread of a screen or a turn. Does not wait."""
+        ...
+
 
     def settle(self, cancel: CancelScope) -> None:
         """A turn is about to begin, and asks for the tools after this. Waits within bounds.

@@ -122,7 +122,7 @@ class Conversations:
             app.approval.ask(waiting.question, waiting.deadline)
         self._show(view, {"status", "list", "title", "plan", "tasks", "pending", "diffs", "error", "returned"})
         trust.look_at(app, session.workspace)
-        begin = partial(app.host.begin_servers, session.workspace)
+        begin = partial(app.host.begin_servers, session.id)
         app.set_timer(limits.SERVERS_BEGIN, lambda: app.desk.do_beside(begin, lambda _: None))
         if first and app.focused_context != "composer":
             return  # somebody has gone to another pane already

@@ -142,12 +142,6 @@ class ServerDesk:
     def managed(self, workspace: Path) -> tuple[Managed, ...]:
         return self._servers.of(workspace)
 
-    def begin(self, workspace: Path) -> None:
-        """Start those of whose tools nothing is known, so that they are there with the first turn. Does not wait."""
-        for managed in self._servers.of(workspace):
-            if managed.tools is None or managed.config.required:
-                managed.begin()
-
     def views(self, workspace: Path) -> tuple[ServerView, ...]:
         """All that the files name, with what those that count offer and wrote."""
         running = {managed.config.name: managed for managed in self._servers.of(workspace)}

@@ -38,8 +38,8 @@ class Nobody:
 
 
 class ServersExtra:
-    """An Extra that also waits, within bounds, for what a turn's tools are to be (ports.Settling), and whose prompts
-    can be typed (ports.Typing)."""
+    """An Extra that starts servers before the first turn (ports.Opening), waits within bounds for what a turn's tools
+    are to be (ports.Settling), and whose prompts can be typed (ports.Typing)."""
 
     def __init__(self, seat: Seat, servers: Servers, *, unattended: bool, redact: Callable[[str], str]) -> None:
         self._seat, self._servers, self._redact = seat, servers, redact
@@ -55,19 +55,19 @@ class ServersExtra:
         self._many = False
         self._release = servers.listen(self._changed)
 
-    # -- a turn ---------------------------------------------------------------------------------------------------
+    # -- before a turn, and a turn --------------------------------------------------------------------------------
+
+    def opened(self) -> None:
+        """Have the tools there with the first turn, and say what keeps them away before it."""
+        self._begun()
+        self._changed()
 
     def settle(self, cancel: CancelScope) -> None:
         """Have those started whose tools are not known; a turn that nobody watches waits for them.
 
         Raises AgentError "mcp_required" when a server that has to be there is not, Interrupted.
         """
-        here = self._look()
-        for problem in self._servers.new_problems(self._seat.workspace):
-            self._seat.emit(Notice(problem.code, problem.text, "warning", problem.params))
-        for managed in here:
-            if managed.tools is None or managed.config.required:
-                managed.begin()
+        here = self._begun()
         if self._unattended:
             began = time.monotonic()
             for managed in here:
@@ -81,6 +81,16 @@ class ServersExtra:
             for managed in here:
                 managed.settle(max(0.0, deadline - time.monotonic()), cancel)
         self._changed()
+
+    def _begun(self) -> tuple[Managed, ...]:
+        """Those that count now; the start of those whose tools are not known has begun. Tells of new problems."""
+        here = self._look()
+        for problem in self._servers.new_problems(self._seat.workspace):
+            self._seat.emit(Notice(problem.code, problem.text, "warning", problem.params))
+        for managed in here:
+            if managed.tools is None or managed.config.required:
+                managed.begin()
+        return here
 
     def _look(self) -> tuple[Managed, ...]:
         with self._lock:

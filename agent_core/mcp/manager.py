@@ -121,6 +121,8 @@ class Servers:
             trusted=config.trust,
             required=config.required,
             problem=printable(self._redact(config.problem)),
+            code="mcp_entry" if config.problem else "",
+            params={"server": printable(config.name)} if config.problem else {},
         )
         if held or not config.enabled or config.problem or managed is None:
             return plain

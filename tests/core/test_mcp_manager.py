@@ -25,7 +25,7 @@ from agent_core.mcp.manager import Servers
 from agent_core.mcp.protocol import Refused
 from agent_core.mcp.words import CallResult, Elicitation, PromptInfo, ServerConfig, ServerFailure, ServerInfo, ToolInfo
 from agent_core.messages import ImagePart
-from agent_core.ports import Reply
+from agent_core.ports import Opening, Reply
 from agent_core.servers import FormField
 from agent_core.services import Seat
 from agent_core.tools.mcp import Offered, server_tool
@@ -562,6 +562,26 @@ def test_what_is_wrong_in_the_files_of_servers_is_told_once_in_a_program(tmp_pat
     for codes in (["mcp_unknown_key"], []):
         many.extra().settle(SCOPE)
         assert [event.code for event in many.told if isinstance(event, events.Notice)] == codes
+
+
+def test_before_the_first_turn_servers_are_started_and_what_is_wrong_with_them_is_told(tmp_path):
+    many = Many(tmp_path, good=Plan("echo"), dead=Plan(fails=[died("mcp_command")] * 9), wrong=Plan())
+    many.configs["wrong"] = ServerConfig("wrong", problem="f:9: the MCP server wrong names both.")
+    many.problems = (ConfigError("mcp_unknown_key", "x.json:3: mcp_servers.a.b is not known.", file="x.json"),)
+    extra = many.extra()
+    assert isinstance(extra, Opening)
+    for _ in range(2):
+        extra.opened()
+    until(lambda: many.states() == {"good": "ready", "dead": "failed", "wrong": "invalid"})
+    until(lambda: len(notices(many)) == 3)
+    extra.settle(SCOPE)
+    assert sorted(notices(many)) == ["mcp_command", "mcp_entry", "mcp_unknown_key"]
+    assert many.plans["good"].starts == 1
+    extra.close()
+
+
+def notices(many):
+    return [event.code for event in many.told if isinstance(event, events.Notice)]
 
 
 def test_a_turn_that_nobody_watches_waits_for_them_within_their_time(tmp_path):
