@@ -89,20 +89,22 @@ def commands(places: Places, accepted: Iterable[Offered] = ()) -> Commands:
     found: dict[str, Command] = {}
     problems: list[ConfigError] = []
     projects = sorted(accepted, key=lambda file: "/.hermes/" in str(file.path))  # our own folder before the fallback
-    for path, data, place in (
-        *((file.path, file.data, "project") for file in projects),
-        *((path, data, "yours") for path, data in _files(places.data_home / FOLDER, places.home, problems)),
-        *((path, data, "hermes") for path, data in _files(places.hermes_home / FOLDER, places.home, problems)),
-        *((path, data, "built-in") for path, data in _shipped()),
-    ):
-        name = command_name(path)
-        shown = _short(path, places.home) if place != "built-in" else ""
-        if not _NAME.match(name) or len(name) > limits.COMMAND_NAME:
-            problems.append(_unusable(shown, "its name cannot be typed. Letters, digits, . _ and - can"))
-        elif name not in found and (one := _command(name, data, shown, place)).body.strip():  # type: ignore[arg-type]
-            found[name] = one
-        elif name not in found:
-            problems.append(_unusable(shown, "it holds no text"))
+    sources: tuple[tuple[Place, Iterable[tuple[Path, bytes]]], ...] = (
+        ("project", ((file.path, file.data) for file in projects)),
+        ("yours", _files(places.data_home / FOLDER, places.home, problems)),
+        ("hermes", _files(places.hermes_home / FOLDER, places.home, problems)),
+        ("built-in", _shipped()),
+    )
+    for place, files in sources:
+        for path, data in files:
+            name = command_name(path)
+            shown = _short(path, places.home) if place != "built-in" else ""
+            if not _NAME.match(name) or len(name) > limits.COMMAND_NAME:
+                problems.append(_unusable(shown, "its name cannot be typed. Letters, digits, . _ and - can"))
+            elif name not in found and (one := _command(name, data, shown, place)).body.strip():
+                found[name] = one
+            elif name not in found:
+                problems.append(_unusable(shown, "it holds no text"))
     return Commands(tuple(found[name] for name in sorted(found)), tuple(problems))
 
 

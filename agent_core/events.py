@@ -106,6 +106,16 @@ class ToolProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """The call has ended before one that comes before it: its result is stored, and told, behind that one's."""
+
+    call_id: str
+    ok: bool
+    outcome: str
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ToolFinished:
     """The call has its result, stored."""
 
@@ -382,6 +392,7 @@ Event = (
     | ToolQueued
     | ToolStarted
     | ToolProgress
+    | ToolEnded
     | ToolFinished
     | QuestionAsked
     | QuestionClosed
@@ -477,6 +488,7 @@ def from_json(data: dict[str, Any]) -> Envelope:
                     "diffs": tuple(messages.diff_from_json(d) for d in value["diffs"]),
                     "choices": tuple(value["choices"]),
                     "decisions": tuple(value["decisions"]),
+                    "lends": tuple(value.get("lends", ())),
                     "form": tuple(_form_field(field) for field in value.get("form", ())),
                 }
             )

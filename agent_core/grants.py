@@ -84,7 +84,7 @@ class Grants:
         match action:
             case CommandAction(command, cwd):
                 self.grant_command(command, cwd, box or _box_of(action))
-            case ReadAction(path):
+            case ReadAction(path, lends) if not lends:
                 self.grant_path(path, read_only=True)
             case WebAction(_, host, is_search) if is_search or not path_asked:
                 with self._lock:
@@ -193,8 +193,8 @@ class Grants:
                     granted = self._commands.get((command, cwd))
                     if granted is not None and _within(box or _box_of(action), granted):
                         return True
-                case ReadAction(path):
-                    return path in self._read or path in self._changed
+                case ReadAction(path, lends):
+                    return not lends and (path in self._read or path in self._changed)
                 case WebAction(_, host, is_search):
                     if path_asked and not is_search:  # it is about this one address
                         return False

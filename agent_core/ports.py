@@ -124,6 +124,8 @@ class Question:
     cwd: str = ""
     path: str = ""
     """The file that would be read."""
+    lends: tuple[str, ...] = ()
+    """Names of the variables that commands would get with it."""
     url: str = ""
     """The page that would be fetched, whole."""
     query: str = ""
@@ -262,6 +264,8 @@ class Effect:
 @dataclass(frozen=True, slots=True)
 class ReadAction:
     path: str
+    lends: tuple[str, ...] = ()
+    """Names of variables of the person's that the session's commands get with it: a skill wants them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -708,10 +712,6 @@ class Extra(Protocol):
 
 
 @runtime_checkable
-class Settling(Protocol):
-    """An extra whose tools may have to be waited for."""
-
-@runtime_checkable
 class Opening(Protocol):
     """An extra with something to begin, or to tell, before the first turn."""
 
@@ -719,6 +719,10 @@ class Opening(Protocol):
         """A person looks at the session; may come again. Called in no thread of a screen or a turn. Does not wait."""
         ...
 
+
+@runtime_checkable
+class Settling(Protocol):
+    """An extra whose tools may have to be waited for."""
 
     def settle(self, cancel: CancelScope) -> None:
         """A turn is about to begin, and asks for the tools after this. Waits within bounds.

@@ -116,10 +116,11 @@ class Standing:
         """What is not trusted and the way out, in one line; empty when nothing asks."""
         if not self.asks:
             return ""
-        names = ", ".join(dict.fromkeys(row.name for row in self.offer.rows if row.what != "problem"))
+        names = list(dict.fromkeys(row.name for row in self.offer.rows if row.what != "problem"))
+        idle = f"{', '.join(names)} {'does' if len(names) == 1 else 'do'} nothing"
         verb = "has changed since it was trusted" if self.state == "changed" else "is not trusted"
         folder = printable(str(self.offer.root))
-        return f"{folder} {verb}: {names} do nothing. See and accept: nanoherm-tui trust {shlex.quote(folder)}"
+        return f"{folder} {verb}: {idle}. See and accept: nanoherm-tui trust {shlex.quote(folder)}"
 
     @property
     def problem(self) -> ConfigError:

@@ -555,8 +555,9 @@ class _Attempt:
             case EditAction(diffs):
                 what = "\n".join(dict.fromkeys(path for diff in diffs for path in diff.paths))
                 self._box.record(Decided("edit", what, decided, verdict.rule, by, call_id=self._call.id))
-            case ReadAction(path):
-                self._box.record(Decided("read", path, decided, verdict.rule, by, call_id=self._call.id))
+            case ReadAction(path, lends):
+                what = f"{path} ({', '.join(lends)})" if lends else path
+                self._box.record(Decided("read", what, decided, verdict.rule, by, call_id=self._call.id))
             case WebAction(url, host, is_search):
                 what = f"{host}: {url}" if is_search else url
                 self._box.record(Decided("web", what, decided, verdict.rule, by, call_id=self._call.id))
@@ -601,6 +602,10 @@ def question_for(
         grant = "every change of this file" if path_asked else "every change of a file in the workspace"
         return Question("edit", _edit_title(action), rule, diffs=action.diffs, decisions=decisions, grant=grant,
                         call_id=call_id)  # fmt: skip
+    if isinstance(action, ReadAction) and action.lends:
+        title = f"Give commands {', '.join(action.lends)}"
+        return Question("read", title, rule, path=action.path, lends=action.lends, decisions=("session", "refuse"),
+                        grant="its commands have them until the session ends", call_id=call_id)  # fmt: skip
     if isinstance(action, ReadAction):
         return Question("read", f"Read {action.path}", rule, path=action.path, decisions=decisions,
                         grant="reading this file", call_id=call_id)  # fmt: skip

@@ -109,8 +109,7 @@ def _view_tool(shop: Shop) -> Tool:
 
         if not asks:
             return base.prepared(ReadAction(verdict.shown), run, **base.path_verdict(verdict))
-        shown = f"{verdict.shown} ({', '.join(more)})"
-        return base.prepared(ReadAction(shown), run, path_verdict="ask", path_rule=LENDS)
+        return base.prepared(ReadAction(verdict.shown, tuple(more)), run, path_verdict="ask", path_rule=LENDS)
 
     return Tool(
         SKILL,

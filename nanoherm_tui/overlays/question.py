@@ -122,8 +122,11 @@ def question_rows(question: Question, cells: int, refused: frozenset[str] = froz
         rows += _labelled(t("approval.cwd"), where, room, exact=True)
     if question.sandbox:
         rows += _sandbox_rows(question, room)
+    if question.lends:
+        rows += _of_kind("strong", _labelled(t("approval.lends"), visible(", ".join(question.lends)), room, exact=True))
     if question.path:
-        rows += _labelled(t("approval.file"), visible(question.path).replace("\n", "\\n"), room, exact=True)
+        label = t("approval.lends_to" if question.lends else "approval.file")
+        rows += _labelled(label, visible(question.path).replace("\n", "\\n"), room, exact=True)
     for label, words in (("url", question.url), ("query", question.query), ("host", question.host)):
         if words and (label != "url" or question.kind != "visit"):
             rows += _labelled(t(f"approval.{label}"), visible(words).replace("\n", "\\n"), room, exact=True)
@@ -220,6 +223,8 @@ def title(question: Question, refused: frozenset[str] = frozenset()) -> str:
         return t("approval.ask_user")
     if question.kind == "plan":
         return t("approval.plan")
+    if question.lends:
+        return t("approval.lend")
     if question.kind == "read" and question.path:
         return t("approval.read_file")
     if question.kind == "web":

@@ -3,6 +3,8 @@ types, and runs without a person. The model is played, files and commands are re
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from agent_core import events, intents
@@ -173,10 +175,13 @@ def test_a_loaded_skill_lends_its_variables_to_commands_once_the_person_agrees(r
     t.session.send(intents.Submit("Make a gif"))
     answer(t, "once")  # the command
     assert (t.workspace / "seen.txt").exists() or t.wait(events.ToolFinished)
-    question = answer(t, "once", count=2)
+    question = answer(t, "session", count=2)
     assert (t.workspace / "seen.txt").read_text() == "nothing"
     assert (question.kind, question.rule) == ("read", LENDS)
-    assert question.path.endswith("gifs/SKILL.md (GIF_TOKEN)")
+    assert (question.lends, question.decisions) == (("GIF_TOKEN",), ("session", "refuse"))
+    assert question.path.endswith("gifs/SKILL.md")
+    asked = events.Envelope("s", 1, 0.0, events.QuestionAsked(question, 9.0))
+    assert events.from_json(json.loads(json.dumps(events.to_json(asked)))) == asked
     answer(t, "once", count=3)
     t.wait(events.TurnFinished)
     assert (t.workspace / "seen.txt").read_text() == "lent-value-0123456789"

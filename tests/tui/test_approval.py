@@ -17,6 +17,7 @@ from agent_core.safety.policy import Verdict
 from agent_core.servers import FormField
 from agent_core.text.diff import build
 from agent_core.tools import registry
+from agent_core.tools.skill import LENDS
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import phrase_key, set_language, texts
 from nanoherm_tui.keymap import load_keymap
@@ -652,6 +653,25 @@ def test_the_file_that_would_be_read_is_shown_in_whole():
     assert max(cell_len(r.words) for r in found) <= 70 - LABEL
     set_language("zh")
     assert title_of(question) == "读取这个文件？"
+
+
+@pytest.mark.parametrize(
+    ("language", "heading", "labels"),
+    [
+        ("en", "Let commands have these variables?", ["variables", "skill", "rule", "session"]),
+        ("zh", "让命令得到这些变量？", ["变量", "技能", "规则", "本会话"]),
+    ],
+)
+def test_a_skill_that_lends_variables_is_asked_about_by_their_names(language, heading, labels):
+    set_language(language)
+    action = ReadAction("~/skills/gifs/SKILL.md", ("GIF_TOKEN", "GIF_HOST"))
+    question = registry.question_for(action, True, Verdict("ask", LENDS, ""), "c1")
+    rows = question_rows(question, 70)
+    assert title_of(question) == heading
+    assert [row.label for row in rows if row.label] == labels
+    assert [row.words for row in rows][:2] == ["GIF_TOKEN, GIF_HOST", "~/skills/gifs/SKILL.md"]
+    if language == "zh":
+        assert [row.words for row in rows][2:] == ["它的命令会得到你的变量", "命令在会话结束前一直有这些变量"]
 
 
 def test_a_sentence_that_is_to_be_remembered_stands_in_the_question_and_a_long_change_in_its_pane():

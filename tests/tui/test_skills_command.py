@@ -86,7 +86,7 @@ def test_that_a_projects_skills_wait_for_trust_is_told(run, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path / "project")
     listed = run("list")
     assert listed.stdout == ""
-    assert "is not trusted: .nanohermes/skills/mine/SKILL.md do nothing" in listed.stderr
+    assert "is not trusted: .nanohermes/skills/mine/SKILL.md does nothing" in listed.stderr
     assert run("show", "mine").returncode == 1
 
 
