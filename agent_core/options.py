@@ -166,6 +166,7 @@ def crew(config: Config) -> CrewOptions:
         get(f"{of}.provider"),
         get(f"{of}.max_iterations"),
         get(f"{of}.subagent_auto_approve"),
+        get(f"{of}.child_timeout_seconds"),
     )
 
 

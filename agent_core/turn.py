@@ -23,6 +23,7 @@ from agent_core.events import (
     PartialDropped,
     ReasoningDelta,
     TextDelta,
+    ToolEnded,
     ToolQueued,
     UsageReported,
     finished,
@@ -311,6 +312,8 @@ def run_tools(turn: TurnTools, calls: Sequence[ToolCall], history: guard.History
             turn.conversation.add(tool(done))
             turn.emit(finished(done))
             stored += 1
+        if index >= stored:
+            turn.emit(ToolEnded(result.call_id, result.ok, result.outcome, result.seconds))
 
     barred = {index: why for index, call in enumerate(calls) if (why := watched.bars(call))}
     for index, why in barred.items():

@@ -445,6 +445,15 @@ KEYS: Final[tuple[Key, ...]] = (
         most=1_000,
     ),
     Key(
+        "delegation.child_timeout_seconds",
+        "number",
+        0.0,
+        "Seconds without a sign of life (a word, a call, a line of output) after which a sub-agent is stopped.",
+        "bound",
+        least=0,
+        endless=True,
+    ),
+    Key(
         "delegation.subagent_auto_approve",
         "flag",
         False,
@@ -611,7 +620,7 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
         "web": "backend extract_backend extract_char_limit use_gateway",
         "logging": "backup_count max_size_mb",
         "delegation": """
-            api_key api_mode base_url child_timeout_seconds fallback_providers inherit_mcp_toolsets
+            api_key api_mode base_url fallback_providers inherit_mcp_toolsets
             max_async_children max_concurrent_children max_iterations_cap max_spawn_depth orchestrator_enabled
             reasoning_effort request_overrides subagent_progress
             """,

@@ -10,6 +10,7 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, ToolFailure
 from agent_core.events import Notice
+from agent_core.mailbox import Mailbox
 from agent_core.ports import EndedTurn, Guidance, Tool, ToolContext, ToolOutput
 from agent_core.services import Seat, SessionServices
 from agent_core.subagents.crew import Crew
@@ -31,6 +32,8 @@ class AgentsExtra:
         self._seat = seat
         self._found = found
         self._crew = Crew(services, seat, options)
+        self.heard: Callable[[str], Mailbox | None] = self._crew.board.heard
+        """Of a sub-agent that is at work, by its id: what it has told since it began, and tells from now on."""
         self._lock = threading.Lock()
         self._told: set[str] = set()
         seat.heed(self._crew.heed)

@@ -22,19 +22,19 @@ CHILD: Final = "child"
 """`sessions.source` of such a session."""
 _AGENT: Final = "agent"
 """In `sessions.model_config`: what is known of a sub-agent beside its words."""
+CLEARED: Final = "cleared"
+"""`sessions.end_reason` of one whose parent was emptied: what it used counts on, nothing else of it is left."""
 _ENDED: Final[dict[str, AgentState]] = {"done": "done", "failed": "failed", "interrupted": "interrupted"}
 
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """What a child begins with. Texts are free of keys."""
+    """What a child begins with, before it has a place at the gate and a model. Texts are free of keys."""
 
     agent_id: str
     name: str
     task: str
     workspace: str
-    model: str
-    provider: str
     mode: str
 
 
@@ -50,20 +50,29 @@ class Children:
         """Make a child's session; gives its id."""
         session_id, now = messages.new_id(), time.time()
         facts = json.dumps({_AGENT: {"id": birth.agent_id, "name": birth.name}}, ensure_ascii=False)
-        texts = (birth.task, birth.workspace, birth.model, birth.provider, facts)
-        title, workspace, model, provider, facts = (messages.clean_surrogates(text) for text in texts)
-        values = (session_id, title, workspace, model, provider, birth.mode, now, now, parent, CHILD, facts)
+        texts = (birth.task, birth.workspace, facts)
+        title, workspace, facts = (messages.clean_surrogates(text) for text in texts)
+        values = (session_id, title, workspace, birth.mode, now, now, parent, CHILD, facts)
 
         def work(c: sqlite3.Connection) -> None:
             c.execute(
                 "INSERT INTO sessions (id, title, workspace, model, provider, mode, created, updated, "
-                "parent_session_id, source, model_config) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "parent_session_id, source, model_config) VALUES (?, ?, ?, '', '', ?, ?, ?, ?, ?, ?)",
                 values,
             )
 
         self._db.write(work, "transcript")
         self._changes.loaded(session_id, 0)
         return session_id
+
+    def connected(self, session_id: str, model: str, provider: str) -> None:
+        """Note which model a child has."""
+        names = (messages.clean_surrogates(model), messages.clean_surrogates(provider))
+
+        def work(c: sqlite3.Connection) -> None:
+            c.execute("UPDATE sessions SET model = ?, provider = ? WHERE id = ?", (*names, session_id))
+
+        self._db.write(work, "transcript")
 
     def end(self, session_id: str, row: AgentRow) -> None:
         """Note how a child has ended."""
@@ -85,8 +94,8 @@ class Children:
                 "SELECT s.id, title, model, created, updated, ended_at, end_reason, model_config, "
                 "coalesce(input_tokens, 0) + coalesce(output_tokens, 0) FROM sessions s "
                 "WHERE parent_session_id = ? AND source = ? AND deleted_at IS NULL "
-                "ORDER BY created DESC, rowid DESC LIMIT ?",
-                (parent, CHILD, limits.AGENTS_SHOWN),
+                "AND coalesce(end_reason, '') != ? ORDER BY created DESC, rowid DESC LIMIT ?",
+                (parent, CHILD, CLEARED, limits.AGENTS_SHOWN),
             ).fetchall()
         return tuple(self._row(*row) for row in reversed(rows))
 
@@ -131,6 +140,18 @@ class Children:
             tokens,
             preview=str(facts.get("preview", "")),
         )
+
+
+def clear_children(c: sqlite3.Connection, parent: str) -> None:
+    """Leave nothing of a session's children but what they have used: the session is emptied."""
+    children = f"SELECT id FROM sessions WHERE parent_session_id = ? AND source = '{CHILD}'"
+    c.execute(f"DELETE FROM messages WHERE session_id IN ({children})", (parent,))
+    c.execute(f"DELETE FROM open_effects WHERE session_id IN ({children})", (parent,))
+    c.execute(
+        "UPDATE sessions SET title = '', model_config = '', end_reason = ?, message_count = 0, turn_count = 0, "
+        f"tool_call_count = 0, revision = revision + 1 WHERE id IN ({children})",
+        (CLEARED, parent),
+    )
 
 
 def _facts(config: str | None) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from agent_core.ports import Goal, TodoItem
 from agent_core.records import dataclass
 from agent_core.store.audit import Audit
 from agent_core.store.changes import Changes, check, count, no_session, revision
-from agent_core.store.children import CHILD, Children
+from agent_core.store.children import CHILD, Children, clear_children
 from agent_core.store.db import LOCKED, Budget, Database
 from agent_core.store.fork import fork_title, forked
 from agent_core.store.lease import Leases
@@ -644,12 +644,13 @@ class Store:
         return self._changes.make(session_id, work)
 
     def reset(self, session_id: str) -> None:
-        """Empty the conversation and the plan; the session, its title and its usage stay."""
+        """Empty the conversation, those of its sub-agents and the plan; the session, its title and its usage stay."""
 
         def work(c: sqlite3.Connection) -> None:
             c.execute("UPDATE sessions SET todos = '[]', goal = '{}' WHERE id = ?", (session_id,))
             c.execute("DELETE FROM messages WHERE session_id = ?", (session_id,))
             c.execute("DELETE FROM open_effects WHERE session_id = ?", (session_id,))
+            clear_children(c, session_id)
             _recount(c, session_id)
 
         self._changes.make(session_id, work)

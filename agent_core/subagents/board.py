@@ -15,6 +15,7 @@ from typing import Any
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.delegation import AgentRow
+from agent_core.mailbox import Mailbox
 from agent_core.records import dataclass
 from agent_core.text.ansi import clean
 
@@ -27,6 +28,8 @@ class _Live:
 
     scope: CancelScope
     steers: list[str]
+    heard: Mailbox | None = None
+    """All that its turn has told, for whoever looks at it; None: it waits for its place."""
 
 
 class Board:
@@ -90,6 +93,17 @@ class Board:
         with self._lock:
             self._live.pop(agent_id, None)
         return self.change(agent_id, ended=time.time(), doing="", **fields)
+
+    def hear(self, agent_id: str, heard: Mailbox) -> None:
+        """Its turn begins, and tells into `heard` until it has ended."""
+        with self._lock:
+            self._live[agent_id].heard = heard
+
+    def heard(self, agent_id: str) -> Mailbox | None:
+        """What one that is at work has told since it began, and what it tells from now on; None: it is not at work."""
+        with self._lock:
+            live = self._live.get(agent_id)
+            return live.heard if live is not None else None
 
     # -- what a person does -------------------------------------------------------------------------------------
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from agent_core import events, intents, limits
-from agent_core.errors import AgentError, Interrupted
+from agent_core.cancel import CancelScope
+from agent_core.delegation import AgentRow, AgentState
+from agent_core.errors import AgentError, Interrupted, StoreError
 from agent_core.ports import ToolContext
 from agent_core.services import Seat, SessionServices
+from agent_core.store.children import Birth
 from agent_core.subagents.board import Board, preview
 from agent_core.subagents.gate import Gate
 from agent_core.subagents.run import STOPPED, CrewOptions, Done, Order, Run, told_cost
 from agent_core.text.ansi import clean
+
+log = logging.getLogger(__name__)
 
 
 class Crew:
@@ -32,26 +38,47 @@ class Crew:
 
         Raises StoreError when nothing can be known of the session's sub-agents.
         """
-        services, board, parent = self._services, self.board, self._seat.turn()
+        services, board = self._services, self.board
         task = services.redact(" ".join(clean(order.task).split()))[: limits.SUBJECT_CHARS]
         with call.cancel.child() as scope:
             row = board.add(order.definition.name, task, scope)
             try:
-                if parent is None:  # the turn that asked for it was given up
-                    raise Interrupted
-                with self._gate.place(scope):
-                    run = Run(services, self._seat, self._options(), board, row, order, parent, scope, call.progress)
-                    done = run.run()
+                done = self._run(row, order, scope, call.progress)
             except Interrupted:
-                return Done(board.end(row.id, state="interrupted"), STOPPED)
+                return Done(self._ended(row.id, "interrupted"), STOPPED)
             except AgentError as error:
-                return Done(board.end(row.id, state="failed", preview=preview(error.text)), f"[failed] {error.text}")
+                return Done(self._ended(row.id, "failed", error.text), f"[failed] {error.text}")
             except BaseException:
-                board.end(row.id, state="failed")
+                self._ended(row.id, "failed")
                 raise
         if (told := told_cost(services, self._seat.session_id)) is not None:
             self._seat.emit(told)
         return done
+
+    def _run(self, row: AgentRow, order: Order, scope: CancelScope, progress: Callable[[str], None]) -> Done:
+        """Raises AgentError for what goes wrong before it begins, Interrupted when it is stopped before."""
+        parent = self._seat.turn()
+        if parent is None:  # the turn that asked for it was given up
+            raise Interrupted
+        mode = parent.toolbox.situation().mode
+        birth = Birth(row.id, row.name, row.task, str(self._seat.workspace), mode)
+        # Before it waits: what was asked for is on record, whatever becomes of it.
+        session_id = self._services.store.children.begin(self._seat.session_id, birth)
+        row = self.board.change(row.id, session_id=session_id)
+        with self._gate.place(scope):
+            return Run(
+                self._services, self._seat, self._options(), self.board, row, order, parent, scope, progress
+            ).run()
+
+    def _ended(self, agent_id: str, state: AgentState, words: str = "") -> AgentRow:
+        """It has ended without a turn that came to an end."""
+        row = self.board.end(agent_id, state=state, preview=preview(self._services.redact(words)))
+        if row.session_id:
+            try:
+                self._services.store.children.end(row.session_id, row)
+            except StoreError as error:
+                log.warning("how %s ended was not stored: %s", row.id, error)
+        return row
 
     def heed(self, intent: intents.Intent) -> None:
         """What a person wants of one. Returns at once."""

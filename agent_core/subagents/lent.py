@@ -6,11 +6,13 @@ What it may do is never more than its parent may: the same rules, mode, walls, h
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Final
 
-from agent_core import names
+from agent_core import events, names
 from agent_core.cancel import CancelScope
+from agent_core.messages import ToolCall
 from agent_core.ports import Asker, Decided, Question, Reply, TodoItem, Tool
 from agent_core.records import dataclass
 from agent_core.safety.policy import Situation
@@ -55,8 +57,10 @@ class Borrower:
     label: str
     """What a person who is asked reads: "agent-2 reviewer"."""
     scope: CancelScope
-    asks: Callable[[Question], None]
-    """Told of what it asks a person."""
+    asks: Callable[[Question], AbstractContextManager[None]]
+    """Told of what it asks a person; entered while it waits for the answer."""
+    tell: Callable[[events.Event], None]
+    """Tells whoever looks at it."""
     sees_images: bool
     auto_approve: bool
     """What the sandbox contains is not asked about, and what would leave it is refused."""
@@ -71,6 +75,12 @@ def lent(box: Toolbox, to: Borrower, definition: Definition, services: SessionSe
         if is_worth_a_row(decided):
             keep = services.store.audit.stage if decided.call_id else services.store.audit.add
             keep(to.session_id, workspace, for_the_record(decided, services.redact))
+
+    def started(call: ToolCall) -> None:
+        to.tell(events.ToolStarted(call.id))
+
+    def progress(call: ToolCall, text: str) -> None:
+        to.tell(events.ToolProgress(call.id, text))
 
     def situation() -> Situation:
         now = box.situation()
@@ -88,8 +98,8 @@ def lent(box: Toolbox, to: Borrower, definition: Definition, services: SessionSe
             sees_images=to.sees_images,
         ),
         situation=situation,
-        started=lambda call: None,
-        progress=lambda call, text: None,
+        started=started,
+        progress=progress,
         record=record,
         results=Results(services.result_bounds, services.data_home / FOLDER),
     )
@@ -103,8 +113,8 @@ class _AskingFor:
     who: Borrower
 
     def ask(self, question: Question, cancel: CancelScope) -> Reply:
-        self.who.asks(question)
-        return self.asker.ask(replace(question, agent=self.who.label), cancel)
+        with self.who.asks(question):
+            return self.asker.ask(replace(question, agent=self.who.label), cancel)
 
 
 class Plan:

@@ -6,8 +6,8 @@ counts towards its parent's budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -21,14 +21,15 @@ from agent_core.errors import StoreError
 from agent_core.messages import Message, new_id, user
 from agent_core.meter import Meter
 from agent_core.names import BLIND, Mode
+from agent_core.outbox import Outbox
 from agent_core.ports import Guidance, Question
 from agent_core.records import dataclass
 from agent_core.services import Connection, Seat, SessionServices
-from agent_core.store.children import Birth
 from agent_core.store.lease import lost
 from agent_core.subagents.board import Board, preview
 from agent_core.subagents.definitions import Definition
 from agent_core.subagents.lent import Borrower, lent
+from agent_core.subagents.quiet import Quiet
 from agent_core.text.ansi import clean
 from agent_core.turn import TurnTools
 
@@ -45,6 +46,8 @@ class CrewOptions:
     max_steps: int = limits.AGENT_STEPS
     auto_approve: bool = False
     """delegation.subagent_auto_approve (SUB-08)."""
+    quiet_seconds: float = 0.0
+    """Without a sign of life for so long one is stopped (delegation.child_timeout_seconds); 0: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,8 @@ class Run:
         self._scope = scope
         self._progress = progress
         self._tokens = 0
+        self._outbox = Outbox(row.session_id)
+        self._quiet = Quiet(options.quiet_seconds, scope)
 
     def run(self) -> Done:
         """Run it to its end. Raises AgentError for what goes wrong before it begins."""
@@ -97,15 +102,20 @@ class Run:
         connection, is_parents = self._connect()
         with ExitStack() as kept:
             kept.callback(connection.client.close)
-            session_id = services.store.children.begin(self._seat.session_id, self._birth(connection))
-            self._row = self._board.change(self._row.id, state="running", session_id=session_id, model=connection.model)
+            session_id = self._row.session_id
+            services.store.children.connected(session_id, connection.model, connection.provider)
+            self._board.hear(self._row.id, self._outbox.mailbox)
+            self._row = self._board.change(self._row.id, state="running", model=connection.model)
             lease = kept.enter_context(
                 turn_lease.held(services.store.leases, session_id, self._scope, lambda holder: None)
             )
             turn = self._turn(session_id, connection, is_parents)
             steps = self._order.definition.max_steps or self._options.max_steps
-            end = run_turn(turn, _goal(self._order), self._steers, steps, self._compactor(turn).ask)
+            with self._quiet:
+                end = run_turn(turn, _goal(self._order), self._steers, steps, self._compactor(turn).ask)
             turn.meter.end()
+            code = end.error.code if end.error is not None else ""
+            self._outbox.emit(events.TurnFinished("", end.outcome, end.steps, end.seconds, end.text, code))
             if lease.lost:
                 raise lost()
             return self._done(end, steps)
@@ -125,10 +135,6 @@ class Run:
             return connect(row.model, row.provider), True
         return connect(""), True  # with what stands in for it, as the parent has it
 
-    def _birth(self, connection: Connection) -> Birth:
-        row, workspace = self._row, str(self._seat.workspace)
-        return Birth(row.id, row.name, row.task, workspace, connection.model, connection.provider, self._mode())
-
     def _mode(self) -> Mode:
         return self._parent.toolbox.situation().mode
 
@@ -138,10 +144,16 @@ class Run:
         meter.begin(connection.provider, connection.model)
         sees = services.sees(connection.provider, connection.model) is not False
         to = Borrower(
-            session_id, f"{self._row.id} {self._row.name}", self._scope, self._asks, sees, self._options.auto_approve
+            session_id,
+            f"{self._row.id} {self._row.name}",
+            self._scope,
+            self._asking,
+            self._hear,
+            sees,
+            self._options.auto_approve,
         )
         return TurnTools(
-            connection.client,
+            self._quiet.listened(connection.client),
             Conversation(services.store, session_id, [], services.redact),
             lent(parent.toolbox, to, self._order.definition, services),
             self._hear,
@@ -175,10 +187,19 @@ class Run:
     def _steers(self) -> list[Message]:
         return [user(text, origin="steer") for text in self._board.take_steers(self._row.id)]
 
-    def _asks(self, question: Question) -> None:
+    @contextmanager
+    def _asking(self, question: Question) -> Iterator[None]:
         self._does(f"asks: {question.title}")
+        self._outbox.emit(events.QuestionAsked(question, 0.0))  # asked by its parent, which knows until when
+        try:
+            with self._quiet.held():
+                yield
+        finally:
+            self._outbox.emit(events.QuestionClosed(question.id, "refuse", ""))  # answered: how shows in the result
 
     def _hear(self, event: events.Event) -> None:
+        self._quiet.heard(event)
+        self._outbox.emit(event)
         match event:
             case events.StepStarted(step):
                 self._row = self._board.change(self._row.id, steps=step, doing="")
@@ -217,6 +238,8 @@ class Run:
     def _ending(self, end: TurnEnd, steps: int) -> tuple[AgentState, str]:
         if end.outcome == "completed":
             return "done", ""
+        if self._quiet.has_stopped:
+            return "failed", f"[timed out] It showed no sign of life for {self._quiet.seconds:.0f} s and was stopped."
         if end.outcome == "interrupted":
             return "interrupted", STOPPED
         if end.error is not None:

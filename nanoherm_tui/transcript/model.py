@@ -105,6 +105,8 @@ class TranscriptModel:
             case events.ToolStarted(call_id):
                 changed = self._update_card(call_id, state="running", started=self.clock(), progress="")
                 return changed | self._follow_questions()
+            case events.ToolEnded(call_id):
+                return self._end_card(call_id, event)
             case events.ToolFinished():
                 return self._finish_card(event)
             case events.QuestionAsked(question):
@@ -425,6 +427,19 @@ class TranscriptModel:
             if card.started and card.state in ("running", "waiting") and card.state != state:
                 changed |= self._update_card(entry.id, state=state)
         return changed
+
+    def _end_card(self, call_id: str, event: events.ToolEnded) -> set[Entry]:
+        """It has ended; its result is still to come."""
+        entry = self._cards.get(call_id)
+        if entry is None or entry.card is None:
+            return set()
+        state: CardState = "done" if event.ok else "failed"
+        entry.card = replace(
+            entry.card, state=state, outcome=one_line(event.outcome), seconds=event.seconds, progress="", started=0.0
+        )
+        self.running.pop(entry, None)
+        entry.touch()
+        return {entry}
 
     def _finish_card(self, event: events.ToolFinished) -> set[Entry]:
         entry = self._cards.get(event.call_id)

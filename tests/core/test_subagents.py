@@ -12,7 +12,7 @@ from agent_core.checkpoints import Checkpoints, Options
 from agent_core.errors import ConfigError, ProviderError
 from agent_core.extras.agents import AgentsExtra
 from agent_core.messages import Usage
-from agent_core.ports import LlmReply
+from agent_core.ports import Delta, LlmReply
 from agent_core.safety.paths import PathRules
 from agent_core.services import Connection
 from agent_core.store.children import Birth
@@ -274,6 +274,8 @@ def test_a_stop_of_the_turn_reaches_those_that_run_and_those_that_wait(office):
     assert [row.state for row in desk.board] == ["interrupted"] * 6
     assert len(desk.child.requests) == 4, "who waited was never asked"
     assert all(row.ended is not None for row in desk.board)
+    stored = [(row.id, row.state, row.task) for row in desk.store.children.of(desk.session.id)]
+    assert sorted(stored) == [(f"agent-{row.id[-1]}", "interrupted", row.task) for row in desk.board], "each on record"
 
 
 def test_one_is_stopped_by_itself_and_the_model_hears_which(office):
@@ -497,7 +499,7 @@ def test_the_board_is_there_again_after_a_restart_and_goes_on_counting(office):
 def test_one_whose_program_was_killed_was_interrupted(office, tmp_path):
     desk = office([delegate(("worker", "one")), say("ok")], [say("end")])
     desk.turn("go")
-    desk.store.children.begin(desk.session.id, Birth("agent-2", "worker", "cut off", str(tmp_path), "m", "p", "ask"))
+    desk.store.children.begin(desk.session.id, Birth("agent-2", "worker", "cut off", str(tmp_path), "ask"))
     rows = desk.store.children.of(desk.session.id)
     assert [(row.id, row.state) for row in rows] == [("agent-1", "done"), ("agent-2", "interrupted")]
     assert rows[-1].ended is not None
@@ -524,3 +526,95 @@ def test_files_that_it_changes_belong_to_its_parents_turn(tmp_path, office):
     desk.wait(events.FilesRolledBack)
     assert not (desk.workspace / "a.txt").exists()
     kept.close()
+
+
+def test_of_several_one_that_ends_first_is_told_of_at_once(office):
+    stuck = Stuck()
+    desk = office([delegate(("worker", "a"), ("worker", "b")), say("ok")], [stuck])
+    desk.session.send(intents.Submit("go"))
+    for _ in range(2):
+        assert stuck.begun.acquire(timeout=10)
+    desk.until(lambda: len([row for row in desk.board if row.state == "running"]) == 2)
+    tasks = {row.id: row.task for row in desk.board}
+    second = next(agent_id for agent_id, task in tasks.items() if task == "b")
+    desk.session.send(intents.StopAgent(second))
+    ended = desk.wait(events.ToolEnded)
+    assert (ended.ok, ended.outcome) == (False, "stopped")
+    assert ended.call_id == desk.of(events.ToolQueued)[1].call_id
+    assert not desk.of(events.ToolFinished), "its result is stored behind that of the call before it"
+    stuck.free.set()
+    desk.wait(events.TurnFinished)
+    assert [event.call_id for event in desk.of(events.ToolFinished)] == [e.call_id for e in desk.of(events.ToolQueued)]
+
+
+def test_whoever_looks_at_one_hears_all_of_it_from_its_beginning(office, tmp_path):
+    (tmp_path / "ws").mkdir(exist_ok=True)
+    (tmp_path / "ws" / "a.py").write_text("x = 1\n")
+    stuck = Stuck()
+    desk = office([delegate(("worker", "a")), say("ok")], [call(("read_file", {"path": "a.py"})), stuck])
+    extra = next(one for one in desk.session.extras if isinstance(one, AgentsExtra))
+    assert extra.heard("agent-1") is None
+    desk.session.send(intents.Submit("go"))
+    assert stuck.begun.acquire(timeout=10)
+    mailbox = extra.heard("agent-1")
+    letters = mailbox.drain()
+    assert {letter.session_id for letter in letters} == {desk.board[0].session_id}
+    kinds = [type(letter.event).__name__ for letter in letters]
+    wanted = ["UserMessage", "StepStarted", "ToolQueued", "ToolStarted", "ToolFinished", "StepStarted"]
+    assert [kind for kind in kinds if kind in wanted] == wanted
+    stuck.free.set()
+    desk.wait(events.TurnFinished)
+    assert [type(letter.event).__name__ for letter in mailbox.drain()][-1] == "TurnFinished"
+    assert extra.heard("agent-1") is None, "what has ended is read from the store"
+
+
+class Silent(Stuck):
+    """Says a word every now and then, as often as it is told to, and then nothing more."""
+
+    def __init__(self, words, every):
+        super().__init__()
+        self.words, self.every = words, every
+
+    def __call__(self, request, sink, cancel):
+        for _ in range(self.words):
+            sink(Delta("text", "word "))
+            cancel.wait(self.every)
+            cancel.check()
+        return super().__call__(request, sink, cancel)
+
+
+@pytest.mark.parametrize(("words", "seconds"), [(0, 0.3), (4, 0.6)])
+def test_one_without_a_sign_of_life_is_stopped_and_any_sign_resets_its_time(office, words, seconds):
+    desk = office([delegate(("worker", "a")), say("ok")], [Silent(words, 0.2)], options=CrewOptions(quiet_seconds=0.3))
+    began = time.monotonic()
+    desk.turn("go")
+    assert time.monotonic() - began >= seconds
+    assert "[timed out] It showed no sign of life" in results(desk.parent.requests[-1])[0]
+    assert [(row.state, row.preview[:11]) for row in desk.board] == [("failed", "[timed out]")]
+
+
+def test_waiting_for_a_person_is_no_silence(office):
+    desk = office(
+        [delegate(("worker", "a")), say("ok")],
+        [call(("run_command", {"command": "touch x"})), say("done")],
+        options=CrewOptions(quiet_seconds=0.2),
+    )
+    desk.session.send(intents.Submit("go"))
+    question = desk.wait(events.QuestionAsked).question
+    time.sleep(0.5)
+    desk.session.send(intents.Answer(question.id, "refuse"))
+    desk.wait(events.TurnFinished)
+    assert [row.state for row in desk.board] == ["done"]
+
+
+def test_an_emptied_session_has_nothing_of_its_sub_agents_but_what_they_used(office):
+    desk = office([delegate(("worker", "one")), say("ok")], [say("The secret is 42.", usage=Usage(70, 7))])
+    desk.turn("go")
+    child = desk.board[0].session_id
+    before = desk.store.costs.spent(desk.session.id)
+    desk.session.close()
+    desk.session.join(2.0)
+    desk.store.reset(desk.session.id)
+    assert desk.store.children.of(desk.session.id) == ()
+    assert desk.store.messages(child) == []
+    assert desk.store.costs.spent(desk.session.id) == before

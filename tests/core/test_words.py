@@ -48,6 +48,7 @@ EVENTS = [
     events.ToolQueued("c", "grep", "x"),
     events.ToolStarted("c"),
     events.ToolProgress("c", "line"),
+    events.ToolEnded("c1", False, "已停止", 1.5),
     events.ToolFinished("c", "edit_file", False, "failed", "text", ("l",), (DIFF,), 0.1),
     events.QuestionAsked(Question("edit", "Change a", "mode ask", diffs=(DIFF,), choices=("x", "y")), 5.0),
     events.QuestionAsked(
