@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from agent_core.confinement import Confinement
     from agent_core.disk_report import DiskReport
     from agent_core.extras.server_desk import ServerDesk
+    from agent_core.mailbox import Mailbox
     from agent_core.memory import Memories
     from agent_core.memory.looking import Forgotten, Look
     from agent_core.memory.pending import PendingWrites
