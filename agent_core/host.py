@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from agent_core.extras.server_desk import ServerDesk
     from agent_core.mailbox import Mailbox
     from agent_core.memory import Memories
-    from agent_core.memory.looking import Forgotten, Look
+    from agent_core.memory.desk import MemoryDesk
     from agent_core.memory.pending import PendingWrites
     from agent_core.permissions import Allowed, Permissions
     from agent_core.skills.discover import Finder, Shelf
@@ -361,7 +361,9 @@ class Host:
         return list(self.searching.find(query, workspace, limit).hits)
 
     def _recall(self, query: str, limit: int, leave_out: str) -> tuple[PastPassage, ...]:
-        found = self.searching.find(query, limit=limit, leave_out=leave_out, size=limits.RECALL_PASSAGE)
+        found = self.searching.find(
+            query, limit=limit, leave_out=leave_out, agents=False, size=limits.RECALL_PASSAGE
+        )
         return tuple(
             PastPassage(hit.session.title, hit.session.workspace, hit.created, hit.speaker, hit.snippet)
             for hit in found.hits
@@ -457,7 +459,7 @@ class Host:
     def begin_servers(self, session_id: str) -> None:
         """Start the MCP servers of whose tools nothing is known, so that they are there with the session's first turn.
 
-        Does not wait for them. Without any it loads nothing.
+        What is wrong with them is told in the session. Does not wait for them; without any it loads nothing.
         """
         live = self._sessions.get(session_id)
         if live is None or self.launch.demo or self._closing.is_set():
@@ -531,6 +533,13 @@ class Host:
         from agent_core.memory.pending import PendingWrites
 
         return PendingWrites(self.places.data_home)
+
+    @cached_property
+    def memory_desk(self) -> MemoryDesk:
+        """What a person does with what is remembered."""
+        from agent_core.memory.desk import MemoryDesk
+
+        return MemoryDesk(self.memory, self.pending, lambda decided: self._put_on_record(Path(), decided))
 
     @cached_property
     def skill_writer(self) -> Writer:
@@ -617,36 +626,6 @@ class Host:
             return stage(self.pending, memory)
 
         return memory_extra(seat, memories, opts, self.redact, self.connect, meter, put_aside)
-
-    def look_at_memory(self, query: str = "") -> Look:
-        """What is remembered and fits `query`, and what waits. Reads files. Raises MemoryFailure."""
-        from agent_core.memory.looking import look
-
-        return look(self.memory, self.pending, query)
-
-    def remember(self, text: str) -> Memory | None:
-        """Keep what a person wrote; None: it is known already. Raises MemoryFailure."""
-        from agent_core.memory.looking import remember
-
-        return remember(self.memory, text)
-
-    def forget(self, id: str) -> Forgotten:
-        """Take a memory out, named by its id or the beginning of one. Raises MemoryFailure."""
-        from agent_core.memory.looking import forget
-
-        return forget(self.memory, self.pending, id)
-
-    def answer_memory(self, id: str, approved: bool) -> Pending:
-        """Keep a memory that waits, or forget it. Raises MemoryFailure when nothing waits under the id, StoreError."""
-        from agent_core.memory.staging import carry_out
-
-        staged = self.pending.get(id, "memory")
-        verdict: Literal["allow", "refuse"] = "allow" if approved else "refuse"
-        self._put_on_record(Path(), Decided("keep", staged.pending.title, verdict, "waited for a person", "person"))
-        if not approved:
-            return self.pending.reject(id, "memory")
-        self.pending.approve(id, lambda now: carry_out(self.memory, now.data), "memory")
-        return staged.pending
 
     def _web(self) -> WebOptions:
         """How sessions reach the web; a key of a search engine that was changed counts from the next search on."""
@@ -895,7 +874,6 @@ class Host:
         """What a session holds before the message `first`, of which a listener was told the number only."""
         return self.store.before(session_id, first)
 
-    def agent_said(self, session_id: str) -> tuple[list[Message], int]:
     def agent_heard(self, session_id: str, agent_id: str) -> Mailbox | None:
         """What a sub-agent of a session has told since it began, and tells from now on; None: it is not at work here.
 
@@ -907,6 +885,7 @@ class Host:
         extras = live.extras if live is not None else ()
         return next((extra.heard(agent_id) for extra in extras if isinstance(extra, AgentsExtra)), None)
 
+    def agent_said(self, session_id: str) -> tuple[list[Message], int]:
         """What a sub-agent has said and done so far, of a long one the end, and how many messages come before that."""
         return self.store.end(session_id, limits.AGENT_READ)
 

@@ -378,6 +378,7 @@ CONTEXT_ITEMS: Final = 1_000  # largest messages listed in the view of what fill
 
 # -- what is remembered over sessions ----------------------------------------------------------------------------
 MEMORY_FILE: Final = 16 * MB  # memory.json; 10,000 entries have about 3
+MEMORY_FORGOTTEN: Final = 10_000  # ids of forgotten ones that are known; the oldest leave, 0.7 MB at most
 MEMORY_CHARS: Final = 1_000  # of one text: a fact or a lesson, not a document
 MEMORY_NOTES: Final = 2_200  # characters of MEMORY.md: every session is told all of it (MEM-11)
 MEMORY_USER: Final = 1_375  # of USER.md

@@ -17,6 +17,12 @@ class Memories(Protocol):
     Every method raises MemoryFailure: a store that cannot be understood is never taken for an empty one.
     """
 
+    @property
+    def withheld(self) -> int:
+        """How many the files hold, as last looked at, that a person has forgotten: an old copy was put back (MEM-21).
+        They are told to nobody, and leave the file with its next change."""
+        ...
+
     def list(self) -> tuple[Memory, ...]:
         """All of it, of every scope, in the order in which it was written."""
         ...
@@ -37,5 +43,5 @@ class Memories(Protocol):
         ...
 
     def forget(self, id: str) -> tuple[Memory, ...]:
-        """Take a memory out. Gives those that build on it and are still there."""
+        """Take a memory out, for good: also out of an old copy. Gives those that build on it and are still there."""
         ...

@@ -19,6 +19,7 @@ from agent_core import limits
 from agent_core.errors import MemoryFailure
 from agent_core.knowledge import MEMORY_KINDS, Memory
 from agent_core.memory import gate, store_file
+from agent_core.memory.forgotten import Forgotten
 from agent_core.memory.recall import Recall
 from agent_core.messages import new_id
 
@@ -38,6 +39,8 @@ class Entries:
         self.path = path
         self._redact = redact
         self._recall = recall or Recall()
+        self._forgotten = Forgotten(path.parent)
+        self.withheld = 0
         self._lock = threading.RLock()
         self._seen: object = None
         self._memories: tuple[Memory, ...] = ()
@@ -47,7 +50,7 @@ class Entries:
     def list(self) -> tuple[Memory, ...]:
         """As `Memories.list`."""
         with self._lock:
-            seen = store_file.signature(self.path)
+            seen = (store_file.signature(self.path), self._forgotten.signature())
             if seen != self._seen:
                 # The signature is of before the read: a change in between is seen as one the next time.
                 self._memories, self._seen = tuple(map(_memory, self._load())), seen
@@ -58,7 +61,10 @@ class Entries:
         return self._recall.find(query, self.list(), limit, workspace)
 
     def _load(self) -> Document:
-        return _parsed(store_file.load(self.path), self.path)
+        entries, gone = _parsed(store_file.load(self.path), self.path), self._forgotten.ids()
+        kept = [entry for entry in entries if entry["id"] not in gone]
+        self.withheld = len(entries) - len(kept)
+        return kept
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -76,6 +82,7 @@ class Entries:
         def edit(entries: Document) -> bool:
             if any(entry["id"] == kept.id or gate.same(entry["text"]) == text for entry in entries):
                 return False
+            self._forgotten.discard(kept.id)
             entries.append(_entry(kept))
             return True
 
@@ -100,6 +107,7 @@ class Entries:
 
         def edit(entries: Document) -> bool:
             entries.remove(_find(entries, id))
+            self._forgotten.add(id)  # first: a kill in between leaves it forgotten
             return True
 
         self._change(edit)

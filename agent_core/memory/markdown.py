@@ -18,6 +18,7 @@ from agent_core import limits
 from agent_core.errors import MemoryFailure
 from agent_core.knowledge import Memory
 from agent_core.memory import gate, store_file
+from agent_core.memory.forgotten import Forgotten
 from agent_core.memory.recall import Recall
 from agent_core.records import dataclass
 
@@ -124,6 +125,8 @@ class Pages:
         self.folder = folder
         self._redact = redact
         self._recall = Recall()
+        self._forgotten = Forgotten(folder.parent)
+        self.withheld = 0
         self._lock = threading.RLock()
         self._seen: object = None
         self._memories: tuple[Memory, ...] = ()
@@ -132,7 +135,11 @@ class Pages:
         return self.folder / FILES[target]
 
     def entries(self, target: Target) -> tuple[str, ...]:
-        """As they are in the file now. Raises MemoryFailure."""
+        """As they are in the file now, without what a person has forgotten. Raises MemoryFailure."""
+        gone = self._forgotten.ids()
+        return tuple(text for text in self._written(target) if _id(target, text) not in gone)
+
+    def _written(self, target: Target) -> tuple[str, ...]:
         return parse(store_file.load(self.path(target), limits.MEMORY_PAGE))
 
     def plan(self, target: Target, operations: Sequence[Operation]) -> Change:
@@ -149,6 +156,7 @@ class Pages:
                     "memory_changed", f"{path.name} has changed meanwhile. Look at it, and try again.", file=path.name
                 )
             if change.after != change.before:
+                self._forgotten.discard(*(_id(target, text) for text in change.after if text not in change.before))
                 store_file.save(path, formed(change.after))
             return change
 
@@ -194,9 +202,10 @@ class Pages:
     def list(self) -> tuple[Memory, ...]:
         """As `Memories.list`."""
         with self._lock:
-            seen = tuple(store_file.signature(self.path(target)) for target in FILES)
+            seen = (*(store_file.signature(self.path(target)) for target in FILES), self._forgotten.signature())
             if seen != self._seen:
                 self._memories = tuple(_memory(target, text) for target in FILES for text in self.entries(target))
+                self.withheld = sum(len(self._written(target)) for target in FILES) - len(self._memories)
                 self._seen = seen
             return self._memories
 
@@ -224,6 +233,8 @@ class Pages:
         """As `Memories.forget`; nothing is known to build on an entry."""
         target, old = self._find(id)
         self.change(target, (Operation("remove", old=old),))
+        with self._lock, store_file.alone(self.path(target)):
+            self._forgotten.add(id)
         return ()
 
     def _find(self, id: str) -> tuple[Target, str]:

@@ -16,7 +16,7 @@ from nanoherm_tui.text import cut, one_line, visible
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Memory, Pending
-    from agent_core.memory.looking import Forgotten
+    from agent_core.memory.desk import Forgotten
     from nanoherm_tui.app import NanohermApp
 
 T = TypeVar("T")
@@ -33,9 +33,11 @@ def show(app: NanohermApp, argument: str) -> None:
     elif word == "search":
         _open(app, rest)
     elif word == "add" and rest:
-        app.desk.do(lambda: app.host.remember(rest), lambda kept: _hint_kept(app, kept))
+        app.desk.do(lambda: app.host.memory_desk.remember(rest), lambda kept: _hint_kept(app, kept))
     elif word == "forget" and rest:
-        app.desk.do(lambda: app.host.forget(rest), lambda done: app.hint(forgotten_words(done), limits.TOLD_HINT))
+        app.desk.do(
+            lambda: app.host.memory_desk.forget(rest), lambda done: app.hint(forgotten_words(done), limits.TOLD_HINT)
+        )
     elif word == "pending" and not rest:
         _go_through(app)
     elif word in ("approve", "diff", "pending") and rest and rest != "all":
@@ -94,7 +96,7 @@ def _answer(app: NanohermApp, id: str, approved: bool) -> None:
         words = t("skills.approved" if approved else "skills.rejected", title=kept_title(done.title))
         app.hint(words, limits.TOLD_HINT)
 
-    app.desk.do(lambda: app.host.answer_memory(id, approved), told)
+    app.desk.do(lambda: app.host.memory_desk.answer(id, approved), told)
 
 
 # -- the view -------------------------------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ def _open(app: NanohermApp, query: str = "") -> None:
     workspace, home = Path(app.view.session.workspace), str(app.host.places.home)
 
     def look(query: str) -> Found:
-        seen = app.host.look_at_memory(query)
+        seen = app.host.memory_desk.look(query)
         return Found(query, seen.memories, seen.pending, seen.total, str(workspace), home)
 
     def do(work: Callable[[], T], then: Callable[[T], None]) -> None:
@@ -141,12 +143,12 @@ def _open(app: NanohermApp, query: str = "") -> None:
         changed(forgotten_words(done))
 
     screen.on_search = lambda query: do(lambda: look(query), screen.show)
-    screen.on_add = lambda text: do(lambda: app.host.remember(text), added)
+    screen.on_add = lambda text: do(lambda: app.host.memory_desk.remember(text), added)
     screen.on_edit = lambda memory, text: do(
-        lambda: app.host.memory.edit(memory.id, text), lambda _: changed(t("memory.mended"))
+        lambda: app.host.memory_desk.edit(memory.id, text), lambda _: changed(t("memory.mended"))
     )
-    screen.on_forget = lambda memory: do(lambda: app.host.forget(memory.id), forgotten)
-    screen.on_take_back = lambda memory: do(lambda: app.host.memory.add(memory), added)
+    screen.on_forget = lambda memory: do(lambda: app.host.memory_desk.forget(memory.id), forgotten)
+    screen.on_take_back = lambda memory: do(lambda: app.host.memory_desk.take_back(memory), added)
 
     def chosen(pending: Pending | None) -> None:
         if pending is not None:

@@ -13,7 +13,7 @@ from agent_core.errors import MemoryFailure, ToolFailure
 from agent_core.extras.learning import Learner
 from agent_core.host import Host, Launch
 from agent_core.knowledge import Memory
-from agent_core.memory import staging
+from agent_core.memory import staging, store_file
 from agent_core.memory.entries import Entries
 from agent_core.memory.markdown import Pages
 from agent_core.memory.pending import PendingWrites
@@ -136,23 +136,106 @@ def test_a_person_looks_adds_forgets_and_decides_with_either_engine(tmp_path, en
         seat = Seat("s1", tmp_path, lambda event: None)
         offered = {tool.name for extra in host._extras(seat) for tool in extra.tools()}
         assert {name for name in offered if name.startswith("memory")} == tools
-        first = host.remember("preference: 回答用中文。")
+        first = host.memory_desk.remember("preference: 回答用中文。")
         assert first.kind == "preference"
-        assert host.remember("回答用中文。" if engine == "bm25" else "Preference： 回答用中文。") is None
-        host.remember("Deploys are tagged.")
+        assert host.memory_desk.remember("回答用中文。" if engine == "bm25" else "Preference： 回答用中文。") is None
+        host.memory_desk.remember("Deploys are tagged.")
         pending = staging.stage(host.pending, Memory("", "fact", "It waits.", origin="distilled", derived=(first.id,)))
-        look = host.look_at_memory()
+        look = host.memory_desk.look()
         assert ({memory.text for memory in look.memories}, look.pending, look.total) == (
             {"回答用中文。", "Deploys are tagged."}, (pending,), 2,
         )  # fmt: skip
-        assert [memory.text for memory in host.look_at_memory("depl").memories] == ["Deploys are tagged."]
-        assert [memory.text for memory in host.look_at_memory("中").memories] == ["回答用中文。"]
-        assert host.look_at_memory("nowhere").memories == ()
-        done = host.forget(first.id[:6])
+        assert [memory.text for memory in host.memory_desk.look("depl").memories] == ["Deploys are tagged."]
+        assert [memory.text for memory in host.memory_desk.look("中").memories] == ["回答用中文。"]
+        assert host.memory_desk.look("nowhere").memories == ()
+        done = host.memory_desk.forget(first.id[:6])
         assert (done.memory, done.waiting) == (first, (pending,))
         with pytest.raises(MemoryFailure, match="no memory"):
-            host.forget("")
-        host.answer_memory(pending.id, True)
+            host.memory_desk.forget("")
+        host.memory_desk.answer(pending.id, True)
         assert "It waits." in {memory.text for memory in host.memory.list()}
+    finally:
+        host.close()
+
+
+STORES = {"bm25": ("memory.json",), "markdown": ("memories/MEMORY.md", "memories/USER.md")}
+
+
+@pytest.mark.parametrize("engine", STORES)
+def test_an_old_copy_that_is_put_back_brings_nothing_in_again_that_was_forgotten(tmp_path, engine):
+    host = desk(tmp_path, f"memory:\n  engine: {engine}\n")
+    try:
+        at, home = host.memory_desk, tmp_path / "home" / ".nanohermes"
+        stays = at.remember("preference: Use uv.")
+        goes = at.remember("The tests need Redis.")
+        copies = {home / name: (home / name).read_bytes() for name in STORES[engine]}
+        at.forget(goes.id)
+        for file, content in copies.items():
+            file.write_bytes(content)
+        assert host.memory.list() == (stays,)
+        assert host.memory.search("Redis", 5) == ()
+        assert (at.look().total, at.look().withheld) == (1, 1)
+        with pytest.raises(MemoryFailure, match="no memory"):
+            at.forget(goes.id)
+        at.remember("preference: Answer briefly.")
+        at.remember("Deploys are tagged.")  # with its next change it has left the file
+        assert not any("Redis" in file.read_text() for file in copies)
+        assert at.look().withheld == 0
+        assert "Redis" not in (home / "memory.json.forgotten").read_text()
+        assert at.take_back(goes).text == goes.text  # who wants it back has it back, for good
+        for file, content in copies.items():
+            file.write_bytes(content)
+        assert {memory.text for memory in host.memory.list()} == {"Use uv.", "The tests need Redis."}
+    finally:
+        host.close()
+
+
+@pytest.mark.parametrize("content", ["[]", "{", "[" * 100_000])
+def test_a_list_of_forgotten_ones_that_cannot_be_understood_is_named_not_passed_over(tmp_path, content):
+    store = Entries(tmp_path / "memory.json", hide)
+    store.add(Memory("", "fact", "Use uv."))
+    store_file.save(tmp_path / "memory.json.forgotten", content)
+    for attempt in (store.list, lambda: store.add(Memory("", "fact", "x")), lambda: store.search("uv", 5)):
+        with pytest.raises(MemoryFailure, match=r"memory\.json\.forgotten is no JSON object"):
+            attempt()
+
+
+@pytest.mark.parametrize("engine", STORES)
+def test_what_a_person_does_with_memories_is_on_record_without_their_texts(tmp_path, engine):
+    host = desk(tmp_path, f"memory:\n  engine: {engine}\n")
+    try:
+        at = host.memory_desk
+        kept = at.remember("preference: Say ZEBRA.")
+        at.remember("preference: Say ZEBRA.")  # known already: nothing happens
+        mended = at.edit(kept.id, "Say ZEBRA twice.")
+        at.forget(mended.id)
+        at.take_back(mended)
+        rows = [entry.decided for entry in host.decisions()]
+        assert [row.what for row in reversed(rows)] == [
+            f"Remember a preference: {kept.id}",
+            f"Mend a memory: {kept.id}",
+            f"Forget a memory: {mended.id}",
+            f"Remember again: {mended.id}",
+        ]
+        assert {(row.kind, row.verdict, row.by) for row in rows} == {("keep", "allow", "person")}
+        assert "ZEBRA" not in repr(rows)
+    finally:
+        host.close()
+
+
+def test_what_was_made_from_a_forgotten_memory_is_named_over_all_steps_and_may_go_too(tmp_path):
+    host = desk(tmp_path, "")
+    try:
+        at = host.memory_desk
+        root = at.remember("The tests need Redis.")
+        leaf = host.memory.add(Memory("", "lesson", "Start Redis first.", origin="distilled", derived=(root.id,)))
+        tip = host.memory.add(Memory("", "lesson", "make redis starts it.", origin="distilled", derived=(leaf.id,)))
+        other = at.remember("Deploys are tagged.")
+        waits = staging.stage(host.pending, Memory("", "fact", "Redis 7.", origin="distilled", derived=(tip.id,)))
+        done = at.forget(root.id)
+        assert (done.built_on_it, done.waiting) == ((leaf, tip), (waits,))
+        host.memory.forget(tip.id)  # meanwhile
+        assert at.forget_made_from(done) == (leaf,)
+        assert (host.memory.list(), host.pending.list()) == ((other,), ())
     finally:
         host.close()

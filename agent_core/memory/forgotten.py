@@ -1,0 +1,56 @@
+"""Which memories a person has forgotten: an old copy of the store that is put back does not bring them in again.
+
+Ids and times alone, never a text, in a file beside the stores, so that a copy of a store does not hold it. MEM-21.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Final
+
+from agent_core import limits
+from agent_core.memory import store_file
+
+NAME: Final = "memory.json.forgotten"
+"""Of our home; both engines have it: an id of the one is never one of the other."""
+
+
+class Forgotten:
+    """Whoever changes it holds the lock of a store; two stores at once are two engines, and one runs at a time."""
+
+    def __init__(self, data_home: Path) -> None:
+        self._path = data_home / NAME
+
+    def ids(self) -> frozenset[str]:
+        """Reads the file. Raises MemoryFailure when it cannot be understood."""
+        return frozenset(self._load())
+
+    def add(self, id: str) -> None:
+        """It is forgotten; the oldest leave where there are too many. Raises MemoryFailure."""
+        known = {**self._load(), id: round(time.time(), 3)}
+        self._save(dict(list(known.items())[-limits.MEMORY_FORGOTTEN :]))
+
+    def discard(self, *ids: str) -> None:
+        """They are remembered again. Raises MemoryFailure."""
+        known = self._load()
+        if not known.keys().isdisjoint(ids):
+            self._save({id: when for id, when in known.items() if id not in ids})
+
+    def signature(self) -> object:
+        """Changes when the file does."""
+        return store_file.signature(self._path)
+
+    def _load(self) -> dict[str, object]:
+        text = store_file.load(self._path)
+        try:
+            found = json.loads(text or "{}")
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise store_file.broken(self._path, "is no JSON object")
+        return found
+
+    def _save(self, known: dict[str, object]) -> None:
+        store_file.save(self._path, json.dumps(known, indent=1, ensure_ascii=False) + "\n")
