@@ -21,7 +21,7 @@ from textual.widgets import TextArea
 from agent_core.config import schema
 from agent_core.config.settings import Setting, in_words, loosens, typed
 from agent_core.safety.redact import MARK
-from nanoherm_tui.i18n import t
+from nanoherm_tui.i18n import language, t, texts
 from nanoherm_tui.keymap import show as key_name
 from nanoherm_tui.overlays.confirm import ConfirmScreen
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
@@ -65,7 +65,7 @@ def fitting(settings: Sequence[Setting], query: str) -> list[Setting]:
 
     def stands(one: Setting) -> bool:
         heading = t(f"settings.section_{section_of(one.key)}")
-        text = f"{one.key.name} {one.key.doc} {in_words(one.value)} {heading}".casefold()
+        text = f"{one.key.name} {one.key.doc} {about(one.key)} {in_words(one.value)} {heading}".casefold()
         return all(word in text for word in words)
 
     return sorted((one for one in settings if stands(one)), key=lambda one: order[section_of(one.key)])
@@ -89,6 +89,11 @@ def origin(one: Setting, home: str) -> str:
         return t(f"settings.from_{one.source.replace(' ', '_')}")
     place = visible(shorten_home(one.source, home))
     return f"{place}:{one.line}" if one.line else place
+
+
+def about(key: Key) -> str:
+    """What it does, in the person's language; its English stands in the table of settings alone."""
+    return texts(language()).get(f"setting_docs.{key.name}", key.doc)
 
 
 def acts(key: Key) -> str:
@@ -255,7 +260,7 @@ class SettingsScreen(Overlay[None]):
             self._detail.say(())
             return
         default = in_words(one.key.default) or "-"
-        lines = [f"{one.key.name}: {one.key.doc}"]  # the row may have no room for the whole name
+        lines = [f"{one.key.name}: {about(one.key)}"]  # the row may have no room for the whole name
         if not one.is_default:
             lines.append(f"{value_words(one)}  ({origin(one, self._home)})")
         lines.append(t("settings.takes", allowed=allowed(one.key), value=default, acts=acts(one.key)))
@@ -334,7 +339,7 @@ class SettingsScreen(Overlay[None]):
 
         if loosens(one.key, value, one.value):
             title = t("settings.sure", key=one.key.name, value=visible(in_words(value)) or "-")
-            self.app.push_screen(ConfirmScreen(title, one.key.doc, t("settings.change")), answered)
+            self.app.push_screen(ConfirmScreen(title, about(one.key), t("settings.change")), answered)
         else:
             answered(True)
 
@@ -345,11 +350,6 @@ class SettingsScreen(Overlay[None]):
 class _Choices(FollowedList[str, str]):
     DEFAULT_CSS = "_Choices { height: auto; }"
     chosen = ""
-
-    def draw_heading(self, of: str | None, cells: int) -> Strip:
-        look = look_of(self)
-        return row(cells, [("  ", look.style("text", "surface")), (of or "", look.style("muted", "surface"))],
-                   look.style("text", "surface"))  # fmt: skip
 
     def draw_row(self, line: str, here: bool, cells: int) -> Strip:
         look = look_of(self)

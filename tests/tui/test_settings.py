@@ -1,5 +1,7 @@
 """The settings page: searching, each kind of editor, what is confirmed, and what acts at once."""
 
+import re
+
 import pytest
 from rich.cells import cell_len
 
@@ -10,7 +12,7 @@ from nanoherm_tui import symbols
 from nanoherm_tui.i18n import set_language, t, texts
 from nanoherm_tui.overlays.confirm import ConfirmScreen
 from nanoherm_tui.overlays.name import NameScreen
-from nanoherm_tui.overlays.settings import ChoiceScreen, SettingsScreen, allowed, fitting, section_of, sections
+from nanoherm_tui.overlays.settings import ChoiceScreen, SettingsScreen, about, allowed, fitting, section_of, sections
 from tests.fakes.model_server import Reply
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage
@@ -212,3 +214,17 @@ async def test_in_the_program_a_change_is_written_acts_at_once_and_says_where_it
         await stage.until(lambda: app.dock.display and "The last 7 days" in shown(app))
         await stage.type("/insights many")
         await stage.until(lambda: "/insights 7 the last seven days" in " ".join(stage.transcript().split()))
+
+
+def test_every_setting_is_explained_in_both_languages_with_the_same_figures_and_names():
+    english = {key.name: key.doc for key in schema.KEYS}
+    set_language("zh")
+    chinese = {key.name: about(key) for key in schema.KEYS}
+    there = {name.partition(".")[2] for name in texts("zh") if name.startswith("setting_docs.")}
+    assert there == english.keys()
+    exact = re.compile(r"\d[\d,.]*(?<![,.])|docs/\w+\.md|(?<![\w/])/[a-z]+|\.?\w+\.md")
+    for name, text in chinese.items():
+        assert re.search("[\u4e00-\u9fff]", text), name
+        assert sorted(set(exact.findall(english[name]))) == sorted(set(exact.findall(text))), name
+    assert [one.key.name for one in fitting(settings(), "思考")] == ["agent.reasoning_effort"]
+    assert [one.key.name for one in fitting(settings(), "thinks first")] == ["agent.reasoning_effort"]
