@@ -79,6 +79,8 @@ class Patient:
     layers: Callable[[], Layers] = probe.look
     python: tuple[int, int, int] = sys.version_info[:3]
     system: str = platform.system()
+    subagents_file: Path | None = None
+    """Sub-agents of this run (Launch.subagents_file)."""
 
 
 Examination = Callable[[], Iterable[Check]]
@@ -552,6 +554,29 @@ def _skills(case: _Case) -> Iterator[Check]:
         yield Check("skills", "Skills", "ok", count if every else "None are there.")
 
 
+def _agents(case: _Case) -> Iterator[Check]:
+    """Whether every definition of a sub-agent can be used; of a project's, those that are accepted."""
+    from agent_core.subagents import definitions
+
+    config = case.config
+    if not config.get("delegation.enabled"):
+        yield Check("sub-agents", "Sub-agents", "skip", "Switched off (delegation.enabled).")
+        return
+    with_shipped = config.get("delegation.builtin_agents")
+    found = definitions.counting(case.places, case.standing, case.patient.subagents_file, with_shipped=with_shipped)
+    for problem in found.problems:
+        yield Check("sub-agents", "Sub-agents", "warn", problem.text, "Correct that file: the others work without it.")
+    if beyond := found.definitions[limits.AGENTS_DEFINED :]:
+        text = f"More than {limits.AGENTS_DEFINED}: {', '.join(one.name for one in beyond)} cannot be called."
+        yield Check("sub-agents", "Sub-agents", "warn", text, "Take some out.")
+    count = len(found.definitions)
+    if count and not beyond:
+        words = ", ".join(one.name for one in found.definitions)
+        yield Check("sub-agents", "Sub-agents", "ok", f"{count}: {words}")
+    elif not count and not found.problems:
+        yield Check("sub-agents", "Sub-agents", "ok", "None are defined.")
+
+
 _CHECKS: Final[tuple[tuple[str, Callable[[_Case], Iterable[Check]]], ...]] = (
     ("Python", _python),
     ("Packages", _packages),
@@ -567,4 +592,5 @@ _CHECKS: Final[tuple[tuple[str, Callable[[_Case], Iterable[Check]]], ...]] = (
     ("MCP servers", _servers),
     ("Hooks", _hooks),
     ("Skills", _skills),
+    ("Sub-agents", _agents),
 )

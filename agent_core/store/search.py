@@ -13,6 +13,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,7 @@ from agent_core.line_child import LineChild
 from agent_core.messages import from_json
 from agent_core.records import dataclass
 from agent_core.store import index_child
+from agent_core.store.children import CHILD
 from agent_core.store.db import Database, explain
 from agent_core.store.passages import Passage, passages, snippet
 from agent_core.store.query import Query, parse
@@ -55,6 +57,8 @@ class SearchHit:
     """The first of them as it is written there."""
     rank: float
     """FTS5's bm25; less is better."""
+    by_agent: bool = False
+    """The session is a sub-agent's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +115,14 @@ class Search:
         limit: int = limits.SEARCH_HITS,
         *,
         leave_out: str = "",
+        agents: bool = True,
         size: int = limits.SEARCH_SNIPPET,
         wait: float = limits.SEARCH_WAIT,
     ) -> Found:
         """The best messages of all sessions, or of those of one workspace, without those of the session `leave_out`.
+
+        With `agents` those of sub-agents come behind all others: what came of their work is in the session they worked
+        for.
 
         Waits `wait` seconds for what has been written lately; `Found.left` tells of the rest. Nothing that can be
         typed is wrong; an empty query finds nothing. Raises StoreError.
@@ -131,7 +139,7 @@ class Search:
         left, behind = self._catch_up(wait)
         with self._lock:
             try:
-                hits = self._ask(query, workspace, limit, leave_out, size)
+                hits = self._ask(query, workspace, limit, leave_out, agents, size)
             except sqlite3.Error as error:
                 self._close_reader()
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
@@ -213,20 +221,24 @@ class Search:
             self._reader.close()
             self._reader = None
 
-    def _ask(self, query: Query, workspace: str | None, limit: int, leave_out: str, size: int) -> list[SearchHit]:
+    def _ask(
+        self, query: Query, workspace: str | None, limit: int, leave_out: str, agents: bool, size: int
+    ) -> list[SearchHit]:
         if not self._index.exists():
             return []
         index = self._open()
         if not index.execute("SELECT 1 FROM sqlite_master WHERE name = 'messages_fts'").fetchone():
             return []  # the child is about to make it
         with self._db.read() as c:
-            sessions = {
-                id_
-                for (id_,) in c.execute(
-                    "SELECT id FROM sessions WHERE deleted_at IS NULL AND id != ?1 AND (?2 IS NULL OR workspace = ?2)",
+            sources = dict(
+                c.execute(
+                    "SELECT id, source FROM sessions "
+                    "WHERE deleted_at IS NULL AND id != ?1 AND (?2 IS NULL OR workspace = ?2)",
                     (leave_out, workspace),
-                )
-            }
+                ).fetchall()
+            )
+        own = {id_ for id_, source in sources.items() if source != CHILD}
+        of_agents = sources.keys() - own if agents else frozenset()
         hits: list[SearchHit] = []
         for most in (limits.SEARCH_CANDIDATES, -1):
             ranked = index.execute(
@@ -234,7 +246,10 @@ class Search:
                 "WHERE messages_fts MATCH ? ORDER BY rank LIMIT ?) JOIN docs ON docs.id = doc ORDER BY rank, doc DESC",
                 (query.match, most),
             ).fetchall()
-            hits = self._hits(query, [found for found in ranked if found[0] in sessions], limit, size)
+            hits = self._hits(query, [found for found in ranked if found[0] in own], limit, size)
+            if len(hits) < limit and of_agents:
+                theirs = self._hits(query, [found for found in ranked if found[0] in of_agents], limit - len(hits), size)
+                hits += (replace(hit, by_agent=True) for hit in theirs)
             if len(hits) >= limit or len(ranked) < limits.SEARCH_CANDIDATES:
                 break
         return hits

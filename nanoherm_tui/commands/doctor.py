@@ -32,7 +32,8 @@ def _show(app: NanohermApp) -> None:
         from agent_core.doctor import Patient, examine, has_problem
         from nanoherm_tui.subcommands.doctor import further, summary
 
-        patient = Patient(app.host.places, os.environ, app.host.launch.overrides)
+        launch = app.host.launch
+        patient = Patient(app.host.places, os.environ, launch.overrides, subagents_file=launch.subagents_file)
         found = list(examine(patient, further(patient, lambda term, *, in_screen: answers)))
         text = "\n".join([summary(found), "", *map(_words, found)])
         return Result("doctor", "nanoherm-tui doctor", text, not has_problem(found))

@@ -118,4 +118,5 @@ def _row(hit: SearchHit) -> Hit:
         hit.snippet,
         hit.marks,
         hit.found,
+        hit.by_agent,
     )

@@ -56,6 +56,8 @@ class Hit:
     """The hits in it: (first character, end)."""
     found: str
     """The first of them as it is written there."""
+    by_agent: bool = False
+    """The session is a sub-agent's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ class SearchList(GroupedList[list[Hit], Hit]):
             return row(cells, [], words)
         title = one_line(of[0].title) or t("sessions.untitled")
         folder = one_line(PurePath(of[0].folder).name)
-        left = [("  ", words), (title, look.style("text", "surface", bold=True)), (f"  {folder}", muted)]
+        whose = f"  {t('search.by_agent')}" if of[0].by_agent else ""
+        left = [("  ", words), (title, look.style("text", "surface", bold=True)), (f"{whose}  {folder}", muted)]
         newest = max(hit.created for hit in of)
         return row(cells, left, words, [(age(time.time() - newest), muted), (" ", words)])
 

@@ -542,3 +542,34 @@ def test_skills_that_can_be_read_are_fine_and_one_that_cannot_is_named_with_its_
     assert "~/.nanohermes/skills/letters/SKILL.md:3: " in text
     ward.write("config.yaml", "skills:\n  enabled: false\n")
     assert states(ward.look("skills")) == ["skip"]
+
+
+# -- sub-agents --------------------------------------------------------------------------------------------------------
+
+
+def test_sub_agents_that_can_be_used_are_named_and_one_that_cannot_with_its_file_and_why(ward):
+    assert ward.look("sub-agents") == [("ok", "None are defined.", "")]
+    folder = ward.data / "agents"
+    folder.mkdir()
+    (folder / "reviewer.md").write_text("---\ndescription: Reads.\n---\nYou review.\n")
+    (folder / "空.md").write_text("---\nname: idle\n---\n")
+    run = ward.project_file("run.json", '{"agents": [{"name": "tester", "prompt": "Test."}, 7]}')
+    ward.more["subagents_file"] = run
+    found = ward.look("sub-agents")
+    assert found[-1] == ("ok", "2: reviewer, tester", "")
+    assert [state for state, _, _ in found[:-1]] == ["warn", "warn"]
+    assert "空.md cannot be used: idle has no prompt" in found[0][1]
+    assert "run.json cannot be used: agent 2 is not an object" in found[1][1]
+    ward.write("config.yaml", "delegation:\n  enabled: false\n")
+    assert states(ward.look("sub-agents")) == ["skip"]
+
+
+def test_a_projects_sub_agents_are_looked_at_once_the_project_is_trusted(ward):
+    ward.project_file(".nanohermes/agents/broken.md", "---\nname: a b\n---\nDo.\n")
+    assert states(ward.look("sub-agents")) == ["ok"]
+    places = find_places(ward.project, ward.env)
+    grants = GrantsFile(places.grants_file)
+    trust.accept(trust.look(places, grants), grants)
+    ((state, text, _),) = ward.look("sub-agents")
+    assert state == "warn"
+    assert "needs a name of letters" in text

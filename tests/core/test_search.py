@@ -31,6 +31,7 @@ from agent_core.messages import (
 )
 from agent_core.safety.redact import redact
 from agent_core.store import index_child
+from agent_core.store.children import Birth
 from agent_core.store import search as search_room
 from agent_core.store.passages import Passage, passages, snippet
 from agent_core.store.query import parse
@@ -459,3 +460,17 @@ def test_the_dictionary_also_cuts_for_what_is_remembered(desk):
     assert all(len(word) > 1 for word in found_)
     memories = tuple(Memory(text, "fact", text) for text in ("连接 数据 不相干", "数据库连接池的超时"))
     assert Recall(words).find("数据库超时", memories, 5, None)[0].text == "数据库连接池的超时"
+
+
+def test_what_sub_agents_said_comes_behind_all_else_and_not_at_all_to_a_model(room):
+    store, search = room
+    parent = store.create("/w", title="parent").id
+    child = store.children.begin(parent, Birth("agent-1", "explorer", "Look", "/w", "ask"))
+    store.append(child, user("needle needle needle"))
+    store.append(parent, user("a long text in which the needle stands once among many other words"))
+    found = search.find("needle", wait=30.0).hits
+    assert [(hit.session.id, hit.by_agent) for hit in found] == [(parent, False), (child, True)]
+    assert [hit.session.id for hit in search.find("needle", limit=1).hits] == [parent]
+    assert [hit.session.id for hit in search.find("needle", agents=False).hits] == [parent]
+    store.reset(parent)
+    assert search.find("needle", wait=30.0).hits == ()
