@@ -4,8 +4,8 @@
 users can type (modes, tools, commands, keys, paths) is never translated and comes in as a parameter.
 
 Errors and notices of the core arrive with a code, parameters and their English text; `tell` translates them by code.
-Their English lives in the core alone, so only zh.yaml has the sections `errors` and `notices`, and `setting_docs` by the
-names of settings.
+Their English lives in the core alone, so only zh.yaml has the sections `errors` and `notices`, and `setting_docs` by
+the names of settings.
 Short phrases without a code, a card's outcome say, are translated by `phrase`.
 """
 

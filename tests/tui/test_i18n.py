@@ -24,7 +24,8 @@ from nanoherm_tui.overlays.question import question_rows
 from nanoherm_tui.transcript.outcomes import in_words
 
 SOURCES = sorted(Path(nanoherm_tui.__file__).parent.rglob("*.py"))
-CORE_SECTIONS = ("errors.", "notices.", "outcomes.", "questions.", "left_because.", "setting_docs.")  # their English lives in the core
+# Their English lives in the core.
+CORE_SECTIONS = ("errors.", "notices.", "outcomes.", "questions.", "left_because.", "setting_docs.")
 
 
 def own(language):
