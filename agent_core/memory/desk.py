@@ -42,6 +42,11 @@ class Forgotten:
     built_on_it: tuple[Memory, ...] = ()
     waiting: tuple[Pending, ...] = ()
 
+    @property
+    def left(self) -> bool:
+        """Something was made from it."""
+        return bool(self.built_on_it or self.waiting)
+
 
 class MemoryDesk:
     """Methods read and write files; they raise MemoryFailure, and StoreError where they change something.

@@ -35,9 +35,7 @@ def show(app: NanohermApp, argument: str) -> None:
     elif word == "add" and rest:
         app.desk.do(lambda: app.host.memory_desk.remember(rest), lambda kept: _hint_kept(app, kept))
     elif word == "forget" and rest:
-        app.desk.do(
-            lambda: app.host.memory_desk.forget(rest), lambda done: app.hint(forgotten_words(done), limits.TOLD_HINT)
-        )
+        _forget(app, rest)
     elif word == "pending" and not rest:
         _go_through(app)
     elif word in ("approve", "diff", "pending") and rest and rest != "all":
@@ -55,6 +53,17 @@ def show(app: NanohermApp, argument: str) -> None:
 def _hint_kept(app: NanohermApp, kept: Memory | None) -> None:
     words = t("memory.known") if kept is None else t("memory.kept", text=one_line(visible(kept.text)))
     app.hint(words, limits.TOLD_HINT)
+
+
+def _forget(app: NanohermApp, rest: str) -> None:
+    """Of the id in `rest`; "all" behind it means what was made from it too."""
+    id, too = rest.removesuffix(" all").strip(), rest.endswith(" all")
+
+    def forget() -> str:
+        done = app.host.memory_desk.forget(id)
+        return all_forgotten(done, app.host.memory_desk.forget_made_from(done)) if too else forgotten_words(done)
+
+    app.desk.do(forget, lambda words: app.hint(words, limits.TOLD_HINT))
 
 
 def _ask_first(app: NanohermApp, on: bool) -> None:
@@ -109,7 +118,7 @@ def _open(app: NanohermApp, query: str = "") -> None:
 
     def look(query: str) -> Found:
         seen = app.host.memory_desk.look(query)
-        return Found(query, seen.memories, seen.pending, seen.total, str(workspace), home)
+        return Found(query, seen.memories, seen.pending, seen.total, seen.withheld, str(workspace), home)
 
     def do(work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Do `work` beside the screen; what is refused is told in the view."""
@@ -139,7 +148,14 @@ def _open(app: NanohermApp, query: str = "") -> None:
         changed(t("memory.known") if kept is None else t("memory.kept", text=one_line(visible(kept.text))))
 
     def forgotten(done: Forgotten) -> None:
-        screen.gone(done.memory)
+        def forget_too() -> None:
+            do(lambda: app.host.memory_desk.forget_made_from(done), forgotten_all)
+
+        def forgotten_all(gone: tuple[Memory, ...]) -> None:
+            screen.gone(gone)
+            changed(all_forgotten(done, gone))
+
+        screen.gone((done.memory,), forget_too if done.left else None)
         changed(forgotten_words(done))
 
     screen.on_search = lambda query: do(lambda: look(query), screen.show)
@@ -155,6 +171,12 @@ def _open(app: NanohermApp, query: str = "") -> None:
             _look_at(app, [pending])
 
     app.open_overlay(screen, chosen)
+
+
+def all_forgotten(done: Forgotten, gone: Sequence[Memory]) -> str:
+    """What was forgotten, and that what was made from it is gone too."""
+    said = one_line(visible(done.memory.text))
+    return t("memory.forgotten_all", text=said, n=len(gone) + len(done.waiting)) if done.left else forgotten_words(done)
 
 
 def forgotten_words(done: Forgotten) -> str:

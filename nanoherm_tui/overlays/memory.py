@@ -6,7 +6,7 @@ The view reads and writes nothing: it asks by its callbacks, and is told by `sho
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ClassVar, Final, Literal
 
 from textual import events
@@ -47,6 +47,8 @@ class Found:
     pending: tuple[Pending, ...] = ()
     total: int = 0
     """How many there are, whatever is looked for."""
+    withheld: int = 0
+    """How many the file has that were forgotten before."""
     workspace: str = ""
     """Of the session in front."""
     home: str = ""
@@ -84,10 +86,6 @@ class MemoryList(FollowedList[str, Memory | Pending]):
         super().clicked(line)
         if again:
             self._chosen()
-
-    def draw_heading(self, of: str | None, cells: int) -> Strip:
-        look = look_of(self)
-        return row(cells, [(f"  {of or ''}", look.style("muted", "surface"))], look.style("text", "surface"))
 
     def draw_row(self, line: Memory | Pending, here: bool, cells: int) -> Strip:
         look = look_of(self)
@@ -176,6 +174,7 @@ class MemoryScreen(Overlay[Pending | None]):
         Binding("e", "edit", show=False),
         Binding("a", "add", show=False),
         Binding("d,delete", "forget", show=False),
+        Binding("D", "forget_too", show=False),
         Binding("u", "take_back", show=False),
         Binding("slash", "search", show=False),
         Binding("q", "close", show=False),
@@ -192,6 +191,7 @@ class MemoryScreen(Overlay[Pending | None]):
         self.found = Found("", ())
         self._asked = ""
         self._forgotten: list[Memory] = []
+        self._forget_too: Callable[[], None] | None = None
         self._doing: Literal["look", "search", "edit", "add"] = "look"
         self._edited: Memory | None = None
         self._field = LineField(id="palette-field")
@@ -243,6 +243,8 @@ class MemoryScreen(Overlay[Pending | None]):
         if found.query == self._asked:
             self.found = found
             self._show()
+            if found.withheld and not self._told.words:
+                self.tell(t("memory.withheld", n=found.withheld))
 
     def tell(self, words: str, problem: bool = False) -> None:
         """What came of the last thing that was done."""
@@ -250,9 +252,10 @@ class MemoryScreen(Overlay[Pending | None]):
         self._told.display = bool(words)
         self._told.refresh(layout=True)
 
-    def gone(self, memory: Memory) -> None:
-        """It was forgotten, and may be taken back."""
-        self._forgotten.append(memory)
+    def gone(self, memories: Iterable[Memory], forget_too: Callable[[], None] | None = None) -> None:
+        """They were forgotten, and may be taken back. `forget_too` does the same with what was made from them."""
+        self._forgotten += memories
+        self._forget_too = forget_too
         self._follow()
 
     def ask_again(self) -> None:
@@ -282,6 +285,7 @@ class MemoryScreen(Overlay[Pending | None]):
                 keys.append((key("enter"), t("skills.look")))
             elif line is not None:
                 keys += [(key("enter"), t("memory.edit")), ("d", t("memory.forget"))]
+            keys += [("D", t("memory.forget_too"))] if self._forget_too is not None else []
             keys += [("u", t("memory.take_back"))] if self._forgotten else []
             keys += [("a", t("memory.add")), ("/", t("memory.search")), (key("escape"), t("memory.close"))]
             keys += [(key("pagedown"), t("skills.more"))] if self._list.has_more else []
@@ -371,8 +375,13 @@ class MemoryScreen(Overlay[Pending | None]):
         if self._doing == "look" and isinstance(line, Memory):
             self.on_forget(line)
 
+    def action_forget_too(self) -> None:
+        if self._doing == "look" and self._forget_too is not None:
+            self._forget_too()
+
     def action_take_back(self) -> None:
         if self._doing == "look" and self._forgotten:
+            self._forget_too = None
             self.on_take_back(self._forgotten.pop())
             self._follow()
 

@@ -70,7 +70,7 @@ async def test_memories_are_found_mended_added_forgotten_and_taken_back():
     async with Stage("en", (100, 30)) as stage:
         app, memory = stage.app, stage.app.host.memory
         root = memory.add(Memory("", "fact", "The tests need Redis."))
-        memory.add(Memory("", "lesson", "Start Redis before the tests.", origin="distilled", derived=(root.id,)))
+        leaf = memory.add(Memory("", "lesson", "Start Redis before the tests.", origin="distilled", derived=(root.id,)))
         memory.add(Memory("", "preference", "回答用中文，保持简短。"))
         commands.run(app, "memory")
         await stage.until(lambda: isinstance(app.screen, MemoryScreen) and len(texts(app.screen)) == 3, "the list")
@@ -99,8 +99,12 @@ async def test_memories_are_found_mended_added_forgotten_and_taken_back():
         told = str(screen.query_one("#memory-told").words)
         assert told.startswith("Forgotten: The tests need Redis.")
         assert "Start Redis before the tests." in told
-        await stage.press("u")
-        await stage.until(lambda: root.id in {one.id for one in memory.list()}, "it back")
+        copy = memory.path.read_bytes()
+        await stage.press("D")
+        await stage.until(lambda: "made from it (1)" in str(screen.query_one("#memory-told").words), "those too")
+        memory.path.write_bytes(copy)  # with what was made from it, from before
+        await stage.press("u", "u")
+        await stage.until(lambda: {root.id, leaf.id} <= {one.id for one in memory.list()}, "both back")
         await stage.press("escape")
         await stage.until(lambda: app.screen is not screen, "the end")
 
