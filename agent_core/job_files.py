@@ -1,6 +1,7 @@
 """What lies in the folder of one command in the background: its record, how it is, and what it has written.
 
-The program writes "record" before anything is started; the relay (job_relay.py) writes "state" and "output".
+The program writes "record" before anything is started, and "told" once the model knows the end; the relay
+(job_relay.py) writes "state" and "output".
 """
 
 from __future__ import annotations
@@ -126,6 +127,16 @@ def _told(state: State, words: list[str]) -> State:
             return replace(state, gone=float(words[1]))
         case _:
             return state
+
+
+def mark_told(folder: Path) -> None:
+    """The model knows how it ended: who opens the session next need not say it again."""
+    with suppress(OSError):  # it is said twice then
+        (folder / "told").touch(mode=0o600)
+
+
+def was_told(folder: Path) -> bool:
+    return os.path.lexists(folder / "told")
 
 
 def remove(folder: Path) -> None:

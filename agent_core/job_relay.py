@@ -196,6 +196,12 @@ class Relay:
         self._state = os.open(self._folder + b"/state", flags, 0o600)
         self._output = Output(self._folder + b"/output", plan["keep"], plan["room"])
         self._poll = select.poll()
+        # Before anybody can know of us: a signal that comes while the command is started must not be lost.
+        self._wake, woken = os.pipe()
+        for descriptor in (self._wake, woken):
+            os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+        self._poll.register(self._wake, select.POLLIN)
         self._readers: list[int] = []
         foster = plan["foster"]
         self._foster = Foster(*foster) if foster else None
@@ -254,16 +260,11 @@ class Relay:
 
     def watch(self) -> None:
         """Until nothing of it is left."""
-        wake, woken = os.pipe()
-        for descriptor in (wake, woken):
-            os.set_blocking(descriptor, False)
-        signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
-        self._poll.register(wake, select.POLLIN)
         self._poll.register(self._control, select.POLLIN)
         while self._lives():
             for descriptor, _ in self._poll.poll(self._patience()):
-                if descriptor == wake:
-                    numbers = os.read(wake, 4096)
+                if descriptor == self._wake:
+                    numbers = os.read(self._wake, 4096)
                     if signal.SIGTERM in numbers:
                         self._end(self._plan["grace"])
                 elif descriptor == self._control:

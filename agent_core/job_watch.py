@@ -98,9 +98,8 @@ def found(folder: Path, keys: Iterable[str]) -> Job | None:
         process.kill_marked(record.marker)  # its relay was killed together with the program
         with suppress(OSError):
             task = replace(task, ended=folder.stat().st_mtime)
-    job = Job(task, folder, told=True)
+    job = Job(task, folder, told=job_files.was_told(folder))
     if job.runs:
-        job.told = False
         job.control = _open_control(folder)
     return job
 

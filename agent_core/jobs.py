@@ -238,7 +238,6 @@ class SessionJobs:
             if not job.runs:
                 job.let_go()
                 callbacks, job.ended = job.ended, []
-                job.told = job.told or job.wished
         for call in callbacks:
             call()
         if not job.runs:
@@ -282,14 +281,18 @@ class SessionJobs:
             ended = [job for job in self._all.values() if not job.runs and not job.told]
             for job in ended:
                 job.told = True
+        for job in ended:
+            job_files.mark_told(job.folder)
         return "\n".join(f"[{how_it_is(job.task)} task_output shows what it wrote.]" for job in ended)
 
     def saw_end(self, task_id: str) -> None:
         """The model has just been told how this one is."""
         with self._lock:
             job = self._all.get(task_id)
-            if job is not None and not job.runs:
-                job.told = True
+            if job is None or job.runs or job.told:
+                return
+            job.told = True
+        job_files.mark_told(job.folder)
 
     # -- starting -----------------------------------------------------------------------------------------------------
 

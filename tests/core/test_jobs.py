@@ -365,6 +365,32 @@ def test_a_file_that_says_nothing_is_an_empty_output(tmp_path, content):
     assert job_files.read_record(tmp_path) is None
 
 
+def test_a_relay_that_is_told_to_end_while_it_starts_the_command_ends_it(tmp_path):
+    program = """
+        import os, signal, sys
+        from agent_core import job_relay, job_start
+        from pathlib import Path
+        plan = job_start._plan(Path(sys.argv[1]), Path("/")) | {
+            "argv": [b"/bin/sh", b"-c", b"sleep 7397"], "env": {b"PATH": os.environb[b"PATH"]}}
+        job_relay._prepare(plan)
+        relay = job_relay.Relay(plan)
+        os.kill(os.getpid(), signal.SIGTERM)
+        print(relay.start(), flush=True)
+        relay.watch()
+    """
+    argv = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)]
+    hold, held = os.pipe()  # its program lives on
+    child = subprocess.Popen(argv, cwd=Path(__file__).parents[2], stdin=hold, stdout=subprocess.PIPE)
+    try:
+        assert child.wait(15) == 0
+        assert gone("sleep 7397", 1)
+    finally:
+        child.kill()
+        for end in (hold, held):
+            os.close(end)
+    assert job_files.read_state(tmp_path).wished
+
+
 # -- who is told --------------------------------------------------------------------------------------------------
 
 
@@ -394,6 +420,7 @@ def test_what_a_person_has_ended_is_no_news_to_them(desk):
     desk.session.obey(KillTask("t1"))
     desk.until("t1", lambda task: task.state == "killed")
     assert not [event for event in desk.told if isinstance(event, events.Notice)]
+    assert "Task t1 (sleep 7331) was ended" in desk.session.news(), "and to the model it is"
     desk.session.obey(KillTask("t9"))
     deadline = time.monotonic() + 5
     while not (notices := [event for event in desk.told if isinstance(event, events.Notice)]):
@@ -561,6 +588,13 @@ def test_only_what_a_person_keeps_outlives_the_program_and_the_next_one_finds_it
     assert {name: task.state for name, task in tasks.items()} == {
         "t1": "closed", "t2": "running", "t3": "closed", "t4": "running"
     }  # fmt: skip
+    told = desk.session.news().splitlines()
+    assert [line.split()[1] for line in told] == ["t1", "t3"]
+    assert all("together with the program" in line for line in told)
+    again = Desk(tmp_path)
+    again.session.find()
+    assert again.session.news() == "", "said once, whoever opens the session"
+    again.jobs.close()
     assert tasks["t2"].kept
     assert tasks["t4"].origin == "promoted"
     assert "kept" in desk.session.output("t2", 0, 100).text
