@@ -6,6 +6,7 @@ server's problem; the others run. Source: mcp.md "Configuration", R8, MCP-15, de
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import re
@@ -162,6 +163,9 @@ _KNOWN: Final = frozenset(_names(
     """
 ))  # fmt: skip
 
+_INTERNAL: Final = frozenset({"startup_ms", "timeout_ms", "bearer_token_env_var", "env_http_headers"})
+"""Read, and not for us to suggest."""
+
 _VARIABLE: Final = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _OTHER_VARIABLE: Final = re.compile(r"\$\{(?:input|command|config):[^}]*\}")
 
@@ -201,6 +205,8 @@ class _Reader:
                 line = self._entry.lines.get(str(key))
                 place = f"{self._entry.file}:{line}" if line else self._entry.place
                 words = f"{place}: {CONFIG_KEY}.{printable(self._entry.name)}.{printable(str(key))} is not known."
+                if near := difflib.get_close_matches(name[: limits.SUBJECT_CHARS], sorted(_KNOWN - _INTERNAL), n=1):
+                    words += f" Did you mean {near[0]}?"
                 self.problems.append(ConfigError("mcp_unknown_key", words, file=self._entry.file, key=str(key)))
         return out
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from nanoherm_tui.i18n import t, tell
-from nanoherm_tui.overlays.servers import ServerLine, ServersScreen, SmallLine
+from nanoherm_tui.overlays.servers import ProblemLine, ServerLine, ServersScreen, SmallLine
 from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.text import clean, visible
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from agent_core.errors import ConfigError
     from agent_core.extras.server_desk import ServerView
     from nanoherm_tui.app import NanohermApp
 
@@ -39,16 +40,17 @@ def show(app: NanohermApp, argument: str) -> None:
 def _open(app: NanohermApp, workspace: Path) -> None:
     home = str(app.host.places.home)
 
-    def look() -> list[ServerLine]:
-        return lines(app.host.servers.views(workspace), home)
+    def look() -> tuple[list[ServerLine], list[ProblemLine]]:
+        servers = app.host.servers
+        return lines(servers.views(workspace), home), problems(servers.problems(workspace), home)
 
-    def opened(found: list[ServerLine]) -> None:
-        screen = ServersScreen(found)
+    def opened(found: tuple[list[ServerLine], list[ProblemLine]]) -> None:
+        screen = ServersScreen(*found)
 
         def again() -> None:
             """While it is open: what has changed is shown as it is."""
             if screen.is_attached:
-                app.desk.do(look, screen.show)
+                app.desk.do(look, lambda found: screen.show(*found))
 
         def act(what: str, name: str) -> None:
             state = next((line.state for line in screen.servers if line.name == name), "off")
@@ -121,6 +123,11 @@ def _log_in(app: NanohermApp, workspace: Path, name: str) -> None:
 
 def lines(views: Sequence[ServerView], home: str) -> list[ServerLine]:
     return [_line(view, home) for view in views]
+
+
+def problems(found: Sequence[ConfigError], home: str) -> list[ProblemLine]:
+    told = (clean(tell(problem.code, problem.params, problem.text)) for problem in found)
+    return [ProblemLine(words.replace(f"{home}/", "~/")) for words in told]
 
 
 def _line(view: ServerView, home: str) -> ServerLine:

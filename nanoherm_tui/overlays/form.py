@@ -95,11 +95,6 @@ def rows_of(fields: Sequence[FormField], values: Mapping[str, Any]) -> list[Fiel
 class FormList(FollowedList[str, FieldRow]):
     DEFAULT_CSS = "FormList { height: 1fr; }"
 
-    def draw_heading(self, of: str | None, cells: int) -> Strip:
-        look = look_of(self)
-        return row(cells, [("  ", look.style("text", "surface")), (of or "", look.style("muted", "surface"))],
-                   look.style("text", "surface"))  # fmt: skip
-
     def draw_row(self, line: FieldRow, here: bool, cells: int) -> Strip:
         look = look_of(self)
         ground = "selection" if here else "surface"

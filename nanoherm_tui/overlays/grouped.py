@@ -135,7 +135,7 @@ class GroupedList(Painted, Generic[H, R]):
 
 class FollowedList(GroupedList[H, R]):
     """One whose overlay tells of the row under the cursor: `moved` is called when that may be another, or the list has
-    more below."""
+    more below. A heading is drawn as the text that it is."""
 
     def __init__(self, widget_id: str, moved: Callable[[], None]) -> None:
         super().__init__(widget_id)
@@ -153,6 +153,12 @@ class FollowedList(GroupedList[H, R]):
 
     def on_resize(self) -> None:
         self._moved()
+
+    def draw_heading(self, of: H | None, cells: int) -> Strip:
+        look = look_of(self)
+        words = "" if of is None else str(of)
+        return row(cells, [("  ", look.style("text", "surface")), (words, look.style("muted", "surface"))],
+                   look.style("text", "surface"))  # fmt: skip
 
     def clicked(self, line: R) -> None:
         self.at = next(n for n, (_, other) in enumerate(self._rows) if other is line)

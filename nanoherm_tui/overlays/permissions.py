@@ -62,11 +62,6 @@ class PermissionsList(FollowedList[str, Line]):
             lines += [Heading(section.title), *section.lines]
         self.put_at(lines, self.at)
 
-    def draw_heading(self, of: str | None, cells: int) -> Strip:
-        look = look_of(self)
-        return row(cells, [("  ", look.style("text", "surface")), (of or "", look.style("muted", "surface"))],
-                   look.style("text", "surface"))  # fmt: skip
-
     def draw_row(self, line: Line, here: bool, cells: int) -> Strip:
         look = look_of(self)
         ground = "selection" if here else "surface"

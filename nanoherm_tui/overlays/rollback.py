@@ -93,9 +93,6 @@ class RollbackList(FollowedList[str, Line]):
     def files(self) -> list[FileLine]:
         return [line for _, line in self._rows if isinstance(line, FileLine)]
 
-    def draw_heading(self, of: str | None, cells: int) -> Strip:
-        raise NotImplementedError  # there are none
-
     def draw_row(self, line: Line, here: bool, cells: int) -> Strip:
         look = look_of(self)
         ground = "selection" if here else "surface"

@@ -1,4 +1,7 @@
-"""The MCP servers: how each is, what it offers, what it wrote; below the list the row with the cursor in full."""
+"""The MCP servers: how each is, what it offers, what it wrote, and what is wrong in the files that name them.
+
+Below the list stands the row with the cursor in full.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.frame import CssPath, Overlay
-from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList
+from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line
@@ -62,7 +65,14 @@ class SmallLine:
     is_head: bool = False
 
 
-Line = ServerLine | SmallLine
+@dataclass(frozen=True, slots=True)
+class ProblemLine:
+    """What is wrong in a file that names servers."""
+
+    words: str
+
+
+Line = ServerLine | SmallLine | ProblemLine
 
 
 class ServersList(FollowedList[str, Line]):
@@ -73,20 +83,24 @@ class ServersList(FollowedList[str, Line]):
         self._opened = opened
         self.open: frozenset[str] = frozenset()
 
-    def show(self, servers: Sequence[ServerLine], empty: str) -> None:
+    def show(self, servers: Sequence[ServerLine], problems: Sequence[ProblemLine], empty: str) -> None:
         """Show them; the cursor stays where it is as far as it can."""
-        lines: list[Line] = []
+        lines: list[Heading[str] | Line] = []
         for server in servers:
             lines.append(server)
             lines += server.below if server.name in self.open else ()
+        if problems:
+            lines += [Heading(), Heading(t("servers.problems")), *problems]
         at = self.at
         self.put(lines, empty)
-        self.at = max(0, min(at, len(lines) - 1))
+        self.at = max(0, min(at, len(self._rows) - 1))
         self._moved()
 
     @property
     def server(self) -> ServerLine | None:
         """The one that the cursor is on or under."""
+        if isinstance(self.row, ProblemLine):
+            return None
         rows = [line for _, line in self._rows[: self.at + 1]]
         return next((line for line in reversed(rows) if isinstance(line, ServerLine)), None)
 
@@ -102,9 +116,6 @@ class ServersList(FollowedList[str, Line]):
         if again:
             self._opened()
 
-    def draw_heading(self, of: str | None, cells: int) -> Strip:
-        raise NotImplementedError
-
     def draw_row(self, line: Line, here: bool, cells: int) -> Strip:
         look = look_of(self)
         ground = "selection" if here else "surface"
@@ -116,6 +127,8 @@ class ServersList(FollowedList[str, Line]):
             fold = sym("open" if line.name in self.open else "folded") if line.below else " "
             left += [(f"{fold} ", muted), (f"{sym(symbol)} ", look.mark(role, ground) if role else muted)]
             left += [(one_line(line.name), words), (f"  {one_line(line.words)}", muted)]
+        elif isinstance(line, ProblemLine):
+            return row(cells, [*left, ("  ! ", look.mark("warn", ground)), (one_line(line.words), words)], words)
         else:
             left += [("      ", words), (one_line(line.words), muted if line.is_head else words)]
         side = cut(one_line(line.side), cells // 2)
@@ -153,12 +166,12 @@ class ServersScreen(Overlay[None]):
         Binding("q", "close", show=False),
     ]
 
-    def __init__(self, servers: Sequence[ServerLine]) -> None:
+    def __init__(self, servers: Sequence[ServerLine], problems: Sequence[ProblemLine] = ()) -> None:
         super().__init__()
         self.act: Callable[[str, str], None] = lambda what, name: None
         self.look_again: Callable[[], None] = lambda: None
         """Called now and then while it is open: what brings `show`."""
-        self.servers = servers
+        self.servers, self.problems = servers, problems
         self._list = ServersList(self._follow, self.action_open)
         self._detail = Detail(id="servers-detail")
         self._foot = _Foot(id="servers-foot")
@@ -182,20 +195,20 @@ class ServersScreen(Overlay[None]):
         self._show()
         self._detail.refresh(layout=True)
 
-    def show(self, servers: Sequence[ServerLine]) -> None:
+    def show(self, servers: Sequence[ServerLine], problems: Sequence[ProblemLine] = ()) -> None:
         """How they are now."""
-        self.servers = servers
+        self.servers, self.problems = servers, problems
         if self.is_mounted:
             self._show()
 
     def _show(self) -> None:
-        self._list.show(self.servers, t("servers.none"))
+        self._list.show(self.servers, self.problems, t("servers.none"))
 
     def _follow(self) -> None:
         """The row under the cursor is another one, or may be something else now."""
         line, server = self._list.row, self._list.server
         empty = (t("servers.how"),)
-        self._detail.say(line.detail if line is not None else empty)
+        self._detail.say(empty if line is None else (line.words,) if isinstance(line, ProblemLine) else line.detail)
         foot = self._foot
         state = server.state if server is not None else "off"
         words = t("servers.switch_on" if state == "off" else "servers.switch_off")

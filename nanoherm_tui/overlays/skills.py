@@ -75,10 +75,6 @@ class SkillsList(FollowedList[str, SkillLine]):
         if again:
             self._chosen()
 
-    def draw_heading(self, of: str | None, cells: int) -> Strip:
-        look = look_of(self)
-        return row(cells, [(f"  {of or ''}", look.style("muted", "surface"))], look.style("text", "surface"))
-
     def draw_row(self, line: SkillLine, here: bool, cells: int) -> Strip:
         look = look_of(self)
         ground = "selection" if here else "surface"

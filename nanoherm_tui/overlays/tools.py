@@ -103,9 +103,6 @@ class ToolsList(FollowedList[str, ToolRow]):
         super().clicked(line)
         self._chosen()
 
-    def draw_heading(self, of: str | None, cells: int) -> Strip:
-        return row(cells, [], look_of(self).style("text", "surface"))
-
     def draw_row(self, line: ToolRow, here: bool, cells: int) -> Strip:
         look = look_of(self)
         ground = "selection" if here else "surface"

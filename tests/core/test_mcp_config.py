@@ -100,10 +100,13 @@ def test_a_wrong_entry_is_its_own_problem_and_the_others_run(found, given, words
 
 
 def test_an_entry_of_the_config_is_known_by_its_line_and_so_is_a_key_that_nobody_knows(found):
-    text = "model: x\nmcp_servers:\n  git:\n    command: a\n    colour: blue\n    description: fine\n"
+    text = "model: x\nmcp_servers:\n  git:\n    command: a\n    colour: blue\n    description: fine\n    tymeout: 3\n"
     result = found(yaml(text))
     assert [config.place for config in result.servers] == ["/u/config.yaml:3"]
-    assert [problem.text for problem in result.problems] == ["/u/config.yaml:5: mcp_servers.git.colour is not known."]
+    assert [problem.text for problem in result.problems] == [
+        "/u/config.yaml:5: mcp_servers.git.colour is not known.",
+        "/u/config.yaml:7: mcp_servers.git.tymeout is not known. Did you mean timeout?",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from agent_core.errors import ConfigError
 from agent_core.extras.server_desk import ServerView
 from agent_core.mcp.words import ToolInfo
 from agent_core.servers import FormField, ServerRow
-from nanoherm_tui.commands.servers import lines
+from nanoherm_tui.commands.servers import lines, problems
 from nanoherm_tui.i18n import set_language
 from nanoherm_tui.overlays.form import FormScreen
 from nanoherm_tui.overlays.servers import ServersScreen
@@ -72,6 +73,27 @@ async def test_a_key_does_what_makes_sense_for_the_server_at_hand_and_nothing_el
             ("restart", "slow"), ("switch", "slow"),
             ("switch", "日本語のサーバー"),
         ]  # fmt: skip
+
+
+async def test_what_is_wrong_in_the_files_stands_below_the_servers_and_is_none_of_them():
+    app, done = OverlayApp(), []
+    said = "/home/me/.nanohermes/config.yaml:9: mcp_servers.git.tymeout is not known." + " x" * 60 + " end"
+    async with app.run_test(size=(80, 24)) as pilot:
+        wrong = problems([ConfigError("mcp_unknown_key", said, file="f")], "/home/me")
+        screen = ServersScreen(lines(VIEWS, "/home/me"), wrong)
+        screen.act = lambda what, name: done.append((what, name))
+        app.push_screen(screen)
+        await pilot.pause()
+        assert "! ~/.nanohermes/config.yaml:9: mcp_servers.git.tymeout is not known." in shown(app)
+        assert "In the files that name them" in shown(app)
+        assert {cell_len(row) for row in rows(app)} == {80}
+        await pilot.press("end", "r", "l", "e", "enter")
+        await pilot.pause()
+        assert done == []
+        assert "end" in shown(app), "whole below the list"
+        screen.show(lines(VIEWS, "/home/me"))
+        await pilot.pause()
+        assert "tymeout" not in shown(app)
 
 
 async def test_what_has_changed_is_shown_while_it_is_open_and_the_cursor_stays():
