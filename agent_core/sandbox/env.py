@@ -50,6 +50,12 @@ _NON_INTERACTIVE: Final[dict[str, str]] = {
     "PIP_NO_INPUT": "1",
     "HOMEBREW_NO_AUTO_UPDATE": "1",
 }
+_READABLE: Final[dict[str, str]] = {
+    # Names beyond ASCII as they are: a model cannot give "\\346\\226\\207" to the next command.
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "core.quotePath",
+    "GIT_CONFIG_VALUE_0": "false",
+}
 
 
 class LentEnv(Mapping[str, str]):
@@ -95,4 +101,4 @@ def child_env(base: Mapping[str, str], extra: Mapping[str, str] | None = None) -
         if not _SECRET.search(name) and not _STEERS_PROGRAMS.match(name)
     }
     env.setdefault("PATH", "/usr/local/bin:/usr/bin:/bin")
-    return env | _NON_INTERACTIVE
+    return env | _NON_INTERACTIVE | _READABLE

@@ -380,6 +380,13 @@ def test_a_command_sees_that_environment(tmp_path):
     assert "GIT_TERMINAL_PROMPT=0" in seen
 
 
+def test_git_tells_names_beyond_ascii_as_they_are(repository):
+    (repository / "目录").mkdir()
+    (repository / "目录/新 é.txt").touch()
+    seen = run("git status --short -uall", repository, env=child_env(os.environ)).stdout
+    assert '"目录/新 é.txt"' in seen
+
+
 def test_a_helper_program_is_never_taken_for_what_a_command_has_left(tmp_path):
     """The kernel gives the number of a mount namespace again, so that a helper may have that of a command before."""
 
