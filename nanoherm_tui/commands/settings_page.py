@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agent_core.errors import AgentError
 from nanoherm_tui import symbols
 from nanoherm_tui.i18n import t
-from nanoherm_tui.terminal_colours import AUTO
+from nanoherm_tui.setting_values import choices
 
 if TYPE_CHECKING:
     from agent_core.config.settings import Setting
@@ -26,7 +26,7 @@ def show(app: NanohermApp, argument: str) -> None:
 def _open(app: NanohermApp, found: tuple[Setting, ...], query: str) -> None:
     from nanoherm_tui.overlays.settings import SettingsScreen
 
-    screen = SettingsScreen(found, str(app.host.places.home), query)
+    screen = SettingsScreen(found, str(app.host.places.home), query, lambda key: choices(key, app.themes.all))
     screen.save = lambda name, value: _save(app, screen, name, value)
     app.open_overlay(screen)
 
@@ -35,11 +35,6 @@ def _save(app: NanohermApp, screen: SettingsScreen, name: str, value: Any) -> No
     from nanoherm_tui.overlays.settings import acts, origin, value_words
 
     home, ours = str(app.host.places.home), str(app.host.places.config_file)
-
-    if name == "display.theme" and value is not None and app.themes.theme(value) is None:
-        there = ", ".join([AUTO, *app.themes.all])
-        screen.refuse(t("app.unknown_theme", name=value, themes=there))
-        return
 
     def work() -> tuple[tuple[Setting, ...], str]:
         problem = ""

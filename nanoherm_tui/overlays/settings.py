@@ -191,8 +191,15 @@ class SettingsScreen(Overlay[None]):
         Binding("ctrl+r", "reset", show=False, priority=True),
     ]
 
-    def __init__(self, settings: Sequence[Setting], home: str, query: str = "") -> None:
+    def __init__(
+        self,
+        settings: Sequence[Setting],
+        home: str,
+        query: str = "",
+        choices: Callable[[Key], Sequence[str]] = lambda key: key.choices,
+    ) -> None:
         super().__init__()
+        self._choices = choices
         self.save: Callable[[str, Any], None] = lambda name, value: None
         self._settings, self._home, self._start = settings, home, query
         self._written: dict[str, str] = {}
@@ -237,10 +244,6 @@ class SettingsScreen(Overlay[None]):
         self._settings = settings
         self._look()
         self._say(words, wrong=wrong)
-
-    def refuse(self, words: str) -> None:
-        """A value was not taken."""
-        self._say(words, wrong=True)
 
     def _say(self, words: str, *, wrong: bool = False) -> None:
         if (words, wrong) != (self._foot.words, self._foot.wrong):
@@ -291,8 +294,9 @@ class SettingsScreen(Overlay[None]):
         key = one.key
         if key.kind == "flag":
             self._put(one, not one.value)
-        elif key.choices:
-            self.app.push_screen(ChoiceScreen(key, str(one.value)), lambda choice: self._chosen(one, choice))
+        elif choices := self._choices(key):
+            screen = ChoiceScreen(key.name, choices, str(one.value))
+            self.app.push_screen(screen, lambda choice: self._chosen(one, choice))
         elif key.kind in ("mapping", "list"):
             place = origin(one, self._home) if one.source.startswith("/") else "config.yaml"
             self._say(t("settings.in_the_file", place=place, key=key.name))
@@ -348,7 +352,7 @@ class SettingsScreen(Overlay[None]):
 
 
 class _Choices(FollowedList[str, str]):
-    DEFAULT_CSS = "_Choices { height: auto; }"
+    DEFAULT_CSS = "_Choices { height: auto; max-height: 60vh; }"
     chosen = ""
 
     def draw_row(self, line: str, here: bool, cells: int) -> Strip:
@@ -376,12 +380,13 @@ class ChoiceScreen(Overlay[str | None]):
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/settings.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [*MOVES, Binding("enter,space", "choose", show=False)]
 
-    def __init__(self, key: Key, value: str) -> None:
+    def __init__(self, name: str, choices: Sequence[str], value: str) -> None:
+        """`name`: of the setting; `value`: what it is now."""
         super().__init__()
         self._list = _Choices("settings-choices", lambda: None)
         self._list.chosen = value
-        at = key.choices.index(value) if value in key.choices else 0
-        self._start: tuple[list[Heading[str] | str], int] = ([Heading(key.name), *key.choices], at)
+        at = list(choices).index(value) if value in choices else 0
+        self._start: tuple[list[Heading[str] | str], int] = ([Heading(name), *choices], at)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):

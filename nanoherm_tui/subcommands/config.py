@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_core import names, trust
 from agent_core.config import schema, settings
-from agent_core.config.load import check_setting, load, parse_value
+from agent_core.config.load import ConfigWarning, check_setting, load, parse_value
 from agent_core.config.paths import find_places
 from agent_core.config.write import set_key
 from agent_core.errors import ConfigError
 from agent_core.grants_file import GrantsFile
+from nanoherm_tui.setting_values import ENGINE, THEME, problem
 from nanoherm_tui.subcommands.common import (
     add_json,
     ended,
@@ -192,6 +193,8 @@ def _set(args: argparse.Namespace, places: Places) -> int:
     key, rest = _known(args.key)
     name = ".".join((key.name, *rest))
     value = None if args.what == "unset" else _value(key, rest, args.values)
+    if words := problem(key, value, places):
+        raise ConfigError("bad_value", one_line(visible(words)), key=key.name)
     set_key(places.config_file, name, value)
     file = short_folder(str(places.config_file), str(places.home))
     line = settings.lines_of(places.config_file).get(name, 0)
@@ -233,22 +236,35 @@ def _say_what_holds(places: Places, key: schema.Key, value: Any) -> None:
 # -- checking -----------------------------------------------------------------------------------------------------
 
 
+def _no_such(config: Config, places: Places) -> list[ConfigWarning]:
+    """Of what is in force, what names nothing that there is."""
+    found = []
+    for key in (schema.BY_PATH[tuple(name.split("."))] for name in (THEME, ENGINE)):
+        if words := problem(key, config.get(key.name), places):
+            file = config.sources[key.name]
+            line = settings.lines_of(Path(file)).get(key.name, 0) if file.startswith("/") else 0
+            place = f"{file}:{line}: " if line else ""
+            found.append(ConfigWarning(file, line, key.name, "bad_value", f"{place}{one_line(words)}"))
+    return found
+
+
 def _check(args: argparse.Namespace, places: Places) -> int:
     config = in_force(places)
-    code = names.EXIT_FAILED if config.warnings else names.EXIT_OK
+    warnings = [*config.warnings, *_no_such(config, places)]
+    code = names.EXIT_FAILED if warnings else names.EXIT_OK
     if args.json:
         fields = ("file", "line", "key", "code", "text")
-        tell({"ok": not config.warnings, "problems": [
-            {field: getattr(warning, field) for field in fields} for warning in config.warnings
+        tell({"ok": not warnings, "problems": [
+            {field: getattr(warning, field) for field in fields} for warning in warnings
         ], "unused": list(config.unused)})  # fmt: skip
         return code
-    for warning in config.warnings:
+    for warning in warnings:
         print(visible(warning.text))
     if config.unused:
         some = ", ".join(config.unused[:_UNUSED]) + (" and others" if len(config.unused) > _UNUSED else "")
         say(f"{len(config.unused)} settings of Hermes' are of no use here and do no harm: {some}.")
     read = [file for file in places.config_files if file.exists()]
-    if not config.warnings:
+    if not warnings:
         files = ", ".join(short_folder(str(file), str(places.home)) for file in read)
         print(f"Nothing is wrong in {files}." if files else "There is no config file; every setting is at its default.")
     return code

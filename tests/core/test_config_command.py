@@ -63,6 +63,8 @@ REFUSED = [
     (("set", "agent.max_turns", "many"), "agent.max_turns must be a whole number"),
     (("set", "display.languages", "zh"), "Did you mean display.language?"),
     (("set", "display.theme", "a", "b"), "takes one value"),
+    (("set", "display.theme", "nosuch"), "display.theme must be one of auto, ansi, high-contrast, nanoherm-dark, "),
+    (("set", "web.search_backend", "altavista"), 'must be one of "", searxng, brave, tavily, duckduckgo.'),
     (("show", "model.tempratur"), "Did you mean model.temperature?"),
     (("unset", "nothing.like.it"), "There is no setting nothing.like.it"),
     (("list", "dispaly"), "Did you mean display?"),
@@ -113,6 +115,20 @@ def test_check_names_each_line_that_does_not_count(run, tmp_path):
     assert [line.split(" ")[0] for line in out.splitlines()] == [f"{file}:1:", f"{file}:4:"]
     told = json.loads(run("check", "--json")[1])
     assert [(one["line"], one["code"]) for one in told["problems"]] == [(1, "unknown_key"), (4, "bad_value")]
+
+
+def test_a_theme_of_ones_own_and_another_name_of_an_engine_are_taken_and_check_names_what_is_gone(run, tmp_path):
+    own = tmp_path / "home" / ".nanohermes" / "themes" / "dusk.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("base: nanoherm-dark\n")
+    assert run("set", "display.theme", "dusk")[0] == run("set", "web.search_backend", "ddg")[0] == 0
+    assert run("check")[0] == 0
+    own.write_text("base: [\n")
+    code, out, _ = run("check")
+    assert code == 1
+    assert out.startswith(f"{file_of(tmp_path)}:2: display.theme must be one of auto, ansi, ")
+    assert f"{own}:" in out  # why it is none
+    assert run("set", "display.theme", "auto")[0] == run("check")[0] == 0
 
 
 def test_the_path_is_that_of_the_file_that_is_written(run, tmp_path):
