@@ -12,6 +12,7 @@ from agent_core.memory import Memories
 from agent_core.memory.markdown import FILES, Change, Operation, Pages, Target, formed
 from agent_core.memory.markdown import title as change_title
 from agent_core.memory.pending import PendingWrites
+from agent_core.messages import FileDiff
 from agent_core.text import diff
 
 
@@ -20,10 +21,14 @@ def title(memory: Memory) -> str:
     return f"Remember a {memory.kind}"
 
 
+def change_of(memory: Memory) -> FileDiff:
+    """What a person sees of it before it is kept: kind, text, and where it holds."""
+    return diff.build("memory", None, f"{memory.kind}: {memory.text}\nscope: {memory.scope or 'everywhere'}\n")
+
+
 def stage(writes: PendingWrites, memory: Memory) -> Pending:
     """Put a memory aside, its text as the gate has left it. Raises MemoryFailure."""
-    shown = diff.build("memory", None, f"{memory.kind}: {memory.text}\n")
-    return writes.add("memory", title(memory), shown, asdict(memory), memory.source)
+    return writes.add("memory", title(memory), change_of(memory), asdict(memory), memory.source)
 
 
 def stage_change(writes: PendingWrites, change: Change, steps: Sequence[Operation], source: str) -> Pending:

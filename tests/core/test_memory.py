@@ -354,7 +354,8 @@ def test_with_write_approval_a_person_sees_it_first(tmp_path, decision, kept):
     table.session.send(intents.Submit("we use uv"))
     question = table.wait(events.QuestionAsked).question
     assert question.kind == "keep"
-    assert [line.text for line in question.diffs[0].hunks[0].lines] == ["fact: Use uv."]
+    shown = [line.text for line in question.diffs[0].hunks[0].lines]
+    assert shown == ["fact: Use uv.", f"scope: {table.workspace}"]
     assert table.memories.list() == ()
     table.session.send(intents.Answer(question.id, decision))
     table.wait(events.TurnFinished)
