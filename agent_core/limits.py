@@ -147,7 +147,7 @@ CHECKPOINT_RACY: Final = 20_000_000  # nanoseconds in which a second change may 
 CHECKPOINT_ORPHAN: Final = 60.0  # seconds that a command of a killed program may have gone on: what it leaves is ended
 CHECKPOINT_IDLE: Final = 300.0  # seconds after which the program that looks at files ends
 CHECKPOINT_SYNCED: Final = 100  # files put back that are each waited for until the disk has them; more of them at once
-ROLLED_BACK_NAMED: Final = 40  # files named to the model after a rollback
+ROLLED_BACK_NAMED: Final = 40  # files named after a rollback to the model, and in the history
 CHECKPOINT_LISTED: Final = 100  # turns listed at once
 
 # -- commands ----------------------------------------------------------------------------------------------------

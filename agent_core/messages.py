@@ -177,6 +177,20 @@ class Covered:
 
 
 @dataclass(frozen=True, slots=True)
+class Rollback:
+    """What a rollback of files did, or taking one back (`redo`), for whoever shows the note that tells the model of it.
+
+    Of `paths` and of `left`, those left as they are with their reasons, the first limits.ROLLED_BACK_NAMED.
+    """
+
+    paths: tuple[str, ...]
+    left: tuple[str, ...] = ()
+    redo: bool = False
+    more: tuple[int, int] = (0, 0)
+    """How many of each there are beside these."""
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     role: Role
     text: str = ""
@@ -206,6 +220,8 @@ class Message:
     """What requests make of it. The store keeps it beside the message, as it changes."""
     covers: Covered | None = None
     """Set on origin "summary" only. The newest summary of a history counts, so an undo gives back what it stood for."""
+    rollback: Rollback | None = None
+    """Set on origin "note" only, of a rollback: a person is shown this, in their language."""
     added: str = ""
     """What the model is told behind `text`: what a typed command stands for, what the files it names hold. A person is
     shown `text` alone."""
@@ -346,6 +362,20 @@ def usage_from_json(j: Mapping[str, Any]) -> Usage:
     return Usage(**{k: j[k] for k in USAGE_FIELDS if k in j})
 
 
+def rollback_to_json(r: Rollback) -> dict[str, Any]:
+    out: dict[str, Any] = {"paths": list(r.paths), "more": list(r.more)}
+    if r.left:
+        out["left"] = list(r.left)
+    if r.redo:
+        out["redo"] = True
+    return out
+
+
+def rollback_from_json(j: Mapping[str, Any]) -> Rollback:
+    paths, left = j.get("more", (0, 0))
+    return Rollback(tuple(j["paths"]), tuple(j.get("left", ())), j.get("redo", False), (paths, left))
+
+
 def to_json(m: Message) -> dict[str, Any]:
     """`m` as plain data; fields at their default are left out."""
     out: dict[str, Any] = {"role": m.role, "id": m.id, "created": m.created}
@@ -368,6 +398,8 @@ def to_json(m: Message) -> dict[str, Any]:
         out["extra"] = dict(m.extra)
     if m.covers is not None:
         out["covers"] = {"through": m.covers.through, "messages": m.covers.messages, "kept": list(m.covers.kept)}
+    if m.rollback is not None:
+        out["rollback"] = rollback_to_json(m.rollback)
     return out
 
 
@@ -392,6 +424,7 @@ def from_json(j: Mapping[str, Any]) -> Message:
         extra=j.get("extra", {}),
         view=j.get("view", ""),
         covers=Covered(c["through"], c["messages"], tuple(c["kept"])) if (c := j.get("covers")) else None,
+        rollback=rollback_from_json(j["rollback"]) if "rollback" in j else None,
         added=j.get("added", ""),
     )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agent_core import events, limits
+from agent_core import events, limits, messages
 from agent_core.conversation import Conversation
 from agent_core.events import Event
 from agent_core.intents import Rollback, RollbackRedo
@@ -63,7 +64,8 @@ class SessionRollback:
         left = tuple(f"{path}: {why}" for path, why in done.left)
         emit(events.FilesRolledBack(done.turn_id, done.shown, left, is_redo))
         if done.shown:
-            conversation.add(user(_note(done.shown, is_redo), origin="note"))
+            note = user(_note(done.shown, is_redo), origin="note")
+            conversation.add(replace(note, rollback=_kept(done.shown, left, is_redo)))
 
 
 def nothing_to_roll_back() -> events.Notice:
@@ -72,6 +74,13 @@ def nothing_to_roll_back() -> events.Notice:
 
 def nothing_to_redo() -> events.Notice:
     return events.Notice("no_rollback_to_redo", "No rollback was made here that could be taken back.")
+
+
+def _kept(paths: tuple[str, ...], left: tuple[str, ...], is_redo: bool) -> messages.Rollback:
+    """What the history shows a person of it."""
+    most = limits.ROLLED_BACK_NAMED
+    more = max(len(paths) - most, 0), max(len(left) - most, 0)
+    return messages.Rollback(paths[:most], left[:most], is_redo, more)
 
 
 def _note(paths: tuple[str, ...], is_redo: bool) -> str:

@@ -124,6 +124,8 @@ class Note:
     word: str = ""
     lines: tuple[tuple[str, str], ...] = ()
     """What is listed below the words: a path, and why it is as it is."""
+    more: int = 0
+    """How many more there are."""
     join: str = PARAGRAPH
     gap: bool = False
 

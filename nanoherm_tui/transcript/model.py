@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from agent_core import events
 from agent_core.limits import PREVIEW_LINES, SUBJECT_CHARS
+from agent_core.messages import Rollback
 from agent_core.names import SHELL, SUBAGENT
 from agent_core.rollback import REASONS
 from agent_core.safety.redact import redact
@@ -132,7 +133,8 @@ class TranscriptModel:
             case events.ErrorRaised():
                 return {self._add_note(Note(0, event.text, "error", event.code, event.params))}
             case events.FilesRolledBack():
-                return {self._add_note(note) for note in _rolled_back(event)}
+                done = Rollback(event.paths, event.left, event.redo)
+                return {self._add_note(note) for note in _rolled_back(done)}
             case events.Remembered(memories, pending):
                 word = "memory.told_waits" if pending else "memory.told"
                 notes = (Note(0, "", word=word, params={"text": one_line(memory.text)}) for memory in memories)
@@ -190,6 +192,9 @@ class TranscriptModel:
                     self._add("thought", message.id, message.text).summary = (
                         message.covers.messages if message.covers else 0
                     )
+                elif message.rollback is not None:
+                    for note in _rolled_back(message.rollback):
+                        self._add_note(note)
                 elif message.origin == "note":
                     self._add_note(Note(0, one_line(message.text.partition("\n")[0]).strip("[]")))
                 else:
@@ -475,15 +480,16 @@ class TranscriptModel:
         return changed | self._leave_partial()
 
 
-def _rolled_back(event: events.FilesRolledBack) -> list[Note]:
+def _rolled_back(done: Rollback) -> list[Note]:
     """Which files are others now, and which were left and why."""
     notes: list[Note] = []
-    if event.paths or not event.left:
-        word = "rollback.nothing_done" if not event.paths else "rollback.redone" if event.redo else "rollback.done"
-        lines = tuple((one_line(path), "") for path in event.paths)
-        notes.append(Note(0, "", word=word, params={"command": "/rollback redo"}, lines=lines))
-    if event.left:
-        notes.append(Note(0, "", "warning", word="rollback.left", lines=tuple(map(_left, event.left))))
+    more_paths, more_left = done.more
+    if done.paths or not done.left:
+        word = "rollback.nothing_done" if not done.paths else "rollback.redone" if done.redo else "rollback.done"
+        lines = tuple((one_line(path), "") for path in done.paths)
+        notes.append(Note(0, "", word=word, params={"command": "/rollback redo"}, lines=lines, more=more_paths))
+    if done.left:
+        notes.append(Note(0, "", "warning", word="rollback.left", lines=tuple(map(_left, done.left)), more=more_left))
     return notes
 
 

@@ -578,8 +578,8 @@ def note_words(block: Note) -> str:
     """What a note says, in the interface's language."""
     words = cells.clean(t(block.word, **block.params) if block.word else tell(block.code, block.params, block.text))
     listed = [f"  {path}: {phrase('left_because', why)}" if why else f"  {path}" for path, why in block.lines]
-    if len(listed) > limits.NOTE_LINES:
-        listed[limits.NOTE_LINES - 1 :] = [f"  {t('rollback.and_more', n=len(listed) - limits.NOTE_LINES + 1)}"]
+    if (count := len(listed) + block.more) > limits.NOTE_LINES:
+        listed[limits.NOTE_LINES - 1 :] = [f"  {t('rollback.and_more', n=count - limits.NOTE_LINES + 1)}"]
     return "\n".join((words, *map(cells.visible, listed)))
 
 

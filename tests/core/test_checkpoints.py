@@ -811,9 +811,9 @@ def test_a_session_rolls_back_tells_the_model_and_takes_it_back(table, desk):
     wait_idle(t)
 
     t.turn("and now?", count=2)
-    notes = [m.text for m in t.model.requests[2].messages if "rolled files back" in m.text or "rollback" in m.text]
-    assert len(notes) == 2
-    assert all("a.txt" in note for note in notes)
+    notes = [m for m in t.model.requests[2].messages if m.rollback is not None]
+    assert [(m.rollback.paths, m.rollback.redo) for m in notes] == [(("a.txt",), False), (("a.txt",), True)]
+    assert all("a.txt" in m.text for m in notes)
     results = [m.result for m in t.model.requests[3].messages if m.result is not None]
     assert "Read it first" in results[-1].text, "the model does not write over what it has not seen again"
     assert file.read_text() == "agent\n"

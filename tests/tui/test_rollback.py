@@ -1,9 +1,12 @@
 """/rollback: what would happen is seen before it does; and files in the rewind picker."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent_core import events, intents
-from agent_core.messages import DiffLine, FileDiff, Hunk
+from agent_core import limits as core_limits
+from agent_core.messages import DiffLine, FileDiff, Hunk, Rollback, from_json, to_json, user
 from agent_core.rollback import REASONS, ChangedFile, Checkpoint, PlannedFile, RollbackPlan
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import phrase_key, set_language, t, texts
@@ -258,6 +261,17 @@ def test_a_long_list_of_paths_is_counted():
     [words] = told(events.FilesRolledBack("u2", tuple(f"{n}.py" for n in range(400))))
     assert len(words.splitlines()) == limits.NOTE_LINES + 1
     assert words.splitlines()[-1] == f"  and {400 - limits.NOTE_LINES + 1} more"
+
+
+@pytest.mark.parametrize("redo", [False, True])
+def test_a_stored_rollback_reads_as_it_did_when_it_was_made(redo):
+    paths, left = tuple(f"{n}.py" for n in range(400)), (f"big.bin: {REASONS['too_large']}",)
+    most = core_limits.ROLLED_BACK_NAMED
+    done = Rollback(paths[:most], left, redo, (len(paths) - most, 0))
+    message = from_json(to_json(replace(user("[Told to the model.]", origin="note"), rollback=done)))
+    model = TranscriptModel()
+    model.load([message])
+    assert [note_words(entry.note) for entry in model.entries] == told(events.FilesRolledBack("u2", paths, left, redo))
 
 
 def test_every_reason_of_the_core_has_chinese_words():
