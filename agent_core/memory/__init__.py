@@ -32,7 +32,7 @@ class Memories(Protocol):
         ...
 
     def add(self, memory: Memory) -> Memory | None:
-        """Keep it, as the gate has left its text; an empty `id` gets one, an empty `created` becomes now.
+        """Keep it, as the gate has left its text; an empty `id` gets one, and an empty `created` becomes now then.
 
         None: the same text is there already. One with the id of a memory that was forgotten brings it back.
         """

@@ -75,7 +75,7 @@ class Entries:
             memory,
             id=memory.id or new_id(),
             text=text,
-            created=memory.created or round(time.time(), 3),
+            created=memory.created if memory.id else memory.created or round(time.time(), 3),
             observed=self._redact(memory.observed),
         )
 
