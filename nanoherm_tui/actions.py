@@ -204,6 +204,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _pane("transcript", "find", "find", "slash", "ctrl+f"),
     _pane("transcript", "find_next", "find_next(1)", "n"),
     _pane("transcript", "find_previous", "find_next(-1)", "N", "shift+n"),
+    _pane("transcript", "stop_agent", "stop_agent", "x"),
     _pane("transcript", "close_find", "close_find", "escape", fixed=True),
     # -- sessions ----------------------------------------------------------------------------------------------------
     _pane("sessions", "sessions_open", "open", "enter"),

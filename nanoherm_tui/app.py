@@ -435,7 +435,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def greet(self) -> None:
         """An empty transcript gives its place to the greeting."""
-        empty = self.view is None or not self.view.model.entries
+        empty = self.view is None or not (self.view.model.entries or self.conversations.looks.shown)
         if empty:
             model = self.host.model.state if self.view is not None else None
             self.welcome.show(welcome.greeting(model, self.keymap, self.held))
@@ -465,6 +465,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.sessions_pane.tick(self._frame)
         self.status.tick(self._frame)
         self.dock.tick(self._frame)
+        self.conversations.looks.tick(self._frame)
         self.show_status()
         self.keep_ticking()
 
@@ -656,6 +657,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     on_palette_screen_previewed = pane_messages.palette_screen_previewed
     on_transcript_view_open_requested = pane_messages.transcript_view_open_requested
     on_transcript_view_earlier_requested = pane_messages.transcript_view_earlier_requested
+    on_transcript_view_stop_requested = pane_messages.transcript_view_stop_requested
     on_transcript_view_copy_requested = pane_messages.transcript_view_copy_requested
     on_transcript_view_path_requested = pane_messages.transcript_view_path_requested
     on_dock_copy_requested = pane_messages.dock_copy_requested
@@ -666,8 +668,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     on_tasks_tab_brought = pane_messages.tasks_tab_brought
     on_tasks_tab_output_requested = pane_messages.tasks_tab_output_requested
     on_tasks_tab_kill_requested = pane_messages.tasks_tab_kill_requested
-    on_agents_part_account_requested = pane_messages.agents_part_account_requested
-    on_agents_part_stop_requested = pane_messages.agents_part_stop_requested
+    on_tasks_tab_look_requested = pane_messages.tasks_tab_look_requested
+    on_tasks_tab_stop_requested = pane_messages.tasks_tab_stop_requested
     on_tasks_tab_keep_requested = pane_messages.tasks_tab_keep_requested
     on_dock_spill_copy_requested = pane_messages.dock_spill_copy_requested
     on_dock_page_requested = pane_messages.dock_page_requested
@@ -714,7 +716,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
         if self.view is None:
             return
-        shown = self.view.calls.get(call_id)
+        calls = self.conversations.looks.calls
+        shown = (self.view.calls if calls is None else calls).get(call_id)
         if shown is None:
             return
         if is_image_read(shown):

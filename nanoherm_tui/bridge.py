@@ -9,17 +9,27 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from nanoherm_tui import limits
 
 if TYPE_CHECKING:
     from agent_core.events import Envelope
-    from agent_core.session import LiveSession
+    from agent_core.mailbox import Mailbox
 
 Deliver = Callable[["Sequence[Envelope]"], None]
 Crashed = Callable[[Exception], None]
 """Ends the program with a report; called from the handler of the exception."""
+
+
+class Told(Protocol):
+    """A session, or a sub-agent at work: who tells into a mailbox."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def mailbox(self) -> Mailbox: ...
 
 
 class Bridge:
@@ -35,14 +45,14 @@ class Bridge:
         # Textual finds its app in a context variable: callbacks run in the context this was made in.
         self._context = contextvars.copy_context()
         self._deliver = deliver
-        self._sessions: dict[str, LiveSession] = {}
+        self._sessions: dict[str, Told] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._last = float("-inf")
         self.batch_times: list[tuple[float, bool]] = []
         """(loop time, urgent) of the newest batches, for tests and diagnostics."""
 
-    def watch(self, session: LiveSession) -> None:
+    def watch(self, session: Told) -> None:
         self._sessions[session.id] = session
         session.mailbox.listen(self._wake)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agent_core import events, intents
 from agent_core.errors import AgentError
 from nanoherm_tui import i18n, limits
+from nanoherm_tui.agent_looks import AgentLooks
 from nanoherm_tui.bridge import Bridge
 from nanoherm_tui.commands import trust
 from nanoherm_tui.commands.panes import focus_pane
@@ -37,6 +38,8 @@ class Conversations:
     def __init__(self, app: NanohermApp, loop: asyncio.AbstractEventLoop) -> None:
         self._app = app
         self.bridge = Bridge(loop, self.deliver, app.end_with)
+        self.looks = AgentLooks(app, self.bridge)
+        """At sub-agents, whose transcripts stand in the place of the session's."""
         self.views: dict[str, SessionView] = {}
         """By session id."""
         self.view: SessionView | None = None
@@ -107,6 +110,7 @@ class Conversations:
         first = self.view is None
         if self.view is not None and self.view is not view:
             self.mark_seen()
+            self.looks.forget_shown()
             app.approval.clear()
             app.dock.clear()
         if self.view is not view:
@@ -141,6 +145,7 @@ class Conversations:
                 return  # the history has become another one meanwhile
             view.prepend(messages)
             if view is self.view:
+                self.looks.back()
                 self._app.transcript.prepend(messages)
             else:
                 view.model.prepend(messages)
@@ -162,6 +167,7 @@ class Conversations:
         if self._jump is None or self.view is None or self.view.id != self._jump[0] or not self.view.loaded:
             return
         _, names, words = self._jump
+        self.looks.back()
         if self._app.transcript.jump(names, words):
             focus_pane(self._app, "transcript")
         elif self.view.model.earlier:
@@ -173,12 +179,15 @@ class Conversations:
 
     def mark_seen(self) -> None:
         """Have it written down how far the session in view has been seen."""
+        if self.looks.shown is not None:  # what is seen is not this session
+            return
         if self.view is not None and self.view.stored and (uid := self._app.transcript.last_seen):
             self._app.host.mark_seen(self.view.id, uid)
 
     def forget(self, session_id: str) -> None:
         self.views.pop(session_id, None)
         self.bridge.forget(session_id)
+        self.looks.forget(session_id)
 
     def reload(self) -> None:
         """Read again what is stored."""
@@ -197,9 +206,10 @@ class Conversations:
             return
         for session_id, group in groupby(batch, key=lambda envelope: envelope.session_id):
             view = self.views.get(session_id)
-            if view is None:
-                continue
             happened = [envelope.event for envelope in group]
+            if view is None:
+                self.looks.deliver(session_id, happened)
+                continue
             if view is self.view and not view.loaded:
                 self._hold(happened)
             changed = view.take(happened)
@@ -231,7 +241,7 @@ class Conversations:
 
     def _in_view(self, happened: Sequence[events.Event]) -> None:
         app = self._app
-        app.transcript.apply(happened)
+        self._to_transcript(happened)
         for event in happened:
             if isinstance(event, events.QuestionAsked):
                 app.approval.ask(event.question, event.deadline)
@@ -241,11 +251,19 @@ class Conversations:
                 trust.show(app, "")
         if any(isinstance(event, events.HistoryChanged) for event in happened):
             held, self._held = self._held, []
-            app.transcript.apply(held)
+            self._to_transcript(held)
             app.set_timer(limits.GC_AFTER, app.settle_memory)
             app.call_after_refresh(self._jump_now)  # when the transcript has its place
             self.tell_no_sandbox()
         app.greet()
+
+    def _to_transcript(self, happened: Sequence[events.Event]) -> None:
+        """Show what happened in the session in view; out of sight while a sub-agent is looked at."""
+        if self.looks.shown is None:
+            self._app.transcript.apply(happened)
+        elif self.view is not None:
+            for event in happened:
+                self.view.model.apply(event)
 
     def _show(self, view: SessionView, changed: set[Part]) -> None:
         app = self._app
@@ -272,6 +290,7 @@ class Conversations:
         if "tasks" in changed:
             app.dock.show_tasks(view.tasks)
             app.dock.show_agents(view.agents)
+            self.looks.renewed(view)
             app.keep_ticking()
         if "files" in changed:
             changed_files, view.rolled_back = view.rolled_back, []
@@ -337,9 +356,9 @@ class Conversations:
         if self.view is None or not self.view.loaded:
             self._held.append(event)
         else:
-            if not self._app.transcript.at_end:  # it comes below what is in view
+            if self.looks.shown is not None or not self._app.transcript.at_end:  # it comes below what is in view
                 self._app.hint(i18n.tell(event.code, event.params, event.text))
-            self._app.transcript.apply([event])
+            self._to_transcript([event])
             self._app.greet()
 
     # -- what the user says ---------------------------------------------------------------------------------------

@@ -24,7 +24,10 @@ def composer_submitted(app: NanohermApp, message: Composer.Submitted) -> None:
     if app.view is None:  # the first session is not there yet
         app.first_prompts.append(message.text)
         return
+    if not message.instead and app.conversations.looks.say(message.text):
+        return
     if message.instead:
+        app.conversations.looks.back()
         app.conversations.send(intents.Resend(message.instead, message.text))
     else:
         app.conversations.say((intents.Queue if message.how == "queue" else intents.Steer)(message.text))
@@ -53,6 +56,7 @@ def composer_shell_entered(app: NanohermApp, message: Composer.ShellEntered) -> 
         return
     from agent_core import intents
 
+    app.conversations.looks.back()
     app.conversations.send(intents.Shell(message.command, message.private))
     app.transcript.action_end()
 
@@ -139,7 +143,12 @@ def transcript_view_open_requested(app: NanohermApp, message: TranscriptView.Ope
 
 
 def transcript_view_earlier_requested(app: NanohermApp, message: TranscriptView.EarlierRequested) -> None:
-    app.conversations.bring_earlier()
+    if not app.conversations.looks.bring_earlier():
+        app.conversations.bring_earlier()
+
+
+def transcript_view_stop_requested(app: NanohermApp) -> None:
+    app.conversations.looks.stop()
 
 
 def transcript_view_copy_requested(app: NanohermApp, message: TranscriptView.CopyRequested) -> None:
@@ -194,13 +203,11 @@ def tasks_tab_kill_requested(app: NanohermApp, message: Dock.KillRequested) -> N
     kill(app, message.task_id)
 
 
-def agents_part_account_requested(app: NanohermApp, message: Dock.AccountRequested) -> None:
-    from nanoherm_tui.commands.agents import read_account
-
-    read_account(app, message.agent)
+def tasks_tab_look_requested(app: NanohermApp, message: Dock.LookRequested) -> None:
+    app.conversations.looks.look(message.agent, from_dock=True)
 
 
-def agents_part_stop_requested(app: NanohermApp, message: Dock.StopRequested) -> None:
+def tasks_tab_stop_requested(app: NanohermApp, message: Dock.StopRequested) -> None:
     from nanoherm_tui.commands.agents import stop
 
     stop(app, message.agent_id)

@@ -12,16 +12,17 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from agent_core import events
-from agent_core.messages import FileDiff, Message, ToolCall, Usage
-from agent_core.names import SHELL, Mode
+from agent_core.messages import FileDiff, Message, Usage
 from agent_core.records import dataclass
-from nanoherm_tui.text import Cost, one_line
-from nanoherm_tui.transcript.model import TranscriptModel, default_subject
+from nanoherm_tui.calls import Call, Calls
+from nanoherm_tui.text import Cost
+from nanoherm_tui.transcript.model import TranscriptModel
 
 if TYPE_CHECKING:
     from agent_core.background import Task
     from agent_core.delegation import AgentRow
     from agent_core.events import Event, SessionState
+    from agent_core.names import Mode
     from agent_core.ports import Question, TodoItem
     from agent_core.session import LiveSession
 
@@ -59,22 +60,6 @@ class Waiting:
     question: Question
     deadline: float
     """Seconds since the epoch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call and what has come of it, for the dock."""
-
-    name: str
-    asked: str | ToolCall = ""
-    """Its subject, or the stored call that gives it: worked out for those that are opened, not for thousands."""
-    text: str = ""
-    ok: bool = True
-    diffs: tuple[FileDiff, ...] = ()
-
-    @property
-    def subject(self) -> str:
-        return default_subject(self.asked) if isinstance(self.asked, ToolCall) else self.asked
 
 
 @dataclass(slots=True)
@@ -131,10 +116,8 @@ class SessionView:
     greeted: bool = False
     """The demo's first message has been offered."""
     stored: bool = False
-    diffs: deque[FileDiff] = field(default_factory=deque)
-    """What the session has changed, the newest first."""
-    calls: dict[str, Call] = field(default_factory=dict)
-    """By call id."""
+    work: Calls = field(default_factory=Calls)
+    """Its tool calls, and what they changed."""
     errors: list[events.ErrorRaised] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
     """Pending texts that came back, for the composer to take."""
@@ -142,6 +125,16 @@ class SessionView:
     @property
     def id(self) -> str:
         return self.session.id
+
+    @property
+    def calls(self) -> dict[str, Call]:
+        """By call id."""
+        return self.work.by_id
+
+    @property
+    def diffs(self) -> deque[FileDiff]:
+        """What the session has changed, the newest first."""
+        return self.work.diffs
 
     def look_at_branch(self) -> None:
         """Read the branch that is checked out in the session's folder. Reads files: not on the screen's thread."""
@@ -248,15 +241,16 @@ class SessionView:
                     self.asked_mode = None
                 self.errors.append(event)
                 changed.add("error")
-            case events.ToolQueued(call_id, name, subject):
-                self.calls[call_id] = Call(name, subject)
+            case events.ToolQueued():
+                self.work.take(event)
                 self.stored = True
-            case events.ToolFinished(call_id, name, ok, diffs=diffs):
-                if self._finish(call_id, name, event.text, ok, diffs):
+            case events.ToolFinished():
+                if self.work.take(event):
                     changed.add("diffs")
             case events.HistoryChanged(messages):
                 self.loaded = True
-                self._load(messages)
+                self.stored = self.stored or bool(messages)
+                self.work.load(messages)
                 changed |= {"diffs", "title"}
             case _:
                 return
@@ -272,40 +266,4 @@ class SessionView:
 
     def prepend(self, messages: Iterable[Message]) -> None:
         """Take in what was said before the history that came."""
-        calls, diffs = self.calls, self.diffs
-        self.calls, self.diffs = {}, deque()
-        self._read(messages)
-        self.calls |= calls
-        self.diffs.extendleft(reversed(diffs))
-
-    def _load(self, messages: Iterable[Message]) -> None:
-        self.calls.clear()
-        self.diffs.clear()
-        self._read(messages)
-
-    def _read(self, messages: Iterable[Message]) -> None:
-        asked: dict[str, ToolCall] = {}
-        for message in messages:
-            self.stored = True
-            if message.shell is not None:
-                run = message.shell
-                self.calls[run.result.call_id] = Call(SHELL, one_line(run.command), run.result.text, run.result.ok)
-            for call in message.tool_calls:
-                asked[call.id] = call
-            result = message.result
-            if result is not None:
-                self.calls[result.call_id] = Call(
-                    result.name, asked.pop(result.call_id, ""), result.text, result.ok, result.diffs
-                )
-                if result.diffs and result.ok:
-                    self.diffs.extendleft(reversed(result.diffs))
-        for call in asked.values():
-            self.calls[call.id] = Call(call.name, call)
-
-    def _finish(self, call_id: str, name: str, text: str, ok: bool, diffs: tuple[FileDiff, ...]) -> bool:
-        """A call has its result; True when it has changed files."""
-        asked = self.calls[call_id].asked if call_id in self.calls else ""
-        self.calls[call_id] = Call(name, asked, text, ok, diffs)
-        if ok:
-            self.diffs.extendleft(reversed(diffs))
-        return bool(ok and diffs)
+        self.work.prepend(messages)

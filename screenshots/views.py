@@ -526,8 +526,13 @@ async def _agents(stage: Stage) -> None:
     await stage.shown("explorer")
 
 
+async def _transcript(stage: Stage) -> None:
+    commands.run(stage.app, "focus_transcript")
+    await stage.settle()
+
+
 async def _agent(stage: Stage) -> None:
-    """What one of them has said and done."""
+    """The transcript of one of them, in the place of the session's."""
     said = background.account(stage.language), 0
     patch.object(stage.host, "agent_said", lambda session_id: said).start()  # for good: the stage goes with it
     await _agents(stage)
@@ -924,6 +929,7 @@ _ALL: Final[tuple[View, ...]] = (
     View("approval-exactly", _always("tab")),
     View("approval-question", _person_asked),
     View("approval-plan", _plan_asked),
+    View("agent", _agent, _transcript),
     View("dock-result", _result, _dock),
     View("dock-find", _result_find, _dock),
     View("dock-diff", _diff, _dock),
@@ -932,7 +938,6 @@ _ALL: Final[tuple[View, ...]] = (
     View("dock-plan", _plan, _dock),
     View("dock-tasks", _tasks, _dock),
     View("dock-agents", _agents, _dock),
-    View("dock-agent", _agent, _dock),
     View("dock-task-output", _task_output, _dock),
     View("dock-task-ending", _task_ending, _dock),
     View("dock-context", _context, _dock),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent_core.messages import FileDiff
     from agent_core.preview import FileLines
     from nanoherm_tui.app import NanohermApp
-    from nanoherm_tui.session_view import Call
+    from nanoherm_tui.calls import Call
 
 
 def preview(app: NanohermApp, path: str, first: int, last: int) -> None:

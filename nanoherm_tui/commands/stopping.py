@@ -45,9 +45,13 @@ def press_ctrl_c(app: NanohermApp, argument: str) -> None:
 
 
 def press_escape(app: NanohermApp) -> None:
-    """Esc outside an overlay: stop the turn, drop the selection, back to the composer, twice there: rewind."""
+    """Esc outside an overlay: back from a sub-agent, stop the turn, drop the selection, back to the composer, twice
+    there: rewind."""
     view = app.view
     if view is None:
+        return
+    if app.conversations.looks.shown is not None and not app.screen.selections:
+        app.conversations.looks.back()  # before it stops anything: what was opened last is closed first
         return
     now = time.monotonic()
     moment = interrupt.Moment(

@@ -1,20 +1,17 @@
-"""The dock's tab of tasks shows sub-agents too: the list of them, and what one has said and done, as it comes."""
+"""Rows of sub-agents: in the dock's tab of tasks, and above the transcript of the one that is looked at."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.rows import BLANK, Row, Span
+from nanoherm_tui.panes.rows import Row, Span
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import clean, duration, one_line, wrap
-from nanoherm_tui.transcript.outcomes import in_words
+from nanoherm_tui.text import duration, one_line
 
 if TYPE_CHECKING:
     from agent_core.delegation import AgentRow
-    from agent_core.messages import Message
 
 _TIME: Final = 8  # cells of how long it has run, as on a tool card
 _MARK: Final = 2  # cells of the state's symbol and the blank behind it
@@ -27,12 +24,14 @@ def at_work(agent: AgentRow) -> bool:
     return agent.state in _AT_WORK
 
 
+def can_look(agent: AgentRow) -> bool:
+    """It has begun: there is something to read."""
+    return bool(agent.session_id) and agent.state != "waiting"
+
+
 def count_at_work(agents: Iterable[AgentRow]) -> int:
     """How many have not ended."""
     return sum(map(at_work, agents))
-
-
-# -- the list -----------------------------------------------------------------------------------------------------
 
 
 def agent_row(agent: AgentRow, frame: int, now: float, cells: int, key: str = "") -> Row:
@@ -90,91 +89,3 @@ def _mark(agent: AgentRow, frame: int) -> Span:
     if agent.state == "done":
         return Span(sym("done"), "ok", bold=True, mark=True)
     return Span(sym("failed"), "fail" if agent.state == "failed" else "muted", bold=True, mark=True)
-
-
-# -- one of them --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Something that it was told, said or did."""
-
-    kind: Literal["told", "said", "call"]
-    text: str
-    """Of a call its tool and subject."""
-    ok: bool | None = None
-    """Of a call; None: it has no result yet."""
-    outcome: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """What is shown of one sub-agent."""
-
-    agent_id: str
-    lines: tuple[Line, ...] = ()
-    earlier: int = 0
-    """Messages before them that are not shown."""
-    problem: str = ""
-    """Why it could not be read."""
-
-
-def lines_of(messages: Sequence[Message]) -> tuple[Line, ...]:
-    """What stored messages come to."""
-    from nanoherm_tui.transcript.model import default_subject
-
-    results = {message.result.call_id: message.result for message in messages if message.result is not None}
-    lines: list[Line] = []
-    for message in messages:
-        if message.role == "user" and message.origin != "note":
-            lines.append(Line("told", message.text))
-        elif message.role == "assistant":
-            if message.text.strip():
-                lines.append(Line("said", message.text))
-            for call in message.tool_calls:
-                result = results.get(call.id)
-                ok = None if result is None else result.ok
-                outcome = "" if result is None else result.outcome
-                lines.append(Line("call", f"{call.name} {default_subject(call)}".strip(), ok, outcome))
-    return tuple(lines)
-
-
-def account_rows(account: Account, cells: int, frame: int) -> list[Row]:
-    """All of it, wrapped; a blank between what was said and what was done."""
-    room, rows = max(cells - _MARK, 1), list[Row]()
-    if account.earlier:
-        rows.append(Row((Span(f"{sym('cut')} {t('agents.earlier', n=account.earlier)}", "muted"),)))
-    before = ""
-    for line in account.lines:
-        if rows and (line.kind != "call" or before != "call"):
-            rows.append(BLANK)
-        rows += [_call_row(line, frame)] if line.kind == "call" else _text_rows(line, room)
-        before = line.kind
-    if account.problem:
-        rows += [Row((Span(words, "fail"),)) for words in wrap(account.problem, max(cells, 1))]
-    elif not account.lines:
-        rows.append(Row((Span(t("agents.nothing_yet"), "muted"),)))
-    return rows
-
-
-def _call_row(line: Line, frame: int) -> Row:
-    if line.ok is None:
-        mark = Span(sym("running", frame), "accent", bold=True, mark=True)
-    else:
-        mark = Span(sym("done" if line.ok else "failed"), "ok" if line.ok else "fail", bold=True, mark=True)
-    right = (Span(in_words(one_line(line.outcome)), "muted" if line.ok else "fail"),) if line.outcome else ()
-    return Row((mark, Span(" "), Span(one_line(line.text), "muted")), right, margin=_MARK)
-
-
-def _text_rows(line: Line, room: int) -> list[Row]:
-    is_told = line.kind == "told"
-    rows = []
-    for number, words in enumerate(wrap(clean(line.text).strip(), room)):
-        head = Span(f"{sym('prompt')} ", "accent", bold=True) if is_told and not number else Span(" " * _MARK)
-        rows.append(Row((head, Span(words, bold=is_told)), margin=_MARK))
-    return rows
-
-
-def plain_account(account: Account) -> str:
-    """All of it as text."""
-    return "".join(f"{clean(line.text)}\n" for line in account.lines)

@@ -27,6 +27,7 @@ from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.overlays.history import HistoryPopup
 from nanoherm_tui.overlays.mention import MentionPopup
 from nanoherm_tui.overlays.slash import SlashPopup, ValuesOf
+from nanoherm_tui.panes.addressee import AddresseeRow
 from nanoherm_tui.panes.chip_draft import ChipDraft, Kept
 from nanoherm_tui.panes.draft import DraftBar, DraftPrompt
 from nanoherm_tui.panes.held import HeldRow
@@ -37,6 +38,7 @@ from nanoherm_tui.text import width as cell_width
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agent_core.delegation import AgentRow
     from agent_core.events import SessionState
     from agent_core.knowledge import Typed
     from nanoherm_tui.panes.keys import KeyFilter
@@ -220,6 +222,7 @@ class Composer(Widget):
         """Offers files once it knows whose: see its `files`."""
         self._bar, self._prompt = DraftBar(), DraftPrompt()
         self._held, self._pending, self._hint = HeldRow(), PendingRows(), ComposerHint()
+        self._addressee = AddresseeRow()
 
     def compose(self) -> ComposeResult:
         yield self._popup
@@ -228,6 +231,7 @@ class Composer(Widget):
         with Horizontal(id="composer-row"):
             yield self._bar
             with Vertical(id="composer-body"):
+                yield self._addressee
                 yield self._held
                 yield self._pending
                 with Horizontal(id="composer-line"):
@@ -410,9 +414,19 @@ class Composer(Widget):
             self._held.refresh(layout=True)
             self.call_after_refresh(self._draft.place_terminal_caret)
 
+    def set_addressee(self, agent: AgentRow | None) -> None:
+        """The sub-agent that is looked at, and told what is written; None: the session itself."""
+        shown = self._addressee.agent
+        self._addressee.agent = agent
+        if (shown and (shown.id, shown.ended)) != (agent and (agent.id, agent.ended)):
+            self._addressee.keys = self.keymap.label("send"), self.keymap.label("stop_agent")
+            self._addressee.refresh(layout=True)
+            self.call_after_refresh(self._draft.place_terminal_caret)
+
     def refresh_look(self) -> None:
         """Theme or language have changed."""
         self._show_state()
+        self._addressee.refresh()
         self._draft.refresh_look()
         for widget in (self._bar, self._prompt, self._held, self._pending, self._popup, self._found, self.mention):
             widget.refresh()

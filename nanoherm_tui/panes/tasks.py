@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from textual.actions import SkipAction
 from textual.geometry import Region
@@ -12,113 +12,23 @@ from textual.message import Message
 from textual.timer import Timer
 
 from nanoherm_tui import limits
-from nanoherm_tui.i18n import phrase, t
-from nanoherm_tui.panes.agents import (
-    Account,
-    account_rows,
-    agent_row,
-    agent_rows,
-    at_work,
-    plain_account,
-    plain_agents,
-)
-from nanoherm_tui.panes.agents_part import AgentsPart
+from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.agents import agent_rows, at_work, can_look, plain_agents
+from nanoherm_tui.panes.findable import Findable
 from nanoherm_tui.panes.rows import BLANK, Row, RowList, Span
 from nanoherm_tui.panes.task_output import OutputWindow, Piece
-from nanoherm_tui.panes.wrapped import NARROWEST, code_rows
-from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import clean, duration, one_line, wrap
+from nanoherm_tui.panes.task_rows import TASK, outcome, output_rows, task_row, task_rows
+from nanoherm_tui.text import clean, wrap
 
 if TYPE_CHECKING:
     from agent_core.background import Task
-
-TASK: Final = "task:"  # the key of a task's row begins with it, and that of a sub-agent's
-_TIME: Final = 8  # cells of how long it has run, as on a tool card
-_MARK: Final = 2  # cells of the state's symbol and the blank behind it
+    from agent_core.delegation import AgentRow
 
 
-def outcome(task: Task) -> str:
-    """How it ended, in words; empty while it runs and after success, which the mark says."""
-    if task.state == "running":
-        return ""
-    if task.state != "ended":
-        return t(f"tasks.{task.state}")
-    if task.signal:
-        return t("tasks.signal", n=task.signal)
-    return t("tasks.exit", n=task.exit_code) if task.exit_code else ""
-
-
-def task_row(task: Task, frame: int, now: float, key: str = "") -> Row:
-    """State, command, how it ended and how long it has run."""
-    took = duration((task.ended or now) - task.started, running=True)
-    right = [Span(took.rjust(_TIME), "muted")]
-    if words := outcome(task):
-        right.insert(0, Span(words, "fail" if task.state == "ended" else "muted"))
-    return Row((_mark(task, frame), Span(" "), Span(one_line(task.command))), tuple(right), key=key)
-
-
-def task_rows(tasks: Sequence[Task], frame: int, now: float) -> list[Row]:
-    """The newest first; below a running one its newest line, below one that outlives the program that it does."""
-    rows: list[Row] = []
-    for task in reversed(tasks):
-        rows.append(task_row(task, frame, now, f"{TASK}{task.id}"))
-        if task.state == "running" and task.kept:
-            rows.append(_below(t("tasks.kept")))
-        if task.state == "running" and (newest := one_line(task.newest)):
-            rows.append(_below(newest))
-    return rows
-
-
-def output_rows(task: Task, window: OutputWindow, cells: int) -> list[Row]:
-    """The command whole and where it runs, then what is kept of its output, every line wrapped."""
-    rows = [Row((Span(line, bold=True),)) for line in wrap(clean(task.command), max(cells, 1))]
-    facts = t("tasks.facts", folder=one_line(task.cwd), box=phrase("questions", one_line(task.box)))
-    rows += [Row((Span(line, "muted"),)) for line in wrap(facts, max(cells, 1))]
-    # A row in any case: what comes before what is here must not move it by one.
-    rows.append(Row((Span(f"{sym('cut')} {t('tasks.older')}", "muted"),)) if window.has_older else BLANK)
-    text = clean(window.text)
-    lines = text.removesuffix("\n").split("\n") if text else []
-    room = max(cells, NARROWEST)
-    laid: dict[str, Sequence[Row]] = {}
-    before = window.laid if window.laid_in == room else {}
-    for line in lines:
-        if line not in laid:
-            laid[line] = before[line] if line in before else _line_rows(line, room)
-        rows += laid[line]
-    window.laid, window.laid_in = laid, room
-    if window.problem:
-        rows += [Row((Span(line, "fail"),)) for line in wrap(window.problem, max(cells, 1))]
-    elif not lines:
-        rows.append(Row((Span(t("tasks.no_output"), "muted"),)))
-    return rows
-
-
-def _line_rows(line: str, room: int) -> list[Row]:
-    """A line of output, wrapped."""
-    rows = []
-    for piece in code_rows(line, room):
-        words = line[piece.start : piece.end]
-        rows.append(Row((Span(" " * piece.hang + words),), margin=piece.hang, join=piece.join, words=words))
-    return rows
-
-
-def _below(words: str) -> Row:
-    return Row((Span(" " * _MARK), Span(words, "muted")), margin=_MARK)
-
-
-def _mark(task: Task, frame: int) -> Span:
-    if task.state == "running":
-        return Span(sym("running", frame), "accent", bold=True, mark=True)
-    if task.state == "ended":
-        good = task.exit_code == 0 and not task.signal
-        return Span(sym("done" if good else "failed"), "ok" if good else "fail", bold=True, mark=True)
-    return Span(sym("failed"), "muted", bold=True, mark=True)
-
-
-class TasksTab(AgentsPart):
+class TasksTab(Findable):
     """What a dock has of this tab: it says when the tab is in front, and gives its rows a place.
 
-    Output is asked for by a message and comes by `show_output`, what a sub-agent has said by `show_account`.
+    Output is asked for by a message and comes by `show_output`; a sub-agent that is looked at is shown elsewhere.
     """
 
     class Brought(Message):
@@ -148,14 +58,36 @@ class TasksTab(AgentsPart):
             self.task_id = task_id
             self.keep = keep
 
+    class LookRequested(Message):
+        """What a sub-agent says and does is wanted."""
+
+        def __init__(self, agent: AgentRow) -> None:
+            super().__init__()
+            self.agent = agent
+
+    class StopRequested(Message):
+        """The person wants a sub-agent stopped, and has said so twice."""
+
+        def __init__(self, agent_id: str) -> None:
+            super().__init__()
+            self.agent_id = agent_id
+
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self._tasks: tuple[Task, ...] = ()
+        self._agents: tuple[AgentRow, ...] = ()
+        self._chosen_id = ""  # the task or sub-agent the cursor is at, or the task that is looked into
+        self._dying = ""  # the one that another x ends
         self._window: OutputWindow | None = None
         self._added = 0  # lines put in front of those that are shown, not laid out yet
         self._settling = False
         self._frame = 0
         self._dying_ends: Timer | None = None
+
+    @property
+    def tasks_in_front(self) -> bool:
+        """The tab is the dock's front one."""
+        return False
 
     # -- what is shown ------------------------------------------------------------------------------------------
 
@@ -173,10 +105,17 @@ class TasksTab(AgentsPart):
                 self._window.grown(task.output_bytes)
         self._renew_all(before)
 
+    def show_agents(self, agents: Sequence[AgentRow]) -> None:
+        """The sub-agents as they are now, the newest last."""
+        if tuple(agents) != self._agents:
+            before = self._keys()
+            self._agents = tuple(agents)
+            self._renew_all(before)
+
     @property
     def lists(self) -> bool:
         """The list is shown, not one of it."""
-        return self._window is None and self._account is None
+        return self._window is None
 
     def _renew_all(self, hints_before: Sequence[str]) -> None:
         self._renew_head()
@@ -188,7 +127,7 @@ class TasksTab(AgentsPart):
         if self._window is not None:
             if self.made:
                 self.settle_output()
-        elif self._account is None and not self._repaint_list():
+        elif not self._repaint_list():
             self.stale()
         if self.made and self._keys() != hints_before:
             self.stale_foot()
@@ -213,9 +152,8 @@ class TasksTab(AgentsPart):
     def ticks(self) -> bool:
         """Something here changes as time passes."""
         tasks = self._tasks if self.lists else (self._chosen_task(),)
-        agents = self._agents if self.lists else (self._chosen_agent(),)
         runs = any(task is not None and task.state == "running" for task in tasks)
-        return self.tasks_in_front and (runs or any(agent is not None and at_work(agent) for agent in agents))
+        return self.tasks_in_front and (runs or (self.lists and any(map(at_work, self._agents))))
 
     def tick(self, frame: int) -> None:
         """Step the running marks; `frame` counts quarters of a second."""
@@ -228,8 +166,7 @@ class TasksTab(AgentsPart):
 
     def forget_tasks(self) -> None:
         """Another session comes."""
-        self._tasks, self._chosen_id, self._window, self._dying = (), "", None, ""
-        self._agents, self._account, self._account_asked = (), None, False
+        self._tasks, self._agents, self._chosen_id, self._window, self._dying = (), (), "", None, ""
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
@@ -240,9 +177,6 @@ class TasksTab(AgentsPart):
 
     def tasks_head(self) -> list[Row]:
         """The one that is looked into, in view wherever that is scrolled to."""
-        agent = self._chosen_agent() if self._account is not None else None
-        if agent is not None:
-            return [agent_row(agent, self._frame, time.time(), self.cells), BLANK]
         task = self._chosen_task() if self._window is not None else None
         return [task_row(task, self._frame, time.time())] if task is not None else []
 
@@ -250,8 +184,6 @@ class TasksTab(AgentsPart):
         task = self._chosen_task()
         if self._window is not None and task is not None:
             return output_rows(task, self._window, cells)
-        if self._account is not None:
-            return account_rows(self._account, cells, self._frame)
         if not self._tasks and not self._agents:
             return [Row((Span(line, "muted"),)) for line in wrap(t("tasks.none"), max(cells, 1))]
         now = time.time()
@@ -266,8 +198,6 @@ class TasksTab(AgentsPart):
                 place = body.place(self.top)
                 self.top = body.row_at(place._replace(line=place.line + self._added))
                 self._added = 0
-            return
-        if self._account is not None:
             return
         rows = [index for index, row in enumerate(body) if row.key.startswith(TASK)]
         chosen = next((index for index in rows if body[index].key == f"{TASK}{self._chosen_id}"), None)
@@ -324,8 +254,6 @@ class TasksTab(AgentsPart):
         """What is shown as text, for copying."""
         if self._window is not None:
             return clean(self._window.text)
-        if self._account is not None:
-            return plain_account(self._account)
         now = time.time()
         return plain_agents(self._agents, now) + "".join(
             f"{task_row(task, 0, now).text}\t{outcome(task)}\n" for task in reversed(self._tasks)
@@ -334,9 +262,9 @@ class TasksTab(AgentsPart):
     # -- what can be done ---------------------------------------------------------------------------------------
 
     def task_hints(self) -> list[tuple[str, str]]:
-        if (agent := self._chosen_agent()) is not None:
-            return self.agent_hints(agent)
         task, key = self._chosen_task(), self.keymap.label
+        if (agent := self._chosen_agent()) is not None:
+            return self._agent_hints(agent)
         if task is None:
             return []
         hints = [(key("dock_unfold"), t("tasks.hint_output"))] if self._window is None else []
@@ -350,8 +278,18 @@ class TasksTab(AgentsPart):
             hints.append((key("dock_close_find"), t("tasks.hint_back")))
         return hints
 
+    def _agent_hints(self, agent: AgentRow) -> list[tuple[str, str]]:
+        key = self.keymap.label
+        hints = [(key("dock_unfold"), t("agents.hint_look"))] if can_look(agent) else []
+        if at_work(agent):
+            hints.append((key("dock_kill"), t("agents.stop_again" if self._dying == agent.id else "agents.hint_stop")))
+        return hints
+
     def _keys(self) -> list[str]:
         return [words for _, words in self.task_hints()]
+
+    def _chosen_agent(self) -> AgentRow | None:
+        return next((agent for agent in self._agents if agent.id == self._chosen_id), None)
 
     def _chosen_task(self) -> Task | None:
         return next((task for task in self._tasks if task.id == self._chosen_id), None)
@@ -364,13 +302,11 @@ class TasksTab(AgentsPart):
             self.stale_foot()
 
     def open_task(self) -> None:
-        """Show the output of the task the cursor is at, from its end on, or what the sub-agent there has said."""
+        """Show the output of the task the cursor is at, from its end on; have the sub-agent there be looked at."""
         agent = self._chosen_agent()
-        if agent is not None and agent.session_id and self.lists:
-            self._account, self._account_asked, self._dying = Account(agent.id), False, ""
-            self._look_at_other_rows()
-            self._to_end = True
-            self._ask_for_account(agent)
+        if agent is not None and self.lists:
+            self._dying = ""
+            self.post_message(self.LookRequested(agent))
             return
         task = self._chosen_task()
         if task is None or self._window is not None:
@@ -388,7 +324,7 @@ class TasksTab(AgentsPart):
         return True
 
     def _close(self) -> None:
-        self._window, self._account, self._to_end, self._dying = None, None, False, ""
+        self._window, self._to_end, self._dying = None, False, ""
         if self.tasks_in_front:
             self.stale()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual.strip import Strip
@@ -11,6 +13,9 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import Row, Span, paint_row
 from nanoherm_tui.strips import Painted, look_of
 from nanoherm_tui.text import cut_path, one_line, width
+
+if TYPE_CHECKING:
+    from agent_core.delegation import AgentRow
 
 LEFT = 4  # the transcript's text column
 RIGHT = 3  # as far as the transcript's text goes
@@ -49,6 +54,7 @@ class TitleRow(Painted):
     def __init__(self, id: str | None = "title") -> None:
         super().__init__(id=id)
         self._words = ("", "", "")
+        self._agent: tuple[AgentRow, int, float] | None = None
         self.paints = 0
         """How often it was painted: for tests."""
 
@@ -57,6 +63,13 @@ class TitleRow(Painted):
         words = (one_line(title), one_line(shorten_home(workspace, str(Path.home()))), one_line(branch))
         if words != self._words:
             self._words = words
+            self.refresh()
+
+    def look_at(self, agent: AgentRow | None, frame: int, now: float) -> None:
+        """Show the sub-agent whose transcript stands below, as it is `now`; None: the session again."""
+        shown = (agent, frame, now) if agent is not None else None
+        if shown != self._agent:
+            self._agent = shown
             self.refresh()
 
     def refresh_look(self) -> None:
@@ -70,6 +83,13 @@ class TitleRow(Painted):
         cells = width - LEFT - RIGHT
         if cells <= 0:
             return [Strip.blank(width, blank)]
-        title, workspace, branch = self._words
-        content = paint_row(title_row(title or t("sessions.untitled"), workspace, branch, cells), cells, look)
+        content = paint_row(self._row(cells), cells, look)
         return [Strip([Segment(" " * LEFT, blank), *content, Segment(" " * RIGHT, blank)], width)]
+
+    def _row(self, cells: int) -> Row:
+        if self._agent is not None:
+            from nanoherm_tui.panes.agents import agent_row  # no first frame waits for it
+
+            return replace(agent_row(*self._agent, cells), bg="ground")
+        title, workspace, branch = self._words
+        return title_row(title or t("sessions.untitled"), workspace, branch, cells)

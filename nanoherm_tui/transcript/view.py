@@ -106,6 +106,9 @@ class TranscriptView(Selecting, can_focus=True):
     class EarlierRequested(Message):
         """What the session holds before its entries is wanted: `prepend`."""
 
+    class StopRequested(Message):
+        """Whose conversation it is is to be stopped; asked for only where `can_stop`."""
+
     class CopyRequested(Message):
         """This text is wanted on the clipboard; `missing` says what there is not, when it is empty."""
 
@@ -129,6 +132,8 @@ class TranscriptView(Selecting, can_focus=True):
         self._page: _Page | None = None
         self._painted = _Painted()
         self._frame = 0
+        self.can_stop = False
+        """It is that of a sub-agent at work."""
         self._bar: FindBar | None = None
         self._finding: Timer | None = None  # while it is not known whether there is a hit
         self._asked = ""  # the id of the message before which more has been asked for
@@ -717,6 +722,11 @@ class TranscriptView(Selecting, can_focus=True):
             self._leave_bar(False)
 
     # -- folding and opening --------------------------------------------------------------------------------------
+
+    def action_stop_agent(self) -> None:
+        if self.uses_letters or not self.can_stop:
+            raise SkipAction
+        self.post_message(self.StopRequested())
 
     def action_fold(self) -> None:
         chosen = self._chosen()

@@ -8,7 +8,7 @@ import pytest
 
 from agent_core import events as ev
 from agent_core.messages import DiffLine, FileDiff, Hunk, Message, ToolCall, ToolResult, Usage, tool, user
-from nanoherm_tui import session_view
+from nanoherm_tui import calls
 from nanoherm_tui.session_view import SessionView
 
 
@@ -59,7 +59,7 @@ def test_a_change_that_failed_or_was_refused_is_no_change_of_the_session():
 
 def test_opening_a_session_works_out_no_subject_before_a_call_is_opened(monkeypatch):
     asked = []
-    monkeypatch.setattr(session_view, "default_subject", lambda call: asked.append(call.id) or "subject")
+    monkeypatch.setattr(calls, "default_subject", lambda call: asked.append(call.id) or "subject")
     shown = view()
     shown.take([ev.HistoryChanged((user("go"), *edit(1), *edit(2)))])
     assert asked == []

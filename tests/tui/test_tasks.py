@@ -11,7 +11,7 @@ from nanoherm_tui.panes import tasks as tab
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.status import StatusInfo, status_row
 from nanoherm_tui.panes.task_output import OutputWindow, Piece, Wanted
-from nanoherm_tui.panes.tasks import output_rows
+from nanoherm_tui.panes.task_rows import output_rows
 from nanoherm_tui.text import width
 from tests.fakes.model_server import Reply
 from tests.tui.panes_app import PaneApp, lines

@@ -1,0 +1,33 @@
+"""Tells that what is written is for the sub-agent whose transcript is in view, and the way back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.strip import Strip
+
+from nanoherm_tui.i18n import t
+from nanoherm_tui.strips import Painted, flow, hints, look_of
+from nanoherm_tui.text import one_line
+
+if TYPE_CHECKING:
+    from agent_core.delegation import AgentRow
+
+
+class AddresseeRow(Painted):
+    """Above the draft; no row while the session itself is in view."""
+
+    agent: AgentRow | None = None
+    keys: tuple[str, str] = ("", "")
+    """What sends, and what stops it."""
+
+    def paint(self, width: int) -> list[Strip]:
+        if self.agent is None:
+            return []
+        look = look_of(self)
+        name, (send, stop) = f"{self.agent.id} {one_line(self.agent.name)}", self.keys
+        at_work = self.agent.ended is None
+        keys = [(send, t("agents.hint_tell")), (stop, t("agents.hint_stop"))] if at_work else []
+        words = t("agents.to" if at_work else "agents.of", name=name)
+        parts = [[(words, look.style("accent", "surface"))], *hints(look, [*keys, ("Esc", t("agents.hint_back"))])]
+        return flow(width, parts, look.style("text", "surface"))
