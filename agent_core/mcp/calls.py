@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
@@ -31,6 +32,9 @@ class Ears:
     """The answer to elicitation/create, from a person; waits. Raises Interrupted."""
     heard: Callable[[str, Json], None]
     """A notification; returns at once."""
+
+
+_HANDSHAKE: Final = ("initialize", "server/discover")
 
 
 class Waiting:
@@ -90,6 +94,25 @@ class Calls:
             self._waiting[waiting.number] = waiting
             return waiting
 
+    @contextmanager
+    def under_way(
+        self, method: str, on_progress: Callable[[str], None] | None, tell: Callable[[Json], None]
+    ) -> Iterator[Waiting]:
+        """A new request, forgotten at the end. One that is given up is told of by `tell`; a handshake never is (R15).
+
+        Raises ServerFailure when the connection has ended.
+        """
+        waiting = self.open(method, on_progress)
+        try:
+            yield waiting
+        except (Interrupted, ServerFailure) as error:
+            gave_up = isinstance(error, Interrupted) or error.code == "mcp_timeout"
+            if gave_up and method not in _HANDSHAKE:
+                tell(protocol.notification("notifications/cancelled", {"requestId": waiting.number}))
+            raise
+        finally:
+            self.forget(waiting)
+
     def forget(self, waiting: Waiting) -> None:
         """Nobody waits for it any more; an answer that still comes is dropped."""
         with self._changed:
@@ -145,6 +168,11 @@ class Calls:
             self._changed.notify_all()
 
     # -- what comes ---------------------------------------------------------------------------------------------------
+
+    def read(self, data: bytes) -> None:
+        """Take every message in `data`; what is none is passed over."""
+        for message in protocol.decode(data) or []:
+            self.take(message)
 
     def take(self, message: Mapping[str, Any]) -> None:
         """One message of the other side. Never raises; a person is asked in a thread of its own."""
@@ -238,3 +266,10 @@ def _is_amount(value: object) -> bool:
 def too_long(server: str, method: str, timeout: float) -> ServerFailure:
     text = f"The server {server} did not answer {method} within {timeout:g} s (its setting `timeout`); it was given up."
     return ServerFailure("mcp_timeout", text, server=server, method=method, seconds=timeout)
+
+
+def too_large(server: str, most: int) -> ServerFailure:
+    """`most`: bytes."""
+    mb = most // limits.MB
+    text = f"The server {server} sent one message of more than {mb} MB, which was thrown away."
+    return ServerFailure("mcp_too_large", text, server=server, mb=mb)

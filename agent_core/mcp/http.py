@@ -18,8 +18,8 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from agent_core.llm.exchange import Broken
 from agent_core.mcp import protocol
-from agent_core.mcp.calls import Calls, Ears, Waiting, too_long
-from agent_core.mcp.http_door import Answer, Door
+from agent_core.mcp.calls import Calls, Ears, Waiting, too_large, too_long
+from agent_core.mcp.http_door import Answer, Door, beside
 from agent_core.mcp.protocol import Refused, SessionLost
 from agent_core.mcp.words import Authorizer, Json, ServerConfig, ServerFailure
 from agent_core.sse import Event, EventReader, EventTooLarge
@@ -36,7 +36,7 @@ class Http:
     def __init__(self, config: ServerConfig, authorizer: Authorizer | None, ears: Ears) -> None:
         self._config = config
         self._door = Door(config, authorizer)
-        self._calls = Calls(ears, self._answer)
+        self._calls = Calls(ears, self._aside)
         self._session = ""
         self._agreed = ""
         self._alive = False
@@ -62,21 +62,14 @@ class Http:
         headers: Json | None = None,
     ) -> Json:
         cancel.check()
-        waiting = self._calls.open(method, on_progress)
-        message = waiting.message(params)
-        modern = protocol.is_modern(message)
-        self._calls.during(cancel)
-        try:
-            self._post(message, waiting, timeout, cancel, dict(headers or {}) if modern else {})
+        with self._calls.under_way(method, on_progress, self._given_up) as waiting:
+            message = waiting.message(params)
+            self._calls.during(cancel)
+            try:
+                self._post(message, waiting, timeout, cancel, headers or {} if protocol.is_modern(message) else {})
+            finally:
+                self._calls.during(None)
             return waiting.result()
-        except (Interrupted, ServerFailure) as error:
-            gave_up = isinstance(error, Interrupted) or error.code == "mcp_timeout"
-            if gave_up and not modern and method != "initialize":  # a modern server sees the stream end (R15)
-                self._aside(protocol.notification("notifications/cancelled", {"requestId": waiting.number}))
-            raise
-        finally:
-            self._calls.during(None)
-            self._calls.forget(waiting)
 
     def notify(self, method: str, params: Json) -> None:
         """Raises ServerFailure."""
@@ -126,7 +119,7 @@ class Http:
             headers["Mcp-Session-Id"] = self._session
         return headers
 
-    def _post(self, message: Json, waiting: Waiting, timeout: float, cancel: CancelScope, more: dict[str, str]) -> None:
+    def _post(self, message: Json, waiting: Waiting, timeout: float, cancel: CancelScope, more: Json) -> None:
         """Send a request and take what comes until it is answered. Raises ServerFailure, Interrupted."""
         headers = {"Accept": f"{_JSON}, {_STREAM}", "Content-Type": _JSON, **self._headers(message), **more}
         body = protocol.encode(message)
@@ -172,8 +165,8 @@ class Http:
         if answer.status in (202, 204):
             return
         body = answer.read(limits.MCP_LINE)
-        for message in (protocol.decode(body) or []) if answer.kind == _JSON else []:
-            self._calls.take(message)
+        if answer.kind == _JSON:
+            self._calls.read(body)
 
     def _follow(self, answer: Answer, waiting: Waiting | None, last: _Stream) -> None:
         """Take the messages of a stream, until the answer to `waiting` or the end of it. Raises Broken."""
@@ -187,18 +180,14 @@ class Http:
                 if waiting is not None and waiting.done:
                     return
         except EventTooLarge as error:
-            name, mb = self._config.name, limits.MCP_LINE // limits.MB
-            text = f"The server {name} sent one message of more than {mb} MB, which was thrown away."
-            raise ServerFailure("mcp_too_large", text, server=name, mb=mb) from error
+            raise too_large(self._config.name, limits.MCP_LINE) from error
 
     def _event(self, event: Event, last: _Stream) -> None:
         last.id = event.id or last.id
         if event.retry is not None:
             last.retry = min(event.retry / 1000, limits.MCP_RETRY_MOST)
-        if event.name not in ("", "message") or not event.data:
-            return
-        for message in protocol.decode(event.data.encode("utf-8", "replace")) or []:
-            self._calls.take(message)
+        if event.name in ("", "message") and event.data:
+            self._calls.read(event.data.encode("utf-8", "replace"))
 
     def _resume(self, waiting: Waiting, last: _Stream, timeout: float, cancel: CancelScope) -> None:
         """The stream has ended without the answer: it is taken up where the server lets it be (R18)."""
@@ -235,16 +224,13 @@ class Http:
         except TimeoutError as error:
             raise self._lost(str(message.get("method"))) from error
 
-    def _answer(self, message: Json) -> None:
-        """Answer what the server asks. Called by readers, who must not wait."""
-        self._aside(message)
-
     def _aside(self, message: Json) -> None:
-        def tell() -> None:
-            with contextlib.suppress(ServerFailure, Interrupted):  # nobody waits for it
-                self._tell(message, self._life)
+        """Send what nobody waits for; returns at once. Readers answer by it what the server asks."""
+        beside(lambda: self._tell(message, self._life))
 
-        threading.Thread(target=tell, name="mcp-tells", daemon=True).start()
+    def _given_up(self, message: Json) -> None:
+        if self._agreed != protocol.MODERN:  # a modern server sees the stream end (R15)
+            self._aside(message)
 
     def _changes(self, cancel: CancelScope) -> None:
         """The stream by which a server up to 2025-11-25 tells of changes; 405: it has none (R20)."""

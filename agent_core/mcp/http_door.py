@@ -9,14 +9,16 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
+from agent_core.errors import Interrupted
 from agent_core.llm.exchange import Broken, Exchange, Head, Link, Silence, tls
 from agent_core.llm.providers import is_loopback
+from agent_core.mcp.calls import too_large
 from agent_core.mcp.words import Authorizer, ServerConfig, ServerFailure
 
 if TYPE_CHECKING:
@@ -61,9 +63,7 @@ class Answer:
             if size > most:
                 if self.status >= 400:
                     break
-                mb = most // limits.MB
-                text = f"The server {self.server} sent one message of more than {mb} MB, which was thrown away."
-                raise ServerFailure("mcp_too_large", text, server=self.server, mb=mb)
+                raise too_large(self.server, most)
         return b"".join(parts)[:most]
 
     def drain(self) -> None:
@@ -224,6 +224,16 @@ def _next(exchange: Exchange, until: Until) -> Head | bytes | None:
             continue
         assert not isinstance(item, Broken)
         return item
+
+
+def beside(send: Callable[[], None]) -> None:
+    """Send in a thread of its own what nobody waits for, or hears of when it fails."""
+
+    def sent() -> None:
+        with suppress(ServerFailure, Interrupted):
+            send()
+
+    threading.Thread(target=sent, name="mcp-tells", daemon=True).start()
 
 
 def origin(url: str) -> tuple[str, str | None, int | None]:

@@ -5,7 +5,6 @@ It was replaced in 2025-03-26, and servers of it are still there. All answers co
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from agent_core.errors import Interrupted
 from agent_core.llm.exchange import Broken
 from agent_core.mcp import protocol
 from agent_core.mcp.calls import Calls, Ears, too_long
-from agent_core.mcp.http_door import Door, origin
+from agent_core.mcp.http_door import Door, beside, origin
 from agent_core.mcp.words import Authorizer, Json, ServerConfig, ServerFailure
 from agent_core.sse import Event, EventReader, EventTooLarge
 
@@ -67,16 +66,9 @@ class OldSse:
         headers: Json | None = None,
     ) -> Json:
         cancel.check()
-        waiting = self._calls.open(method, on_progress)
-        try:
+        with self._calls.under_way(method, on_progress, self._aside) as waiting:
             self._tell(waiting.message(params), cancel)
             return self._calls.wait(waiting, timeout, cancel)
-        except (Interrupted, ServerFailure) as error:
-            if (isinstance(error, Interrupted) or error.code == "mcp_timeout") and method != "initialize":
-                self._aside(protocol.notification("notifications/cancelled", {"requestId": waiting.number}))
-            raise
-        finally:
-            self._calls.forget(waiting)
 
     def notify(self, method: str, params: Json) -> None:
         """Raises ServerFailure."""
@@ -142,8 +134,7 @@ class OldSse:
                 self._endpoint = url
                 self._came.notify_all()
         elif event.name in ("", "message") and event.data:
-            for message in protocol.decode(event.data.encode("utf-8", "replace")) or []:
-                self._calls.take(message)
+            self._calls.read(event.data.encode("utf-8", "replace"))
 
     # -- what is sent -------------------------------------------------------------------------------------------------
 
@@ -164,12 +155,7 @@ class OldSse:
 
     def _aside(self, message: Json) -> None:
         """Send what nobody waits for; returns at once."""
-
-        def tell() -> None:
-            with contextlib.suppress(ServerFailure, Interrupted):
-                self._tell(message, self._life)
-
-        threading.Thread(target=tell, name="mcp-tells", daemon=True).start()
+        beside(lambda: self._tell(message, self._life))
 
     # -- failures -----------------------------------------------------------------------------------------------------
 

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from agent_core import limits, process
 from agent_core.cancel import CancelScope
-from agent_core.errors import Interrupted, SandboxError
+from agent_core.errors import SandboxError
 from agent_core.mcp import environment, protocol
-from agent_core.mcp.calls import Calls, Ears
+from agent_core.mcp.calls import Calls, Ears, too_large
 from agent_core.mcp.frames import Frames, Headers, Lines, TooLarge
 from agent_core.mcp.handshake import last_words
 from agent_core.mcp.words import Json, ServerConfig, ServerFailure
@@ -94,17 +94,9 @@ class Stdio:
         headers: Json | None = None,
     ) -> Json:
         cancel.check()
-        waiting = self._calls.open(method, on_progress)
-        self._send(waiting.message(params))
-        try:
+        with self._calls.under_way(method, on_progress, self._send) as waiting:
+            self._send(waiting.message(params))
             return self._calls.wait(waiting, timeout, cancel)
-        except (Interrupted, ServerFailure) as error:
-            gave_up = isinstance(error, Interrupted) or error.code == "mcp_timeout"
-            if gave_up and method not in ("initialize", "server/discover"):  # R15
-                self.notify("notifications/cancelled", {"requestId": waiting.number})
-            raise
-        finally:
-            self._calls.forget(waiting)
 
     def notify(self, method: str, params: Json) -> None:
         self._send(protocol.notification(method, params))
@@ -175,11 +167,8 @@ class Stdio:
         self._over(child)
 
     def _take(self, line: bytes | TooLarge) -> None:
-        name = self._config.name
         if isinstance(line, TooLarge):
-            mb = limits.MCP_LINE // limits.MB
-            text = f"The server {name} sent one message of more than {mb} MB, which was thrown away."
-            self._calls.fail(ServerFailure("mcp_too_large", text, server=name, mb=mb))
+            self._calls.fail(too_large(self._config.name, limits.MCP_LINE))
             return
         messages = protocol.decode(line)
         if messages is None:
