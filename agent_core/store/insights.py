@@ -1,23 +1,20 @@
 """What was used over days: sums over all sessions. Source: CFG-12, LLM-34.
 
-Requests are counted by session, not by day: tokens and dollars are those of the sessions that were used within the
-time, whole. What is told by day, by hour and by tool is of the messages themselves, each once however often a fork
-copied it. Deleted sessions count until they are gone for good, and what was undone was used all the same.
+Tokens, dollars and time count on the day they were booked (usage.py). Turns, hours and tools are of the messages
+themselves, each once however often a fork copied it. Deleted sessions count until they are gone for good, and what was
+undone was used all the same.
 """
 
 from __future__ import annotations
 
-import sqlite3
 import time
+from collections.abc import Mapping
 from datetime import date, timedelta
-from typing import Any
 
-from agent_core import messages
-from agent_core.messages import Usage
 from agent_core.records import dataclass
 from agent_core.store.children import CHILD
 from agent_core.store.db import Database
-from agent_core.store.usage import ModelCost, Spent
+from agent_core.store.usage import SUMS, Spent, model_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +25,9 @@ class DayUse:
     """As 2026-07-01."""
     turns: int = 0
     tokens: int = 0
-    """Of the answers and what was sent for them; not of summaries and reviews."""
+    """Of all requests of the day."""
+    cost: float = 0.0
+    """US dollars of those whose price was known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Insights:
     turns: int
     """What the person asked."""
     spent: Spent
-    """By these sessions and their sub-agents, by model, the dearest and largest first."""
+    """Then, by model, the dearest and largest first; the seconds are those of the sessions' own turns."""
     by_day: tuple[DayUse, ...]
     """The oldest first, none left out between the first that was used and today; at most `days`."""
     by_hour: tuple[int, ...]
@@ -59,7 +58,6 @@ class Insights:
     """The most used first."""
 
 
-_TIME = "s.updated >= ?1"
 _SENT = f"""
     SELECT m.uid, min(m.created) AS at FROM messages m JOIN sessions s ON s.id = m.session_id
     WHERE m.created >= ?1 AND m.role = 'user' AND m.origin IN ('', 'queue') AND s.source != '{CHILD}' GROUP BY m.uid
@@ -76,27 +74,32 @@ def insights(database: Database, days: int = 0, now: float | None = None) -> Ins
     today = date.fromtimestamp(now)
     begin = today - timedelta(days=days - 1) if days else None
     since = (time.mktime(begin.timetuple()) if begin else 0.0,)
+    first_day = (begin.isoformat() if begin else "",)
     with database.read() as c:
-        kinds = f"SELECT count(*) FILTER (WHERE s.source != '{CHILD}'), count(*) FILTER (WHERE s.source = '{CHILD}'), "
-        sessions, agents, seconds = c.execute(
-            f"{kinds} coalesce(sum(s.run_seconds) FILTER (WHERE s.source != '{CHILD}'), 0) "
-            f"FROM sessions s WHERE {_TIME}",
-            since,
+        sessions, agents = c.execute(
+            f"SELECT count(*) FILTER (WHERE s.source != '{CHILD}'), count(*) FILTER (WHERE s.source = '{CHILD}') "
+            "FROM sessions s WHERE s.updated >= ? OR s.id IN (SELECT session_id FROM session_day_usage WHERE day >= ?)",
+            (*since, *first_day),
         ).fetchone()
-        spent = Spent(_models(c, since), seconds)
+        (seconds,) = c.execute(
+            "SELECT coalesce(sum(d.run_seconds), 0) FROM session_day_time d JOIN sessions s ON s.id = d.session_id "
+            f"WHERE d.day >= ? AND s.source != '{CHILD}'",
+            first_day,
+        ).fetchone()
+        models = c.execute(
+            f"SELECT u.model, {SUMS} FROM session_day_usage u WHERE u.day >= ? GROUP BY u.model "
+            "ORDER BY sum(u.estimated_cost_usd) DESC, coalesce(sum(u.total_tokens), 0) DESC, u.model",
+            first_day,
+        ).fetchall()
+        used = c.execute(
+            "SELECT day, sum(coalesce(prompt_tokens, 0) + coalesce(completion_tokens, 0)), sum(estimated_cost_usd) "
+            "FROM session_day_usage WHERE day >= ? GROUP BY day",
+            first_day,
+        ).fetchall()
         turns = dict(c.execute(f"SELECT date(at, 'unixepoch', 'localtime'), count(*) FROM ({_SENT}) GROUP BY 1", since))
         hours = dict(
             c.execute(
                 f"SELECT 0 + strftime('%H', at, 'unixepoch', 'localtime'), count(*) FROM ({_SENT}) GROUP BY 1", since
-            )
-        )
-        used = f"coalesce({_of('usage.prompt_tokens')}, 0) + coalesce({_of('usage.completion_tokens')}, 0)"
-        tokens = dict(
-            c.execute(
-                "SELECT date(at, 'unixepoch', 'localtime'), sum(used) FROM ("
-                f"SELECT min(m.created) AS at, max({used}) AS used FROM messages m "
-                "WHERE m.created >= ?1 AND m.role = 'assistant' GROUP BY m.uid) GROUP BY 1",
-                since,
             )
         )
         tools = c.execute(
@@ -111,34 +114,21 @@ def insights(database: Database, days: int = 0, now: float | None = None) -> Ins
         sessions,
         agents,
         sum(turns.values()),
-        spent,
-        _by_day(turns, tokens, begin, today),
+        Spent(tuple(model_cost(*row) for row in models), seconds),
+        _by_day(turns, {day: (tokens, cost) for day, tokens, cost in used}, begin, today),
         tuple(hours.get(hour, 0) for hour in range(24)),
         tuple(ToolUse(name, calls, failed) for name, calls, failed in tools),
     )
 
 
-def _models(c: sqlite3.Connection, since: tuple[Any, ...]) -> tuple[ModelCost, ...]:
-    sums = ", ".join(f"sum(u.{field})" for field in messages.USAGE_FIELDS)  # over nothing but NULLs NULL: not known
-    rows = c.execute(
-        "SELECT u.model, sum(u.requests), sum(u.estimated_cost_usd), sum(u.unpriced_requests), "
-        f"max(u.pricing_version), {sums} FROM session_model_usage u JOIN sessions s ON s.id = u.session_id "
-        f"WHERE {_TIME} GROUP BY u.model "
-        "ORDER BY sum(u.estimated_cost_usd) DESC, coalesce(sum(u.total_tokens), 0) DESC, u.model",
-        since,
-    ).fetchall()
-    return tuple(
-        ModelCost(model, requests, Usage(*counts), cost, unpriced, pricing)
-        for model, requests, cost, unpriced, pricing, *counts in rows
-    )
-
-
-def _by_day(turns: dict[str, int], tokens: dict[str, int], begin: date | None, today: date) -> tuple[DayUse, ...]:
+def _by_day(
+    turns: Mapping[str, int], spent: Mapping[str, tuple[int, float]], begin: date | None, today: date
+) -> tuple[DayUse, ...]:
     """Every day from the first that was used, or `begin` where that is later, to today."""
-    used = sorted({*turns, *tokens})
+    used = sorted({*turns, *spent})
     if not used:
         return ()
     first = max(filter(None, (date.fromisoformat(used[0]), begin)))
     last = max(today, date.fromisoformat(used[-1]))  # a clock that was ahead
     days = [(first + timedelta(days=n)).isoformat() for n in range((last - first).days + 1)]
-    return tuple(DayUse(day, turns.get(day, 0), tokens.get(day, 0)) for day in days)
+    return tuple(DayUse(day, turns.get(day, 0), *spent.get(day, (0, 0.0))) for day in days)

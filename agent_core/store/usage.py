@@ -1,11 +1,17 @@
-"""What sessions have used: tokens, money and time, by model. Source: LLM-34, SESS-14.
+"""What sessions have used: tokens, money and time, by model and by day. Source: LLM-34, SESS-14.
 
-A session's children (its sub-agents' sessions) count towards it; a fork goes its own way and does not.
+Each request is counted twice in one transaction: in the sums of its session, and in those of its day, so that the days
+of a session always add up to it. A session's children (its sub-agents' sessions) count towards it; a fork goes its own
+way and does not.
 """
 
 from __future__ import annotations
 
 import sqlite3
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from typing import Final
 
 from agent_core import messages
 from agent_core.messages import Usage
@@ -75,6 +81,23 @@ class Spent:
         return any(model.unpriced for model in self.models)
 
 
+SUMS: Final = ", ".join(
+    [
+        "sum(u.requests)",
+        "sum(u.estimated_cost_usd)",
+        "sum(u.unpriced_requests)",
+        "max(u.pricing_version)",
+        *(f"sum(u.{field})" for field in messages.USAGE_FIELDS),  # over nothing but NULLs NULL: not known
+    ]
+)
+"""What `model_cost` reads, of rows `u` of one model."""
+
+
+def model_cost(model: str, requests: int, cost: float, unpriced: int, pricing: str, *counts: int | None) -> ModelCost:
+    """A model's name and its SUMS as a record."""
+    return ModelCost(model, requests, Usage(*counts), cost, unpriced, pricing)
+
+
 # ?1 and all below it.
 _TREE = f"""
     WITH RECURSIVE tree (id) AS (
@@ -88,58 +111,44 @@ _TREE = f"""
 class Costs:
     """Of all sessions. Safe to use from any thread; blocks on the disk. Methods raise StoreError."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        """`clock` gives seconds since the epoch: what is booked is of the day that it tells, where this machine is."""
         self._db = database
+        self._clock = clock
 
     def book(self, session_id: str, booking: Booking, seconds: float = 0.0) -> None:
         """Count one request, and the seconds that its turn has run since the last one."""
-        fields = messages.USAGE_FIELDS
-        adding = ", ".join(
-            f"{f} = CASE WHEN excluded.{f} IS NULL THEN {f} ELSE coalesce({f}, 0) + excluded.{f} END" for f in fields
-        )
-        counts = [getattr(booking.usage, f) for f in fields]
+        counts = [getattr(booking.usage, field) for field in messages.USAGE_FIELDS]
         model = messages.clean_surrogates(booking.model).replace("\0", "\ufffd")
-        values = (session_id, model, *counts, booking.cost or 0.0, int(booking.cost is None), booking.pricing)
+        values = (*counts, booking.cost or 0.0, int(booking.cost is None), booking.pricing)
+        day = self._day()
 
         def work(c: sqlite3.Connection) -> None:
             check(c, session_id)
-            c.execute(
-                f"INSERT INTO session_model_usage (session_id, model, requests, {', '.join(fields)}, "
-                "estimated_cost_usd, unpriced_requests, pricing_version) "
-                f"VALUES (?, ?, 1{', ?' * (len(fields) + 3)}) "
-                f"ON CONFLICT (session_id, model) DO UPDATE SET requests = requests + 1, {adding}, "
-                "estimated_cost_usd = estimated_cost_usd + excluded.estimated_cost_usd, "
-                "unpriced_requests = unpriced_requests + excluded.unpriced_requests, "
-                "pricing_version = CASE excluded.pricing_version WHEN '' THEN pricing_version "
-                "ELSE excluded.pricing_version END",
-                values,
-            )
-            _add_seconds(c, session_id, seconds)
+            _add_request(c, "session_model_usage", {"session_id": session_id, "model": model}, values)
+            _add_request(c, "session_day_usage", {"session_id": session_id, "day": day, "model": model}, values)
+            _add_seconds(c, session_id, day, seconds)
 
         self._db.write(work, "transcript")
 
     def add_seconds(self, session_id: str, seconds: float) -> None:
         """Count seconds that a turn has run."""
-        self._db.write(lambda c: _add_seconds(c, session_id, seconds), "activity")
+        day = self._day()
+        self._db.write(lambda c: _add_seconds(c, session_id, day, seconds), "activity")
+
+    def _day(self) -> str:
+        return date.fromtimestamp(self._clock()).isoformat()
 
     def spent(self, session_id: str) -> Spent:
         """What a session and its children have used; nothing for one that is not stored."""
-        fields = messages.USAGE_FIELDS
-        # A sum over nothing but NULLs is NULL: not known.
-        sums = ", ".join(f"sum({f})" for f in fields)
         with self._db.read() as c:
             rows = c.execute(
-                f"{_TREE} SELECT model, sum(requests), sum(estimated_cost_usd), sum(unpriced_requests), "
-                f"max(pricing_version), {sums} FROM session_model_usage WHERE session_id IN tree "
-                "GROUP BY model ORDER BY model",
+                f"{_TREE} SELECT u.model, {SUMS} FROM session_model_usage u WHERE u.session_id IN tree "
+                "GROUP BY u.model ORDER BY u.model",
                 (session_id,),
             ).fetchall()
             own = c.execute("SELECT run_seconds FROM sessions WHERE id = ?", (session_id,)).fetchone()
-        models = tuple(
-            ModelCost(model, requests, Usage(*counts), cost, unpriced, pricing)
-            for model, requests, cost, unpriced, pricing, *counts in rows
-        )
-        return Spent(models, own[0] if own else 0.0)
+        return Spent(tuple(model_cost(*row) for row in rows), own[0] if own else 0.0)
 
     def payer(self, session_id: str) -> str:
         """Whose budget a session's requests count towards: the topmost of those it is a child of, else itself."""
@@ -157,6 +166,32 @@ class Costs:
         return found[0] if found else session_id
 
 
-def _add_seconds(c: sqlite3.Connection, session_id: str, seconds: float) -> None:
-    if seconds > 0:
-        c.execute("UPDATE sessions SET run_seconds = run_seconds + ? WHERE id = ?", (seconds, session_id))
+def _add_request(c: sqlite3.Connection, table: str, key: Mapping[str, str], values: Sequence[object]) -> None:
+    """Add one request to the row of `key`, made where it is not there yet."""
+    fields = messages.USAGE_FIELDS
+    adding = ", ".join(
+        f"{f} = CASE WHEN excluded.{f} IS NULL THEN {f} ELSE coalesce({f}, 0) + excluded.{f} END" for f in fields
+    )
+    c.execute(
+        f"INSERT INTO {table} ({', '.join(key)}, requests, {', '.join(fields)}, "
+        "estimated_cost_usd, unpriced_requests, pricing_version) "
+        f"VALUES ({'?, ' * len(key)}1{', ?' * len(values)}) "
+        f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET requests = requests + 1, {adding}, "
+        "estimated_cost_usd = estimated_cost_usd + excluded.estimated_cost_usd, "
+        "unpriced_requests = unpriced_requests + excluded.unpriced_requests, "
+        "pricing_version = CASE excluded.pricing_version WHEN '' THEN pricing_version "
+        "ELSE excluded.pricing_version END",
+        (*key.values(), *values),
+    )
+
+
+def _add_seconds(c: sqlite3.Connection, session_id: str, day: str, seconds: float) -> None:
+    if (
+        seconds > 0
+        and c.execute("UPDATE sessions SET run_seconds = run_seconds + ? WHERE id = ?", (seconds, session_id)).rowcount
+    ):  # a session that is gone has no days
+        c.execute(
+            "INSERT INTO session_day_time (session_id, day, run_seconds) VALUES (?, ?, ?) "
+            "ON CONFLICT (session_id, day) DO UPDATE SET run_seconds = run_seconds + excluded.run_seconds",
+            (session_id, day, seconds),
+        )

@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         f"{names.APP} insights",
         description="What was used: sessions, turns, tokens and dollars by model, days, tools and how often they "
-        "failed, the busiest hours. Tokens and dollars are those of the sessions that were used then.",
+        "failed, the busiest hours.",
     )
     p.add_argument("--days", type=_days, default=0, metavar="N", help="the last N days (default: all there is)")
     add_json(p)

@@ -10,11 +10,11 @@ from datetime import date, timedelta
 import pytest
 
 from agent_core.budget import Budget
-from agent_core.messages import Message, ToolCall, ToolResult, Usage, user
+from agent_core.messages import USAGE_FIELDS, Message, ToolCall, ToolResult, Usage, user
 from agent_core.meter import SessionUsage
 from agent_core.store.insights import insights
 from agent_core.store.sessions import Store
-from agent_core.store.usage import FORK, Booking
+from agent_core.store.usage import FORK, Booking, Costs
 from nanoherm_tui import symbols
 from nanoherm_tui.i18n import set_language, texts
 from nanoherm_tui.insight_words import insight_lines
@@ -43,6 +43,10 @@ def noon(days_ago: int) -> float:
     return time.mktime((date.today() - timedelta(days=days_ago)).timetuple()) + 12 * 3600
 
 
+def day(days_ago: int) -> str:
+    return (date.today() - timedelta(days=days_ago)).isoformat()
+
+
 def sql(store, query, *values):
     with store.database.read() as c:
         return c.execute(query, values).fetchall()
@@ -53,7 +57,7 @@ def change(store, query, *values):
 
 
 def test_sums_are_those_of_the_database_whoever_used_it(store):
-    """Random rows of usage in sessions, their sub-agents' and forks, some long ago, some deleted."""
+    """Random requests of sessions, their sub-agents and forks, some long ago, some of deleted ones."""
     dice = random.Random(7)
     made = []
     for _ in range(40):
@@ -63,16 +67,18 @@ def test_sums_are_those_of_the_database_whoever_used_it(store):
         for _ in range(dice.randrange(4)):
             usage = Usage(*(dice.choice([None, dice.randrange(10**6)]) for _ in range(6)))
             model = dice.choice(["a", "b", "c/d"])
-            store.costs.book(session, Booking(model, usage, dice.choice([None, dice.random()])), dice.random() * 90)
+            costs = Costs(store.database, lambda: noon(dice.choice([0, 1, 6, 7, 8, 29, 30, 40])))
+            costs.book(session, Booking(model, usage, dice.choice([None, dice.random()])), dice.random() * 90)
+            costs.add_seconds(session, 1.5)
         change(
             store,
             "UPDATE sessions SET source = ?, parent_session_id = ?, updated = ?, deleted_at = ? WHERE id = ?",
             source, parent, noon(dice.choice([0, 3, 6, 7, 8, 40])), dice.choice([None, None, 1.0]), session,
         )  # fmt: skip
         made.append(session)
-    for days, since in ((0, 0.0), (7, noon(6) - 12 * 3600), (30, noon(29) - 12 * 3600), (1, noon(0) - 12 * 3600)):
+    for days, since in ((0, ""), (7, day(6)), (30, day(29)), (1, day(0))):
         found = insights(store.database, days)
-        used = "FROM session_model_usage u JOIN sessions s ON s.id = u.session_id WHERE s.updated >= ?"
+        used = "FROM session_day_usage u WHERE u.day >= ?"
         sums = "sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), sum(requests), sum(unpriced_requests)"
         [(sent, got, cached, requests, unpriced, cost)] = sql(
             store, f"SELECT {sums.replace('sum(', 'sum(u.')}, sum(u.estimated_cost_usd) {used}", since
@@ -89,12 +95,41 @@ def test_sums_are_those_of_the_database_whoever_used_it(store):
         assert {m.model: m.requests for m in spent.models} == dict(
             sql(store, f"SELECT u.model, sum(u.requests) {used} GROUP BY u.model", since)
         )
-        own = "FROM sessions WHERE source != 'child' AND updated >= ?"
-        [(sessions, seconds)] = sql(store, f"SELECT count(*), sum(run_seconds) {own}", since)
-        assert (found.sessions, spent.seconds) == (sessions, pytest.approx(seconds))
-        assert (
-            found.agents + found.sessions == sql(store, "SELECT count(*) FROM sessions WHERE updated >= ?", since)[0][0]
+        [(seconds,)] = sql(
+            store,
+            "SELECT sum(d.run_seconds) FROM session_day_time d JOIN sessions s ON s.id = d.session_id "
+            "WHERE s.source != 'child' AND d.day >= ?",
+            since,
         )
+        assert spent.seconds == pytest.approx(seconds)
+        assert sum(one.tokens for one in found.by_day) == (sent or 0) + (got or 0)
+        assert sum(one.cost for one in found.by_day) == pytest.approx(cost)
+    # The days of a session are its sums, and a window that holds them all tells the same as they do.
+    fields = ("requests", "unpriced_requests", "estimated_cost_usd", *USAGE_FIELDS)
+    sums = ", ".join(f"sum({field})" for field in fields)
+    rows = [
+        sql(store, f"SELECT session_id, model, {sums} FROM {table} GROUP BY session_id, model ORDER BY 1, 2")
+        for table in ("session_day_usage", "session_model_usage")
+    ]
+    assert len(rows[0]) > 30
+    assert [row[:4] + row[5:] for row in rows[0]] == [row[:4] + row[5:] for row in rows[1]]
+    assert [row[4] for row in rows[0]] == pytest.approx([row[4] for row in rows[1]])
+    ran = "SELECT session_id, sum(run_seconds) FROM session_day_time GROUP BY 1"
+    assert dict(sql(store, ran)) == pytest.approx(
+        dict(sql(store, "SELECT id, run_seconds FROM sessions WHERE run_seconds > 0"))
+    )
+    assert insights(store.database, 41).spent == insights(store.database).spent
+
+
+def test_what_a_session_used_on_two_days_counts_on_each_of_them(store):
+    session = store.create("/w").id
+    for ago, tokens in ((3, 100), (0, 7)):
+        Costs(store.database, lambda: noon(ago)).book(session, Booking("m", Usage(tokens, 1), 0.25), 60.0)  # noqa: B023
+    found = insights(store.database, 7)
+    assert [(one.tokens, one.cost) for one in found.by_day] == [(101, 0.25), (0, 0.0), (0, 0.0), (8, 0.25)]
+    assert (found.spent.tokens, found.spent.cost, found.spent.seconds, found.sessions) == (109, 0.5, 120.0, 1)
+    today = insights(store.database, 1).spent
+    assert (today.tokens, today.cost, today.seconds, today.requests) == (8, 0.25, 60.0, 1)
 
 
 def test_what_a_session_shows_and_what_all_show_agree(store):
@@ -111,7 +146,9 @@ def test_what_a_session_shows_and_what_all_show_agree(store):
     assert (all_.tokens, all_.cost, all_.seconds, all_.is_partial) == (25, pytest.approx(0.6), 3.0, True)
 
 
-def turn(store, session, when, *results, origin=""):
+def turn(store, session, when, *results, origin="", booked=True):
+    if booked:
+        Costs(store.database, lambda: when).book(session, Booking("m", Usage(100, 10), None))
     store.append(session, Message("user", "do it", created=when, origin=origin))
     calls = tuple(ToolCall(f"{when}-{n}", name, {}) for n, (name, _) in enumerate(results))
     store.append(session, Message("assistant", "x", created=when, tool_calls=calls, usage=Usage(100, 10)))
@@ -141,13 +178,13 @@ def test_a_spoiled_message_spoils_no_sum(store):
     turn(store, session, noon(0), ("grep", True))
     change(store, "UPDATE messages SET body = '{nonsense' WHERE role = 'assistant'")
     found = insights(store.database)
-    assert [(one.turns, one.tokens) for one in found.by_day] == [(1, 0)]
+    assert [(one.turns, one.tokens) for one in found.by_day] == [(1, 110)]
     assert found.tools[0].name == "grep"
 
 
 def test_the_lines_say_the_figures(store, english):
     session = store.create("/w").id
-    turn(store, session, noon(0), ("grep", True), ("grep", False))
+    turn(store, session, noon(0), ("grep", True), ("grep", False), booked=False)
     store.costs.book(session, Booking("a/b", Usage(123_456, 789, cached_tokens=456), 1.25), 75.0)
     store.costs.book(session, Booking("dear", Usage(1, 1), None))
     symbols.set_ascii(True)
@@ -161,7 +198,7 @@ def test_the_lines_say_the_figures(store, english):
     assert ["a/b", "1", "123k", "456", "789", "$1.25"] in rows
     assert ["dear", "1", "1", "?", "1", "$?"] in rows
     assert ["grep", "2", "1", "50%"] in rows
-    assert [date.today().isoformat(), "1", "110", "|" * 16] in rows
+    assert [date.today().isoformat(), "1", count(124_247), "|" * 16] in rows
     assert ["12:00", "1", "|" * 16] in rows
 
 

@@ -363,7 +363,7 @@ def test_reset_empties_and_purge_removes(path, store):
     store.delete(session)
     store.purge(time.time() + 1, 0.0)
     with sqlite3.connect(path) as c:
-        for table in ("sessions", "messages", "open_effects", "session_model_usage"):
+        for table in ("sessions", "messages", "open_effects", "session_model_usage", "session_day_usage"):
             assert c.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
 
 

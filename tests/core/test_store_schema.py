@@ -161,6 +161,44 @@ def test_a_database_of_each_version_is_brought_up_to_date_with_all_it_holds(path
     check_all_there(path, version, put)
 
 
+def test_what_was_used_before_days_were_kept_is_shared_out_over_the_days_of_the_answers(path):
+    made_by(5, path, 5)
+    with sqlite3.connect(path) as c:
+        c.execute("UPDATE sessions SET run_seconds = 90, created = 0")
+        c.execute("INSERT INTO sessions (id, workspace, created, updated) VALUES ('silent', '/w', 1, 5e8)")
+        c.execute("UPDATE messages SET created = 3e8 WHERE uid = 'a0'")
+        c.execute("UPDATE messages SET created = 4e8 WHERE uid = 'd0'")
+        c.execute(
+            "INSERT INTO messages (session_id, uid, position, role, created, body) "
+            "VALUES ('s', 'late', 99, 'assistant', 4e8, '{nonsense'), ('s', 'odd', 100, 'assistant', 1e30, '{}')"
+        )
+        c.execute(
+            "UPDATE session_model_usage SET requests = 5, completion_tokens = 3, estimated_cost_usd = 0.5, "
+            "unpriced_requests = 1"
+        )
+        c.execute("INSERT INTO session_model_usage (session_id, model, requests) VALUES ('silent', 'm', 4)")
+        days = {
+            at: c.execute("SELECT date(?, 'unixepoch', 'localtime')", (at,)).fetchone()[0] for at in (3e8, 4e8, 5e8)
+        }
+        today = c.execute("SELECT date('now', 'localtime')").fetchone()[0]
+    c.close()
+    Store.open(path).close()
+    with sqlite3.connect(path) as c:
+        rows = c.execute(
+            "SELECT session_id, day, requests, prompt_tokens, completion_tokens, cached_tokens, estimated_cost_usd, "
+            "unpriced_requests FROM session_day_usage ORDER BY session_id, day"
+        ).fetchall()
+        times = c.execute("SELECT day, run_seconds FROM session_day_time ORDER BY day").fetchall()
+    c.close()
+    assert rows == [
+        ("s", days[3e8], 1, 1, 0, None, 0.125, 0),
+        ("s", days[4e8], 2, 4, 2, None, 0.25, 0),
+        ("s", today, 2, 2, 1, None, 0.125, 1),
+        ("silent", days[5e8], 4, None, None, None, 0.0, 0),
+    ]
+    assert times == [(days[3e8], 22.5), (days[4e8], 45.0), (today, 22.5)]
+
+
 def test_all_ways_lead_to_the_same_schema(tmp_path):
     def schema(path: Path) -> list[tuple[str, str]]:
         with sqlite3.connect(path) as c:
@@ -197,7 +235,7 @@ print("done", flush=True)
 """
 
 
-@pytest.mark.parametrize(("version", "stop_after"), [(1, 1), (1, 30), (2, 3), (2, 20), (3, 0), (3, 25)])
+@pytest.mark.parametrize(("version", "stop_after"), [(1, 1), (1, 30), (2, 3), (2, 20), (3, 0), (3, 25), (5, 5)])
 def test_a_kill_in_the_middle_of_a_migration_leaves_the_old_version_whole(path, version, stop_after):
     put = made_by(version, path)
     child = subprocess.run(
