@@ -336,7 +336,6 @@ TOOL = Tool(
         command=base.prop("string"),
         cwd=base.prop("string", "Folder in the workspace to run in"),
         timeout=base.prop("integer", "Seconds, default 180; above 600 it becomes a background task"),
-        description=base.prop("string", "What it is for, in a few words"),
         needs=base.prop(
             "string",
             "What it needs beyond the sandbox, only after that stopped it; the user is asked",

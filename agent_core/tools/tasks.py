@@ -215,7 +215,6 @@ START_TOOL: Final = Tool(
         ["command"],
         command=base.prop("string"),
         cwd=base.prop("string", "Folder in the workspace to run in"),
-        description=base.prop("string", "What it is for, in a few words"),
         needs=base.prop("string", "As in run_command", enum=list(NEEDS)),
     ),
     lambda args: Effect("command"),
