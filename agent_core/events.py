@@ -362,10 +362,12 @@ class ServersChanged:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """Something was written to memory, or waits there for a person."""
+    """Something was written to memory or taken out of it, or waits there for a person."""
 
     memories: tuple[Memory, ...]
     pending: bool = False
+    gone: tuple[Memory, ...] = ()
+    """What the model has taken out, or would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,7 +481,7 @@ def from_json(data: dict[str, Any]) -> Envelope:
             value = tuple(AgentRow(**row) for row in value)
         elif f.name == "servers":
             value = tuple(ServerRow(**row) for row in value)
-        elif f.name == "memories":
+        elif f.name in ("memories", "gone"):
             value = tuple(Memory(**{**one, "derived": tuple(one.get("derived", ()))}) for one in value)
         elif f.name == "question":
             value = Question(

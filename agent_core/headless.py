@@ -118,6 +118,8 @@ class _Report:
         elif isinstance(event, events.Remembered):
             for memory in event.memories:
                 _tell(f"{'waits for you to be remembered' if event.pending else 'remembered'}: {memory.text}")
+            for memory in event.gone:
+                _tell(f"{'waits for you to be forgotten' if event.pending else 'forgotten'}: {memory.text}")
         elif isinstance(event, events.ErrorRaised):
             self._errors.append(event)
             _tell(event.text)

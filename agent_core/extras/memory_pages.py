@@ -156,9 +156,9 @@ class PagesExtra:
         with self._lock:
             self._gone |= {(change.target, text) for text in change.before if text not in change.after}
 
-    def _tell(self, memories: tuple[Memory, ...], waits: bool) -> None:
+    def _tell(self, memories: tuple[Memory, ...], gone: tuple[Memory, ...], waits: bool) -> None:
         shown = tuple(replace(memory, source=self._seat.session_id) for memory in memories)
-        self._seat.emit(events.Remembered(shown, waits))
+        self._seat.emit(events.Remembered(shown, waits, gone))
 
 
 def block(told: dict[Target, list[str]]) -> str:

@@ -204,7 +204,7 @@ class Pages:
         with self._lock:
             seen = (*(store_file.signature(self.path(target)) for target in FILES), self._forgotten.signature())
             if seen != self._seen:
-                self._memories = tuple(_memory(target, text) for target in FILES for text in self.entries(target))
+                self._memories = tuple(memory_of(target, text) for target in FILES for text in self.entries(target))
                 self.withheld = sum(len(self._written(target)) for target in FILES) - len(self._memories)
                 self._seen = seen
             return self._memories
@@ -218,7 +218,7 @@ class Pages:
         target: Target = "user" if memory.kind == "preference" else "memory"
         text = self._text(memory.text, target)
         change = self.change(target, (Operation("add", text),))
-        return _memory(target, text) if change.after != change.before else None
+        return memory_of(target, text) if change.after != change.before else None
 
     def edit(self, id: str, text: str) -> Memory:
         """As `Memories.edit`."""
@@ -227,7 +227,7 @@ class Pages:
         if text != old and text in self.entries(target):
             raise MemoryFailure("memory_twice", "Another memory says exactly this. Forget one of them instead.")
         self.change(target, (Operation("replace", text, old),))
-        return _memory(target, text)
+        return memory_of(target, text)
 
     def forget(self, id: str) -> tuple[Memory, ...]:
         """As `Memories.forget`; nothing is known to build on an entry."""
@@ -261,20 +261,19 @@ def _id(target: Target, text: str) -> str:
     return hashlib.sha256(f"{target}\n{text}".encode("utf-8", "replace")).hexdigest()[:12]
 
 
-def _memory(target: Target, text: str) -> Memory:
+def memory_of(target: Target, text: str) -> Memory:
+    """An entry as a memory."""
     # The files do not say who wrote an entry or when. Both are the user's to read and edit.
     return Memory(_id(target, text), "preference" if target == "user" else "fact", text, origin="model")
 
 
 def told(pages: Pages) -> dict[Target, list[str]]:
-    """The entries of each file as a session is told of them; a remark stands in place of what it is not told.
-
-    Raises MemoryFailure.
-    """
-    return {target: _told(target, pages.entries(target)) for target in FILES}
+    """The entries of each file as a session is told of them. Raises MemoryFailure."""
+    return {target: as_told(target, pages.entries(target)) for target in FILES}
 
 
-def _told(target: Target, entries: Sequence[str]) -> list[str]:
+def as_told(target: Target, entries: Sequence[str]) -> list[str]:
+    """Entries as a model is told of them; a remark stands in place of what it is not told."""
     rows: list[str] = []
     used = 0
     for number, text in enumerate(entries, 1):

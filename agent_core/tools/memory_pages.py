@@ -60,8 +60,8 @@ class PageKeeping:
     """How one session keeps its two files."""
 
     pages: Pages
-    tell: Callable[[tuple[Memory, ...], bool], None]
-    """Shows a person what is kept now, or, with the mark, what waits for them."""
+    tell: Callable[[tuple[Memory, ...], tuple[Memory, ...], bool], None]
+    """Shows a person what is kept and what is taken out now, or, with the mark, what waits for them."""
     tries: Tries
     asks: Callable[[], bool] = lambda: False
     """Whether a person is to see it first, as it is set now (memory.write_approval)."""
@@ -95,9 +95,15 @@ def tool(keeping: PageKeeping) -> Tool:
             ),
         ),
         lambda args: Effect("none"),
-        lambda args: base.subject(args, "content", "old_text", "action"),
+        _subject,
         lambda args, ctx: _prepare(keeping, args),
     )
+
+
+def _subject(args: Args) -> str:
+    several = args.get("operations")
+    first = several[0] if isinstance(several, list) and several and isinstance(several[0], Mapping) else {}
+    return base.subject(args, "content", "old_text") or base.subject(first, "content", "old_text")
 
 
 def _prepare(keeping: PageKeeping, args: Args) -> Prepared:
@@ -154,9 +160,8 @@ def _do(keeping: PageKeeping, target: Target, steps: Sequence[Operation], seen: 
     if change.after == change.before:
         return ToolOutput(_live(target, change.after, "Nothing changed: it is there already."), "already known")
     keeping.changed(change)
-    new = tuple(memory for memory in keeping.pages.list() if memory.text in {*change.after} - {*change.before})
-    if new:
-        keeping.tell(new, False)
+    new, gone = _told_of(change)
+    keeping.tell(new, gone, False)
     text = _live(target, change.after, f"{markdown.counted(steps).capitalize()}. The user sees it.")
     return ToolOutput(text, "remembered" if new else "forgotten")
 
@@ -165,11 +170,16 @@ def _stage(keeping: PageKeeping, change: Change, steps: Sequence[Operation]) -> 
     assert keeping.stage is not None
     with _told(keeping, change.target):
         keeping.stage(change, steps)
-    kind: Literal["preference", "fact"] = "preference" if change.target == "user" else "fact"
-    waits = tuple(Memory("", kind, text, origin="model") for text in change.after if text not in change.before)
-    if waits:
-        keeping.tell(waits, True)
+    keeping.tell(*_told_of(change), True)
     return ToolOutput("It waits for the user, who has to approve it before it is done. Go on.", "waits")
+
+
+def _told_of(change: Change) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
+    """What a change adds, and what it takes out."""
+    before, after = change.before, change.after
+    new = (markdown.memory_of(change.target, text) for text in after if text not in before)
+    gone = (markdown.memory_of(change.target, text) for text in before if text not in after)
+    return tuple(new), tuple(gone)
 
 
 def _live(target: Target, entries: Sequence[str], message: str) -> str:
@@ -178,7 +188,7 @@ def _live(target: Target, entries: Sequence[str], message: str) -> str:
 
 
 def _state(target: Target, entries: Sequence[str]) -> dict[str, Any]:
-    return {"usage": markdown.usage(target, entries), "entries": list(entries)}
+    return {"usage": markdown.usage(target, entries), "entries": markdown.as_told(target, entries)}
 
 
 def _json(**fields: Any) -> str:

@@ -135,9 +135,12 @@ class TranscriptModel:
             case events.FilesRolledBack():
                 done = Rollback(event.paths, event.left, event.redo)
                 return {self._add_note(note) for note in _rolled_back(done)}
-            case events.Remembered(memories, pending):
-                word = "memory.told_waits" if pending else "memory.told"
-                notes = (Note(0, "", word=word, params={"text": one_line(memory.text)}) for memory in memories)
+            case events.Remembered(memories, pending, gone):
+                told = ("told_waits", "told_gone_waits") if pending else ("told", "told_gone")
+                rows = [
+                    (word, one.text) for word, several in zip(told, (memories, gone), strict=True) for one in several
+                ]
+                notes = (Note(0, "", word=f"memory.{word}", params={"text": one_line(text)}) for word, text in rows)
                 return {self._add_note(note) for note in notes}
             case events.TurnFinished():
                 return self._end_turn()

@@ -268,6 +268,7 @@ def test_the_prompt_stays_as_it_was_while_the_answer_shows_what_is_now(tmp_path)
     assert live["usage"].endswith("/2,200 characters")
     (told,) = table.of(events.Remembered)
     assert [memory.text for memory in told.memories] == ["Use uv."]
+    assert [memory.text for memory in told.gone] == ["Use pip."]
     # What the session itself has changed is no news to it.
     assert not any("withdrawn" in message.text for message in table.model.requests[-1].messages)
 
@@ -299,6 +300,17 @@ def test_what_others_wrote_there_reaches_no_prompt_where_it_reads_like_orders(tm
     assert "[Entry 1 is not told: it reads like orders to you." in table.prompt()
     assert "plain" in table.prompt()
     assert "[1 more are not told" in table.prompt()
+
+
+def test_nor_does_the_answer_of_the_tool_show_it(tmp_path):
+    table = Paged(tmp_path, keep(action="add", content="new"), keep(action="remove", old_text="?"), say("ok"))
+    write(table.pages, "memory", f"{REFUSED['an order']}\n§\nplain\n")
+    table.turn("hello")
+    answers = [json.loads(result.text) for result in table.of(events.ToolFinished)]
+    for entries in (answers[0]["entries"], answers[1]["current_entries"]):
+        assert entries[0].startswith("[Entry 1 is not told")
+        assert entries[1:] == ["plain", "new"]
+    assert REFUSED["an order"] in table.pages.entries("memory")
 
 
 def test_a_broken_file_is_told_once_and_no_turn_fails_for_it(tmp_path):
@@ -377,4 +389,13 @@ def test_with_write_approval_and_nobody_there_the_change_waits(tmp_path):
     assert table.pages.list() == ()
     assert [pending.title for pending in table.pending.list("memory")] == ["Change MEMORY.md: 1 added"]
     (told,) = table.of(events.Remembered)
-    assert told.pending
+    assert (told.pending, told.gone) == (True, ())
+
+
+def test_what_would_be_taken_out_is_said_while_it_waits(tmp_path):
+    options = MemoryOptions(asks=lambda: True, unattended=True)
+    table = Paged(tmp_path, keep(action="remove", old_text="old"), say("ok"), options=options, unattended=True)
+    table.pages.change("memory", [add("old")])
+    table.turn("go")
+    (told,) = table.of(events.Remembered)
+    assert (told.pending, told.memories, [memory.text for memory in told.gone]) == (True, (), ["old"])

@@ -84,7 +84,9 @@ EVENTS = [
     events.AgentsChanged((AgentRow("agent-1", "reviewer", "看 a.py", "done", 1.5, 2.5, "s2", "m", 3, 900, "", "ok"),)),
     events.ServersChanged((ServerRow("github", "failed", "http", "yours", problem="HTTP 502", retry_at=9.5),)),
     events.Remembered(
-        (Memory("m1", "lesson", "用 uv", 1.5, "s", "/ws", "distilled", observed="a turn", derived=("m0",)),), True
+        (Memory("m1", "lesson", "用 uv", 1.5, "s", "/ws", "distilled", observed="a turn", derived=("m0",)),),
+        True,
+        (Memory("m2", "fact", "alt"),),
     ),
     events.TurnFinished("t", "completed", 2, 3.5, "text"),
 ]
