@@ -199,8 +199,12 @@ def _add(places: Places, args: argparse.Namespace) -> int:
     if args.name in _own(places):
         return say(f"{args.name} is there already. Remove it first: {names.APP} mcp remove {args.name}", 1)
     set_server_key(places.config_file, args.name, "", entry)
-    say(f"{args.name} is in {places.config_file}. Try it: {names.APP} mcp test {args.name}")
-    return names.EXIT_OK
+    desk = _desk(places)
+    row = next((row for row in desk.rows(places.workspace) if row.name == args.name), None)
+    desk.close()
+    if row is not None and row.problem:
+        return say(f"{args.name} is in {places.config_file}, and cannot be used yet. {row.problem}")
+    return say(f"{args.name} is in {places.config_file}. Try it: {names.APP} mcp test {args.name}")
 
 
 def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
