@@ -1,4 +1,5 @@
-"""What fills a model's window, by part and message by message. Pure; counts are estimates."""
+"""What fills a model's window, by part and message by message. Pure; counts are estimates, but for what the server
+counted of the last request."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from heapq import nlargest
 from typing import Final, Literal
 
 from agent_core import limits, view
-from agent_core.messages import Message, ToolCall, View
+from agent_core.messages import Message, ToolCall, Usage, View
 from agent_core.names import SHELL
 from agent_core.records import dataclass
 
@@ -62,6 +63,8 @@ class Report:
     """How many messages a request would hold."""
     summarised: int = 0
     """How many the summary stands for."""
+    counted: Usage | None = None
+    """What the server counted for the newest answer; None: nothing yet."""
 
 
 def report(
@@ -111,6 +114,7 @@ def report(
         window,
         len(held),
         start if summary is not None else 0,
+        next((m.usage for m in reversed(history) if m.usage is not None and m.usage.prompt_tokens is not None), None),
     )
 
 

@@ -26,6 +26,7 @@ def context_rows(report: Report, cells: int) -> list[Row]:
     if report.window:
         rows.append(Row(_gauge(report.total, report.window, cells)))
     rows += [Row((Span(line, "muted"),)) for line in wrap(_counts(report), max(cells, 1))]
+    rows += [Row((Span(line, "muted"),)) for line in wrap(_counted(report), max(cells, 1)) if line]
     rows.append(BLANK)
     whole = max(report.window or report.total, 1)
     label = min(_LABEL, max(cells - _FIGURES - 1, 1))
@@ -65,7 +66,8 @@ def plain_context(report: Report) -> str:
     """All of it as text, for copying."""
     parts = "".join(f"{_part_name(part)}\t{part.tokens}\n" for part in report.parts)
     items = "".join(f"{item_name(item)}\t{item.tokens}\t{item_subject(item)}\n" for item in report.items)
-    return f"{_total(report)}\n{parts}\n{items}"
+    counted = f"{words}\n" if (words := _counted(report)) else ""
+    return f"{_total(report)}\n{counted}{parts}\n{items}"
 
 
 def _total(report: Report) -> str:
@@ -79,6 +81,17 @@ def _counts(report: Report) -> str:
     if report.summarised:
         return t("context.count_summarised", n=report.messages, more=report.summarised)
     return t("context.count", n=report.messages)
+
+
+def _counted(report: Report) -> str:
+    """What the server counted for the newest answer, exactly; "" before there is one."""
+    usage = report.counted
+    if usage is None:
+        return ""
+    sent = f"{usage.prompt_tokens:,}"
+    if usage.cached_tokens:
+        return t("context.counted_cached", tokens=sent, cached=f"{usage.cached_tokens:,}")
+    return t("context.counted", tokens=sent)
 
 
 def _gauge(used: int, window: int, cells: int) -> Spans:

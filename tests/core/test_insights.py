@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import random
 import time
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
 
 from agent_core.budget import Budget
-from agent_core.messages import USAGE_FIELDS, Message, ToolCall, ToolResult, Usage, user
+from agent_core.messages import USAGE_FIELDS, Message, ToolCall, ToolResult, Usage, usage_to_json, user
 from agent_core.meter import SessionUsage
 from agent_core.store.insights import insights
 from agent_core.store.sessions import Store
@@ -19,8 +20,10 @@ from nanoherm_tui import symbols
 from nanoherm_tui.i18n import set_language, texts
 from nanoherm_tui.insight_words import insight_lines
 from nanoherm_tui.overlays.usage import table
+from nanoherm_tui.panes.context import context_rows, plain_context
 from nanoherm_tui.subcommands import insights as command
 from nanoherm_tui.text import Cost, count, money
+from tests.core.session_support import Table, call, say
 
 DAY = 86_400.0
 
@@ -146,14 +149,48 @@ def test_what_a_session_shows_and_what_all_show_agree(store):
     assert (all_.tokens, all_.cost, all_.seconds, all_.is_partial) == (25, pytest.approx(0.6), 3.0, True)
 
 
+def test_usage_context_and_insights_tell_of_a_session_what_the_database_sums(tmp_path, english):
+    """Three requests of a real session: one that calls a tool, two answers, on one of which the server is silent."""
+    looks = replace(call(("list_dir", {"path": "."})), usage=Usage(1_200, 30, 1_230))
+    table_ = Table(tmp_path, looks, say("one", Usage(1_300, 40, 1_340, 900, 8)), say("two"))
+    table_.turn("What is here?")
+    table_.turn("And now?", count=2)
+    store, session = table_.store, table_.session
+    last = (
+        "SELECT json_extract(body, '$.usage') FROM messages WHERE role = 'assistant' AND position IS NOT NULL {} DESC"
+    )
+    counted = [json.loads(u) for (u,) in sql(store, last.format("ORDER BY position")) if u is not None]
+    sums = "sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), sum(reasoning_tokens), sum(requests)"
+    [figures] = sql(store, f"SELECT {sums} FROM session_model_usage WHERE session_id = ?", session.id)
+    # What is booked is what the answers say.
+    assert figures == (2_500, 70, 900, 8, 3)
+    assert figures[0] == sum(one["prompt_tokens"] for one in counted)
+    for spent in (store.costs.spent(session.id), insights(store.database, 1).spent):
+        used = spent.usage
+        told = (used.prompt_tokens, used.completion_tokens, used.cached_tokens, used.reasoning_tokens, spent.requests)
+        assert told == figures
+    [line] = table(SessionUsage(store.costs.spent(session.id), Budget()))
+    assert (line["requests"], line["in"], line["cached"]) == ("3", count(figures[0]), count(figures[2]))
+    assert ["in", count(figures[0])] in [row.split() for row in insight_lines(insights(store.database, 1))]
+    # /context: the newest figures of the server are the newest that are stored; messages are those that are stored.
+    report = session.context()
+    assert usage_to_json(report.counted) == counted[0]
+    assert report.messages == sql(store, "SELECT count(*) FROM messages WHERE position IS NOT NULL")[0][0]
+    shown = [row.left[0].text for row in context_rows(report, 80) if isinstance(row.left, tuple) and row.left]
+    assert "The server counted 1,300 for the last answer, 900 of them cached." in shown
+    assert "counted 1,300" in plain_context(report)
+    assert report.total == sum(part.tokens for part in report.parts)
+    session.close()
+
+
 def turn(store, session, when, *results, origin="", booked=True):
     if booked:
         Costs(store.database, lambda: when).book(session, Booking("m", Usage(100, 10), None))
     store.append(session, Message("user", "do it", created=when, origin=origin))
     calls = tuple(ToolCall(f"{when}-{n}", name, {}) for n, (name, _) in enumerate(results))
     store.append(session, Message("assistant", "x", created=when, tool_calls=calls, usage=Usage(100, 10)))
-    for call, (name, ok) in zip(calls, results, strict=True):
-        result = ToolResult(call.id, name, "told", ok)
+    for one, (name, ok) in zip(calls, results, strict=True):
+        result = ToolResult(one.id, name, "told", ok)
         store.append(session, Message("tool", "told", created=when, result=result))
 
 
