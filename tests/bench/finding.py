@@ -137,15 +137,16 @@ def naming(lab: Lab) -> float:
 
 
 _TALK = """
-import resource, sys, tempfile
+import sys
 from pathlib import Path
 from tests.core.tool_support import call, context
+from tests.peak import peak
 ctx = context(Path(sys.argv[1]))
 call(ctx, "run_command", command="seq 10")  # what comes with the first command is no growth
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak(reset=True)
 said = call(ctx, "run_command", command=sys.argv[2])
 assert said.outcome == "exit 0", said.text
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print((peak() - before) / 2**20)
 """
 
 

@@ -31,6 +31,7 @@ from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import Box
 from agent_core.sandbox.probe import Layers, layers
+from tests.peak import peak
 
 TIMEOUT = 6.0
 LATE = 3.0
@@ -108,7 +109,7 @@ def run_row(row: Mapping[str, Any], workspace: Path, outside: Path, there: Servi
         "WS": workspace, "OUT": outside, "ABS": there.abstract, "PORT": there.port, "UPORT": there.udp_port,
         "OPID": there.outsider, "SCENE": mark,
     }  # fmt: skip
-    before, size = contents(outside), _peak(reset=True)
+    before, size = contents(outside), peak(reset=True)
     git = _git_programs(workspace)
     home = workspace.parent / "home"
     confinement = Confinement(
@@ -124,7 +125,7 @@ def run_row(row: Mapping[str, Any], workspace: Path, outside: Path, there: Servi
     finally:
         confinement.close()
     wrong = compare(result, row["expected"])
-    grown = _peak() - size
+    grown = peak() - size
     if left:
         wrong += f"; left running: {left}"
     if seconds > timeout + LATE:
@@ -222,17 +223,6 @@ def _found(mark: bytes, top: Path) -> list[int]:
                 if Path(os.readlink(process / "cwd")).is_relative_to(top) or mark in (process / "environ").read_bytes():
                     found.append(int(name))
     return found
-
-
-def _peak(*, reset: bool = False) -> int:
-    """The most memory this process has taken, in bytes, since the last reset."""
-    if reset:
-        with suppress(OSError):
-            Path("/proc/self/clear_refs").write_text("5")
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 def _remove(top: Path) -> None:
