@@ -212,7 +212,18 @@ def _made(folder: Path, place: Place, document: Document, *more: Problem) -> Fou
 
 
 def checked(found: Found) -> Iterable[Problem]:
-    """What is wrong with a skill; nothing of it keeps it from being used."""
+    """What is wrong with a skill. Looks at its file again; nothing of it keeps the skill out of the list."""
     yield from found.problems
+    if found.accepted is None and _size(found.file) > limits.SKILL_FILE:
+        most = limits.SKILL_FILE // limits.KB
+        yield Problem(1, f"is larger than {most} KB, so it cannot be loaded. Put parts of it into files beside it.")
     if not found.description:
         yield Problem(1, "says nowhere what it is for. Give it a description in the frontmatter.")
+
+
+def _size(file: Path) -> int:
+    """In bytes; 0 where that cannot be had."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_core import names, trust
 from agent_core.config.load import load, read_dotenv
 from agent_core.config.paths import find_places
+from agent_core.errors import SkillFailure
 from agent_core.grants_file import GrantsFile
 from agent_core.skills import reading
 from agent_core.skills.discover import MAIN, Finder, checked, folders, on_disk, tops
@@ -127,8 +128,7 @@ def _check(args: argparse.Namespace, places: Places) -> int:
         wrong = list(checked(found))
         problems += len(wrong)
         if args.json:
-            body = parse(reading.whole(found)).body if not any(one.text.startswith("cannot") for one in wrong) else ""
-            told.append(_told(found, body) | {"problems": [asdict(problem) for problem in wrong]})
+            told.append(_told(found, _body(found)) | {"problems": [asdict(problem) for problem in wrong]})
             continue
         for problem in wrong:
             print(f"{visible(str(found.file))}:{problem.line}: {visible(problem.text)}")
@@ -139,6 +139,14 @@ def _check(args: argparse.Namespace, places: Places) -> int:
     elif not looked_at:
         say("there are no skills to check.")
     return names.EXIT_FAILED if problems else names.EXIT_OK
+
+
+def _body(found: Found) -> str:
+    """Empty for a file that cannot be read as one: why is among what is wrong with it."""
+    try:
+        return parse(reading.whole(found)).body
+    except SkillFailure:
+        return ""
 
 
 def _everywhere(places: Places) -> list[Path]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core import limits
 from nanoherm_tui.subcommands import skills
 
 # In the manner of published skills: folded text, a list of platforms, Hermes' metadata, a colon in quotes.
@@ -88,6 +89,22 @@ def test_that_a_projects_skills_wait_for_trust_is_told(run, tmp_path, monkeypatc
     assert listed.stdout == ""
     assert "is not trusted: .nanohermes/skills/mine/SKILL.md does nothing" in listed.stderr
     assert run("show", "mine").returncode == 1
+
+
+def test_a_file_that_cannot_be_loaded_is_named_and_hides_no_other(run, tmp_path):
+    put(tmp_path, "good", PUBLISHED)
+    put(tmp_path, "binary", "x").write_bytes(b"\0\xff" * 400)
+    put(tmp_path, "large", f"---\nname: large\ndescription: Much.\n---\n{'x' * limits.SKILL_FILE}")
+    checked = run("check", "--json")
+    told = {
+        one["name"]: (bool(one["body"]), [problem["text"] for problem in one["problems"]])
+        for one in json.loads(checked.stdout)
+    }
+    assert checked.returncode == 1
+    assert told["decide"] == (True, [])
+    assert told["binary"][0] is False
+    assert told["binary"][1][0] == "is no text. Save it as UTF-8."
+    assert [text.partition(",")[0] for text in told["large"][1]] == ["is larger than 256 KB"]
 
 
 def test_a_check_names_file_and_line_and_fails(run, tmp_path):
