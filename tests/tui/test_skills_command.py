@@ -93,7 +93,7 @@ def test_that_a_projects_skills_wait_for_trust_is_told(run, tmp_path, monkeypatc
 
 def test_a_file_that_cannot_be_loaded_is_named_and_hides_no_other(run, tmp_path):
     put(tmp_path, "good", PUBLISHED)
-    put(tmp_path, "binary", "x").write_bytes(b"\0\xff" * 400)
+    put(tmp_path, "binary", "x").write_bytes(bytes(range(256)) * 8)
     put(tmp_path, "large", f"---\nname: large\ndescription: Much.\n---\n{'x' * limits.SKILL_FILE}")
     checked = run("check", "--json")
     told = {
