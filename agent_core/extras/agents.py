@@ -78,14 +78,19 @@ class AgentsExtra:
             return _output([self._crew.run(orders[0], ctx)])
         done: queue.SimpleQueue[tuple[int, Done | BaseException]] = queue.SimpleQueue()
 
-        def work(number: int, order: Order) -> None:
+        def work(number: int, order: Order, entered: threading.Event) -> None:
             try:
-                done.put((number, self._crew.run(order, ctx)))
+                done.put((number, self._crew.run(order, ctx, entered.set)))
             except BaseException as error:  # raised where somebody waits
                 done.put((number, error))
+            finally:
+                entered.set()
 
         for number, order in enumerate(orders):
-            threading.Thread(target=work, args=(number, order), name=f"agent-call-{number}", daemon=True).start()
+            entered = threading.Event()
+            args = (number, order, entered)
+            threading.Thread(target=work, args=args, name=f"agent-call-{number}", daemon=True).start()
+            entered.wait()  # they have their numbers in the order of the tasks
         came = dict(done.get() for _ in orders)
         for result in came.values():
             if isinstance(result, BaseException):

@@ -35,9 +35,16 @@ class _Live:
 class Board:
     """Of one session. Safe to use from several threads; nothing here blocks but the first `add`, which may read."""
 
-    def __init__(self, tell: Callable[[Rows], None], earlier: Callable[[], Rows] = tuple) -> None:
-        """`earlier`: the rows of the session's last run; asked once. May raise StoreError."""
+    def __init__(
+        self,
+        tell: Callable[[Rows], None],
+        earlier: Callable[[], Rows] = tuple,
+        give_back: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """`earlier`: the rows of the session's last run; asked once. May raise StoreError. `give_back` takes texts of
+        the person's that came too late."""
         self._tell = tell
+        self._give_back = give_back
         self._earlier = earlier
         self._lock = threading.Lock()
         self._rows: dict[str, AgentRow] | None = None
@@ -89,10 +96,13 @@ class Board:
         return row
 
     def end(self, agent_id: str, **fields: Any) -> AgentRow:
-        """It has ended: how, and when."""
+        """It has ended: how, and when. Texts for it that it has not taken go back to the person."""
         with self._lock:
-            self._live.pop(agent_id, None)
-        return self.change(agent_id, ended=time.time(), doing="", **fields)
+            live = self._live.pop(agent_id, None)
+        row = self.change(agent_id, ended=time.time(), doing="", **fields)
+        for text in live.steers if live is not None else ():
+            self._give_back(text)
+        return row
 
     def hear(self, agent_id: str, heard: Mailbox) -> None:
         """Its turn begins, and tells into `heard` until it has ended."""

@@ -30,11 +30,14 @@ class Crew:
         self._options = options
         self._gate = Gate()
         self.board = Board(
-            lambda rows: seat.emit(events.AgentsChanged(rows)), lambda: services.store.children.of(seat.session_id)
+            lambda rows: seat.emit(events.AgentsChanged(rows)),
+            lambda: services.store.children.of(seat.session_id),
+            lambda text: seat.emit(events.TextReturned(text)),
         )
 
-    def run(self, order: Order, call: ToolContext) -> Done:
+    def run(self, order: Order, call: ToolContext, entered: Callable[[], None] = lambda: None) -> Done:
         """Have it done; returns when the sub-agent has ended, however it did. `call` is that of the parent's turn.
+        `entered` is called when it has its number.
 
         Raises StoreError when nothing can be known of the session's sub-agents.
         """
@@ -42,6 +45,7 @@ class Crew:
         task = services.redact(" ".join(clean(order.task).split()))[: limits.SUBJECT_CHARS]
         with call.cancel.child() as scope:
             row = board.add(order.definition.name, task, scope)
+            entered()
             try:
                 done = self._run(row, order, scope, call.progress)
             except Interrupted:

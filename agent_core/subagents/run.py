@@ -233,6 +233,7 @@ class Run:
         shown = said if state != "failed" else end.error.text if end.error is not None else head
         row = self._board.end(self._row.id, state=state, steps=end.steps, preview=preview(self._services.redact(shown)))
         self._services.store.children.end(row.session_id, row)
+        self._progress(f"{row.id}: {state}")
         return Done(row, text)
 
     def _ending(self, end: TurnEnd, steps: int) -> tuple[AgentState, str]:

@@ -18,16 +18,19 @@ class AddresseeRow(Painted):
     """Above the draft; no row while the session itself is in view."""
 
     agent: AgentRow | None = None
-    keys: tuple[str, str] = ("", "")
-    """What sends, and what stops it."""
+    stop_key = ""
+
+    @property
+    def who(self) -> str:
+        """The number and name of the one that is looked at."""
+        return f"{self.agent.id} {one_line(self.agent.name)}" if self.agent is not None else ""
 
     def paint(self, width: int) -> list[Strip]:
         if self.agent is None:
             return []
         look = look_of(self)
-        name, (send, stop) = f"{self.agent.id} {one_line(self.agent.name)}", self.keys
         at_work = self.agent.ended is None
-        keys = [(send, t("agents.hint_tell")), (stop, t("agents.hint_stop"))] if at_work else []
-        words = t("agents.to" if at_work else "agents.of", name=name)
+        keys = [(self.stop_key, t("agents.hint_stop"))] if at_work else []
+        words = t("agents.to" if at_work else "agents.of", name=self.who)
         parts = [[(words, look.style("accent", "surface"))], *hints(look, [*keys, ("Esc", t("agents.hint_back"))])]
         return flow(width, parts, look.style("text", "surface"))

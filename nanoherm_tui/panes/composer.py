@@ -419,8 +419,9 @@ class Composer(Widget):
         shown = self._addressee.agent
         self._addressee.agent = agent
         if (shown and (shown.id, shown.ended)) != (agent and (agent.id, agent.ended)):
-            self._addressee.keys = self.keymap.label("send"), self.keymap.label("stop_agent")
+            self._addressee.stop_key = self.keymap.label("stop_agent")
             self._addressee.refresh(layout=True)
+            self._show_state()
             self.call_after_refresh(self._draft.place_terminal_caret)
 
     def refresh_look(self) -> None:
@@ -462,6 +463,8 @@ class Composer(Widget):
         elif self._key in self._instead:
             words = t("composer.instead")
             keys = (("Esc", t("composer.instead_leave")),)
+        elif self._addressee.agent is not None:
+            pass  # the row above the draft says what can be done
         elif self._state == "stopping" and written:
             words = t("composer.stopping")
         elif self._is_running and written:
@@ -489,7 +492,13 @@ class Composer(Widget):
         label = self.keymap.label
         if self._searching is not None:
             return t("composer.history_ask")
-        if self._state == "stopping":
+        agent = self._addressee.agent
+        if agent is not None and agent.ended is None:
+            name = self._addressee.who
+            choices = [t("agents.tell_it", name=name), t("agents.tell_it_short", name=name)]
+        elif agent is not None:
+            choices = [t("agents.back_first")]
+        elif self._state == "stopping":
             choices = [t("composer.stopping"), t("composer.stopping_short")]
         elif self._is_running:
             stop, send, queue = label("stop"), label("send"), label("queue")

@@ -31,8 +31,8 @@ from agent_core.messages import (
 )
 from agent_core.safety.redact import redact
 from agent_core.store import index_child
-from agent_core.store.children import Birth
 from agent_core.store import search as search_room
+from agent_core.store.children import Birth
 from agent_core.store.passages import Passage, passages, snippet
 from agent_core.store.query import parse
 from agent_core.store.search import Search

@@ -246,6 +246,8 @@ def test_twelve_at_once_are_never_more_than_four_and_their_results_are_in_order(
     assert [line for line in text.splitlines() if line.startswith("did ")] == [f"did {task}" for task in tasks]
     assert sorted(row.state for row in desk.board) == ["done"] * 12
     assert len({row.id for row in desk.board}) == 12
+    if in_one_call:
+        assert [(row.id, row.task) for row in desk.board] == [(f"agent-{n + 1}", task) for n, task in enumerate(tasks)]
 
 
 class Stuck:
@@ -618,3 +620,14 @@ def test_an_emptied_session_has_nothing_of_its_sub_agents_but_what_they_used(off
     assert desk.store.children.of(desk.session.id) == ()
     assert desk.store.messages(child) == []
     assert desk.store.costs.spent(desk.session.id) == before
+
+
+def test_a_text_that_one_did_not_hear_before_its_end_comes_back(office):
+    stuck = Stuck()
+    desk = office([delegate(("worker", "a")), say("ok")], [stuck])
+    desk.session.send(intents.Submit("go"))
+    assert stuck.begun.acquire(timeout=10)
+    desk.session.send(intents.SteerAgent("agent-1", "only the tests"))
+    desk.session.send(intents.StopAgent("agent-1"))
+    desk.wait(events.TurnFinished)
+    assert [event.text for event in desk.of(events.TextReturned)] == ["only the tests"]
