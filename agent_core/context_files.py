@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from agent_core import files, limits
 from agent_core.config.paths import Places
 from agent_core.errors import ToolFailure
+from agent_core.events import Notice
 from agent_core.records import dataclass
 from agent_core.safety.paths import PathRules, classify
 from agent_core.text.ansi import clean
@@ -54,7 +55,7 @@ class ContextFiles:
     text: str
     """For the system prompt, at most limits.CONTEXT_FILES bytes; empty when there are no files."""
     files: tuple[ContextFile, ...]
-    notices: tuple[str, ...]
+    notices: tuple[Notice, ...]
     """What a person should know: files that were cut, cleaned or left out."""
 
 
@@ -71,7 +72,7 @@ def load(workspace: Path, places: Places) -> ContextFiles:
     chain = [workspace, *workspace.parents]
     root = next((folder for folder in chain if (folder / ".git").exists()), workspace)
     folders = list(reversed(chain[: chain.index(root) + 1]))[-limits.CONTEXT_FOLDERS :]
-    notices: list[str] = []
+    notices: list[Notice] = []
     found: list[_Found] = []
     rules = PathRules(root, places.home, places.data_home)
     for home in (places.data_home, places.hermes_home):
@@ -80,10 +81,10 @@ def load(workspace: Path, places: Places) -> ContextFiles:
             found.append(own)
             break
     found += [file for folder in folders if (file := _first(folder, root, rules, notices))]
-    notices += [f"{_told(file)} The model is given the file marked as suspicious." for file in found if file.flagged]
+    notices += [_orders(file) for file in found if file.flagged]
     soul = _soul(places, notices)
     if soul is not None and soul.flagged:
-        notices.append(f"{_told(soul)} It is used all the same, as it is yours.")
+        notices.append(_own_orders(soul))
     return _join(found, notices)
 
 
@@ -93,21 +94,42 @@ def identity(places: Places) -> str:
     return clamp(own.text, limits.IDENTITY) if own is not None else ""
 
 
-def _soul(places: Places, notices: list[str]) -> _Found | None:
+def _soul(places: Places, notices: list[Notice]) -> _Found | None:
     rules = PathRules(places.workspace, places.home, places.data_home)
     homes = (places.data_home, places.hermes_home)
     return next((own for home in homes if (own := _first(home, Path("/"), rules, notices, ("SOUL.md",)))), None)
 
 
-def _told(file: _Found) -> str:
-    """What a person is told of a flagged file: each line, its rule and its words."""
+def _orders(file: _Found) -> Notice:
+    where = _where(file)
+    text = (
+        f"{file.path} reads like an attempt to give the model orders: {where}. Look at it. The model is given the file "
+        "marked as suspicious."
+    )
+    return Notice("context_orders", printable(text), "warning", {"path": file.path, "where": where})
+
+
+def _own_orders(file: _Found) -> Notice:
+    where = _where(file)
+    text = (
+        f"{file.path} reads like an attempt to give the model orders: {where}. Look at it. It is used all the same, as "
+        "it is yours."
+    )
+    return Notice("context_own_orders", printable(text), "warning", {"path": file.path, "where": where})
+
+
+def _unused(path: str, why: str) -> Notice:
+    return Notice("context_unused", f"{path} is not used: {why}", "warning", {"path": path, "why": why})
+
+
+def _where(file: _Found) -> str:
+    """What of a flagged file a person is told: each line, its rule and its words."""
     places = [
         f"line {finding.line} ({finding.rule}{f': {finding.words}' if finding.words else ''})"
         for finding in file.flagged[: limits.FINDINGS_TOLD]
     ]
     more = len(file.flagged) - len(places)
-    listed = ", ".join(places) + (f" and {more} more" if more else "")
-    return printable(f"{file.path} reads like an attempt to give the model orders: {listed}. Look at it.")
+    return printable(", ".join(places) + (f" and {more} more" if more else ""))
 
 
 def strip_invisible(text: str) -> tuple[str, int]:
@@ -131,11 +153,11 @@ _LONE_JOINER: Final = re.compile(
 
 
 def _first(
-    folder: Path, root: Path, rules: PathRules, notices: list[str], names: tuple[str, ...] = NAMES
+    folder: Path, root: Path, rules: PathRules, notices: list[Notice], names: tuple[str, ...] = NAMES
 ) -> _Found | None:
     """The first of `names` in `folder` that can be used and lies below `root` when its links are followed.
 
-    Adds a sentence to `notices` about each that cannot be used.
+    Adds to `notices` each that cannot be used.
     """
     from agent_core.safety.inject import scan  # its rules take a while to compile: no start waits for them
 
@@ -145,18 +167,21 @@ def _first(
             continue
         verdict = classify("read", str(file), rules)
         if verdict.verdict != "allow":
-            notices.append(f"{printable(str(file))} is not used: {verdict.text}")
+            notices.append(_unused(printable(str(file)), verdict.text))
         elif not verdict.path.is_relative_to(root):
-            notices.append(f"{printable(str(file))} is not used: it leads out of the repository, to {verdict.shown}.")
+            shown = printable(str(file))
+            text = f"{shown} is not used: it leads out of the repository, to {verdict.shown}."
+            notices.append(Notice("context_outside", text, "warning", {"path": shown, "target": verdict.shown}))
         else:
             try:
                 written = decode(files.read(verdict, rules).data).text
                 text, hidden = strip_invisible(written)
             except ToolFailure as failure:
-                notices.append(f"{printable(str(file))} is not used: {failure.text}")
+                notices.append(_unused(printable(str(file)), failure.text))
                 continue
             if hidden:
-                notices.append(f"{verdict.shown}: {hidden} invisible or control characters were left out.")
+                words = f"{verdict.shown}: invisible or control characters were left out ({hidden})."
+                notices.append(Notice("context_cleaned", words, "warning", {"path": verdict.shown, "n": hidden}))
             if text.strip():
                 # Of a long file only a part is given, and that is looked at instead.
                 part = written if len(written) <= limits.SCAN_CHARS else clamp(written, limits.CONTEXT_FILES)
@@ -171,12 +196,14 @@ def _exists(file: Path) -> bool:
         return False
 
 
-def _join(found: list[_Found], notices: list[str]) -> ContextFiles:
+def _join(found: list[_Found], notices: list[Notice]) -> ContextFiles:
     if not found:
         return ContextFiles("", (), tuple(notices))
     frame = _frame(found)
     while len(found) > 1 and frame > limits.CONTEXT_FILES // 2:
-        notices.append(f"{found[0].path} is not used: there are too many context files. Join some of them.")
+        path = found[0].path
+        many = f"{path} is not used: there are too many context files. Join some of them."
+        notices.append(Notice("context_many", many, "warning", {"path": path}))
         found = found[1:]
         frame = _frame(found)
     room = limits.CONTEXT_FILES - frame
@@ -187,10 +214,13 @@ def _join(found: list[_Found], notices: list[str]) -> ContextFiles:
         kept = clamp(body, share)
         cut = kept != body
         if cut:
-            notices.append(
-                f"{file.path} is cut to {len(kept.encode()):,} of {len(body.encode()):,} bytes: all context files "
-                f"together have {limits.CONTEXT_FILES:,}. Shorten it."
+            size, most = f"{len(body.encode()):,}", f"{limits.CONTEXT_FILES:,}"
+            text = (
+                f"{file.path} is cut to {len(kept.encode()):,} of {size} bytes: all context files together have "
+                f"{most}. Shorten it."
             )
+            told = {"path": file.path, "kept": f"{len(kept.encode()):,}", "size": size, "most": most}
+            notices.append(Notice("context_cut", text, "warning", told))
         parts.append(_fence(file, kept))
         used.append(ContextFile(file.path, len(kept.encode()), cut, file.flagged))
     return ContextFiles("\n\n".join(parts), tuple(used), tuple(notices))

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from importlib import resources
@@ -28,7 +29,7 @@ from agent_core.config.live import LiveTexts
 from agent_core.config.load import Config, ConfigWarning
 from agent_core.config.paths import Places, find_places
 from agent_core.credentials import Secret, find_key
-from agent_core.errors import AgentError, ConfigError, StoreError
+from agent_core.errors import AgentError, ConfigError, MemoryFailure, StoreError
 from agent_core.events import Notice
 from agent_core.file_desk import FileDesk
 from agent_core.grants_file import GrantsFile
@@ -361,9 +362,7 @@ class Host:
         return list(self.searching.find(query, workspace, limit).hits)
 
     def _recall(self, query: str, limit: int, leave_out: str) -> tuple[PastPassage, ...]:
-        found = self.searching.find(
-            query, limit=limit, leave_out=leave_out, agents=False, size=limits.RECALL_PASSAGE
-        )
+        found = self.searching.find(query, limit=limit, leave_out=leave_out, agents=False, size=limits.RECALL_PASSAGE)
         return tuple(
             PastPassage(hit.session.title, hit.session.workspace, hit.created, hit.speaker, hit.snippet)
             for hit in found.hits
@@ -520,6 +519,12 @@ class Host:
         by_words = self.config.get("memory.tokenizer") == "jieba"
         words = Words(self.searching.words, wait) if by_words else None
         return Entries(self.places.memory_file, self.redact, Recall(words))
+
+    def recollect(self) -> None:
+        """Look through what is remembered if turns will: to cut 10,000 memories into words takes half a second once."""
+        if self.config.get("memory.enabled") and self.config.get("memory.engine") == "bm25":
+            with suppress(MemoryFailure):  # a turn tells it
+                self.memory.search("", 1)
 
     @cached_property
     def _finder(self) -> Finder:
@@ -695,7 +700,7 @@ class Host:
                 modes=", ".join(MODES_WITHOUT_SANDBOX),
             )
 
-    def _context(self, workspace: Path) -> tuple[str, tuple[str, ...]]:
+    def _context(self, workspace: Path) -> tuple[str, tuple[Notice, ...]]:
         if not self.config.get("context_files.enabled"):
             return "", ()
         loaded = context_files.load(workspace, self.places)

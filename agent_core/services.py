@@ -11,7 +11,7 @@ from agent_core import limits
 from agent_core.after_edit import CheckSet
 from agent_core.budget import Budget
 from agent_core.compaction import Options
-from agent_core.events import Event
+from agent_core.events import Event, Notice
 from agent_core.grants_file import GrantsFile
 from agent_core.guard import USUAL, GuardRules
 from agent_core.hooks import HookSet
@@ -130,7 +130,7 @@ class SessionServices:
     data_home: Path
     command_env: Mapping[str, str]
     redact: Callable[[str], str]
-    context: Callable[[Path], tuple[str, tuple[str, ...]]]
+    context: Callable[[Path], tuple[str, tuple[Notice, ...]]]
     """The fenced text of a workspace's context files, and notices about them."""
     identity: Callable[[], str] = lambda: ""
     compaction: Options = field(default_factory=Options)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from agent_core import prompt, view
 from agent_core.errors import StoreError
+from agent_core.events import Notice
 from agent_core.kit import Kit
 from agent_core.names import Mode
 from agent_core.ports import Guidance, Tool
@@ -33,7 +34,7 @@ class SessionPrompt:
     depends on: model, provider, the text of the persona.
     """
 
-    def __init__(self, services: SessionServices, session_id: str, kit: Kit, notice: Callable[[str], None]) -> None:
+    def __init__(self, services: SessionServices, session_id: str, kit: Kit, notice: Callable[[Notice], None]) -> None:
         self._services = services
         self._kit = kit
         self._session_id = session_id
@@ -48,7 +49,7 @@ class SessionPrompt:
         self._order: tuple[str, ...] = ()
         self._unsaved: SentPrompt | None = None
         self._anew = False
-        self._noticed: tuple[str, ...] = ()
+        self._noticed: tuple[Notice, ...] = ()
         self._fixed: dict[tuple[Mode, frozenset[str]], Mapping[str, int]] = {}
 
     def text(self, mode: Mode, key: tuple[str, ...], goal: str = "") -> str:

@@ -68,7 +68,7 @@ class SessionTurns:
         self.kit = Kit(services, record.id, record.workspace, outbox.emit)
         self.rollback = SessionRollback(services, record, self.kit.files)
         self.hooks = SessionHooks(services, record.id, record.workspace, outbox.emit)
-        self.prompt = SessionPrompt(services, record.id, self.kit, self._context_notice)
+        self.prompt = SessionPrompt(services, record.id, self.kit, outbox.emit)
         views, todos = services.store.views, self.kit.todos.read
         self.compactor = Compactor(
             services.compaction,
@@ -357,9 +357,6 @@ class SessionTurns:
     def _fixed_tokens(self) -> Mapping[str, int]:
         mode, _ = self._ways()
         return self.prompt.fixed(mode, self.model.prompt_key, self._settings.tools_off)
-
-    def _context_notice(self, notice: str) -> None:
-        self._outbox.emit(events.Notice("context_file", notice, "warning"))
 
     def _task_news(self, conversation: Conversation) -> None:
         """The model hears of commands in the background that have ended."""

@@ -194,15 +194,18 @@ def test_the_first_request_of_a_session_is_small(world):
 
 def test_a_guidance_file_that_is_made_meanwhile_is_told_and_what_is_wrong_with_one_is_said_once(tmp_path):
     table = Table(tmp_path, say("ok"))
-    state = {"text": "", "notices": ("CLAUDE.md is not used.",)}
+    unused, cut = (
+        events.Notice(code, text, "warning")
+        for code, text in (("context_many", "CLAUDE.md is not used."), ("context_cut", "AGENTS.md is cut."))
+    )
+    state = {"text": "", "notices": (unused,)}
     table.services = replace(table.services, context=lambda workspace: (state["text"], state["notices"]))
     table.session = table.open(table.session.id, stored=False)
     table.turn("one")
-    state |= {"text": "Use tabs.", "notices": ("CLAUDE.md is not used.", "AGENTS.md is cut.")}
+    state |= {"text": "Use tabs.", "notices": (unused, cut)}
     table.turn("two", 2)
     table.turn("three", 3)
-    told = [event.text for event in table.of(events.Notice) if event.code == "context_file"]
-    assert told == ["CLAUDE.md is not used.", "AGENTS.md is cut."]
+    assert [event for event in table.of(events.Notice) if event.code.startswith("context")] == [unused, cut]
     asked = [message.text for message in table.model.requests[-1].messages[1:] if "Use tabs." in message.text]
     assert len(asked) == 1
     assert asked[0].startswith("[The guidance files have changed since this conversation began.")
