@@ -177,7 +177,7 @@ def test_usage_context_and_insights_tell_of_a_session_what_the_database_sums(tmp
     assert usage_to_json(report.counted) == counted[0]
     assert report.messages == sql(store, "SELECT count(*) FROM messages WHERE position IS NOT NULL")[0][0]
     shown = [row.left[0].text for row in context_rows(report, 80) if isinstance(row.left, tuple) and row.left]
-    assert "The server counted 1,300 for the last answer, 900 of them cached." in shown
+    assert "The server counted 1,300 tokens for the last answer, 900 of them cached." in shown
     assert "counted 1,300" in plain_context(report)
     assert report.total == sum(part.tokens for part in report.parts)
     session.close()
