@@ -46,12 +46,16 @@ class Chain:
 
 
 def chains(changes: Iterable[Change]) -> list[Chain]:
-    """The changes by their paths, those of files only, in the order of the paths."""
+    """The changes by their paths, where a file was at some time, in the order of the paths."""
     found: dict[bytes, list[Change]] = {}
     for change in changes:
-        if FOLDER not in (change.before, change.after):
-            found.setdefault(change.path, []).append(change)
-    return [Chain(path, tuple(found[path])) for path in sorted(found)]
+        found.setdefault(change.path, []).append(change)
+    return [Chain(path, tuple(found[path])) for path in sorted(found) if not all(map(is_of_folder, found[path]))]
+
+
+def is_of_folder(change: Change) -> bool:
+    """A folder came or went, and no file was there before or is there now."""
+    return {change.before, change.after} == {FOLDER, NOTHING}
 
 
 _CACHES: Final = frozenset(
@@ -65,11 +69,16 @@ def is_cache(path: bytes) -> bool:
 
 
 def folders(changes: Iterable[Change]) -> tuple[list[bytes], list[bytes]]:
-    """Folders that turns have made and those that they have removed, each with those inside others last."""
+    """Folders that turns have made and those that they have removed, each with those inside others last.
+
+    Not where a file was at some time: that is a chain's.
+    """
     first: dict[bytes, State] = {}
     last: dict[bytes, State] = {}
+    changes = tuple(changes)
+    of_files = {change.path for change in changes if not is_of_folder(change)}
     for change in changes:
-        if FOLDER in (change.before, change.after):
+        if change.path not in of_files:
             first.setdefault(change.path, change.before)
             last[change.path] = change.after
     made = sorted(path for path in first if first[path] == NOTHING and last[path] == FOLDER)

@@ -187,15 +187,16 @@ class Tree:
         rules_file = next((e for e in entries if e.name == _RULES.encode()), None)
         unruled = folder.unruled or (was_listed and self._rules_changed(known.get(_RULES.encode()), rules_file))
         here, files, folders = self._sorted(folder, entries)
+        for name in folders:
+            if (seen := known.pop(name, None)) is not None:  # a file, before
+                self._file_gone(path, name, seen, changed)
         below = self._folders(folder, folders, was_listed, here)
         for name, status in files.items():
             seen = known.pop(name, None)
             if seen is None or seen.ctime < 0 or not seen.is_still(status):
                 self._compare(folder, name, seen, status, was_listed, unruled)
         for name, seen in known.items():
-            if not os.path.lexists(self._root + b"/" + path + name):
-                self._gone(path + name, seen, changed)
-            self._db.execute("DELETE FROM files WHERE folder = ? AND name = ?", (path, name))
+            self._file_gone(path, name, None if os.path.lexists(self._root + b"/" + path + name) else seen, changed)
         if not was_listed and not folder.born and (window := self._window(changed)) is not None and path:
             # It was looked at too late to know what may have been deleted here.
             self._found.append((window.turn, self._root + b"/" + path, UNKNOWN, UNKNOWN, "too_early"))
@@ -261,7 +262,7 @@ class Tree:
             below.append(_Folder(full, rules, born, when, folder.unruled))
             before.discard(full)
         for full in before:
-            if not os.path.lexists(self._root + b"/" + full.rstrip(b"/")):
+            if not _is_folder(self._root + b"/" + full.rstrip(b"/")):  # a file may stand there now
                 self._folder_gone(full, self._time_above(full))
         return below
 
@@ -318,6 +319,8 @@ class Tree:
             state, why = seen.state, seen.why
         else:
             state, why = (NOTHING if was_listed and not unruled else UNKNOWN), "too_early"
+        if state == FOLDER:  # that it went is told beside this
+            state = NOTHING
         if state.what[:2] in ("f:", "l:") and not (self._has(state.digest) or self._records.has(state.digest)):
             return UNKNOWN, "too_much"
         return state, "" if state.is_known else why
@@ -325,6 +328,12 @@ class Tree:
     def _is_told(self, full: bytes, now: State, seen: _Seen | None) -> bool:
         told = self._records.latest(full)
         return told is not None and (seen is None or told[1] > seen.seen) and told[0].same(now)
+
+    def _file_gone(self, folder: bytes, name: bytes, seen: _Seen | None, changed: int) -> None:
+        """`seen`: None where the file is there, and only does not count any more."""
+        if seen is not None:
+            self._gone(folder + name, seen, changed)
+        self._db.execute("DELETE FROM files WHERE folder = ? AND name = ?", (folder, name))
 
     def _gone(self, relative: bytes, seen: _Seen, changed: int) -> None:
         """`changed`: when the folder that it was in had last changed, which may have been later."""
@@ -422,6 +431,13 @@ class Tree:
         (self._kept,) = self._db.execute("SELECT coalesce(sum(length(data)), 0) FROM blobs").fetchone()
         self._db.execute("UPDATE kept SET bytes = ?", (self._kept,))
         self._db.execute("COMMIT")
+
+
+def _is_folder(path: bytes) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _content(descriptor: int, size: int) -> bytes:

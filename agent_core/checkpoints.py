@@ -22,7 +22,7 @@ from typing import Final
 from agent_core import checkpoint_child, limits, put_back
 from agent_core.checkpoint_log import TurnLog
 from agent_core.checkpoint_looks import LookOptions, Looks
-from agent_core.checkpoint_plan import Chain, Fate, chains, fate, folders, is_cache
+from agent_core.checkpoint_plan import Chain, Fate, chains, fate, folders, is_cache, is_of_folder
 from agent_core.checkpoint_records import FOLDER, NOTHING, UNKNOWN, Change, Moved, Records, RollbackRow, State
 from agent_core.errors import StoreError, ToolFailure
 from agent_core.messages import FileDiff
@@ -73,6 +73,8 @@ class Step:
     why: str
     """Of "leave" the reason, else what is doubtful: a key of rollback.REASONS."""
     chain: Chain
+    is_behind: bool = False
+    """A file stands on the way to it, which is to give way to a folder."""
 
     @property
     def acts(self) -> bool:
@@ -165,13 +167,16 @@ class Checkpoints:
             changes = records.changes([turn.id for turn in turns])
             out = []
             looked: dict[bytes, Step] = {}
+            were_folders = {change.path for change in changes if change.before == FOLDER}
             for turn in reversed(turns):
                 here = [change for change in changes if change.turn == turn.id]
                 files = []
                 for chain in sorted(chains(here), key=lambda chain: is_cache(chain.path)):
                     if chain.is_empty:
                         continue
-                    files.append(self._listed(chain, turn.id, changes, Path(turn.workspace), records, looked))
+                    if chain.path not in looked:
+                        looked[chain.path] = self._step(chain, Path(turn.workspace), records, were_folders)
+                    files.append(self._listed(chain, turn.id, changes, records, looked[chain.path]))
                 if files:
                     out.append(Checkpoint(turn.uid, turn.text, turn.created, tuple(files)))
                 if len(out) == limits.CHECKPOINT_LISTED:
@@ -183,15 +188,11 @@ class Checkpoints:
         chain: Chain,
         turn: int,
         changes: Sequence[Change],
-        workspace: Path,
         records: Records,
-        looked: dict[bytes, Step],
+        seen: Step,
     ) -> ChangedFile:
-        """`looked`: what is at the paths, found once for all turns."""
+        """`seen`: what is at the path."""
         path = chain.path
-        if path not in looked:
-            looked[path] = self._step(chain, workspace, records)
-        seen = looked[path]
         since = [c for c in changes if c.path == path and c.turn >= turn and not c.rollback]
         if all(change.rollback for change in chain.changes):
             state, why = "undone", ""
@@ -250,33 +251,35 @@ class Checkpoints:
         if first is None:
             return [], []
         changes = [c for c in records.changes([turn.id for turn in turns if turn.id >= first.id]) if not c.rollback]
-        steps = [self._step(chain, Path(first.workspace), records) for chain in chains(changes)]
+        were_folders = {change.path for change in changes if change.before == FOLDER}
+        steps = [self._step(chain, Path(first.workspace), records, were_folders) for chain in chains(changes)]
         steps = [step for step in steps if step.does != "nothing" and not step.chain.is_empty]
         return sorted(steps, key=lambda step: is_cache(step.chain.path)), changes
 
-    def _step(self, chain: Chain, workspace: Path, records: Records) -> Step:
+    def _step(self, chain: Chain, workspace: Path, records: Records, were_folders: Collection[bytes] = ()) -> Step:
+        """`were_folders`: where a file that stands on the way may be one that is about to give way to a folder."""
         rules = self._rules(workspace)
-        verdict = classify("delete", os.fsdecode(chain.path), rules)
+        above = next((path for path in _above(chain.path) if path in were_folders and put_back.is_file(path)), b"")
+        verdict = _verdict(chain, above, rules)
         present = UNKNOWN
         is_there = verdict.path == Path(os.fsdecode(chain.path.rstrip(b"/")))  # else a link leads elsewhere
-        if verdict.verdict != "deny" and is_there:
+        if above and verdict.verdict != "deny" and is_there:
+            present = NOTHING
+        elif verdict.verdict != "deny" and is_there:
             present, _ = put_back.look(verdict, rules, limits.CHECKPOINT_FILE_MOST)
         does, why = fate(chain, present, records.has)
         if does not in ("leave", "nothing") and (verdict.verdict == "deny" or not is_there):
             does, why = "leave", "refused"
         shown = verdict.shown + "/" * (chain.path.endswith(b"/") and verdict.shown != ".")
-        return Step(shown, verdict, rules, chain.before, present, does, why, chain)
+        return Step(shown, verdict, rules, chain.before, present, does, why, chain, bool(above))
 
     def _redo_steps(self, session_id: str, row: RollbackRow, records: Records) -> Steps:
         turn = next((turn for turn in records.turns(session_id) if turn.uid == row.uid), None)
         if turn is None:
             return []
-        steps = []
-        for moved in row.moved:
-            chain = Chain(moved.path, (Change(0, 0, moved.path, "tool", moved.was, moved.now, "", 0),))
-            if FOLDER not in (moved.was, moved.now):
-                steps.append(self._step(chain, Path(turn.workspace), records))
-        return steps
+        changes = [Change(0, 0, moved.path, "tool", moved.was, moved.now, "", 0) for moved in row.moved]
+        were_folders = {change.path for change in changes if change.before == FOLDER}
+        return [self._step(chain, Path(turn.workspace), records, were_folders) for chain in chains(changes)]
 
     # -- acting -----------------------------------------------------------------------------------------------------
 
@@ -299,9 +302,14 @@ class Checkpoints:
             moved += [Moved(path, NOTHING, FOLDER) for path in removed]
             number = records.begin_rollback(session_id, turn_id, moved, _taken_away(acts, records))
             rules = acts[0].rules
-            paths = {path for path in removed if _make_folder(path, rules)}
-            done, failed = self._carry_out(acts, records)
-            paths |= {path for path in reversed(made) if _remove_folder(path, rules)}
+            paths: set[bytes] = set()
+            missing = [path for path in removed if not put_back.is_folder(path)]
+
+            def remove_folders() -> None:
+                paths.update(path for path in reversed(made) if _remove_folder(path, rules))
+
+            done, failed = self._carry_out(acts, records, remove_folders)
+            paths |= {path for path in missing if _make_folder(path, rules) or put_back.is_folder(path)}
             paths |= {step.chain.path for step in done}
             records.end_rollback(number, [change.id for change in changes if change.path in paths], paths)
         return _result(turn_id, done, (*left, *((step.shown, REASONS["failed"]) for step in failed)))
@@ -314,37 +322,42 @@ class Checkpoints:
                 return None
             steps = self._redo_steps(session_id, last, records)
             records.begin_redo(last.id)
-            moved = [(one.path, one.was) for one in last.moved if FOLDER in (one.was, one.now)]
-            done, failed = self._carry_out([step for step in steps if step.does not in ("leave", "nothing")], records)
+            moved = [(one.path, one.was) for one in last.moved if {one.was, one.now} == {FOLDER, NOTHING}]
+
+            def remove_folders() -> None:
+                for path, was in reversed(moved):
+                    if was == NOTHING and steps:
+                        _remove_folder(path, steps[0].rules)
+
+            acts = [step for step in steps if step.does not in ("leave", "nothing")]
+            done, failed = self._carry_out(acts, records, remove_folders)
             for path, was in moved:  # those that no file came with
                 if was == FOLDER and steps:
                     _make_folder(path, steps[0].rules)
-            for path, was in reversed(moved):
-                if was == NOTHING and steps:
-                    _remove_folder(path, steps[0].rules)
             there = {step.chain.path for step in steps if step.does == "nothing"} | {path for path, _ in moved}
             records.taken_back(last.id, {step.chain.path for step in done} | there)
         left = _left([step for step in steps if step.does == "leave"])
         return _result(last.uid, done, (*left, *((step.shown, REASONS["failed"]) for step in failed)))
 
-    def _carry_out(self, steps: Sequence[Step], records: Records) -> tuple[Steps, Steps]:
-        """Put the targets in their places: the steps that were done, and those that were not."""
-        done: Steps = []
-        failed: Steps = []
-        one_by_one = len(steps) <= limits.CHECKPOINT_SYNCED
+    def _carry_out(
+        self, steps: Sequence[Step], records: Records, remove_folders: Callable[[], None]
+    ) -> tuple[Steps, Steps]:
+        """Put the targets in their places: the steps that were done, and those that were not.
+
+        First what goes, and its folders: a file may come where they are. Then a folder before what is in it.
+        """
+        is_durable = len(steps) <= limits.CHECKPOINT_SYNCED
+        done: set[bytes] = set()
         for step in steps:
-            data = records.content(step.target.digest) if step.target.digest else b""
-            try:
-                is_done = data is not None and put_back.put(
-                    step.verdict, step.rules, step.target, data, step.present, durable=one_by_one
-                )
-            except OSError as error:
-                log.warning("%s could not be brought back: %s", step.shown, error)
-                is_done = False
-            (done if is_done else failed).append(step)
-        if not one_by_one:
+            if step.target == NOTHING and _put(step, records, is_durable):
+                done.add(step.chain.path)
+        remove_folders()
+        for step in sorted(steps, key=lambda step: step.chain.path):
+            if step.target != NOTHING and _put(step, records, is_durable):
+                done.add(step.chain.path)
+        if not is_durable:
             os.sync()  # before it is noted as done: what it took away is in the record until then, and after
-        return done, failed
+        return [s for s in steps if s.chain.path in done], [s for s in steps if s.chain.path not in done]
 
     def _end_interrupted(self, session_id: str, records: Records) -> None:
         """What a killed program had done of a rollback, or not yet taken back of one, is one; the rest is none."""
@@ -356,12 +369,15 @@ class Checkpoints:
             if first is None:
                 continue
             done = set()
+            were_folders = {moved.path for moved in row.moved if FOLDER in (moved.was, moved.now)}
             for moved in row.moved:
-                chain = Chain(moved.path, (Change(0, 0, moved.path, "tool", moved.now, moved.was, "", 0),))
-                if FOLDER in (moved.was, moved.now):
+                change = Change(0, 0, moved.path, "tool", moved.now, moved.was, "", 0)
+                if is_of_folder(change):
                     if os.path.lexists(moved.path) == (moved.now == FOLDER):
                         done.add(moved.path)
-                elif self._step(chain, Path(first.workspace), records).does == "nothing":
+                elif self._step(Chain(moved.path, (change,)), Path(first.workspace), records, were_folders).does == (
+                    "nothing"
+                ):
                     done.add(moved.path)
             changes = records.changes([turn.id for turn in turns if turn.id >= first.id])
             ids = [change.id for change in changes if change.path in done and not change.rollback]
@@ -398,6 +414,44 @@ class Checkpoints:
                         file.with_name(file.name + suffix).unlink(missing_ok=True)
         except (sqlite3.Error, OSError) as error:
             raise _failed(self.folder, error) from error
+
+
+def _above(path: bytes) -> Iterator[bytes]:
+    """The folders above a path, the innermost first."""
+    while (path := os.path.dirname(path)) not in (b"/", b""):
+        yield path
+
+
+def _verdict(chain: Chain, above: bytes, rules: PathRules) -> PathVerdict:
+    """The door's verdict on a chain's path. `above`: a file on the way there, which is judged for it until it has
+    gone."""
+    path = os.fsdecode(chain.path)
+    if above:
+        verdict = classify("delete", os.fsdecode(above), rules)
+        is_there = verdict.path == Path(os.fsdecode(above))
+        return (
+            replace(verdict, path=Path(path), shown=verdict.shown + path[len(os.fsdecode(above)) :])
+            if is_there
+            else verdict
+        )
+    verdict = classify("delete", path, rules)
+    if FOLDER in (chain.before, chain.after) and verdict.verdict == "deny":
+        folder = _folder_verdict(chain.path, rules)
+        return verdict if folder is None else replace(folder, shown=folder.shown.removesuffix("/"))
+    return verdict
+
+
+def _put(step: Step, records: Records, is_durable: bool) -> bool:
+    """Put a step's target in its place; whether that was done."""
+    data = records.content(step.target.digest) if step.target.digest else b""
+    verdict = _verdict(step.chain, b"", step.rules) if step.is_behind else step.verdict
+    if data is None or verdict.verdict == "deny" or verdict.path != step.verdict.path:
+        return False
+    try:
+        return put_back.put(verdict, step.rules, step.target, data, step.present, durable=is_durable)
+    except OSError as error:
+        log.warning("%s could not be brought back: %s", step.shown, error)
+        return False
 
 
 def _content_now(step: Step) -> bytes:

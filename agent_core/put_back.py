@@ -61,10 +61,13 @@ def put(
     with folder_of(verdict, rules, create=wanted != NOTHING) as (folder, name):
         if not _is(folder, name, expected):
             return False
-        if wanted == NOTHING:
-            os.unlink(name, dir_fd=folder)
+        if wanted in (NOTHING, FOLDER):
+            if expected != NOTHING:
+                os.unlink(name, dir_fd=folder)
+            if wanted == FOLDER:
+                os.mkdir(name, dir_fd=folder)
         elif wanted.what.startswith("l:"):
-            _put_link(folder, name, data)
+            _put_link(folder, name, data, expected)
         else:
             old = os.lstat(name, dir_fd=folder) if expected.what.startswith("f:") else None
             mode = stat.S_IMODE(old.st_mode) if old is not None else None
@@ -72,7 +75,7 @@ def put(
             with sibling(folder, data, permissions, old, durable=durable) as temporary:
                 if not _is(folder, name, expected):
                     return False
-                os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                _rename(folder, temporary, name, expected)
         if durable:
             os.fsync(folder)
     return True
@@ -85,15 +88,34 @@ def _is(folder: int, name: str, expected: State) -> bool:
         return expected == NOTHING
 
 
-def _put_link(folder: int, name: str, target: bytes) -> None:
+def _rename(folder: int, temporary: str, name: str, expected: State) -> None:
+    if expected == FOLDER:  # an empty one gives way
+        os.rmdir(name, dir_fd=folder)
+    os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _put_link(folder: int, name: str, target: bytes, expected: State) -> None:
     temporary = f".{os.urandom(12).hex()}.tmp"
     os.symlink(os.fsdecode(target), temporary, dir_fd=folder)
     try:
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        _rename(folder, temporary, name, expected)
     except OSError:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
         raise
+
+
+def is_file(path: bytes) -> bool:
+    """Whether something other than a folder is at a path; a link is, wherever it leads."""
+    try:
+        return not stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def is_folder(path: bytes) -> bool:
+    """Whether a folder is at a path, with no link on the way."""
+    return os.path.isdir(path) and os.path.realpath(path) == path
 
 
 def remove_folder(verdict: PathVerdict, rules: PathRules) -> bool:

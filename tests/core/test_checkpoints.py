@@ -169,6 +169,20 @@ COMMANDS = {
     "changes permissions only": ("chmod 755 run.sh", {("run.sh", "restore")}),
     "turns a link": ("ln -sfn b.txt to_a", {("to_a", "restore")}),
     "puts a file in a link's place": ("rm to_a && echo file > to_a", {("to_a", "restore")}),
+    "puts a folder in a file's place": (
+        "rm a.txt && mkdir -p a.txt/in/void && echo x > a.txt/in/x && echo y > a.txt/y",
+        {("a.txt", "restore"), ("a.txt/in/x", "remove"), ("a.txt/y", "remove")},
+    ),
+    "puts an empty folder in a link's place": ("rm to_a && mkdir to_a", {("to_a", "restore")}),
+    "puts a file in a folder's place": (
+        "rm -r sub && echo file > sub",
+        {("sub", "restore"), ("sub/one.py", "recreate"), ("sub/deep/two.py", "recreate")},
+    ),
+    "puts a link in a folder's place": (
+        "mv sub bus && ln -s bus sub",
+        {("sub", "restore"), ("sub/one.py", "recreate"), ("sub/deep/two.py", "recreate"), ("bus/one.py", "remove"),
+         ("bus/deep/two.py", "remove")},
+    ),
     "makes a link that leads nowhere": ("ln -s /nowhere/at/all broken", {("broken", "remove")}),
     "changes one with an odd name": ("for f in *odd* 字*; do [ -f \"$f\" ] && echo x >> \"$f\"; done; true",
                                      {("字 \\n.txt", "restore")}),
@@ -309,6 +323,21 @@ def test_a_rollback_takes_all_later_turns_back_and_the_list_says_which_are(desk)
     assert (d.ws / "a.txt").read_text() == "one"
     d.kept.redo("s")
     assert (d.ws / "a.txt").read_text() == "three"
+
+
+def test_a_folder_that_somebody_uses_does_not_give_way_to_the_file_it_took_the_place_of(desk):
+    d = desk()
+    (d.ws / "a").write_text("file")
+    tick()
+    d.command("rm a && mkdir a && echo x > a/x", "u1")
+    assert d.listed() == [("u1", [("a", "edit", "command", "undoable"), ("a/x", "create", "command", "undoable")])]
+    (d.ws / "a" / "mine").write_text("mine")
+    done = d.kept.roll_back("s", "u1")
+    assert (done.shown, done.left) == (("a/x",), (("a", "could not be written"),))
+    assert snapshot(d.ws / "a").keys() == {"mine"}
+    (d.ws / "a" / "mine").unlink()
+    assert d.kept.roll_back("s", "u1").shown == ("a",)
+    assert (d.ws / "a").read_text() == "file"
 
 
 def test_only_the_files_that_are_named_are_rolled_back(desk):

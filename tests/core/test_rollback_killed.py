@@ -13,7 +13,7 @@ from agent_core.safety.paths import PathRules
 from tests.core.test_checkpoints import snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ("a.txt", "b.txt", "new/c.txt", "gone.txt")
+FILES = ("a.txt", "b.txt", "new/c.txt", "gone.txt", "turned", "turned/in")
 
 PROGRAM = """
     import os, signal, sys
@@ -51,7 +51,7 @@ class Place:
         self.base, self.ws, self.home = base, base / "ws", base / "home"
         self.ws.mkdir()
         self.home.mkdir()
-        for name in ("a.txt", "b.txt", "gone.txt"):
+        for name in ("a.txt", "b.txt", "gone.txt", "turned"):
             (self.ws / name).write_bytes(b"old " + name[:1].encode())
             (self.ws / name).chmod(0o644)
         self.before = snapshot(self.ws)
@@ -66,7 +66,7 @@ class Place:
             for name in FILES:
                 path = self.ws / name
                 old = path.read_bytes() if path.exists() else None
-                new = None if name == "gone.txt" else b"new " + name.encode()
+                new = None if name in ("gone.txt", "turned") else b"new " + name.encode()
                 turn.file(path, old, new, None if old is None else path.stat().st_mode)
                 path.parent.mkdir(exist_ok=True)
                 if new is None:
@@ -85,7 +85,7 @@ def place(tmp_path):
     return Place(tmp_path)
 
 
-@pytest.mark.parametrize("steps", [0, 1, 3, 4])
+@pytest.mark.parametrize("steps", [0, 1, 3, 5])
 def test_a_rollback_that_is_killed_is_ended_by_the_next_and_taken_back_in_whole(place, steps):
     kept = place.opened()
     place.turn(kept)
@@ -102,7 +102,7 @@ def test_a_rollback_that_is_killed_is_ended_by_the_next_and_taken_back_in_whole(
     kept.close()
 
 
-@pytest.mark.parametrize("steps", [0, 1, 3, 4])
+@pytest.mark.parametrize("steps", [0, 1, 3, 5])
 def test_after_a_redo_that_is_killed_the_list_is_true_and_both_ways_are_open(place, steps):
     kept = place.opened()
     place.turn(kept)
