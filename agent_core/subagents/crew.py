@@ -37,7 +37,7 @@ class Crew:
 
     def run(self, order: Order, call: ToolContext, entered: Callable[[], None] = lambda: None) -> Done:
         """Have it done; returns when the sub-agent has ended, however it did. `call` is that of the parent's turn.
-        `entered` is called when it has its number.
+        `entered` is called when it has its number and is on record.
 
         Raises StoreError when nothing can be known of the session's sub-agents.
         """
@@ -45,9 +45,8 @@ class Crew:
         task = services.redact(" ".join(clean(order.task).split()))[: limits.SUBJECT_CHARS]
         with call.cancel.child() as scope:
             row = board.add(order.definition.name, task, scope)
-            entered()
             try:
-                done = self._run(row, order, scope, call.progress)
+                done = self._run(row, order, scope, call.progress, entered)
             except Interrupted:
                 return Done(self._ended(row.id, "interrupted"), STOPPED)
             except AgentError as error:
@@ -59,7 +58,14 @@ class Crew:
             self._seat.emit(told)
         return done
 
-    def _run(self, row: AgentRow, order: Order, scope: CancelScope, progress: Callable[[str], None]) -> Done:
+    def _run(
+        self,
+        row: AgentRow,
+        order: Order,
+        scope: CancelScope,
+        progress: Callable[[str], None],
+        entered: Callable[[], None],
+    ) -> Done:
         """Raises AgentError for what goes wrong before it begins, Interrupted when it is stopped before."""
         parent = self._seat.turn()
         if parent is None:  # the turn that asked for it was given up
@@ -69,6 +75,7 @@ class Crew:
         # Before it waits: what was asked for is on record, whatever becomes of it.
         session_id = self._services.store.children.begin(self._seat.session_id, birth)
         row = self.board.change(row.id, session_id=session_id)
+        entered()
         with self._gate.place(scope):
             return Run(
                 self._services, self._seat, self._options(), self.board, row, order, parent, scope, progress

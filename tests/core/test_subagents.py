@@ -247,7 +247,9 @@ def test_twelve_at_once_are_never_more_than_four_and_their_results_are_in_order(
     assert sorted(row.state for row in desk.board) == ["done"] * 12
     assert len({row.id for row in desk.board}) == 12
     if in_one_call:
-        assert [(row.id, row.task) for row in desk.board] == [(f"agent-{n + 1}", task) for n, task in enumerate(tasks)]
+        numbered = [(f"agent-{n}", task) for n, task in enumerate(tasks, 1)]
+        assert [(row.id, row.task) for row in desk.board] == numbered
+        assert [(row.id, row.task) for row in desk.store.children.of(desk.session.id)] == numbered
 
 
 class Stuck:
