@@ -205,7 +205,7 @@ def test_a_guidance_file_that_is_made_meanwhile_is_told_and_what_is_wrong_with_o
     state |= {"text": "Use tabs.", "notices": (unused, cut)}
     table.turn("two", 2)
     table.turn("three", 3)
-    assert [event for event in table.of(events.Notice) if event.code.startswith("context")] == [unused, cut]
+    assert [event for event in table.of(events.Notice) if event.level == "warning"] == [unused, cut]
     asked = [message.text for message in table.model.requests[-1].messages[1:] if "Use tabs." in message.text]
     assert len(asked) == 1
     assert asked[0].startswith("[The guidance files have changed since this conversation began.")
