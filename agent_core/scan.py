@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from agent_core import limits, process, scan_child
+from agent_core import limits, plain_files, process, scan_child
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.records import dataclass
@@ -99,13 +99,14 @@ def matches(search: Search, files: Iterable[str], deadline: float) -> Iterator[t
 
 
 def worth_a_look(
-    search: Search, places: Sequence[str], narrow: Sequence[str], until: float, *, small: bool
-) -> list[str] | None:
+    search: Search, places: Sequence[str], narrow: Sequence[str], until: float, *, small: bool, lines: bool = False
+) -> Lines | None:
     """Those of these files, and of the files right in these folders, that may match; in no order.
 
     All that match are among them, whatever their encoding. All are relative to the root; a folder is "" or has a
-    slash at its end. `narrow`: globs of ripgrep for files. `small`: none over limits.GREP_FILE. None when ripgrep
-    does not work; raises Interrupted, TooSlow at `until` (monotonic seconds), and ToolFailure.
+    slash at its end. `narrow`: globs of ripgrep for files. `small`: none over limits.GREP_FILE. `lines`: with the
+    numbers of the lines, which are those that match wherever a file is UTF-8 (`is_utf8`). None when ripgrep does not
+    work; raises Interrupted, TooSlow at `until` (monotonic seconds), TooMany lines, and ToolFailure.
     """
     if search.ripgrep is None:
         return None
@@ -113,11 +114,53 @@ def worth_a_look(
     wanted = ("-e", search.pattern.rust, "-e", _NUL if search.pattern.is_plain else NOT_UTF8)
     bounds = ("--max-depth=1", *([f"--max-filesize={limits.GREP_FILE}"] if small else []))
     globs = [f"--glob={glob}" for glob in narrow]
-    argv = (search.ripgrep, *_RG, "--files-with-matches", _case(search), *bounds, *globs, *wanted, "--")
+    what = f"--max-count={search.most}" if lines else "--files-with-matches"
+    argv = (search.ripgrep, *_RG, what, _case(search), *bounds, *globs, *wanted, "--")
     try:
-        return list(_run(search, (*argv, *_named(places)), until))
+        return _run(search, (*argv, *_named(places)), until, limits.LOOK_LINES)
     except _EngineFailed:
         return None
+
+
+def settled(
+    search: Search, looked: Iterable[tuple[str, Sequence[int] | None]], deadline: float
+) -> Iterator[tuple[str, Sequence[int]]]:
+    """The files that match, in their order, of those that are worth a look, with the numbers of their lines.
+
+    `looked`: with the lines that the look has named, or None. Those of files that are no UTF-8 are looked for anew.
+    Raises what `matches` raises.
+    """
+    closer, most = replace(search, looked=True), limits.SCAN_FIRST_BATCH
+    waiting: dict[str, Sequence[int] | None] = {}  # from the first on that has to be looked into
+    for file, named in looked:
+        sure = named if named is not None and is_utf8(f"{search.root}/{file}") else None
+        if sure is not None and not waiting:
+            yield file, sure
+            continue
+        waiting[file] = sure
+        if len(waiting) >= most:
+            yield from _settled(closer, waiting, deadline)
+            waiting, most = {}, most * 4
+    yield from _settled(closer, waiting, deadline)
+
+
+def _settled(
+    search: Search, waiting: Mapping[str, Sequence[int] | None], deadline: float
+) -> Iterator[tuple[str, Sequence[int]]]:
+    found = dict(matches(search, [file for file, sure in waiting.items() if sure is None], deadline))
+    for file, sure in waiting.items():
+        if numbers := sure or found.get(file):
+            yield file, numbers
+
+
+def is_utf8(path: str) -> bool:
+    """Whether a file that is to be searched is UTF-8 without a NUL."""
+    try:
+        data = plain_files.read_regular(path, limits.GREP_FILE, follow=False) or b"\0"
+        data.decode()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return b"\0" not in data
 
 
 def plain_lines(search: Search, data: bytes) -> list[int]:
@@ -225,12 +268,16 @@ class TooSlow(ToolFailure):
     """The search was stopped because its time was up."""
 
 
+class TooMany(Exception):
+    """A search program named more lines than anybody will want."""
+
+
 class _EngineFailed(Exception):
     """A search program could not be started or said that it cannot do what it was asked."""
 
 
-def _run(search: Search, argv: Sequence[str], deadline: float) -> Lines:
-    """The answer of one engine over one batch."""
+def _run(search: Search, argv: Sequence[str], deadline: float, most: int | None = None) -> Lines:
+    """The answer of one engine over one batch. Raises TooMany above `most` lines."""
     found: Lines = {}
     env = {"PATH": search.env.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
     late = CancelScope(search.cancel)
@@ -244,7 +291,9 @@ def _run(search: Search, argv: Sequence[str], deadline: float) -> Lines:
             assert child.stderr is not None
             # The pipe closes when the child is killed, so that reading ends on cancel too.
             with open(child.stdout.fileno(), "rb", closefd=False) as lines:  # the pipe itself is not buffered
-                for line in lines:
+                for count, line in enumerate(lines):
+                    if count == most:
+                        raise TooMany
                     _take(line, found)
             complaint = child.stderr.read(limits.ERROR_TEXT_CHARS) or b""
             code = child.wait()

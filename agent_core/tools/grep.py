@@ -17,7 +17,7 @@ from agent_core.ports import Args, Prepared, ReadAction, Tool, ToolContext, Tool
 from agent_core.records import dataclass
 from agent_core.safety.paths import PathVerdict
 from agent_core.sandbox.policy import READ_ONLY, SandboxPolicy
-from agent_core.scan import Search, find_ripgrep, matches, plain_lines, too_slow
+from agent_core.scan import Search, find_ripgrep, matches, plain_lines, settled, too_slow
 from agent_core.text.pattern import Pattern, UnsupportedPattern, compile_pattern
 
 from . import base
@@ -98,15 +98,12 @@ def _found(
     if search.ripgrep is None or not can_be_looked_for(wanted.glob):
         yield from matches(search, walked(wanted, search.cancel, skipped), deadline)
         return
-    with closing(looked_for(wanted, search, deadline, skipped)) as files:
-        if not search.pattern.is_plain:
-            yield from matches(replace(search, looked=True), files, deadline)
-            return
-        for file in files:
+    with closing(looked_for(wanted, search, deadline, skipped)) as looked:
+        for file, numbers in looked if search.pattern.is_plain else settled(search, looked, deadline):
             search.cancel.check()
             if time.monotonic() >= deadline:
                 raise too_slow()
-            yield file, None
+            yield file, numbers
 
 
 def _box(place: Path, ctx: ToolContext) -> SandboxPolicy | None:

@@ -11,17 +11,18 @@ import os
 import re
 import stat
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import field, replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.records import dataclass
 from agent_core.safety.paths import PathRules, protected_finder, reader_of_found
-from agent_core.scan import Search, TooSlow, worth_a_look
+from agent_core.scan import Search, TooMany, TooSlow, worth_a_look
 from agent_core.workspace import Folder, FolderWalk, Ignore, Walk
 
 from . import base
@@ -29,6 +30,8 @@ from .glob import compiled
 
 _ENDINGS: Final = re.compile(r"\*\.(?:[\w.-]+|\{[\w.-]+(?:,[\w.-]+)*\})", re.ASCII)
 _MAGIC: Final = re.compile(r"([\\*?\[\]{}!])")
+_AHEAD: Final = 3
+"""Batches that are walked to before the first of them is waited for."""
 
 
 @dataclass(slots=True)
@@ -113,22 +116,31 @@ def can_be_looked_for(glob: str) -> bool:
     return not glob or _ENDINGS.fullmatch(glob) is not None
 
 
-def looked_for(wanted: Wanted, search: Search, deadline: float, skipped: Skipped) -> Generator[str]:
-    """Those that are worth a closer look. Raises Interrupted, and TooSlow at `deadline` (monotonic seconds)."""
-    # One batch of folders is looked at while the next is walked to. What sorts before the next folder is complete.
-    with ThreadPoolExecutor(1, "look") as pool, CancelScope(search.cancel) as scope:
+_Named: TypeAlias = Mapping[str, Sequence[int] | None]
+"""Files with the numbers of the lines that were named; None: of none."""
+
+
+def looked_for(
+    wanted: Wanted, search: Search, deadline: float, skipped: Skipped
+) -> Generator[tuple[str, Sequence[int] | None]]:
+    """Those that are worth a closer look, with the lines to look at if the look has told.
+
+    Raises Interrupted, and TooSlow at `deadline` (monotonic seconds).
+    """
+    # Batches of folders are looked at while the next one is walked to; two, since a start leaves processors idle. What
+    # sorts before the next folder is complete.
+    with ThreadPoolExecutor(2, "look") as pool, CancelScope(search.cancel) as scope:
         look = _Look(wanted, replace(search, cancel=scope), deadline)
-        ready, before = _Ready(wanted), None
+        ready, looks = _Ready(wanted), deque[tuple[_Batch, Future[_Named]]]()
         try:
             for batch in _batches(wanted, scope, skipped):
-                after = batch, pool.submit(look.at, batch)
-                if before is not None:
-                    ready.add(before[0], before[1].result())
-                    yield from ready.take(_key(batch.folders[0].path))
-                before = after
-            if before is not None:
-                ready.add(before[0], before[1].result())
-                yield from ready.take(None)
+                looks.append((batch, pool.submit(look.at, batch)))
+                while len(looks) > 1 and (len(looks) > _AHEAD or looks[0][1].done()):
+                    ready.add(looks[0][0], looks.popleft()[1].result())
+                    yield from ready.take(_key(looks[0][0].folders[0].path))
+            while looks:
+                ready.add(looks[0][0], looks.popleft()[1].result())
+                yield from ready.take(_key(looks[0][0].folders[0].path) if looks else None)
         finally:
             scope.cancel()  # nobody wants to know any more
 
@@ -178,7 +190,7 @@ def _batches(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[
                 batch = _Batch([folder], sized=batch.sized)
         if len(batch.folders) >= most:
             yield batch
-            batch, most = _Batch(), most * 8
+            batch, most = _Batch(), most * limits.LOOK_GROWTH
     if batch.places:
         yield batch
     skipped.cut = walk.cut
@@ -206,14 +218,25 @@ class _Look:
     deadline: float
     slow: bool = False
     """There are large files, or so it seems."""
+    many: bool = False
+    """Too many lines match for all to be named."""
 
-    def at(self, batch: _Batch) -> Sequence[str]:
+    def at(self, batch: _Batch) -> _Named:
         """The files that may match."""
         if not batch.places:
-            return ()
+            return {}
+        # A plain text is found anew in what is shown; an expression could keep this program busy for long.
+        if not self.search.pattern.is_plain and not self.many:
+            try:
+                return self._at(batch, lines=True)
+            except TooMany:
+                self.many = True
+        return dict.fromkeys(self._at(batch, lines=False))
+
+    def _at(self, batch: _Batch, *, lines: bool) -> _Named:
         narrow = [self.wanted.glob] if self.wanted.glob else []
         narrow += [glob for file in batch.protected if (glob := all_but(file))]
-        look = partial(worth_a_look, self.search, batch.places, narrow)
+        look = partial(worth_a_look, self.search, batch.places, narrow, lines=lines)
         if not batch.sized and not self.slow:
             # To ask each file for its size costs a fifth of the search, and mostly for nothing.
             try:
@@ -223,7 +246,7 @@ class _Look:
         if batch.sized or self.slow:
             found = look(self.deadline, small=True)
         if found is None:  # a release that knows other options, or none at all behind the name
-            return [folder.path + name for folder in batch.folders for name in folder.names]
+            return {folder.path + name: None for folder in batch.folders for name in folder.names}
         return found
 
 
@@ -244,25 +267,25 @@ class _Ready:
     """What ripgrep has named, until it is clear that nothing sorts before it."""
 
     wanted: Wanted
-    waiting: list[tuple[list[str], str, Ignore]] = field(default_factory=list)
+    waiting: list[tuple[list[str], str, Sequence[int] | None, Ignore]] = field(default_factory=list)
     """The last one comes first."""
 
-    def add(self, batch: _Batch, files: Iterable[str]) -> None:
+    def add(self, batch: _Batch, found: _Named) -> None:
         ignores = {folder.path: folder.ignore for folder in batch.folders}
-        for file in files:
+        for file, lines in found.items():
             folder = file[: file.rfind("/") + 1]
             if folder in ignores and self.wanted.by_glob(file):
-                self.waiting.append((_key(file), file, ignores[folder]))
+                self.waiting.append((_key(file), file, lines, ignores[folder]))
         self.waiting.sort(key=lambda waits: waits[0], reverse=True)
 
-    def take(self, until: list[str] | None) -> Iterator[str]:
+    def take(self, until: list[str] | None) -> Iterator[tuple[str, Sequence[int] | None]]:
         """The files that sort before `until`, a key, or all; those that are really to be searched."""
         may_read = reader_of_found(self.wanted.rules)
         while self.waiting and (until is None or self.waiting[-1][0] < until):
-            _, file, ignore = self.waiting.pop()
+            _, file, lines, ignore = self.waiting.pop()
             path = f"{self.wanted.root}/{file}"
             if not ignore.ignores(path, False) and may_read(path) and _is_small_file(path):
-                yield file
+                yield file, lines
 
 
 def _is_small_file(path: str) -> bool:
