@@ -63,6 +63,8 @@ def composer_shell_entered(app: NanohermApp, message: Composer.ShellEntered) -> 
 
 def composer_draft_changed(app: NanohermApp, message: Composer.DraftChanged) -> None:
     app.host.keep_draft(message.key, message.text)
+    if message.text:  # a turn will follow: what it looks through first is looked through while the hands rest
+        app.desk.do_beside(app.host.recollect, lambda _: None)
 
 
 def composer_take_back_requested(app: NanohermApp) -> None:

@@ -25,6 +25,7 @@ from tests.bench import (
     remembering,
     resting,
     search,
+    starting,
     streaming,
     turns,
 )
@@ -44,6 +45,7 @@ ROOMS = (
     launcher,
     checkpoints,
     remembering,
+    starting,
 )
 BARS = tuple(bar for room in ROOMS for bar in room.BARS)
 ROUNDS = 3

@@ -11,6 +11,7 @@ from agent_core.errors import AgentError, StoreError
 from agent_core.file_desk import list_folders
 from agent_core.host import Host, Launch
 from agent_core.intents import SetMode, Shell, Submit
+from agent_core.memory import recall
 from agent_core.messages import user
 from agent_core.spill import find_note
 from tests.fakes.model_server import ModelServer, Reply
@@ -395,3 +396,16 @@ def test_the_demo_takes_no_command_of_the_person_for_a_prompt(start):
     stored = host.store.messages(session.id)
     assert [m.origin for m in stored] == ["shell", "", ""]
     assert "def total" in stored[0].shell.result.text
+
+
+@pytest.mark.parametrize(
+    ("overrides", "looks"), [({}, 1), ({"memory.enabled": False}, 0), ({"memory.engine": "markdown"}, 0)]
+)
+def test_what_a_turn_looks_through_can_be_looked_through_before_it(start, tmp_path, monkeypatch, overrides, looks):
+    host = start(overrides=overrides)
+    (tmp_path / "home" / ".nanohermes" / "memory.json").write_text('[{"text": "the parser is in lexer.py"}]')
+    made = []
+    monkeypatch.setattr(recall, "Bm25", lambda texts, make=recall.Bm25: made.append(len(texts)) or make(texts))
+    host.recollect()
+    host.recollect()
+    assert made == [0] * bool(looks) + [1] * looks
