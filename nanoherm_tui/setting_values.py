@@ -27,6 +27,13 @@ def choices(key: Key, themes: Iterable[str]) -> tuple[str, ...]:
     return key.choices
 
 
+def allowed(key: Key, places: Places) -> str:
+    """What it accepts, in English. Reads the themes' files."""
+    from nanoherm_tui.theme_files import load_themes
+
+    return replace(key, choices=choices(key, load_themes(places.themes_dir)[0] if key.name == THEME else ())).allowed
+
+
 def problem(key: Key, value: object, places: Places) -> str:
     """What it must be, in English, where `value` stands for nothing; else "". Reads the themes' files."""
     there: tuple[str, ...] = ()

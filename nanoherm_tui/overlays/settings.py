@@ -6,6 +6,7 @@ What there is comes from the table of settings alone, each with the kind of edit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -266,7 +267,8 @@ class SettingsScreen(Overlay[None]):
         lines = [f"{one.key.name}: {about(one.key)}"]  # the row may have no room for the whole name
         if not one.is_default:
             lines.append(f"{value_words(one)}  ({origin(one, self._home)})")
-        lines.append(t("settings.takes", allowed=allowed(one.key), value=default, acts=acts(one.key)))
+        takes = allowed(replace(one.key, choices=tuple(self._choices(one.key))))
+        lines.append(t("settings.takes", allowed=takes, value=default, acts=acts(one.key)))
         self._detail.say(tuple(lines))
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:

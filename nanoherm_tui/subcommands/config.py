@@ -17,7 +17,7 @@ from agent_core.config.paths import find_places
 from agent_core.config.write import set_key
 from agent_core.errors import ConfigError
 from agent_core.grants_file import GrantsFile
-from nanoherm_tui.setting_values import ENGINE, THEME, problem
+from nanoherm_tui.setting_values import ENGINE, THEME, allowed, problem
 from nanoherm_tui.subcommands.common import (
     add_json,
     ended,
@@ -101,10 +101,10 @@ def _found(places: Places) -> list[Setting]:
     return list(settings.settings(in_force(places), keys))
 
 
-def _told(one: Setting) -> dict[str, Any]:
+def _told(one: Setting, places: Places) -> dict[str, Any]:
     key = one.key
     return {"key": key.name, "value": one.value, "default": key.default, "source": one.source, "line": one.line,
-            "kind": key.kind, "allowed": key.allowed, "doc": key.doc}  # fmt: skip
+            "kind": key.kind, "allowed": allowed(key, places), "doc": key.doc}  # fmt: skip
 
 
 def _list(args: argparse.Namespace, places: Places) -> int:
@@ -119,7 +119,7 @@ def _list(args: argparse.Namespace, places: Places) -> int:
     if args.changed:
         found = [one for one in found if not one.is_default]
     if args.json:
-        return tell([_told(one) for one in found])
+        return tell([_told(one, places) for one in found])
     if not found:
         return say("every setting is at its default.")
     rows = [(one.key.name, visible(settings.in_words(one.value)), _origin(one, places)) for one in found]
@@ -152,9 +152,9 @@ def _show(args: argparse.Namespace, places: Places) -> int:
         at = settings.lines_of(Path(one.source)).get(args.key, 0) if one.source.startswith("/") else 0
         one = replace(one, value=value, line=at)
     if args.json:
-        return tell(_told(one) | {"key": args.key})
+        return tell(_told(one, places) | {"key": args.key})
     print(f"{args.key} = {visible(settings.in_words(one.value)) or '(not set)'}")
-    lines = [f"from {_origin(one, places)}", key.doc, f"Takes {key.allowed}."]
+    lines = [f"from {_origin(one, places)}", key.doc, f"Takes {allowed(key, places)}."]
     if not one.is_default and not rest:
         lines.append(f"Default: {settings.in_words(key.default) or 'not set'}.")
     columns = shutil.get_terminal_size((0, 0)).columns if sys.stdout.isatty() else 0

@@ -123,6 +123,7 @@ def test_a_theme_of_ones_own_and_another_name_of_an_engine_are_taken_and_check_n
     own.write_text("base: nanoherm-dark\n")
     assert run("set", "display.theme", "dusk")[0] == run("set", "web.search_backend", "ddg")[0] == 0
     assert run("check")[0] == 0
+    assert "Takes one of auto, ansi, " in run("show", "display.theme")[1]
     own.write_text("base: [\n")
     code, out, _ = run("check")
     assert code == 1

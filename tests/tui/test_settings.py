@@ -202,6 +202,7 @@ async def test_in_the_program_a_change_is_written_acts_at_once_and_says_where_it
         await stage.pilot.press("enter")
         await stage.until(lambda: isinstance(app.screen, ChoiceScreen))
         assert app.screen._list.row == "auto"
+        assert "One of auto, ansi, high-contrast" in " ".join(app.screen_stack[-2]._detail._lines)
         await stage.pilot.press("down", "enter")
         await stage.until(lambda: "display.theme = ansi; acts at once" in app.screen._foot.words)
         assert (app.theme, app.themes.chosen) == ("ansi", "ansi")
