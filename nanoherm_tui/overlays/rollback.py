@@ -239,6 +239,7 @@ class RollbackScreen(Overlay[Chosen | None]):
     def failed(self, problem: str) -> None:
         """The plan that was asked for cannot be made."""
         self._asked = ""
+        self._follow()
         self._detail.say((problem,))
 
     def _show_level(self, at: int = 0) -> None:
@@ -258,7 +259,7 @@ class RollbackScreen(Overlay[Chosen | None]):
         """Another row is under the cursor, or is something else now."""
         line = self._list.row
         if self._level == "turns":
-            self._title.say(t("rollback.title"), t("rollback.promise"))
+            self._title.say(t("rollback.title"), t("rollback.looking" if self._asked else "rollback.promise"))
         elif self._level == "files":
             acts = sum(line.acts for line in self._list.files)
             left = len(self._list.files) - acts
@@ -327,9 +328,11 @@ class RollbackScreen(Overlay[Chosen | None]):
         if self._level == "diff":
             self.action_close()
         elif isinstance(line, TurnLine):
-            self._asked = line.checkpoint.turn_id
-            self._turn_at = self._list.at
-            self.ask_plan(self._asked)
+            if self._asked != line.checkpoint.turn_id:  # of thousands of files a plan takes its time
+                self._asked = line.checkpoint.turn_id
+                self._turn_at = self._list.at
+                self.ask_plan(self._asked)
+                self._follow()
         elif self._plan is not None and any(line.acts for line in self._list.files):
             if self._sure and armed:
                 as_planned = all(line.out == line.file.only_named for line in self._list.files)

@@ -95,6 +95,19 @@ class Opened:
 # -- the overlay --------------------------------------------------------------------------------------------------
 
 
+async def test_while_a_plan_is_on_its_way_that_is_said_and_it_is_asked_for_once():
+    async with Opened() as over:
+        await over.press("enter", "enter")
+        assert over.asked == ["u3"]
+        assert t("rollback.looking") in over.text
+        over.screen.failed("The disk is full.")
+        await over.pilot.pause()
+        assert t("rollback.looking") not in over.text
+        assert "The disk is full." in over.text
+        await over.press("enter")
+        assert over.asked == ["u3", "u3"]
+
+
 async def test_turns_are_listed_newest_first_and_enter_asks_what_would_happen():
     async with Opened() as over:
         lines = [row for row in over.rows if "file" in row or "rolled back" in row]
