@@ -256,6 +256,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def _desk_failed(self, error: AgentError) -> None:
         if self.furnished:
+            self.hint("")  # what was said to be under way is not any more
             self.conversations.tell_error(error)
 
     def on_unmount(self) -> None:

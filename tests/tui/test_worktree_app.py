@@ -59,6 +59,7 @@ async def test_a_worktree_is_made_worked_in_listed_and_removed_without_losing_wo
         await stage.until(lambda: "There is no worktree fix/it" in stage.transcript())
         await stage.type("/worktree --force")
         await stage.until(lambda: "No branch can be called --force" in stage.transcript())
+        assert "Making" not in app._hint
         await stage.type("/worktree remove")
         await stage.until(lambda: "Name the worktree to remove" in stage.transcript())
         await stage.type("/worktree list")
