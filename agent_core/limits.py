@@ -511,6 +511,7 @@ MCP_CLOSE: Final = 2.0  # seconds a server has to go, after its input has ended 
 MCP_LAST_WORDS: Final = 0.4  # seconds for what a server that has ended still had in its pipes
 MCP_RESTARTS: Final = 3  # times in MCP_RESTART_SPAN that a server which has ended is started anew (R7)
 MCP_RESTART_SPAN: Final = 300.0  # seconds
+MCP_TEXT: Final = SPILL_FILE - 4 * KB  # characters of one result: no file holds more, and keys are looked for in all of it
 MCP_PAGES: Final = 1_000  # of one list (R23)
 MCP_ENTRIES: Final = 10_000
 MCP_RESUMES: Final = 5  # times a stream that has ended early is taken up again (R18)

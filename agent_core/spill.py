@@ -21,6 +21,7 @@ from agent_core.errors import AgentError
 from agent_core.ports import ResultBounds
 from agent_core.records import dataclass
 from agent_core.safety.redact import Redactor, redact
+from agent_core.text.ansi import strip_ansi
 from agent_core.text.clamp import clamp, clamp_characters
 
 _BLOCK: Final = re.compile(
@@ -101,9 +102,18 @@ class Spill:
         return redact(text, self._keys)
 
     def add(self, text: str) -> None:
-        self._total += len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+        self._count(text)
         if not self.cut:
             self._keep(self._redactor.feed(text))
+
+    def put(self, text: str) -> None:
+        """Take text that is free of keys already: looking for them in a long one takes seconds."""
+        self._count(text)
+        if not self.cut:
+            self._keep(strip_ansi(text))
+
+    def _count(self, text: str) -> None:
+        self._total += len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
     def close(self) -> None:
         if not self.cut:
@@ -216,7 +226,7 @@ class Results:
         if self.bounds.size(text) <= self.bounds.preview:
             return ""
         spilled = Spill(self._folder, room=0)
-        spilled.add(text)
+        spilled.put(text)
         spilled.close()
         if spilled.path is None:
             return ""
