@@ -91,7 +91,7 @@ def _act(app: NanohermApp, workspace: Path, word: str, name: str, shown: Callabl
 
 
 def _say(app: NanohermApp, words: str, name: str) -> None:
-    app.conversations.tell(f"servers_{words}", t(f"servers.{words}", name=visible(name)))
+    app.conversations.tell(f"servers_{words}", t(f"servers.{words}", name=visible(name)), warning=False)
 
 
 def _log_in(app: NanohermApp, workspace: Path, name: str) -> None:
@@ -133,7 +133,7 @@ def problems(found: Sequence[ConfigError], home: str) -> list[ProblemLine]:
 def _line(view: ServerView, home: str) -> ServerLine:
     row = view.row
     words = t(f"servers.state_{row.state}")
-    if row.retry_at > time.time():
+    if row.retry_at > time.time() and row.state != "login":  # that waits for a person
         words = t("servers.again_in", state=words, n=max(1, round(row.retry_at - time.time())))
     facts = "   ".join(filter(None, (visible(row.title), row.protocol, t("servers.trusted") if row.trusted else "")))
     detail = (
