@@ -7,7 +7,7 @@ few words) and `actions.<id>_help` (a remark) of the interface's words.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -278,12 +278,14 @@ class SlashProblem:
 # A command is one word of letters right behind the slash; "/usr/bin", "//" and "/etc.d" are text.
 _COMMAND = re.compile(r"/([A-Za-z][\w:-]*|\?)(?:\s+(.*))?\Z", re.DOTALL)
 _TYPED = re.compile(r"/(\S+)")
+_OTHER_SCRIPT = re.compile(r"(?=.*[^\x00-\x7f])\w[\w.:-]*")
 
 
 def parse_slash(text: str, typed: Sequence[Typed] = ()) -> Slash | SlashProblem | None:
     """Read a draft as a slash command. `typed`: what else can be typed behind a slash, and becomes a message.
 
-    None: it is a message, to be sent as it stands (one of `typed`, a path, `//`, a blank before the slash).
+    None: it is a message, to be sent as it stands (one of `typed`, a path, `//`, a blank before the slash). A word in
+    another script than the program's own names is a command that was mistyped where it comes near one of `typed`.
     """
     found = _COMMAND.match(text.rstrip())
     word = _TYPED.match(text)
@@ -291,19 +293,24 @@ def parse_slash(text: str, typed: Sequence[Typed] = ()) -> Slash | SlashProblem 
     if word is not None and name not in BY_SLASH and any(one.name == word[1] for one in typed):
         return None
     if found is None:
-        return None
+        theirs = word[1] if word is not None and _OTHER_SCRIPT.fullmatch(word[1]) else ""
+        near = _nearest(theirs, (one.name for one in typed)) if theirs else ""
+        return SlashProblem("slash.unknown_nearest", {"name": theirs, "nearest": near}) if near else None
     argument = (found[2] or "").strip()
     action = BY_SLASH.get("help" if name == "?" else name)
     if action is None:
-        close = get_close_matches(name, [*BY_SLASH, *(one.name for one in typed)], n=1, cutoff=0.5)
-        if close:
-            return SlashProblem("slash.unknown_nearest", {"name": name, "nearest": close[0]})
+        if near := _nearest(name, (*BY_SLASH, *(one.name for one in typed))):
+            return SlashProblem("slash.unknown_nearest", {"name": name, "nearest": near})
         return SlashProblem("slash.unknown", {"name": name})
     if argument and not action.argument:
         return SlashProblem("slash.takes_none", {"name": name})
     if action.argument_required and not argument:
         return SlashProblem("slash.needs", {"name": name, "argument": action.argument})
     return Slash(action, argument)
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    return next(iter(get_close_matches(name, list(names), n=1, cutoff=0.5)), "")
 
 
 def complete_slash(text: str, typed: Sequence[Typed] = ()) -> tuple[Action | Typed, ...]:

@@ -20,8 +20,6 @@ def refusal(prompt: str, host: Host, session: LiveSession) -> str:
 
     Reads files; waits for servers where one of their prompts may be meant. Raises AgentError.
     """
-    if parse_slash(prompt) is None:
-        return ""
     name = prompt.split(maxsplit=1)[0]
     found = parse_slash(prompt, host.typed(session.id).all)
     if found is not None and ":" in name:

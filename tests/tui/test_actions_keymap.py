@@ -6,6 +6,7 @@ import inspect
 import pytest
 from textual.keys import _character_to_key
 
+from agent_core.knowledge import Typed
 from nanoherm_tui import actions
 from nanoherm_tui.actions import ACTIONS, BY_ID, BY_SLASH, Slash, SlashProblem, complete_slash, parse_slash
 from nanoherm_tui.i18n import LANGUAGES, set_language, t, texts
@@ -100,6 +101,21 @@ def test_a_command_that_cannot_be_followed_says_why(text, key, named):
     assert isinstance(problem, SlashProblem)
     assert problem.key == key
     assert named in t(problem.key, **problem.params)
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [
+        ("/检 登录", "检查"),
+        ("/检查 登录", ""),
+        ("/根目录有什么", ""),
+        ("/检查/文件", ""),
+        ("/git:comit 甲", "git:commit"),
+    ],
+)
+def test_a_mistyped_name_of_one_s_own_is_named_in_its_own_script(text, nearest):
+    found = parse_slash(text, (Typed("检查"), Typed("git:commit")))
+    assert (found.params["nearest"] if found is not None else "") == nearest
 
 
 @pytest.mark.parametrize(
