@@ -7,7 +7,6 @@ files: not for a screen's thread. Sources: field cases 39 and 41, decisions on /
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import sqlite3
@@ -22,13 +21,23 @@ from typing import Final
 from agent_core import checkpoint_child, limits, put_back
 from agent_core.checkpoint_log import TurnLog
 from agent_core.checkpoint_looks import LookOptions, Looks
-from agent_core.checkpoint_plan import Chain, Fate, chains, fate, folders, is_cache, is_of_folder
-from agent_core.checkpoint_records import FOLDER, NOTHING, UNKNOWN, Change, Moved, Records, RollbackRow, State
+from agent_core.checkpoint_plan import Chain, chains, fate, folders, is_cache, is_of_folder
+from agent_core.checkpoint_records import FOLDER, NOTHING, Change, Moved, Records, RollbackRow
+from agent_core.checkpoint_steps import (
+    Step,
+    Steps,
+    carry_out,
+    content_now,
+    make_folder,
+    remove_folder,
+    step_of,
+    taken_away,
+)
 from agent_core.errors import StoreError, ToolFailure
 from agent_core.messages import FileDiff
 from agent_core.records import dataclass
 from agent_core.rollback import REASONS, ChangedFile, Checkpoint, FileState, PlannedFile, RollbackPlan
-from agent_core.safety.paths import PathRules, PathVerdict, classify
+from agent_core.safety.paths import PathRules
 from agent_core.store.owner import life_of, new_owner
 from agent_core.text import diff, encoding
 
@@ -60,29 +69,6 @@ class Options:
         return LookOptions(self.file, self.tree, self.deny_read, self.add_dirs)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What is to be done at one path."""
-
-    shown: str
-    verdict: PathVerdict
-    rules: PathRules
-    target: State
-    present: State
-    does: Fate
-    why: str
-    """Of "leave" the reason, else what is doubtful: a key of rollback.REASONS."""
-    chain: Chain
-    is_behind: bool = False
-    """A file stands on the way to it, which is to give way to a folder."""
-
-    @property
-    def acts(self) -> bool:
-        """It is done where no files are named."""
-        return self.does not in ("leave", "nothing") and self.why != "beside"
-
-
-Steps = list[Step]
 Changes = list[Change]
 
 
@@ -170,12 +156,13 @@ class Checkpoints:
             were_folders = {change.path for change in changes if change.before == FOLDER}
             for turn in reversed(turns):
                 here = [change for change in changes if change.turn == turn.id]
+                rules = self._rules(Path(turn.workspace))
                 files = []
                 for chain in sorted(chains(here), key=lambda chain: is_cache(chain.path)):
                     if chain.is_empty:
                         continue
                     if chain.path not in looked:
-                        looked[chain.path] = self._step(chain, Path(turn.workspace), records, were_folders)
+                        looked[chain.path] = step_of(chain, rules, records, were_folders)
                     files.append(self._listed(chain, turn.id, changes, records, looked[chain.path]))
                 if files:
                     out.append(Checkpoint(turn.uid, turn.text, turn.created, tuple(files)))
@@ -225,7 +212,7 @@ class Checkpoints:
             if step is None:
                 raise StoreError("no_such_file", f"{path} is not among the files of this turn.", path=path)
             wanted = records.content(step.target.digest) if step.target.digest else b""
-        old = _text(_content_now(step)) if step.present.digest else None if step.present == NOTHING else ""
+        old = _text(content_now(step)) if step.present.digest else None if step.present == NOTHING else ""
         new = _text(wanted or b"") if step.target.digest else None
         return _without_keys(diff.build(path, old, new), self._redact)
 
@@ -252,26 +239,10 @@ class Checkpoints:
             return [], []
         changes = [c for c in records.changes([turn.id for turn in turns if turn.id >= first.id]) if not c.rollback]
         were_folders = {change.path for change in changes if change.before == FOLDER}
-        steps = [self._step(chain, Path(first.workspace), records, were_folders) for chain in chains(changes)]
+        rules = self._rules(Path(first.workspace))
+        steps = [step_of(chain, rules, records, were_folders) for chain in chains(changes)]
         steps = [step for step in steps if step.does != "nothing" and not step.chain.is_empty]
         return sorted(steps, key=lambda step: is_cache(step.chain.path)), changes
-
-    def _step(self, chain: Chain, workspace: Path, records: Records, were_folders: Collection[bytes] = ()) -> Step:
-        """`were_folders`: where a file that stands on the way may be one that is about to give way to a folder."""
-        rules = self._rules(workspace)
-        above = next((path for path in _above(chain.path) if path in were_folders and put_back.is_file(path)), b"")
-        verdict = _verdict(chain, above, rules)
-        present = UNKNOWN
-        is_there = verdict.path == Path(os.fsdecode(chain.path.rstrip(b"/")))  # else a link leads elsewhere
-        if above and verdict.verdict != "deny" and is_there:
-            present = NOTHING
-        elif verdict.verdict != "deny" and is_there:
-            present, _ = put_back.look(verdict, rules, limits.CHECKPOINT_FILE_MOST)
-        does, why = fate(chain, present, records.has)
-        if does not in ("leave", "nothing") and (verdict.verdict == "deny" or not is_there):
-            does, why = "leave", "refused"
-        shown = verdict.shown + "/" * (chain.path.endswith(b"/") and verdict.shown != ".")
-        return Step(shown, verdict, rules, chain.before, present, does, why, chain, bool(above))
 
     def _redo_steps(self, session_id: str, row: RollbackRow, records: Records) -> Steps:
         turn = next((turn for turn in records.turns(session_id) if turn.uid == row.uid), None)
@@ -279,7 +250,8 @@ class Checkpoints:
             return []
         changes = [Change(0, 0, moved.path, "tool", moved.was, moved.now, "", 0) for moved in row.moved]
         were_folders = {change.path for change in changes if change.before == FOLDER}
-        return [self._step(chain, Path(turn.workspace), records, were_folders) for chain in chains(changes)]
+        rules = self._rules(Path(turn.workspace))
+        return [step_of(chain, rules, records, were_folders) for chain in chains(changes)]
 
     # -- acting -----------------------------------------------------------------------------------------------------
 
@@ -300,16 +272,16 @@ class Checkpoints:
             moved = [Moved(step.chain.path, step.present, step.target) for step in acts]
             moved += [Moved(path, FOLDER, NOTHING) for path in made]
             moved += [Moved(path, NOTHING, FOLDER) for path in removed]
-            number = records.begin_rollback(session_id, turn_id, moved, _taken_away(acts, records))
+            number = records.begin_rollback(session_id, turn_id, moved, taken_away(acts, records))
             rules = acts[0].rules
             paths: set[bytes] = set()
             missing = [path for path in removed if not put_back.is_folder(path)]
 
             def remove_folders() -> None:
-                paths.update(path for path in reversed(made) if _remove_folder(path, rules))
+                paths.update(path for path in reversed(made) if remove_folder(path, rules))
 
-            done, failed = self._carry_out(acts, records, remove_folders)
-            paths |= {path for path in missing if _make_folder(path, rules) or put_back.is_folder(path)}
+            done, failed = carry_out(acts, records, remove_folders)
+            paths |= {path for path in missing if make_folder(path, rules) or put_back.is_folder(path)}
             paths |= {step.chain.path for step in done}
             records.end_rollback(number, [change.id for change in changes if change.path in paths], paths)
         return _result(turn_id, done, (*left, *((step.shown, REASONS["failed"]) for step in failed)))
@@ -327,37 +299,17 @@ class Checkpoints:
             def remove_folders() -> None:
                 for path, was in reversed(moved):
                     if was == NOTHING and steps:
-                        _remove_folder(path, steps[0].rules)
+                        remove_folder(path, steps[0].rules)
 
             acts = [step for step in steps if step.does not in ("leave", "nothing")]
-            done, failed = self._carry_out(acts, records, remove_folders)
+            done, failed = carry_out(acts, records, remove_folders)
             for path, was in moved:  # those that no file came with
                 if was == FOLDER and steps:
-                    _make_folder(path, steps[0].rules)
+                    make_folder(path, steps[0].rules)
             there = {step.chain.path for step in steps if step.does == "nothing"} | {path for path, _ in moved}
             records.taken_back(last.id, {step.chain.path for step in done} | there)
         left = _left([step for step in steps if step.does == "leave"])
         return _result(last.uid, done, (*left, *((step.shown, REASONS["failed"]) for step in failed)))
-
-    def _carry_out(
-        self, steps: Sequence[Step], records: Records, remove_folders: Callable[[], None]
-    ) -> tuple[Steps, Steps]:
-        """Put the targets in their places: the steps that were done, and those that were not.
-
-        First what goes, and its folders: a file may come where they are. Then a folder before what is in it.
-        """
-        is_durable = len(steps) <= limits.CHECKPOINT_SYNCED
-        done: set[bytes] = set()
-        for step in steps:
-            if step.target == NOTHING and _put(step, records, is_durable):
-                done.add(step.chain.path)
-        remove_folders()
-        for step in sorted(steps, key=lambda step: step.chain.path):
-            if step.target != NOTHING and _put(step, records, is_durable):
-                done.add(step.chain.path)
-        if not is_durable:
-            os.sync()  # before it is noted as done: what it took away is in the record until then, and after
-        return [s for s in steps if s.chain.path in done], [s for s in steps if s.chain.path not in done]
 
     def _end_interrupted(self, session_id: str, records: Records) -> None:
         """What a killed program had done of a rollback, or not yet taken back of one, is one; the rest is none."""
@@ -369,15 +321,14 @@ class Checkpoints:
             if first is None:
                 continue
             done = set()
+            rules = self._rules(Path(first.workspace))
             were_folders = {moved.path for moved in row.moved if FOLDER in (moved.was, moved.now)}
             for moved in row.moved:
                 change = Change(0, 0, moved.path, "tool", moved.now, moved.was, "", 0)
                 if is_of_folder(change):
                     if os.path.lexists(moved.path) == (moved.now == FOLDER):
                         done.add(moved.path)
-                elif self._step(Chain(moved.path, (change,)), Path(first.workspace), records, were_folders).does == (
-                    "nothing"
-                ):
+                elif step_of(Chain(moved.path, (change,)), rules, records, were_folders).does == "nothing":
                     done.add(moved.path)
             changes = records.changes([turn.id for turn in turns if turn.id >= first.id])
             ids = [change.id for change in changes if change.path in done and not change.rollback]
@@ -414,80 +365,6 @@ class Checkpoints:
                         file.with_name(file.name + suffix).unlink(missing_ok=True)
         except (sqlite3.Error, OSError) as error:
             raise _failed(self.folder, error) from error
-
-
-def _above(path: bytes) -> Iterator[bytes]:
-    """The folders above a path, the innermost first."""
-    while (path := os.path.dirname(path)) not in (b"/", b""):
-        yield path
-
-
-def _verdict(chain: Chain, above: bytes, rules: PathRules) -> PathVerdict:
-    """The door's verdict on a chain's path. `above`: a file on the way there, which is judged for it until it has
-    gone."""
-    path = os.fsdecode(chain.path)
-    if above:
-        verdict = classify("delete", os.fsdecode(above), rules)
-        is_there = verdict.path == Path(os.fsdecode(above))
-        return (
-            replace(verdict, path=Path(path), shown=verdict.shown + path[len(os.fsdecode(above)) :])
-            if is_there
-            else verdict
-        )
-    verdict = classify("delete", path, rules)
-    if FOLDER in (chain.before, chain.after) and verdict.verdict == "deny":
-        folder = _folder_verdict(chain.path, rules)
-        return verdict if folder is None else replace(folder, shown=folder.shown.removesuffix("/"))
-    return verdict
-
-
-def _put(step: Step, records: Records, is_durable: bool) -> bool:
-    """Put a step's target in its place; whether that was done."""
-    data = records.content(step.target.digest) if step.target.digest else b""
-    verdict = _verdict(step.chain, b"", step.rules) if step.is_behind else step.verdict
-    if data is None or verdict.verdict == "deny" or verdict.path != step.verdict.path:
-        return False
-    try:
-        return put_back.put(verdict, step.rules, step.target, data, step.present, durable=is_durable)
-    except OSError as error:
-        log.warning("%s could not be brought back: %s", step.shown, error)
-        return False
-
-
-def _content_now(step: Step) -> bytes:
-    """What is in a step's file, if that is still what was seen there; else nothing."""
-    present, data = put_back.look(step.verdict, step.rules, limits.CHECKPOINT_FILE_MOST)
-    return data if present.same(step.present) else b""
-
-
-def _taken_away(steps: Sequence[Step], records: Records) -> Iterator[tuple[str, bytes]]:
-    """The contents that steps take away and that are not kept yet, one at a time: together they may be more than there
-    is memory. A file that has changed meanwhile is left by the step itself."""
-    for step in steps:
-        digest = step.present.digest
-        if digest and not records.has(digest):
-            data = _content_now(step)
-            if hashlib.sha256(data).hexdigest() == digest:
-                yield digest, data
-
-
-def _folder_verdict(path: bytes, rules: PathRules) -> PathVerdict | None:
-    """Of a folder that may be made or removed: one in which files may be."""
-    text = os.fsdecode(path)
-    inside = classify("write", f"{text}/x", rules)
-    if inside.verdict == "deny" or inside.path.parent != Path(text):
-        return None
-    return replace(inside, verdict="allow", path=Path(text), shown=inside.shown.removesuffix("/x") + "/")
-
-
-def _make_folder(path: bytes, rules: PathRules) -> bool:
-    verdict = _folder_verdict(path, rules)
-    return verdict is not None and put_back.make_folder(verdict, rules)
-
-
-def _remove_folder(path: bytes, rules: PathRules) -> bool:
-    verdict = _folder_verdict(path, rules)
-    return verdict is not None and put_back.remove_folder(verdict, rules)
 
 
 def _planned(step: Step) -> PlannedFile:
