@@ -187,7 +187,7 @@ def _read(path: Path, most: int) -> bytes:
     except OSError as error:
         raise _problem(path, f"it cannot be read ({error.strerror or error})") from None
     if data is None:
-        raise _problem(path, "there is no such file")
+        raise _problem(path, "it is no regular file" if os.path.lexists(path) else "there is no such file")
     if len(data) > most:
         raise _too_large(path, most)
     return data

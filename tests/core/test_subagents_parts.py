@@ -101,7 +101,9 @@ def test_what_cannot_be_used_is_named_with_its_file_and_hinders_no_other(tmp_pat
 def test_a_pipe_and_a_folder_that_end_in_md_are_waited_for_by_nobody(tmp_path):
     os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "folder.md").mkdir()
-    assert definitions.in_folder(tmp_path).definitions == ()
+    found = definitions.in_folder(tmp_path)
+    assert found.definitions == ()
+    assert ["no regular file" in problem.text for problem in found.problems] == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ async def test_behind_an_overlay_no_caret_is_drawn(tmp_path):
 
 
 async def test_every_panes_keys_can_be_changed_and_a_conflict_is_told(tmp_path):
-    keymap = {"next": "f7", "copy_block": "x", "toggle_dock": "f8", "redraw": [], "fold": "ctrl+n"}
+    keymap = {"next": "f7", "copy_block": "z", "toggle_dock": "f8", "redraw": [], "fold": "ctrl+n"}
     async with Stage(tmp_path, [Reply(text=LONG[:2000])], size=(160, 40), keymap=keymap) as stage:
         app, pilot = stage.app, stage.pilot
         await stage.type("hi")
@@ -188,7 +188,7 @@ async def test_every_panes_keys_can_be_changed_and_a_conflict_is_told(tmp_path):
         await pilot.press("k")
         await pilot.press("f7")
         before = app.transcript._page.cursor.block()
-        await pilot.press("x")
+        await pilot.press("z")
         await stage.until(lambda: copied(app))
         assert app.composer.text == ""
         assert before is not None

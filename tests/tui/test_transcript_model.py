@@ -329,3 +329,21 @@ def test_the_persons_own_command_goes_on_when_the_turn_ends_and_while_another_ca
     shown.apply(ev.finished(ToolResult("s1", "shell", "exit code 0", outcome="exit 0")))
     assert cards["s1"].card.state == "done"
     assert list(shown.running) == []
+
+
+def test_a_call_that_ends_before_the_one_before_it_does_not_go_on_running():
+    shown = model()
+    for call_id in ("c1", "c2"):
+        shown.apply(ev.ToolQueued(call_id, "subagent", "look"))
+    for call_id in ("c1", "c2"):
+        shown.apply(ev.ToolStarted(call_id))
+    shown.apply(ev.ToolEnded("c2", False, "stopped", 3.0))
+    first, second = shown.entries
+    assert (first.card.state, second.card.state, second.card.outcome, second.card.seconds) == (
+        "running", "failed", "stopped", 3.0,
+    )  # fmt: skip
+    assert list(shown.running) == [first]
+    shown.apply(ev.ToolProgress("c2", "late"))
+    assert second.card.progress == ""
+    shown.apply(ev.ToolFinished("c2", "subagent", False, "stopped", "[agent-2: interrupted]"))
+    assert second.text == "[agent-2: interrupted]"
