@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import faulthandler
 import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+import traceback
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 if __name__ in ("__main__", "__mp_main__"):
     from screenshots import clock
@@ -40,6 +42,8 @@ SHEETS: Final = HERE.parent / "build" / "screenshots"
 SIZES: Final = ((200, 60), (120, 36), (80, 24), (79, 24), (40, 10))
 THEMES: Final = ("nanoherm-dark", "nanoherm-light", "high-contrast", "ansi")
 _SCALE: Final = 2 / 3  # of the sheets: small, and can still be read
+_LONGEST: Final = 240.0
+"""Seconds for all pictures of a view in one language: five on a quiet machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +96,25 @@ async def shoot(
     return shots
 
 
+async def _within(shots: Coroutine[Any, Any, list[Shot]], name: str) -> list[Shot]:
+    """Wait for pictures, but not without end. Raises NeverCame; before that it is said where each thread stands."""
+    faulthandler.dump_traceback_later(_LONGEST)
+    try:
+        return await asyncio.wait_for(shots, _LONGEST)
+    except TimeoutError:
+        raise NeverCame(f"{name} took longer than {_LONGEST:g} s") from None
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
 def _job(name: str, language: Language, picture: bool) -> list[str]:
     """All pictures of a view in one language; returns what is wrong with them."""
     try:
-        shots = asyncio.run(shoot(VIEWS[name], language))
+        shots = asyncio.run(_within(shoot(VIEWS[name], language), f"{name} {language}"))
     except NeverCame as missed:
         return [f"{name}  {language}  never came to its state: {missed}"]
+    except Exception:  # one view that fails is a fault of its own: the others are drawn
+        return [f"{name}  {language}  failed:\n{traceback.format_exc()}"]
     if picture:
         rows = [[(shot.label, shot.frame) for shot in shots if shot.theme == theme] for theme in THEMES]
         render.save_png(render.sheet(rows, _SCALE), SHEETS / f"{name}-{language}.png")
@@ -106,7 +123,10 @@ def _job(name: str, language: Language, picture: bool) -> list[str]:
 
 def _show(file: str, name: str, theme: str, language: Language, size: tuple[int, int]) -> list[str]:
     """One of the README's pictures."""
-    [shot] = asyncio.run(shoot(VIEWS[name], language, [size], [theme]))
+    try:
+        [shot] = asyncio.run(_within(shoot(VIEWS[name], language, [size], [theme]), file))
+    except Exception:
+        return [f"{file}.png failed:\n{traceback.format_exc()}"]
     render.save_png(render.svg(shot.frame), HERE / f"{file}.png")
     return shot.faults()
 
@@ -127,11 +147,17 @@ def main(arguments: Sequence[str]) -> int:
         jobs = [pool.submit(_job, name, code, not options.check) for name in names for code in LANGUAGES]
         if not options.check:
             jobs += [pool.submit(_show, *shown) for shown in SHOWN if shown[1] in names]
-        for job in jobs:
-            found = job.result()
-            for fault in found:
-                print(fault, flush=True)
-            wrong += found
+        try:
+            for done, job in enumerate(as_completed(jobs), 1):
+                found = job.result()
+                for fault in found:
+                    print(fault, flush=True)
+                wrong += found
+                if sys.stderr.isatty():
+                    print(f"\r\x1b[K{done} of {len(jobs)}", end="\r", file=sys.stderr, flush=True)
+        except BaseException:  # a worker was killed, or somebody has had enough: nothing else is begun
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     pictures = len(names) * len(LANGUAGES) * len(SIZES) * len(THEMES)
     print(f"{pictures} screens, {len(wrong)} faults, {time.perf_counter() - began:.0f} s")
     return 1 if wrong else 0
