@@ -159,7 +159,7 @@ class _Batch:
 
     def add(self, place: str) -> None:
         self.places.append(place)
-        self.size += len(os.fsencode(place)) + 3
+        self.size += (len(place) if place.isascii() else len(os.fsencode(place))) + 3
 
 
 def _batches(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[_Batch]:
@@ -167,23 +167,25 @@ def _batches(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[
     walk = FolderWalk(wanted.root or "/", cancel, ignored=wanted.ignored)
     find_protected = protected_finder(wanted.root, wanted.rules)
     batch, most, files = _Batch(), limits.LOOK_FIRST_FOLDERS, 0
+    unsized: list[tuple[Folder, Sequence[str]]] = []
     for folder in walk:
-        files += len(folder.names)
+        names = folder.names
         batch.folders.append(folder)
-        protected = find_protected(f"{wanted.root}/{folder.path}".rstrip("/"), folder.names)
-        skipped.protected += sum(_is_wanted(wanted, folder, name) for name in protected)
-        if len(protected) == len(folder.names):  # nothing in it is for ripgrep, mostly as there is nothing
-            continue
-        keys = set(protected)
-        ours = [name for name in folder.names if name not in keys] if keys else folder.names
-        for name in protected:
-            batch.protected.append(folder.path + name)
-            batch.size += 2 * len(os.fsencode(folder.path + name)) + 10
+        if protected := find_protected(f"{wanted.root}/{folder.path}".rstrip("/"), names):
+            skipped.protected += sum(_is_wanted(wanted, folder, name) for name in protected)
+            for name in protected:
+                batch.protected.append(folder.path + name)
+                batch.size += 2 * len(os.fsencode(folder.path + name)) + 10
+            keys = set(protected)
+            names = [name for name in names if name not in keys]
+        files += len(folder.names)
         if files <= limits.LOOK_SIZED:
-            skipped.large += sum(_is_large(wanted, folder, name) for name in ours)
+            unsized.append((folder, names))
         elif folder.names:
             batch.sized, skipped.unsized = False, True
-        for place in [folder.path + name for name in ours] if folder.cut else [folder.path]:
+        if not names:  # nothing in it is for ripgrep, mostly as there is nothing
+            continue
+        for place in [folder.path + name for name in names] if folder.cut else [folder.path]:
             batch.add(place)
             if batch.size >= limits.SCAN_BATCH_BYTES:
                 yield batch
@@ -191,8 +193,14 @@ def _batches(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[
         if len(batch.folders) >= most:
             yield batch
             batch, most = _Batch(), most * limits.LOOK_GROWTH
+            # Asked while ripgrep is at work, and not at all where the answer would be of some files only.
+            if not skipped.unsized:
+                skipped.large += _large(wanted, unsized)
+            unsized = []
     if batch.places:
         yield batch
+    if not skipped.unsized:
+        skipped.large += _large(wanted, unsized)
     skipped.cut = walk.cut
 
 
@@ -201,12 +209,20 @@ def _is_wanted(wanted: Wanted, folder: Folder, name: str) -> bool:
     return wanted.by_glob(file) and not folder.ignore.ignores(f"{wanted.root}/{file}", False)
 
 
-def _is_large(wanted: Wanted, folder: Folder, name: str) -> bool:
+def _large(wanted: Wanted, folders: Iterable[tuple[Folder, Sequence[str]]]) -> int:
+    """How many of these files, by folders, are too large to be searched."""
+    return sum(
+        _size(f"{wanted.root}/{folder.path}{name}") > limits.GREP_FILE and _is_wanted(wanted, folder, name)
+        for folder, names in folders
+        for name in names
+    )
+
+
+def _size(path: str) -> int:
     try:
-        large = os.lstat(f"{wanted.root}/{folder.path}{name}").st_size > limits.GREP_FILE
+        return os.lstat(path).st_size
     except OSError:  # gone since it was seen
-        return False
-    return large and _is_wanted(wanted, folder, name)
+        return 0
 
 
 @dataclass(slots=True)
