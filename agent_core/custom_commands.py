@@ -100,11 +100,12 @@ def commands(places: Places, accepted: Iterable[Offered] = ()) -> Commands:
             name = command_name(path)
             shown = _short(path, places.home) if place != "built-in" else ""
             if not _NAME.match(name) or len(name) > limits.COMMAND_NAME:
-                problems.append(_unusable(shown, "its name cannot be typed. Letters, digits, . _ and - can"))
+                why = "its name cannot be typed. Letters, digits, . _ and - can"
+                problems.append(_unusable("command_name", shown, why))
             elif name not in found and (one := _command(name, data, shown, place)).body.strip():
                 found[name] = one
             elif name not in found:
-                problems.append(_unusable(shown, "it holds no text"))
+                problems.append(_unusable("command_empty", shown, "it holds no text"))
     return Commands(tuple(found[name] for name in sorted(found)), tuple(problems))
 
 
@@ -132,17 +133,21 @@ def _files(folder: Path, home: Path, problems: list[ConfigError]) -> Iterator[tu
     """The user's own files below `folder`, those in it before those of its folders; links are followed to files."""
     names = sorted(islice(_names(folder), limits.COMMANDS + 1), key=lambda path: (len(path.parts), str(path)))
     if len(names) > limits.COMMANDS:
-        problems.append(
-            _unusable(_short(folder, home), f"it holds more than {limits.COMMANDS} files; the rest is left out")
-        )
+        shown, most = _short(folder, home), limits.COMMANDS
+        text = f"{shown} holds more than {most} files; the rest of them are no commands."
+        problems.append(ConfigError("command_many", text, path=shown, most=most))
     for path in names[: limits.COMMANDS]:
         try:
             data = read_regular(path, limits.COMMAND_FILE)
         except OSError as error:
-            problems.append(_unusable(_short(path, home), f"it cannot be read ({error.strerror or error})"))
+            why = error.strerror or str(error)
+            problems.append(
+                _unusable("command_unreadable", _short(path, home), f"it cannot be read ({why})", reason=why)
+            )
             continue
         if data is not None and len(data) > limits.COMMAND_FILE:
-            problems.append(_unusable(_short(path, home), f"it is larger than {limits.COMMAND_FILE // limits.KB} KB"))
+            kb = limits.COMMAND_FILE // limits.KB
+            problems.append(_unusable("command_large", _short(path, home), f"it is larger than {kb} KB", kb=kb))
         elif data is not None:
             yield path, data
 
@@ -168,9 +173,8 @@ def _words(argument: str) -> list[str]:
         return argument.split()
 
 
-def _unusable(path: str, why: str) -> ConfigError:
-    path = printable(path)
-    return ConfigError("command_unusable", f"{path} is no command: {why}.", path=path, why=why)
+def _unusable(code: str, path: str, why: str, **params: object) -> ConfigError:
+    return ConfigError(code, f"{path} is no command: {why}.", path=path, **params)
 
 
 def _short(path: Path, home: Path) -> str:

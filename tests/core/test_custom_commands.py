@@ -72,7 +72,7 @@ def test_folders_are_parts_of_the_name_and_unusable_files_are_told(places):
     found = made(places, "d", "a/b/c/too/deep.md")
     assert [one.name for one in found.all if one.place == "yours"] == ["git:commit"]
     told = [problem.text for problem in found.problems]
-    assert len(told) == 3
+    assert sorted(problem.code for problem in found.problems) == ["command_empty", "command_large", "command_name"]
     assert all(text.startswith("~/.nanohermes/commands/") for text in told)
     assert any("empty.md" in text and "no text" in text for text in told)
     assert any("two words.md" in text and "cannot be typed" in text for text in told)
