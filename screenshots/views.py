@@ -16,6 +16,7 @@ from textual.events import Paste
 from textual.widgets import TextArea
 
 from agent_core import events, intents
+from agent_core.errors import ConfigError
 from agent_core.events import Envelope
 from agent_core.extras.server_desk import ServerView
 from agent_core.grants_file import CommandGrant
@@ -422,7 +423,9 @@ def _servers() -> list[ServerView]:
 
 
 async def _mcp(stage: Stage) -> None:
-    screen = ServersScreen(servers.lines(_servers(), "/home/you"))
+    words = "/home/you/.nanohermes/config.yaml:14: mcp_servers.issues.tymeout is not known. Did you mean timeout?"
+    wrong = servers.problems([ConfigError("mcp_unknown_key", words)], "/home/you")
+    screen = ServersScreen(servers.lines(_servers(), "/home/you"), wrong)
     stage.app.open_overlay(screen)
     await stage.pilot.pause()
     await stage.press("enter", "down")
