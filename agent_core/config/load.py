@@ -305,6 +305,8 @@ class _Layers:
             value = self._approved_in_hermes(value, entry.line, file)
         if key.name == "providers":
             self._check_providers(entry.node, file)
+        if key.name == "personalities" and owner != "hermes":
+            self._check_personalities(entry.node, file)
         if key.name == "hooks" and owner == "user":
             self._check_hooks(entry.node, file)
         self.put(key.name, value, str(file))
@@ -332,6 +334,17 @@ class _Layers:
                     name = f"providers.{provider.key}.api_mode"
                     text = f"{name} must be one of {', '.join(API_MODES)}. It is not used."
                     self.warn(file, entry.line, name, "bad_value", text)
+
+    def _check_personalities(self, node: reading.Node, file: Path) -> None:
+        """Name what is no manner of speaking; an empty text is none either, and is meant so."""
+        for entry in reading.entries(node):
+            said = reading.plain(entry.node)
+            parts = ("system_prompt", "tone", "style")
+            texts = [said.get(part) for part in parts] if isinstance(said, dict) else [said]
+            if not all(text is None or isinstance(text, str) for text in texts):
+                name = f"personalities.{entry.key}"[: limits.SUBJECT_CHARS]
+                text = f"{name} must be a text, or a mapping of system_prompt, tone and style. It is not used."
+                self.warn(file, entry.line, name, "bad_value", text)
 
     def _check_hooks(self, node: reading.Node, file: Path) -> None:
         """Name what a hook's entry says and nothing here understands: it may have been meant to be heeded."""

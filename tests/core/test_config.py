@@ -837,6 +837,25 @@ def test_every_key_can_be_set_and_read_back(world):
     assert world.places.config_file.read_text() == ""
 
 
+def test_a_manner_of_speaking_that_is_no_text_is_named_with_its_line(world):
+    file = world.write(
+        "user",
+        """\
+        personalities:
+          pirate: Arr.
+          list: [1, 2]
+          gone:
+          also: ""
+          parts: {tone: dry, temperature: 0.5}
+          odd: {system_prompt: [x]}
+          海盗: 3
+        """,
+    )
+    wrong = [(warning.file, warning.line, warning.key) for warning in world.load().warnings]
+    names = {3: "list", 7: "odd", 8: "海盗"}
+    assert wrong == [(str(file), line, f"personalities.{name}") for line, name in names.items()]
+
+
 def test_a_wire_that_nobody_knows_is_named_with_its_line(world):
     file = world.write(
         "user",
