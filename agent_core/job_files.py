@@ -139,6 +139,12 @@ def was_told(folder: Path) -> bool:
     return os.path.lexists(folder / "told")
 
 
+def forget_output(folder: Path) -> None:
+    """Nobody may read any more what it wrote; how it ended stays."""
+    with suppress(OSError):
+        (folder / "output").unlink(missing_ok=True)
+
+
 def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 

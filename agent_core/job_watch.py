@@ -136,10 +136,19 @@ def end_all(folders: list[Path]) -> None:
 
 
 def is_old(folder: Path) -> bool:
-    """Whether nobody can want it any more: it has ended so long ago, or its program was killed while it began."""
+    """Whether nobody can want it any more: it has ended so long ago, or its program was killed while it began.
+
+    One whose end the model has not heard of waits for its session, for longer; what it wrote does not.
+    """
     state = job_files.read_state(folder)
     try:
         ended = folder.stat().st_mtime if state.gone is None else state.gone
     except OSError:
         return False
-    return (state.gone is not None or life_of(state.relay) == "gone") and time.time() - ended > limits.TASK_KEPT
+    age = time.time() - ended
+    if age <= limits.TASK_KEPT or (state.gone is None and life_of(state.relay) != "gone"):
+        return False
+    if age > limits.TASK_UNTOLD or job_files.was_told(folder) or job_files.read_record(folder) is None:
+        return True
+    job_files.forget_output(folder)
+    return False

@@ -258,7 +258,7 @@ class SessionJobs:
         old = [
             job
             for number, job in enumerate(ended)
-            if number < over or time.time() - (job.task.ended or 0.0) > limits.TASK_KEPT
+            if number < over or (time.time() - (job.task.ended or 0.0) > limits.TASK_KEPT and is_old(job.folder))
         ]
         for job in old:
             del self._all[job.task.id]
@@ -283,7 +283,7 @@ class SessionJobs:
                 job.told = True
         for job in ended:
             job_files.mark_told(job.folder)
-        return "\n".join(f"[{how_it_is(job.task)} task_output shows what it wrote.]" for job in ended)
+        return "\n".join(f"[{how_it_is(job.task)}{_where_output_is(job)}]" for job in ended)
 
     def saw_end(self, task_id: str) -> None:
         """The model has just been told how this one is."""
@@ -469,6 +469,10 @@ class SessionJobs:
             job.let_go()
         for call in callbacks:
             call()
+
+
+def _where_output_is(job: Job) -> str:
+    return " task_output shows what it wrote." if job_files.written(job.folder).total else ""
 
 
 @dataclass(frozen=True, slots=True)

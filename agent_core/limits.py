@@ -187,6 +187,7 @@ COMMAND_PROGRESS_EVERY: Final = 0.5  # between two progress events of one call
 # -- commands in the background ----------------------------------------------------------------------------------
 TASKS: Final = 64  # of a session; of the ended ones the oldest go (TOOL-22)
 TASK_KEPT: Final = 1_800.0  # seconds an ended one can still be read (TOOL-22)
+TASK_UNTOLD: Final = 30 * 86_400.0  # the same, without its output, of one whose end the model has not heard of
 TASK_OUTPUT: Final = 200_000  # characters of its newest output that are kept (TOOL-22)
 TASK_FILE: Final = 1_000_000  # bytes its file comes to before it is cut down to those: room for them in any language
 TASK_GRACE: Final = 2.0  # from TERM to KILL

@@ -284,9 +284,26 @@ def test_there_are_so_many_and_no_more_and_ended_ones_make_room(desk, monkeypatc
 def test_ended_ones_go_after_a_while(desk, monkeypatch):
     desk.start("true")
     desk.ended("t1")
+    desk.session.news()
     monkeypatch.setattr(limits, "TASK_KEPT", 0.0)
     assert desk.session.list() == ()
     assert list(desk.jobs.home.iterdir()) == []
+
+
+def test_an_end_that_the_model_has_not_heard_of_waits_for_it_without_what_was_written(tmp_path, desk, monkeypatch):
+    desk.start("echo secret words; exit 5")
+    desk.ended("t1")
+    monkeypatch.setattr(limits, "TASK_KEPT", 0.0)
+    assert [task.id for task in desk.session.list()] == ["t1"]
+    assert "secret words" not in desk.session.output("t1", 0, 100).text
+    other = Desk(tmp_path)  # the next day
+    other.jobs.of("s2", print).find()
+    other.session.find()
+    assert "ended with exit code 5" in (told := other.session.news())
+    assert "task_output" not in told
+    assert other.session.list() == ()
+    assert list(desk.jobs.home.iterdir()) == []
+    other.jobs.close()
 
 
 def test_many_started_at_once_have_names_of_their_own(desk):
@@ -609,6 +626,7 @@ def test_only_what_a_person_keeps_outlives_the_program_and_the_next_one_finds_it
 def test_what_nobody_can_want_any_more_goes_with_the_next_session_whosever_it_is(tmp_path, desk, monkeypatch):
     desk.start("true")
     desk.ended("t1")
+    desk.session.news()
     desk.start("sleep 7396")
     desk.session.keep("t2", True)
     desk.until("t2", lambda task: task.kept)
