@@ -658,6 +658,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     on_palette_screen_previewed = pane_messages.palette_screen_previewed
     on_transcript_view_open_requested = pane_messages.transcript_view_open_requested
     on_transcript_view_earlier_requested = pane_messages.transcript_view_earlier_requested
+    on_transcript_view_placed = pane_messages.transcript_view_placed
     on_transcript_view_stop_requested = pane_messages.transcript_view_stop_requested
     on_transcript_view_copy_requested = pane_messages.transcript_view_copy_requested
     on_transcript_view_path_requested = pane_messages.transcript_view_path_requested

@@ -163,9 +163,15 @@ class Conversations:
         """When this session is shown and loaded, show its entry with one of `names` and mark `words` there."""
         self._jump = (session_id, names, words)
 
+    def placed(self) -> None:
+        """The transcript has a size: a jump may have waited for it."""
+        self._jump_now()
+
     def _jump_now(self) -> None:
         if self._jump is None or self.view is None or self.view.id != self._jump[0] or not self.view.loaded:
             return
+        if not self._app.transcript.is_placed:
+            return  # its first message has just made room for it: `placed` comes next
         _, names, words = self._jump
         self.looks.back()
         if self._app.transcript.jump(names, words):

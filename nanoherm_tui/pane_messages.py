@@ -149,6 +149,10 @@ def transcript_view_earlier_requested(app: NanohermApp, message: TranscriptView.
         app.conversations.bring_earlier()
 
 
+def transcript_view_placed(app: NanohermApp) -> None:
+    app.conversations.placed()
+
+
 def transcript_view_stop_requested(app: NanohermApp) -> None:
     app.conversations.looks.stop()
 

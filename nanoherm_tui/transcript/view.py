@@ -106,6 +106,9 @@ class TranscriptView(Selecting, can_focus=True):
     class EarlierRequested(Message):
         """What the session holds before its entries is wanted: `prepend`."""
 
+    class Placed(Message):
+        """The widget has a size, its first or another: what is shown has its places."""
+
     class StopRequested(Message):
         """Whose conversation it is is to be stopped; asked for only where `can_stop`."""
 
@@ -406,6 +409,7 @@ class TranscriptView(Selecting, can_focus=True):
             return
         layout.configure(self._look, self._width)
         self._sync(everything=True)
+        self.post_message(self.Placed())
 
     # -- painting -------------------------------------------------------------------------------------------------
 
@@ -629,6 +633,11 @@ class TranscriptView(Selecting, can_focus=True):
         if self._layout() is None or self._page is None:
             return False
         return self._found(self._page.find.look_for(query))
+
+    @property
+    def is_placed(self) -> bool:
+        """What is shown has its places: not before the widget has a size."""
+        return self._layout() is not None
 
     def jump(self, names: Sequence[str], words: str) -> bool:
         """Go to the last entry with the first of these ids that there is, unfold it, and mark `words` in the session.

@@ -81,6 +81,23 @@ async def test_a_hit_far_up_in_another_session_is_found_marked_and_gone_to(tmp_p
         assert find.query == ""
 
 
+async def test_a_hit_is_gone_to_once_the_transcript_has_a_size(tmp_path):
+    """On a busy machine the history is there before the layout that makes room for it."""
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        first, _ = fill(stage.host)
+        app = stage.app
+        app.transcript.styles.width = 0
+        screen = await opened(stage)
+        await found(stage, screen, "丢掉", 1)
+        await stage.pilot.press("enter")
+        await stage.until(lambda: app.view.id == first and app.view.loaded and app.transcript.display)
+        await stage.pilot.pause()
+        assert not app.transcript.is_placed
+        app.transcript.styles.width = "1fr"
+        await stage.until(lambda: "丢掉了时区偏移" in stage.transcript())
+        assert not app._hint
+
+
 async def test_a_folded_thought_unfolds_for_its_hit_and_a_deep_result_opens_in_the_dock(tmp_path):
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
         fill(stage.host)
