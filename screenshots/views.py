@@ -418,7 +418,7 @@ def _servers() -> list[ServerView]:
         ServerRow("shop", "untrusted", place="/home/you/shop/.mcp.json:3", address="node tools/server.js"),
         ServerRow("old", "off", "sse", f"{home}:24", "https://old.example.org/sse"),
     )  # fmt: skip
-    return [ServerView(row, tools if row.name == "issues" else (), ("listening",) * (row.name == "issues"))
+    return [ServerView(row, tools if row.name == "issues" else (), (), ("listening",) * (row.name == "issues"))
             for row in rows]  # fmt: skip
 
 

@@ -63,6 +63,8 @@ class ServerView:
 
     row: ServerRow
     tools: tuple[ToolInfo, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What of its tools cannot be used, and why."""
     noise: tuple[str, ...] = ()
     """What it wrote beside messages, the newest last."""
 
@@ -152,7 +154,7 @@ class ServerDesk:
                 out.append(ServerView(row))
             else:
                 noise = tuple(self._ground.redact(line) for line in managed.noise())
-                out.append(ServerView(row, managed.tools or (), noise))
+                out.append(ServerView(row, managed.tools or (), managed.warnings, noise))
         return tuple(out)
 
     def restart(self, workspace: Path, name: str) -> None:

@@ -62,6 +62,8 @@ class Peer(Protocol):
     def info(self) -> ServerInfo: ...
     @property
     def era(self) -> Era: ...
+    @property
+    def warnings(self) -> Sequence[str]: ...
     def connect(self, cancel: CancelScope) -> ServerInfo: ...
     def list_tools(self, cancel: CancelScope) -> Sequence[ToolInfo]: ...
     def list_resources(self, cancel: CancelScope) -> Sequence[ResourceInfo]: ...
@@ -178,6 +180,12 @@ class Managed:
         """Those it offers that the config lets through; None: not known yet."""
         known = self.known
         return None if known is None else tuple(tool for tool in known.tools if taken(self.config, tool.name))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What of its tools cannot be used, and why; known while it runs."""
+        with self._woken:
+            return tuple(self._peer.warnings) if self._peer is not None else ()
 
     def noise(self) -> tuple[str, ...]:
         """What it wrote beside messages, the newest last: for a person."""

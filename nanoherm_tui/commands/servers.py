@@ -146,6 +146,7 @@ def _line(view: ServerView, home: str) -> ServerLine:
         SmallLine(visible(tool.name), _tool_detail(tool.name, tool.title, tool.description), visible(tool.title))
         for tool in view.tools
     ]
+    below += [SmallLine(clean(words), (clean(words),), is_warning=True) for words in view.warnings]
     if view.noise:
         below.append(SmallLine(t("servers.wrote"), (t("servers.wrote_text"),), is_head=True))
         below += [SmallLine(clean(line), (clean(line),)) for line in view.noise]

@@ -57,12 +57,13 @@ class ServerLine:
 
 @dataclass(frozen=True, slots=True)
 class SmallLine:
-    """A tool, or a line that a server wrote."""
+    """A tool, why one cannot be used, or a line that a server wrote."""
 
     words: str
     detail: tuple[str, ...]
     side: str = ""
     is_head: bool = False
+    is_warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,8 @@ class ServersList(FollowedList[str, Line]):
         elif isinstance(line, ProblemLine):
             return row(cells, [*left, ("  ! ", look.mark("warn", ground)), (one_line(line.words), words)], words)
         else:
-            left += [("      ", words), (one_line(line.words), muted if line.is_head else words)]
+            left += [("    ", words), ("! " if line.is_warning else "  ", look.mark("warn", ground))]
+            left += [(one_line(line.words), muted if line.is_head else words)]
         side = cut(one_line(line.side), cells // 2)
         return row(cells, left, words, [(side, muted), (" ", words)] if side else [])
 

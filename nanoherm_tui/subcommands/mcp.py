@@ -279,6 +279,7 @@ def _tried(row: ServerRow, managed: Managed | None, scope: CancelScope, began: f
         "protocol": known.info.protocol,
         "seconds": seconds,
         "tools": [tool.name for tool in managed.tools or ()],
+        "warnings": list(managed.warnings),
         "noise": list(managed.noise()),
     }
 
@@ -317,6 +318,8 @@ def _print(one: Mapping[str, Any]) -> None:
     print(f"{name}: {facts}")
     if tools:
         print(f"  {', '.join(map(visible, tools))}")
+    for warning in one["warnings"]:
+        print(f"  ! {visible(warning)}")
     sys.stdout.flush()
 
 

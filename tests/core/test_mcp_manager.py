@@ -56,6 +56,7 @@ class FakePeer:
         self.wiring, self.plan = wiring, plan
         self.closed = threading.Event()
         self.info, self.era, self.state = ServerInfo(), "", "idle"
+        self.warnings = ()
 
     def connect(self, cancel):
         self.plan.starts += 1

@@ -37,9 +37,11 @@ def test_servers_are_added_listed_tried_and_taken_out(home, workspace):
     assert (tried.returncode, [one["ok"] for one in found]) == (names.EXIT_FAILED, [True, False])
     assert "echo" in found[0]["tools"]
     assert found[0]["noise"]
-    assert run(home, workspace, "mcp", "test", "文件").returncode == names.EXIT_OK
+    run(home, workspace, "mcp", "add", "loop", "--", sys.executable, BAD, "loop")
+    endless = run(home, workspace, "mcp", "test", "loop")
+    assert (endless.returncode, endless.stdout.count("  ! ")) == (names.EXIT_OK, 1)
 
-    for name in ("文件", "typo"):
+    for name in ("文件", "typo", "loop"):
         assert run(home, workspace, "mcp", "remove", name).returncode == names.EXIT_OK
     assert run(home, workspace, "mcp", "remove", "typo").returncode == names.EXIT_FAILED
     assert [line for line in config.read_text().splitlines() if "mcp" not in line] == before.splitlines()

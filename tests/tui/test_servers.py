@@ -24,6 +24,7 @@ VIEWS = (
         ServerRow("git", "ready", place="/home/me/.nanohermes/config.yaml:3", address="uvx mcp-server-git",
                   title="Git 1.2", protocol="2025-11-25", tools=2, trusted=True),
         (ToolInfo("log", "Show the log", "Newest \x1b[31mfirst."), ToolInfo("commit")),
+        ("The tool tasks was left out: it works only as a task.\x1b[2J",),
         ("listening on stdio",),
     ),
     ServerView(ServerRow("issues", "login", "http", "f:1", "https://h/mcp", problem="It wants a log-in.")),
@@ -49,6 +50,7 @@ async def test_servers_are_listed_in_every_size_and_opened_to_their_tools_and_no
         await pilot.press("enter")
         await pilot.pause()
         assert "Show the log" in shown(app)
+        assert "! The tool tasks was left out" in shown(app)
         assert "listening on stdio" in shown(app)
         assert "\x1b" not in shown(app)
         assert {cell_len(row) for row in rows(app)} == {size[0]}
@@ -76,21 +78,22 @@ async def test_a_key_does_what_makes_sense_for_the_server_at_hand_and_nothing_el
 
 
 async def test_what_is_wrong_in_the_files_stands_below_the_servers_and_is_none_of_them():
+    set_language("en")
     app, done = OverlayApp(), []
-    said = "/home/me/.nanohermes/config.yaml:9: mcp_servers.git.tymeout is not known." + " x" * 60 + " end"
+    said = "/home/me/.nanohermes/config.yaml:9: mcp_servers.git.tymeout is not known." + " x" * 20 + " the end"
     async with app.run_test(size=(80, 24)) as pilot:
         wrong = problems([ConfigError("mcp_unknown_key", said, file="f")], "/home/me")
         screen = ServersScreen(lines(VIEWS, "/home/me"), wrong)
         screen.act = lambda what, name: done.append((what, name))
         app.push_screen(screen)
         await pilot.pause()
-        assert "! ~/.nanohermes/config.yaml:9: mcp_servers.git.tymeout is not known." in shown(app)
+        assert "! ~/.nanohermes/config.yaml:9: mcp_servers.git.tymeout is n⋯" in shown(app)
         assert "In the files that name them" in shown(app)
         assert {cell_len(row) for row in rows(app)} == {80}
         await pilot.press("end", "r", "l", "e", "enter")
         await pilot.pause()
         assert done == []
-        assert "end" in shown(app), "whole below the list"
+        assert "x the end" in shown(app), "whole below the list"
         screen.show(lines(VIEWS, "/home/me"))
         await pilot.pause()
         assert "tymeout" not in shown(app)
