@@ -248,7 +248,9 @@ class Search:
             ).fetchall()
             hits = self._hits(query, [found for found in ranked if found[0] in own], limit, size)
             if len(hits) < limit and of_agents:
-                theirs = self._hits(query, [found for found in ranked if found[0] in of_agents], limit - len(hits), size)
+                theirs = self._hits(
+                    query, [found for found in ranked if found[0] in of_agents], limit - len(hits), size
+                )
                 hits += (replace(hit, by_agent=True) for hit in theirs)
             if len(hits) >= limit or len(ranked) < limits.SEARCH_CANDIDATES:
                 break
