@@ -273,13 +273,20 @@ def secret_file(name: str) -> bool:
     return bool(_PRIVATE_KEY.fullmatch(name))
 
 
-_PERHAPS: Final = re.compile(r"\0(?:\.env|id_)|\.(?:pem|key|p12|pfx|jks|keystore|ppk|kdbx)[\s.]*\0")
+_PERHAPS: Final = ("\0.env", "\0id_", ".pem", ".key", ".p12", ".pfx", ".jks", ".ppk", ".kdbx")
+"""One of these is in every secret file's folded name, a NUL before it. No expression: this takes half its time."""
 
 
 def perhaps_secret(names: Sequence[str]) -> Sequence[str]:
     """The names among which all those of secret files are: mostly none, by one look at all of them."""
-    text = f"\0{chr(0).join(names)}\0"
-    return names if not text.isascii() or _PERHAPS.search(text.lower()) else ()
+    text = f"\0{chr(0).join(names)}"
+    if not text.isascii():
+        return names
+    text = text.lower()
+    for piece in _PERHAPS:
+        if piece in text:
+            return names
+    return ()
 
 
 # git~1 is what .git is also called on file systems with short names; the others hold programs to run, settings that
