@@ -313,7 +313,8 @@ class Managed:
         try:
             prompts = tuple(peer.list_prompts(self._scope))
         except (ServerFailure, Interrupted) as error:  # its tools can be used all the same
-            log.warning("the prompts of the MCP server %s could not be listed: %s", self.config.name, error)
+            if not self._scope.cancelled:
+                log.warning("the prompts of the MCP server %s could not be listed: %s", self.config.name, error)
             return
         with self._woken:
             known = self._known
