@@ -18,9 +18,9 @@ from nanoherm_tui.bridge import Bridge
 from nanoherm_tui.commands import trust
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.i18n import t
+from nanoherm_tui.sandbox_words import why_none
 from nanoherm_tui.session_view import Part, SessionView
 from nanoherm_tui.summary import session_items
-from nanoherm_tui.welcome import why_none
 
 if TYPE_CHECKING:
     import asyncio

@@ -6,13 +6,12 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from agent_core.names import MODES_READ_ONLY
 from nanoherm_tui.panes.sessions import ItemState, SessionItem
 from nanoherm_tui.panes.status import StatusInfo
+from nanoherm_tui.sandbox_words import sandbox_words
 from nanoherm_tui.session_view import count_beside
 
 if TYPE_CHECKING:
-    from agent_core.names import Mode
     from agent_core.services import Containment
     from agent_core.store.sessions import SessionRow
     from nanoherm_tui.session_view import SessionView
@@ -38,15 +37,6 @@ def _state(view: SessionView, in_view: str) -> ItemState:
     if view.state in ("asking", "failed"):
         return "asking" if view.state == "asking" else "failed"
     return "unread" if view.unread and view.id != in_view else "idle"
-
-
-def sandbox_words(mode: Mode, held: Containment | None) -> str | None:
-    """What commands run in, in this mode; empty: nothing confines them, None: that is not known yet."""
-    if held is None:
-        return None
-    if mode in MODES_READ_ONLY and held.kernel:
-        return "read-only"
-    return held.sandbox if held.kernel or held.sandbox == "danger-full-access" else ""
 
 
 def status_info(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from pathlib import PurePath
 from typing import Final, Literal
 
 from rich.cells import cell_len, split_graphemes
@@ -208,6 +209,15 @@ def fit(text: str, cells: int, align: Literal["left", "right"] = "left") -> str:
     text = cut(text, cells)
     pad = " " * (cells - cell_len(text))
     return pad + text if align == "right" else text + pad
+
+
+def shorten_home(path: str, home: str) -> str:
+    """`path` with the user's home written as ~."""
+    try:
+        inside = PurePath(path).relative_to(home)
+    except ValueError:
+        return path
+    return "~" if inside == PurePath() else f"~/{inside}"
 
 
 # -- wrapping -----------------------------------------------------------------------------------------------------

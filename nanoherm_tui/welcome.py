@@ -6,16 +6,12 @@ from typing import TYPE_CHECKING
 
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.panes.welcome import Greeting
+from nanoherm_tui.sandbox_words import why_none
 
 if TYPE_CHECKING:
     from agent_core.model_choice import ModelState
     from agent_core.services import Containment
     from nanoherm_tui.keymap import Keymap
-
-
-def why_none(held: Containment) -> str:
-    """Why nothing confines commands here."""
-    return t("app.no_sandbox_call", why=held.why) if held.why else t("app.no_sandbox_why")
 
 
 def greeting(model: ModelState | None, keymap: Keymap, held: Containment | None = None) -> Greeting:

@@ -13,9 +13,8 @@ from agent_core.sandbox.policy import UNCONFINED, Box
 from nanoherm_tui.i18n import phrase, t, tell
 from nanoherm_tui.overlays.permissions import Line, PermissionsScreen, Section
 from nanoherm_tui.overlays.question import rule_words
-from nanoherm_tui.panes.title import shorten_home
-from nanoherm_tui.text import age, clean, visible
-from nanoherm_tui.welcome import why_none
+from nanoherm_tui.sandbox_words import why_none
+from nanoherm_tui.text import age, clean, shorten_home, visible
 
 if TYPE_CHECKING:
     from agent_core.grants import SessionGrants

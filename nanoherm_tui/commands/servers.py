@@ -9,8 +9,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.overlays.servers import ProblemLine, ServerLine, ServersScreen, SmallLine
-from nanoherm_tui.panes.title import shorten_home
-from nanoherm_tui.text import clean, visible
+from nanoherm_tui.text import clean, shorten_home, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,8 +11,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.overlays.pending import PendingScreen
 from nanoherm_tui.overlays.skills import SkillLine, SkillsScreen, State
-from nanoherm_tui.panes.title import shorten_home
-from nanoherm_tui.text import age, one_line, visible
+from nanoherm_tui.text import age, one_line, shorten_home, visible
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Pending, Skill, Unmet

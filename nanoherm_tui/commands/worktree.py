@@ -10,8 +10,7 @@ from nanoherm_tui import i18n, limits
 from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
-from nanoherm_tui.panes.title import shorten_home
-from nanoherm_tui.text import visible
+from nanoherm_tui.text import shorten_home, visible
 
 if TYPE_CHECKING:
     from agent_core.session import LiveSession

@@ -17,9 +17,8 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteList, search
 from nanoherm_tui.panes.draft import DraftPrompt
-from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
-from nanoherm_tui.text import cut_path, visible
+from nanoherm_tui.text import cut_path, shorten_home, visible
 
 _PAGE = 10
 

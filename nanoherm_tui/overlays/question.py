@@ -13,9 +13,8 @@ from agent_core.text.diff import moves
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.panes.hunks import Left, hunk_keys, left_of
-from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import clean, one_line, visible, width, wrap, wrap_code_spans
+from nanoherm_tui.text import clean, one_line, shorten_home, visible, width, wrap, wrap_code_spans
 
 if TYPE_CHECKING:
     from agent_core.messages import FileDiff

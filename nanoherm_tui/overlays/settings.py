@@ -30,10 +30,9 @@ from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Hea
 from nanoherm_tui.overlays.name import NameScreen
 from nanoherm_tui.overlays.palette import PaletteCount
 from nanoherm_tui.panes.draft import DraftPrompt
-from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut, cut_path, fit, one_line, visible, width, wrap
+from nanoherm_tui.text import cut, cut_path, fit, one_line, shorten_home, visible, width, wrap
 
 if TYPE_CHECKING:
     from agent_core.config.schema import Key

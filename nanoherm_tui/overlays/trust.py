@@ -21,9 +21,8 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.frame import CssPath, Overlay
-from nanoherm_tui.panes.title import shorten_home
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
-from nanoherm_tui.text import clean, fit, wrap, wrap_code_spans
+from nanoherm_tui.text import clean, fit, shorten_home, wrap, wrap_code_spans
 
 if TYPE_CHECKING:
     from agent_core.trust import Row, Standing

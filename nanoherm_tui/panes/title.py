@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -12,7 +12,7 @@ from textual.strip import Strip
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import Row, Span, paint_row
 from nanoherm_tui.strips import Painted, look_of
-from nanoherm_tui.text import cut_path, one_line, width
+from nanoherm_tui.text import cut_path, one_line, shorten_home, width
 
 if TYPE_CHECKING:
     from agent_core.delegation import AgentRow
@@ -20,15 +20,6 @@ if TYPE_CHECKING:
 LEFT = 4  # the transcript's text column
 RIGHT = 3  # as far as the transcript's text goes
 GAP = 2
-
-
-def shorten_home(path: str, home: str) -> str:
-    """`path` with the user's home written as ~."""
-    try:
-        inside = PurePath(path).relative_to(home)
-    except ValueError:
-        return path
-    return "~" if inside == PurePath() else f"~/{inside}"
 
 
 def title_row(title: str, workspace: str, branch: str, cells: int) -> Row:

@@ -10,8 +10,9 @@ from agent_core.names import MODES
 from agent_core.services import Containment
 from nanoherm_tui import limits
 from nanoherm_tui.overlays.consent import Consent, ConsentScreen
+from nanoherm_tui.sandbox_words import sandbox_words
 from nanoherm_tui.session_view import SessionView
-from nanoherm_tui.summary import sandbox_words, status_info
+from nanoherm_tui.summary import status_info
 from tests.fakes.model_server import Reply
 from tests.tui.overlay_app import OverlayApp, shown
 from tests.tui.test_app import Stage

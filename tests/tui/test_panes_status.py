@@ -9,8 +9,8 @@ import pytest
 from nanoherm_tui import i18n
 from nanoherm_tui.panes.rows import Row, Span, paint_row, plain
 from nanoherm_tui.panes.status import StatusInfo, StatusLine, status_row
-from nanoherm_tui.panes.title import TitleRow, shorten_home, title_row
-from nanoherm_tui.text import Cost, money, width
+from nanoherm_tui.panes.title import TitleRow, title_row
+from nanoherm_tui.text import Cost, money, shorten_home, width
 from tests.tui.panes_app import PaneApp, lines, styles
 from tests.tui.transcript_helpers import LOOK
 
