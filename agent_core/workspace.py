@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
@@ -73,14 +74,16 @@ def ignore_for(folder: str) -> Ignore:
 class Walk:
     """Iterates over the regular files below `root` (absolute): paths relative to it, sorted name by name.
 
-    Links are not followed; with `links` they are among the files. Version stores are left out, and unless `ignored`
-    what .gitignore names. Stops at limits.WALK_FILES entries seen and sets `cut`. Raises Interrupted on cancel.
+    Links are not followed; with `links` they are among the files. Version stores are left out, unless `ignored` what
+    .gitignore names, and with `names` the files that it does not fully match by their name. Stops at limits.WALK_FILES
+    entries seen and sets `cut`. Raises Interrupted on cancel.
     """
 
     root: str
     cancel: CancelScope
     ignored: bool = False
     links: bool = False
+    names: re.Pattern[str] | None = None
     seen: int = 0
     cut: bool = False
 
@@ -104,7 +107,8 @@ class Walk:
     def _entries(self, root: str, relative: str, ignore: Ignore) -> list[tuple[str, bool]]:
         self.cancel.check()
         ignores = ignore if ignore.layers else None
-        inside = look_into(root, relative, ignores, limits.WALK_FILES - self.seen, links=self.links)
+        room = limits.WALK_FILES - self.seen
+        inside = look_into(root, relative, ignores, room, links=self.links, names=self.names)
         self.seen += inside.seen
         self.cut |= inside.cut
         return inside.entries
@@ -186,11 +190,13 @@ class Inside:
     cut: bool
 
 
-def look_into(root: str, relative: str, ignore: Ignore | None, room: int, *, links: bool) -> Inside:
+def look_into(
+    root: str, relative: str, ignore: Ignore | None, room: int, *, links: bool, names: re.Pattern[str] | None = None
+) -> Inside:
     """The files and folders, with `links` also the links, in the folder `relative` ("" or with a slash) of `root`.
 
-    Version stores are left out, and what `ignore`, the rules that hold there, names. At most `room` are looked at. A
-    folder that is closed to us, or gone, is as if it were empty.
+    Version stores are left out, what `ignore`, the rules that hold there, names, and files that `names` does not fully
+    match. At most `room` are looked at. A folder that is closed to us, or gone, is as if it were empty.
     """
     try:
         with os.scandir(f"{root}/{relative}") as scan:
@@ -199,7 +205,13 @@ def look_into(root: str, relative: str, ignore: Ignore | None, room: int, *, lin
         return Inside([], 0, False)
     cut = len(found) > room
     del found[room:]
-    entries = []
+    seen, entries = len(found), []
+    if names is not None:  # before anything else: of most there is no more to be known
+        match = names.fullmatch
+        try:
+            found = [entry for entry in found if entry.is_dir(follow_symlinks=False) or match(entry.name)]
+        except OSError:  # one is gone meanwhile
+            found = [entry for entry in found if _kind(entry) == "folder" or match(entry.name)]
     for entry in sorted(found, key=lambda e: e.name):
         kind = _kind(entry)
         is_folder = kind == "folder"
@@ -208,7 +220,7 @@ def look_into(root: str, relative: str, ignore: Ignore | None, room: int, *, lin
         path = relative + entry.name
         if ignore is None or not ignore.ignores(f"{root}/{path}", is_folder):
             entries.append((path, is_folder))
-    return Inside(entries, len(found), cut)
+    return Inside(entries, seen, cut)
 
 
 def _kind(entry: os.DirEntry[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from agent_core import limits
@@ -17,13 +17,29 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
     A pattern without a slash means a name at any depth; a leading slash or `./` ties it to the top. Raises ValueError
     with words when the pattern is empty or too involved.
     """
-    parts: list[str] = []
+    return _any_of(translate(choice) for choice in _choices(pattern))
+
+
+def compile_names(pattern: str) -> re.Pattern[str] | None:
+    """The expression that fully matches the last name of all paths `pattern` means; None when that may be any name.
+
+    Raises ValueError as `compile_glob` does.
+    """
+    names = [choice.rpartition("/")[2] for choice in _choices(pattern)]
+    return None if "**" in names else _any_of(_name(name) for name in names)
+
+
+def _choices(pattern: str) -> Iterator[str]:
+    """The patterns without braces or outer slashes that `pattern` stands for, each for a path from the top."""
     for choice in expand_braces(pattern.strip()):
         anchored = "/" in choice.rstrip("/")
         choice = choice.removeprefix("./").strip("/")
         if not choice:
             raise ValueError("the pattern is empty")
-        parts.append(translate(choice if anchored else f"**/{choice}"))
+        yield choice if anchored else f"**/{choice}"
+
+
+def _any_of(parts: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{part})" for part in parts), re.DOTALL)
 
 

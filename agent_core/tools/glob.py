@@ -28,13 +28,13 @@ def _prepare(args: Args, ctx: ToolContext) -> Prepared:
         path = posixpath.join(path, folder) if folder else path
     base.judged("glob", posixpath.join(path, pattern.lstrip("/") or "*"), ctx)
     verdict = base.judged("glob", posixpath.join(path, "*"), ctx)
-    expression = compiled(pattern)
+    expression, names = compiled(pattern), globs.compile_names(pattern)
     folder, hidden = str(verdict.path).rstrip("/"), base.rules(ctx).hidden
 
     def run() -> ToolOutput:
         if not verdict.path.is_dir():
             raise ToolFailure(f"{verdict.shown} is not a folder.", code="missing", outcome="not found")
-        walk = Walk(str(verdict.path), ctx.cancel, ignored=ignored, links=True)
+        walk = Walk(str(verdict.path), ctx.cancel, ignored=ignored, links=True, names=names)
         found: list[str] = []
         more = False
         for file in walk:

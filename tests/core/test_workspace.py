@@ -12,6 +12,7 @@ import pytest
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
+from agent_core.text.globs import compile_glob, compile_names
 from agent_core.workspace import FolderWalk, Walk
 
 NAMES = ["a", "b", "src", "foo.py", "x.log", "build", "[z]", "a b", "d*r", "-n"]
@@ -47,6 +48,29 @@ def test_the_walk_lists_what_git_lists(tmp_path):
         plant(root, random.Random(seed))
         listed = subprocess.check_output(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "-z"], text=True)
         assert sorted(Walk(str(root), CancelScope())) == sorted(listed.split("\0")[:-1]), seed
+
+
+GLOBS = [
+    "*", "**", "*.py", "a", "a/*", "/a", "src/**", "**/b", "{a,*.log}", "{a/b,src}", "[ab]*", "**/src/*", "a\\/b", "*/",
+    "./x.log", "?", "[!a]", "**/**/a", "{a/**,b}", "**a", "d\\*r", "[z]", "\\[z\\]", "src/*.{py,log}",
+]  # fmt: skip
+
+
+def test_files_passed_over_by_their_names_are_none_that_a_glob_means(tmp_path):
+    passed_over = 0
+    for seed in range(30):
+        dice = random.Random(seed)
+        root = tmp_path / str(seed)
+        root.mkdir()
+        plant(root, dice)
+        (root / dice.choice(["a", "link.py", "src"])).with_suffix(".py").symlink_to("nowhere")
+        every = list(Walk(str(root), CancelScope(), links=True))
+        for glob in GLOBS:
+            meant = compile_glob(glob).fullmatch
+            met = list(Walk(str(root), CancelScope(), links=True, names=compile_names(glob)))
+            assert [path for path in met if meant(path)] == [path for path in every if meant(path)], (seed, glob)
+            passed_over += len(every) - len(met)
+    assert passed_over > 500
 
 
 def test_order_is_name_by_name_and_links_are_not_followed(tmp_path):
