@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
-from nanoherm_tui.i18n import t, tell
-from nanoherm_tui.overlays.servers import ProblemLine, ServerLine, ServersScreen, SmallLine
-from nanoherm_tui.text import clean, shorten_home, visible
+from nanoherm_tui.i18n import t
+from nanoherm_tui.overlays.servers import ServersScreen
+from nanoherm_tui.server_words import ProblemLine, ServerLine, lines, problems
+from nanoherm_tui.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
-    from agent_core.errors import ConfigError
-    from agent_core.extras.server_desk import ServerView
     from nanoherm_tui.app import NanohermApp
 
 ACTS = ("restart", "login", "logout", "on", "off")
@@ -115,50 +113,3 @@ def _log_in(app: NanohermApp, workspace: Path, name: str) -> None:
 
     _say(app, "looking", name)
     app.desk.do_beside(work, lambda words: _say(app, words, name))
-
-
-# -- in words -------------------------------------------------------------------------------------------------------
-
-
-def lines(views: Sequence[ServerView], home: str) -> list[ServerLine]:
-    return [_line(view, home) for view in views]
-
-
-def problems(found: Sequence[ConfigError], home: str) -> list[ProblemLine]:
-    told = (clean(tell(problem.code, problem.params, problem.text)) for problem in found)
-    return [ProblemLine(words.replace(f"{home}/", "~/")) for words in told]
-
-
-def _line(view: ServerView, home: str) -> ServerLine:
-    row = view.row
-    words = t(f"servers.state_{row.state}")
-    if row.retry_at > time.time() and row.state != "login":  # that waits for a person
-        words = t("servers.again_in", state=words, n=max(1, round(row.retry_at - time.time())))
-    facts = "   ".join(filter(None, (visible(row.title), row.protocol, t("servers.trusted") if row.trusted else "")))
-    detail = (
-        *((clean(tell(row.code, row.params, row.problem)),) if row.problem else ()),
-        *((facts,) if facts else ()),
-        visible(row.address),
-        t("servers.from", place=shorten_home(visible(row.place), home)),
-    )
-    below = [
-        SmallLine(visible(tool.name), _tool_detail(tool.name, tool.title, tool.description), visible(tool.title))
-        for tool in view.tools
-    ]
-    below += [SmallLine(clean(words), (clean(words),), is_warning=True) for words in view.warnings]
-    if view.noise:
-        below.append(SmallLine(t("servers.wrote"), (t("servers.wrote_text"),), is_head=True))
-        below += [SmallLine(clean(line), (clean(line),)) for line in view.noise]
-    side = ", ".join(filter(None, (_count(row.tools), row.transport)))
-    has_url = row.transport != "stdio"
-    return ServerLine(row.name, row.state, words, side, tuple(filter(None, detail)), tuple(below), has_url)
-
-
-def _tool_detail(name: str, title: str, text: str) -> tuple[str, ...]:
-    heading = f"{visible(name)}: {visible(title)}" if title else visible(name)
-    said = " ".join(clean(text).split())
-    return (heading, said) if said not in ("", name) else (heading,)
-
-
-def _count(tools: int) -> str:
-    return "" if not tools else t("servers.one_tool") if tools == 1 else t("servers.tools", n=tools)

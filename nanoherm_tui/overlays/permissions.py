@@ -11,12 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.strip import Strip
 
-from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Heading
+from nanoherm_tui.permission_words import Line, Section
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line
@@ -25,27 +25,6 @@ if TYPE_CHECKING:
     from agent_core.permissions import Allowed
 
 _MARKS: Final = {"allow": ("done", "ok"), "refuse": ("failed", "fail")}
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One row: what it is, and on the right where or when."""
-
-    words: str
-    side: str = ""
-    detail: tuple[str, ...] = ()
-    """All there is to know, for below the list."""
-    warning: bool = False
-    mark: str = ""
-    """ "allow" or "refuse": how it was decided."""
-    allowed: Allowed | None = None
-    """What `d` takes back; None: it cannot be."""
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    title: str
-    lines: tuple[Line, ...]
 
 
 class PermissionsList(FollowedList[str, Line]):

@@ -14,12 +14,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.strip import Strip
 
-from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
+from nanoherm_tui.server_words import ProblemLine, ServerLine, SmallLine
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line
@@ -37,40 +37,6 @@ _MARKS: Final[dict[ServerState, tuple[str, str]]] = {  # symbol and role; withou
     "failed": ("failed", "fail"),
     "login": ("asks", "warn"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ServerLine:
-    """A server in words, and what it shows when it is opened."""
-
-    name: str
-    state: ServerState
-    words: str
-    """How it is."""
-    side: str
-    detail: tuple[str, ...]
-    below: tuple[SmallLine, ...] = ()
-    """Its tools, and what it wrote."""
-    url: bool = False
-    """It may want a log-in."""
-
-
-@dataclass(frozen=True, slots=True)
-class SmallLine:
-    """A tool, why one cannot be used, or a line that a server wrote."""
-
-    words: str
-    detail: tuple[str, ...]
-    side: str = ""
-    is_head: bool = False
-    is_warning: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ProblemLine:
-    """What is wrong in a file that names servers."""
-
-    words: str
 
 
 Line = ServerLine | SmallLine | ProblemLine

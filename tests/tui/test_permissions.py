@@ -13,9 +13,9 @@ from agent_core.ports import Decided
 from agent_core.sandbox.policy import UNCONFINED, Box
 from agent_core.services import Containment
 from agent_core.store.audit import Entry
-from nanoherm_tui.commands.permissions import sections
 from nanoherm_tui.i18n import set_language
 from nanoherm_tui.overlays.permissions import PermissionsScreen
+from nanoherm_tui.permission_words import sections
 from tests.fakes.model_server import Reply
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage
