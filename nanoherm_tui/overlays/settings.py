@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 _WITH_ORIGIN: Final = 70  # columns below which a row has no room to say where its value is from
 _NAME: Final = max(len(key.name) for key in schema.KEYS) + 1
-_NEXT_START: Final = frozenset({"keymap", "logging", "checkpoints", "sessions"})
-"""Sections that are read when the program starts."""
+_NEXT_START: Final = frozenset({"keymap", "logging", "checkpoints", "sessions", "memory.engine", "memory.tokenizer"})
+"""Sections and settings that are read when the program starts."""
 _WITH_MODEL: Final = frozenset({"providers", "fallback", "fallback_model", "fallback_providers"})
 _ALONE: Final = frozenset({"personalities", "hooks", "after_edit", "mcp_servers", "keymap"})
 """Settings that are a section by themselves; they stand together at the end."""
@@ -99,7 +99,7 @@ def about(key: Key) -> str:
 def acts(key: Key) -> str:
     """When a change of it counts."""
     section = key.name.partition(".")[0]
-    when = "at_once" if section == "display" else "next_start" if section in _NEXT_START else "new_session"
+    when = "at_once" if section == "display" else "next_start" if {section, key.name} & _NEXT_START else "new_session"
     return t(f"settings.acts_{when}")
 
 
