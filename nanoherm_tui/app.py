@@ -32,7 +32,7 @@ from nanoherm_tui.desk import Desk
 from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
-from nanoherm_tui.keymap import load_keymap
+from nanoherm_tui.keymap import Keymap, load_keymap
 from nanoherm_tui.layout import Layout, Side, Wish, hidden, lay_out, shown
 from nanoherm_tui.panes.composer import Composer
 from nanoherm_tui.panes.sessions import SessionsPane
@@ -76,9 +76,9 @@ _OVER_OVERLAYS = frozenset({"interrupt", "redraw", "suspend"})
 
 def _bindings() -> list[BindingType]:
     bound: list[BindingType] = [
-        Binding(",".join(a.keys), f"command('{a.id}')", id=a.id, priority=a.id in _PRIORITY, show=False)
+        Binding(",".join(a.keys) or _NO_KEY, f"command('{a.id}')", id=a.id, priority=a.id in _PRIORITY, show=False)
         for a in ACTIONS
-        if a.context == "everywhere" and a.keys
+        if a.context == "everywhere"  # also what has no key yet: the config may give it one
     ]
     return [*bound, Binding("escape", "escape", show=False)]
 
@@ -219,14 +219,23 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             self._ground_is(self.ground_told)
         if self.look is not look:
             self.refresh_css(animate=False)  # not in its own time: nothing has been drawn yet
-        keys = {a.id: self.keymap.keys(a.id) or (_NO_KEY,) for a in ACTIONS if a.context == "everywhere"}
-        self.set_keymap({action_id: ",".join(of_action) for action_id, of_action in keys.items()})
+        self._bind_keys()
         self.arrange()
         self.composer.focus()
         self.greet()
         # Only now the rest: neither half of our modules nor the core, its store and the model are what a first frame
         # waits for.
         self.call_after_refresh(self._furnish)
+
+    def _bind_keys(self) -> None:
+        keys = {a.id: self.keymap.keys(a.id) or (_NO_KEY,) for a in ACTIONS if a.context == "everywhere"}
+        self.set_keymap({action_id: ",".join(of_action) for action_id, of_action in keys.items()})
+
+    def use_keymap(self, keymap: Keymap) -> None:
+        """Have these keys everywhere from now on: all panes hold the one keymap."""
+        self.keymap.become(keymap)
+        self._bind_keys()
+        self.refresh_look()
 
     def _furnish(self) -> None:
         """The first frame is shown: bring what it did without, then open the core."""

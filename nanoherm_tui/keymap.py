@@ -39,6 +39,9 @@ _NAMED: Final = frozenset(
 # What a terminal sends for these is another key.
 _SAME_AS: Final = {"ctrl+m": "enter", "ctrl+i": "tab", "ctrl+left_square_bracket": "escape"}
 _APPROVES: Final = ("allow_once", "allow_session", "run_edited")
+_WRITTEN_IN: Final[frozenset[Context]] = frozenset({"everywhere", "composer", "running"})
+"""Where a key that writes something, alone or with Shift, would be missing from messages."""
+_WRITES: Final = frozenset({"space", "backspace"})
 _SHOWN: Final = {
     "pageup": "PgUp",
     "pagedown": "PgDn",
@@ -144,6 +147,10 @@ class Keymap:
             for key in self._keys[action.id]:
                 self._found.setdefault((key, action.context), action)
 
+    def become(self, other: Keymap) -> None:
+        """Have the keys of `other` from now on: whoever holds this one hears of it with the next key."""
+        self._keys, self._found = other._keys, other._found
+
     def keys(self, action_id: str) -> tuple[str, ...]:
         """The action's keys, the first is the one to show. Raises KeyError for an unknown action."""
         return self._keys[action_id]
@@ -165,7 +172,7 @@ def load_keymap(config: object) -> tuple[Keymap, list[KeymapProblem]]:
     """Lay the config's `keymap` over the defaults.
 
     An entry that cannot be followed changes nothing and is reported: an unknown action or key, a pane's own key, a key
-    that another action holds where both would hear it, Enter for an approval.
+    that another action holds where both would hear it, Enter for an approval, a letter where messages are written.
     """
     problems: list[KeymapProblem] = []
     if config is None:
@@ -227,9 +234,18 @@ def _read_keys(action: Action, value: object) -> tuple[tuple[str, ...] | None, l
             problems.append(KeymapProblem("keymap.same", {**params, "same": show(_SAME_AS[key])}))
         elif action.id in _APPROVES and key.split("+")[-1] == "enter":
             problems.append(KeymapProblem("keymap.enter", params))
+        elif action.context in _WRITTEN_IN and key not in action.keys and _writes(key):
+            problems.append(KeymapProblem("keymap.writes", params))
         elif key not in keys:
             keys.append(key)
     return (tuple(keys) if keys or not names else None), problems
+
+
+def _writes(key: str) -> bool:
+    """Whether a key writes something, or takes it out again."""
+    *modifiers, base = key.split("+")
+    named = base in _NAMED and base not in _WRITES
+    return not named and set(modifiers) <= {"shift"}
 
 
 def _holder(

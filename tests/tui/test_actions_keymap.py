@@ -172,6 +172,10 @@ def test_the_config_changes_adds_and_removes_keys():
     assert keymap.action("ctrl+n", "everywhere") == ""
 
 
+def test_a_letter_may_do_something_where_nothing_is_written():
+    assert load_keymap({"fold": "z", "allow_once": "j", "new": ["alt+x", "shift+f5"]})[1] == []
+
+
 def test_two_actions_may_swap_their_keys():
     keymap, problems = load_keymap({"help": "f2", "toggle_sessions": "f1"})
     assert problems == []
@@ -190,6 +194,9 @@ def test_two_actions_may_swap_their_keys():
         ({"send": "tab"}, "keymap.taken", "queue"),
         ({"allow_once": "enter"}, "keymap.enter", "Enter"),
         ({"run_edited": "ctrl+enter"}, "keymap.enter", "Enter"),
+        ({"fork": "x"}, "keymap.writes", "x"),
+        ({"newline": "shift+space"}, "keymap.writes", "shift+space"),
+        ({"queue": "?"}, "keymap.writes", "?"),
         ({"new": 5.5}, "keymap.shape", "keymap"),
         (["new"], "keymap.shape", "keymap"),
     ],
