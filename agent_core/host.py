@@ -18,7 +18,7 @@ from functools import cached_property
 from importlib import resources
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from agent_core import after_edit, context_files, kept_images, limits, options, process, spill
 from agent_core.after_edit import CheckSet
@@ -48,14 +48,11 @@ from agent_core.models import Models
 from agent_core.names import (
     APPROVAL_POLICIES,
     MODES_ALONE,
-    MODES_WITHOUT_SANDBOX,
-    SANDBOX_MODES,
     SEARCH_KEYS,
     SKILLS_DIR,
     TASKS_DIR,
     ApprovalPolicy,
     Mode,
-    SandboxMode,
 )
 from agent_core.notebook import Notebook
 from agent_core.ports import Decided, Extra, Opening, PastPassage, Tool
@@ -64,7 +61,7 @@ from agent_core.records import dataclass
 from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import Box, SandboxPolicy
-from agent_core.services import Connection, Containment, Seat, SessionServices, Walls
+from agent_core.services import Connection, Seat, SessionServices
 from agent_core.session import LiveSession
 from agent_core.store import exchange
 from agent_core.store.audit import Entry, for_the_record
@@ -72,12 +69,12 @@ from agent_core.store.notes import Draft, Seen
 from agent_core.store.sessions import SessionRow, Store
 from agent_core.trust import Standing, projects_hooks
 from agent_core.trusting import Answer, Trusting
+from agent_core.walls_desk import WallsDesk
 
 if TYPE_CHECKING:
     from agent_core.checkpoints import Checkpoints
     from agent_core.checkpoints import Options as CheckpointOptions
     from agent_core.config.settings import Setting
-    from agent_core.confinement import Confinement
     from agent_core.disk_report import DiskReport
     from agent_core.extras.server_desk import ServerDesk
     from agent_core.mailbox import Mailbox
@@ -85,9 +82,8 @@ if TYPE_CHECKING:
     from agent_core.memory.desk import MemoryDesk
     from agent_core.memory.pending import PendingWrites
     from agent_core.permissions import Allowed, Permissions
+    from agent_core.skills.desk import SkillDesk
     from agent_core.skills.discover import Finder, Shelf
-    from agent_core.skills.library import Skills
-    from agent_core.skills.write import Writer
     from agent_core.store.insights import Insights
     from agent_core.store.search import Search, SearchHit
     from agent_core.tool_list import ToolEntry
@@ -155,11 +151,18 @@ class Host:
         self._sessions: dict[str, LiveSession] = {}
         self._samples: list[Path] = []
         """Scratch folders made in this run; those of sessions that were never stored go with it."""
-        self._confinements: dict[str, Confinement] = {}
-        """By session: the walls around its commands."""
         self.tasks = Jobs(self.places.data_home / TASKS_DIR, self.redact, self._keys)
         """Commands in the background: to look at (intents KillTask, KeepTask)."""
         self.files = FileDesk(self.places, lambda: self.config, self._workspace_of, self.redact)
+        self.walls = WallsDesk(
+            self.places,
+            launch.env,
+            self.grants,
+            lambda: self.config,
+            lambda: options.walls(self.config, self.places),
+            self.files.hidden,
+            self._put_on_record,
+        )
         self._closing = threading.Event()
         self._notebook = Notebook(self.store.notes, self._keys, self._notes_failed)
         self.model = ModelChoice(
@@ -399,15 +402,15 @@ class Host:
             identity=lambda: context_files.identity(self.places),
             keep=self._notebook.keep,
             recall=self._recall,
-            containment=self.containment,
-            confinement=self.confinement,
+            containment=self.walls.containment,
+            confinement=self.walls.of,
             tasks=self.tasks.of,
             unattended=self.launch.unattended,
             policy=policy,
             deny=self.denied,
             grants=self.grants,
             mode_confirmed=lambda workspace, mode: self.grants.mode_confirmed(str(workspace), mode),
-            confirm_mode=self._confirm_mode,
+            confirm_mode=self.walls.confirm_mode,
             approval_timeout=get("approvals.timeout"),
             review=options.review(self.config, self.places),
             hooks=self.hooks,
@@ -475,7 +478,7 @@ class Host:
         from agent_core.extras.server_desk import Ground, ServerDesk  # no start waits for it
 
         def walls(workspace: Path) -> SandboxPolicy | None:
-            return self.confinement(f"servers of {workspace}", workspace).policy(Box("workspace-write"))
+            return self.walls.of(f"servers of {workspace}", workspace).policy(Box("workspace-write"))
 
         return ServerDesk(
             Ground(
@@ -527,12 +530,6 @@ class Host:
                 self.memory.search("", 1)
 
     @cached_property
-    def _finder(self) -> Finder:
-        from agent_core.skills.discover import Finder
-
-        return Finder()
-
-    @cached_property
     def pending(self) -> PendingWrites:
         """Writes to memory and to skills that wait for a person."""
         from agent_core.memory.pending import PendingWrites
@@ -547,44 +544,24 @@ class Host:
         return MemoryDesk(self.memory, self.pending, lambda decided: self._put_on_record(Path(), decided))
 
     @cached_property
-    def skill_writer(self) -> Writer:
-        """What writes skills in our home."""
+    def skills(self) -> SkillDesk:
+        """What a person does with skills, and who finds and writes them."""
+        from agent_core.skills.desk import SkillDesk, SkillGround
         from agent_core.skills.write import Writer
 
-        return Writer(self.places.data_home, self.places.home, self.redact)
-
-    def skills(self, workspace: Path) -> Skills:
-        """The skills of a workspace, to list, to load and to call; those of the project only while it is trusted."""
-        from agent_core.skills.library import Skills
-        from agent_core.toolsets import tools_named, tools_of
-
-        def look() -> Shelf:
+        def look(finder: Finder, workspace: Path) -> Shelf:
             more = self.places.folders(self.config.get("skills.external_dirs"))
-            return self._finder.look(self.trusting.places_of(workspace), self.trusting.look(workspace), more)
+            return finder.look(self.trusting.places_of(workspace), self.trusting.look(workspace), more)
 
-        def there() -> frozenset[str]:
-            return tools_of("all") - tools_named(self.config.get("agent.disabled_toolsets"))
-
-        def off() -> Sequence[str]:
-            names: Sequence[str] = self.config.get("skills.disabled")
-            return names
-
-        return Skills(look, there, off, self._for_commands, self.launch.env.get("PATH", ""))
-
-    def answer_skill(self, id: str, approved: bool) -> Pending:
-        """Carry out what waits to be written into a skill, or forget it.
-
-        Raises MemoryFailure when nothing waits under the id, SkillFailure, StoreError.
-        """
-        from agent_core.skills.write import plan_of
-
-        staged = self.pending.get(id, "skill")
-        verdict: Literal["allow", "refuse"] = "allow" if approved else "refuse"
-        self._put_on_record(Path(), Decided("keep", staged.pending.title, verdict, "waited for a person", "person"))
-        if not approved:
-            return self.pending.reject(id, "skill")
-        self.pending.approve(id, lambda now: self.skill_writer.carry_out(plan_of(now.data)), "skill")
-        return staged.pending
+        ground = SkillGround(
+            look,
+            lambda: tuple(self.config.get("skills.disabled")),
+            lambda: tuple(self.config.get("agent.disabled_toolsets")),
+            self._for_commands,
+            self.launch.env.get("PATH", ""),
+        )
+        writer = Writer(self.places.data_home, self.places.home, self.redact)
+        return SkillDesk(ground, writer, self.pending, lambda decided: self._put_on_record(Path(), decided))
 
     def _for_commands(self, name: str) -> str:
         """What a variable holds that a skill's commands may be given: never a key that this program itself uses."""
@@ -605,7 +582,7 @@ class Host:
         opts = SkillOptions(
             lambda: bool(self.config.get("skills.write_approval")), not self.launch.unattended, self._hide
         )
-        return SkillsExtra(seat, self.skills(seat.workspace), self.skill_writer, self.pending, opts)
+        return SkillsExtra(seat, self.skills.of(seat.workspace), self.skills.writer, self.pending, opts)
 
     def _memory_extra(self, seat: Seat) -> Extra:
         from agent_core.extras.memory import MemoryOptions, memory_extra
@@ -647,58 +624,6 @@ class Host:
             return web_search.choose(get("web.search_backend").strip(), get("web.searxng_url").strip(), key_of)
 
         return WebOptions(Door(proxy=get("web.proxy"), hide=self.redact), engine, self._keys)
-
-    def containment(self) -> Containment:
-        """How far the kernel holds commands on this machine, and what the person has set.
-
-        The first call tries it out: not on a screen's thread.
-        """
-        from agent_core.sandbox.probe import layers  # the first frame does not wait for it
-
-        get, found = self.config.get, layers()
-        sandbox: SandboxMode = next((m for m in SANDBOX_MODES if m == get("sandbox.mode")), "workspace-write")
-        accepted = self.grants.read().no_sandbox
-        return Containment(sandbox, found.can_confine, get("sandbox.network"), accepted, found.missing, found.why)
-
-    def confinement(self, session_id: str, workspace: Path) -> Walls:
-        """The walls of a session in a workspace; made when they are first asked for."""
-        from agent_core.confinement import Confinement
-
-        with self._lock:
-            walls = self._confinements.get(session_id)
-            if walls is None:
-                walls = self._confinements[session_id] = Confinement(
-                    workspace,
-                    self.places.home,
-                    self.places.data_home,
-                    lambda: self.files.hidden(workspace),
-                    options.walls(self.config, self.places),
-                    environ=self.launch.env,
-                )
-        return Walls(walls.policy, walls.gap, walls.apart, walls.warm)
-
-    def accept_no_sandbox(self, accepted: bool = True) -> None:
-        """On this machine commands may run without a sandbox, or no longer. Raises ConfigError, StoreError."""
-        verdict: Literal["allow", "refuse"] = "allow" if accepted else "refuse"
-        self._put_on_record(Path(), Decided("mode", "no sandbox", verdict, "for this machine", "person"))
-        self.grants.accept_no_sandbox(accepted)
-
-    def _confirm_mode(self, workspace: Path, mode: Mode) -> None:
-        """Entering it asks no more in this workspace. Raises ConfigError, StoreError."""
-        self._put_on_record(workspace, Decided("mode", mode, "allow", "confirmed", "person", str(workspace)))
-        self.grants.confirm_mode(str(workspace), mode)
-
-    def check_mode(self, mode: Mode) -> None:
-        """Raises ConfigError "mode_needs_sandbox" when sessions cannot be in this mode here, with the way out."""
-        now = self.containment()
-        if mode in MODES_ALONE and not (now.kernel or now.accepted or now.sandbox == "danger-full-access"):
-            raise ConfigError(
-                "mode_needs_sandbox",
-                f"Mode {mode} needs the kernel sandbox, which this machine does not have. Use --yolo to run without "
-                "one, or start the program and accept it for this machine with /no-sandbox.",
-                mode=mode,
-                modes=", ".join(MODES_WITHOUT_SANDBOX),
-            )
 
     def _context(self, workspace: Path) -> tuple[str, tuple[Notice, ...]]:
         if not self.config.get("context_files.enabled"):
@@ -763,13 +688,11 @@ class Host:
     def _forget(self, session_id: str) -> LiveSession | None:
         with self._lock:
             live = self._sessions.pop(session_id, None)
-            walls = self._confinements.pop(session_id, None)
         if live is not None:
             live.close()
             self._forget_servers(live.workspace)
         self.tasks.let_go(session_id)
-        if walls is not None:
-            walls.close()
+        self.walls.put_away(session_id)
         return live
 
     def _forget_servers(self, workspace: Path) -> None:
@@ -922,7 +845,7 @@ class Host:
         written = self.grants.read()
         return Permissions(
             *live.ways[:2],
-            self.containment(),
+            self.walls.containment(),
             live.ways[2],
             one_by_one(live.grants.session()),
             always,
@@ -1033,11 +956,7 @@ class Host:
             session.join(max(0.0, deadline - time.monotonic()))
         ending.join(limits.MCP_END)
         process.kill_all()
-        with self._lock:
-            confinements = list(self._confinements.values())
-            self._confinements.clear()
-        for walls in confinements:
-            walls.close()
+        self.walls.close()
         if "searching" in self.__dict__:
             self.searching.close()
         if "checkpoints" in self.__dict__:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rich.text import Text
 from textual import events as textual_events
@@ -40,6 +40,7 @@ from nanoherm_tui.panes.status import StatusLine
 from nanoherm_tui.panes.title import TitleRow
 from nanoherm_tui.panes.welcome import Welcome
 from nanoherm_tui.terminal_colours import AUTO
+from nanoherm_tui.terminal_notes import has_title
 from nanoherm_tui.text import clean
 from nanoherm_tui.theme_choice import ThemeChoice
 from nanoherm_tui.theme_watch import ThemeChange, Watching, watch_themes
@@ -206,6 +207,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         get = self._start.config.get
         symbols.set_ascii(True if get("display.ascii") else None)
         symbols.set_reduced_motion(get("display.reduced_motion"))
+        self.names_window = get("display.title") and has_title(os.environ)
 
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
@@ -430,7 +432,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     def look_at_containment(self) -> None:
         """Ask the core how far commands are confined now."""
         ask = self.desk.do_beside if self.held is None else self.desk.do  # the first answer takes a try
-        ask(self.host.containment, self._contained)
+        ask(self.host.walls.containment, self._contained)
 
     def _contained(self, held: Containment) -> None:
         if held != self.held:
@@ -585,6 +587,21 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     def focused_context(self) -> str:
         """The name of the pane that has the keyboard."""
         return next((name for name in PANES if self.pane(name).has_focus), "composer")
+
+    def setting(self, name: str) -> Any:
+        """A value of the config that the program was started with."""
+        return self._start.config.get(name)
+
+    def on_app_focus(self) -> None:
+        self._window_tells()
+
+    def on_app_blur(self) -> None:
+        self._window_tells()
+
+    def _window_tells(self) -> None:
+        """The window has got or lost the keyboard."""
+        if self.furnished:
+            self.conversations.attention.window_tells()
 
     def on_descendant_focus(self) -> None:
         if (name := self.focused_context) in PANES:

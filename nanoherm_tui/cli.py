@@ -245,7 +245,7 @@ def _headless(args: argparse.Namespace, run: Run) -> int:
             return names.EXIT_CONFIG
         host.model.settle()
         if run.mode is not None:
-            host.check_mode(run.mode)
+            host.walls.check_mode(run.mode)
         session = _chosen(host, args) or host.new()
         if session.workspace != host.places.workspace and (line := host.trusting.look(session.workspace).line):
             _say(line, 0)

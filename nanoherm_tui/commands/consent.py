@@ -99,7 +99,7 @@ def no_sandbox(app: NanohermApp, argument: str) -> None:
 
     def answered(said: Agreed | None) -> None:
         if said == "yes":
-            app.desk.do(lambda: app.host.accept_no_sandbox(not held.accepted), lambda _: app.look_at_containment())
+            app.desk.do(lambda: app.host.walls.accept_none(not held.accepted), lambda _: app.look_at_containment())
 
     if held.accepted:
         consent = Consent(

@@ -38,7 +38,7 @@ def _open(app: NanohermApp, *, only_waiting: bool = False) -> None:
     workspace, home = app.view.session.workspace, str(app.host.places.home)
 
     def look() -> tuple[tuple[Pending, ...], tuple[Skill, ...]]:
-        return app.host.pending.list("skill"), () if only_waiting else app.host.skills(workspace).list()
+        return app.host.pending.list("skill"), () if only_waiting else app.host.skills.of(workspace).list()
 
     def opened(found: tuple[tuple[Pending, ...], tuple[Skill, ...]]) -> None:
         pending, skills = found
@@ -76,7 +76,7 @@ def _answer(app: NanohermApp, id: str, approved: bool) -> None:
         words = t("skills.approved" if approved else "skills.rejected", title=kept_title(done.title))
         app.hint(words, limits.TOLD_HINT)
 
-    app.desk.do(lambda: app.host.answer_skill(id, approved), told)
+    app.desk.do(lambda: app.host.skills.answer(id, approved), told)
 
 
 # -- in words -----------------------------------------------------------------------------------------------------

@@ -273,8 +273,8 @@ def test_what_a_person_accepts_for_good_is_on_record(tmp_path):
     workspace.mkdir()
     host = Host(Launch(workspace, {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, {}, demo=True))
     try:
-        host.accept_no_sandbox()
-        host.accept_no_sandbox(False)
+        host.walls.accept_none()
+        host.walls.accept_none(False)
         session = host.new()
         session.send(SetMode("auto", confirmed=True))
         end = time.monotonic() + 10

@@ -239,7 +239,7 @@ def test_a_real_desk_lends_no_key_of_its_own_and_nothing_that_steers_programs(tm
     (tmp_path / "work").mkdir()
     host = Host(Launch(tmp_path / "work", env, {}, demo=True))
     try:
-        skills = host.skills(tmp_path / "work")
+        skills = host.skills.of(tmp_path / "work")
         lent = skills.variables(skills.get("gifs"))
         assert lent == {"GIF_TOKEN": "gif-value-0123456789", "FROM_FILE": "file-value-0123456789"}
         assert "gif-value-0123456789" in host.redact("gif-value-0123456789")
