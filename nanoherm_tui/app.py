@@ -643,7 +643,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "command" and len(self.screen_stack) > 1:
-            return bool(parameters) and parameters[0] in _OVER_OVERLAYS
+            over = frozenset({"interrupt"}) if getattr(self.screen, "takes_keys", False) else _OVER_OVERLAYS
+            return bool(parameters) and parameters[0] in over
         return True
 
     def begin_message(self, character: str) -> None:

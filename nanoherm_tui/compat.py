@@ -34,7 +34,7 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
 from textual.widget import Widget
 
-from nanoherm_tui import limits, terminal_colours
+from nanoherm_tui import limits, terminal_colours, terminal_notes
 from nanoherm_tui.frames import Frames
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import pasted
@@ -307,6 +307,10 @@ class OwnDriver:
     """Whether the ground is asked for; to be set before the app runs."""
     ground_told: str | None = None
     """The answer, as soon as it is read: while the app starts, a GroundTold waits for its turn until much is drawn."""
+    names_window = False
+    """Whether the window's title is ours while the app runs; to be set before."""
+    last_input = float("-inf")
+    """When a key, a click or a paste was read, in monotonic seconds."""
 
     def get_driver_class(self) -> type[Driver]:
         chosen: type[Driver] = cast("App[Any]", super()).get_driver_class()
@@ -355,6 +359,8 @@ class _Driver(linux_driver.LinuxDriver):
             self._started = False
             return
         self.write(_TELL_MODIFIERS)
+        if cast(OwnDriver, self._app).names_window:
+            self.write(terminal_notes.KEEP_TITLE)
         if cast(OwnDriver, self._app).asks_ground and not self._asked:
             self._asked = True
             self.write(terminal_colours.ASK_GROUND)
@@ -365,6 +371,8 @@ class _Driver(linux_driver.LinuxDriver):
             return
         self._started = False
         self.write(_TELL_NO_MODIFIERS)
+        if cast(OwnDriver, self._app).names_window:
+            self.write(terminal_notes.GIVE_TITLE_BACK)
         cast(Driver, super()).stop_application_mode()
 
     def _get_terminal_size(self) -> tuple[int, int]:
@@ -378,6 +386,8 @@ class _Driver(linux_driver.LinuxDriver):
     def process_message(self, message: Message) -> None:
         if isinstance(message, GroundTold):
             cast(OwnDriver, self._app).ground_told = message.colour
+        elif isinstance(message, events.Key | events.MouseDown | events.Paste):
+            cast(OwnDriver, self._app).last_input = time.monotonic()
         super().process_message(message)
 
 

@@ -14,6 +14,7 @@ from agent_core import events, intents
 from agent_core.errors import AgentError
 from nanoherm_tui import i18n, limits
 from nanoherm_tui.agent_looks import AgentLooks
+from nanoherm_tui.attention import Attention
 from nanoherm_tui.bridge import Bridge
 from nanoherm_tui.commands import trust
 from nanoherm_tui.commands.panes import focus_pane
@@ -40,6 +41,7 @@ class Conversations:
         self.bridge = Bridge(loop, self.deliver, app.end_with)
         self.looks = AgentLooks(app, self.bridge)
         """At sub-agents, whose transcripts stand in the place of the session's."""
+        self.attention = Attention(app)
         self.views: dict[str, SessionView] = {}
         """By session id."""
         self.view: SessionView | None = None
@@ -229,6 +231,7 @@ class Conversations:
                     view.model.apply(event)
             if changed:
                 self._show(view, changed)
+            self.attention.follow(view, happened)
             if any(isinstance(event, events.TurnFinished | events.ModeChanged) for event in happened):
                 self._app.look_at_containment()
             if any(isinstance(event, events.TurnFinished) for event in happened):
@@ -275,6 +278,7 @@ class Conversations:
         app = self._app
         if "list" in changed:
             self._show_list()
+            self.attention.name_window()
             app.keep_ticking()
         if view is not self.view:
             return

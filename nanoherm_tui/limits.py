@@ -113,3 +113,22 @@ TERMINAL_PROGRAM: Final = 1.0  # seconds for tmux to tell its options
 TERMINAL_COLUMNS: Final = 40  # the smallest window that everything can be done in
 TERMINAL_ROWS: Final = 10
 ESCAPE_WAIT: Final = 100  # milliseconds tmux may wait behind Esc; more is felt, and keys behind it are read as Alt
+
+# -- calling a person who looks elsewhere -------------------------------------------------------------------------
+NOTE_UNSEEN: Final = 5.0  # seconds without a key, where a terminal does not say who has the keyboard
+NOTE_GATHER: Final = 0.3  # seconds; several sub-agents ask within a moment, and one call is enough
+NOTE_PAUSE: Final = 3.0  # seconds between two calls: a desktop shows one about as long
+NOTE_SLACK: Final = 0.01  # seconds a timer is set later than what it waits for, so as not to wake too early
+NOTE_CELLS: Final = 100  # of a notification; a desktop shows two lines
+WINDOW_TITLE: Final = 80  # cells of the window's title; a tab shows a third
+
+# -- the program in a browser ------------------------------------------------------------------------------------
+WEB_WINDOWS: Final = 8  # at a time; each is a program of 150 MB
+WEB_TOKEN: Final = 32  # random bytes of the token
+WEB_PATH: Final = 8  # random bytes of the path a browser sends the token to
+WEB_MESSAGE: Final = 16 * KB * KB  # bytes of one message of the page; a paste is one, and a larger one closes the window
+WEB_READ: Final = 64 * KB  # bytes of the program's output that make one message
+WEB_CELLS: Final = 2_000  # columns and rows; the largest wall of screens has fewer
+WEB_HEARTBEAT: Final = 60.0  # seconds between two questions whether the page is there; a tunnel may stall for some
+WEB_ENDING: Final = 8.0  # seconds a program has to end: its own servers have 4
+WEB_GOODBYE: Final = 2.0  # seconds a page has to answer that its window is closed

@@ -8,11 +8,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_core import process
-from agent_core.cancel import CancelScope
 from agent_core.doctor import Check
 from agent_core.records import dataclass
 from nanoherm_tui import limits, terminal_probe
@@ -20,31 +17,10 @@ from nanoherm_tui.clipboard import native_tools
 from nanoherm_tui.symbols import locale_is_utf8, locale_variable
 from nanoherm_tui.terminal_probe import FOCUS, HELD_FRAMES, MOUSE, PASTE, SAMPLES, Answers, Ask
 from nanoherm_tui.text import visible, width
+from nanoherm_tui.tmux import Tmux, ask_tmux
 
 if TYPE_CHECKING:
     from nanoherm_tui.terminal_colours import Depth
-
-
-@dataclass(frozen=True, slots=True)
-class Tmux:
-    """What tmux says of its options, and of the terminal that is attached to it."""
-
-    version: str
-    escape_time: str = ""
-    extended_keys: str = ""
-    set_clipboard: str = ""
-    allow_passthrough: str = ""
-    features: str = ""
-    """What it takes the terminal to be able to, comma by comma; empty when it does not say."""
-    terminal: str = ""
-    """The TERM of the terminal around it."""
-
-    def has(self, feature: str) -> bool:
-        return not self.features or feature in self.features.split(",")
-
-    def before(self, *version: int) -> bool:
-        found = re.match(r"\D*(\d+)\.(\d+)", self.version)
-        return found is not None and (int(found[1]), int(found[2])) < version
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +90,7 @@ def gather(find: Callable[[str], str | None], env: Mapping[str, str], ask: Ask) 
         described=_is_described(term),
         colours=depth(),
         answers=None if term in _NO_TERMINAL else ask(term, in_screen=in_screen),
-        tmux=_ask_tmux(find, env) if env.get("TMUX") else None,
+        tmux=ask_tmux(find, env) if env.get("TMUX") else None,
         copies_by=tuple(tool for tool in tools if find(tool)),
         wanted=tools,
     )
@@ -381,31 +357,14 @@ def _tmux(found: Terminal) -> Check:
     if not found.term.startswith(("tmux", "screen-256color", "screen.")):
         wrong.append(f"TERM is {visible(found.term)}, which is not what tmux is")
         lines.append("set -g default-terminal tmux-256color")
+    if tmux.focus_events == "off":
+        wrong.append("it does not tell when you look elsewhere, so a notification comes late")
+        lines.append("set -g focus-events on")
     version = f"tmux {visible(tmux.version)}"
     if wrong:
         return Check("tmux", "tmux", "warn", f"{version}: {'; '.join(wrong)}.", _in_tmux_conf(*lines))
-    return Check("tmux", "tmux", "ok", f"{version}: Esc is handed on at once, and TERM fits.")
-
-
-_FIELDS: Final = (
-    "version", "escape-time", "extended-keys", "set-clipboard", "allow-passthrough", "client_termfeatures",
-    "client_termname",
-)  # fmt: skip
-
-
-def _ask_tmux(find: Callable[[str], str | None], env: Mapping[str, str]) -> Tmux | None:
-    """The options as they hold in this pane; None when tmux does not answer."""
-    program = find("tmux")
-    if program is None:
-        return None
-    pane = ("-t", env["TMUX_PANE"]) if env.get("TMUX_PANE") else ()
-    argv = (program, "display-message", "-p", *pane, "\n".join(f"#{{{name}}}" for name in _FIELDS))
-    try:
-        done = process.run(argv, Path("/"), env=env, timeout=limits.TERMINAL_PROGRAM, cancel=CancelScope())
-    except OSError:
-        return None
-    told = done.stdout.split("\n")
-    return Tmux(*told[: len(_FIELDS)]) if done.exit_code == 0 and len(told) >= len(_FIELDS) else None
+    told = " It tells when you look elsewhere." if tmux.focus_events else ""
+    return Check("tmux", "tmux", "ok", f"{version}: Esc is handed on at once, and TERM fits.{told}")
 
 
 def _is_described(term: str) -> bool | None:

@@ -76,6 +76,8 @@ def _act(app: NanohermApp, name: str, value: Any) -> None:
         symbols.set_ascii(True if value else None)
     elif name == "display.reduced_motion":
         symbols.set_reduced_motion(value)
+    elif name in ("display.notify", "display.notify_after"):
+        app.conversations.attention.use(name, value)
     if name.startswith("display."):
         app.refresh_look()
         for screen in app.screen_stack[1:]:

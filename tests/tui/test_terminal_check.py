@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from agent_core.doctor import has_problem
 from nanoherm_tui import limits, terminal_probe
-from nanoherm_tui.terminal_check import Terminal, Tmux, checks
+from nanoherm_tui.terminal_check import Terminal, checks
 from nanoherm_tui.terminal_probe import FOCUS, HELD_FRAMES, MODES, MOUSE, PASTE, SAMPLES, Answers, questions, read
 from nanoherm_tui.text import width
+from nanoherm_tui.tmux import Tmux
 
 # -- the answers ------------------------------------------------------------------------------------------------------
 
