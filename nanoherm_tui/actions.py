@@ -138,6 +138,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("motion", slash="motion", run="settings.toggle_motion"),
     Action("setup", slash="setup", run="settings.setup"),
     Action("settings", slash="settings", aliases=("config",), argument="[words]", run="settings_page.show"),
+    Action("keys", slash="keys", aliases=("keymap",), argument="[words]", run="keys.show"),
     Action("editor", keys=("ctrl+g",), slash="editor", run="writing.edit_draft"),
     Action("image", slash="image", argument="<path>", run="images.add"),
     Action("copy", slash="copy", run="copying.copy_answer"),

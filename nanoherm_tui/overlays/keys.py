@@ -1,0 +1,295 @@
+"""All actions with their keys, by the place where they work: searched as one types, changed with Enter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.strip import Strip
+from textual.widgets import TextArea
+
+from nanoherm_tui.actions import ACTIONS, CONTEXTS, Action, Context
+from nanoherm_tui.i18n import t, texts
+from nanoherm_tui.key_changes import can_change, caution, place, refusals
+from nanoherm_tui.keymap import Keymap, show
+from nanoherm_tui.overlays.confirm import ConfirmScreen
+from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.overlays.grouped import PAGE, FollowedList, Heading
+from nanoherm_tui.overlays.key_capture import KeyCapture
+from nanoherm_tui.overlays.palette import PaletteCount
+from nanoherm_tui.overlays.settings import SettingsDetail
+from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.text import cut, fit, wrap
+
+_KEYS: Final = 22  # cells of the column of keys; less on a narrow screen
+_WITH_ID: Final = 70  # columns below which a row has no room for what the config calls it
+_ID: Final = max(len(action.id) for action in ACTIONS)
+
+
+def keys_of(keymap: Keymap, action: Action) -> str:
+    """Its keys for people; "-" where it has none."""
+    return "  ".join(show(key) for key in keymap.keys(action.id)) or "-"
+
+
+def fitting(keymap: Keymap, query: str) -> list[Action]:
+    """Those with all that is typed in their names in both languages, keys, command or place, place by place."""
+    words = query.casefold().split()
+    english = texts("en")
+
+    def stands(action: Action) -> bool:
+        names = f"{t(action.title)} {t(action.help)} {english[action.title]} {english[action.help]}"
+        keys = " ".join([*keymap.keys(action.id), keys_of(keymap, action)])
+        text = f"{action.id} {names} /{action.slash} {keys} {place(action.context)} {english[f'help.{action.context}']}"
+        return all(word in text.casefold() for word in words)
+
+    return [a for context in CONTEXTS for a in ACTIONS if a.context == context and can_change(a) and stands(a)]
+
+
+class _KeyList(FollowedList[Context, Action]):
+    DEFAULT_CSS = "_KeyList { height: 1fr; }"
+
+    def __init__(self, moved: Callable[[], None], chosen: Callable[[], None]) -> None:
+        super().__init__("keys-list", moved)
+        self._chosen = chosen
+        self.keymap = Keymap()
+
+    def show(self, keymap: Keymap, found: Sequence[Action], stays: str) -> None:
+        """Show them under their places, the cursor on the action called `stays` if it is there."""
+        self.keymap = keymap
+        lines: list[Heading[Context] | Action] = []
+        for action in found:
+            if not lines or (isinstance(last := lines[-1], Action) and last.context != action.context):
+                lines += [*([Heading[Context]()] if lines else []), Heading(action.context)]
+            lines.append(action)
+        self.put(lines, t("keys.none"))
+        ids = [action.id for _, action in self._rows]
+        self.at = ids.index(stays) if stays in ids else 0
+        self._moved()
+
+    def clicked(self, line: Action) -> None:
+        if line is self.row:
+            self._chosen()
+        else:
+            super().clicked(line)
+
+    def draw_heading(self, of: Context | None, cells: int) -> Strip:
+        look = look_of(self)
+        words = look.style("text", "surface")
+        title = place(of) if of is not None else ""
+        return row(cells, [("  ", words), (title, look.style("text", "surface", bold=True))], words)
+
+    def draw_row(self, line: Action, here: bool, cells: int) -> Strip:
+        look = look_of(self)
+        ground = "selection" if here else "surface"
+        words = look.style("seltext" if here else "text", ground)
+        muted = words if here else look.style("muted", ground)
+        keys = min(_KEYS, cells * 2 // 5)
+        side = t("keys.is_fixed") if line.fixed else line.id
+        wide = cells >= _WITH_ID
+        room = cells - 4 - keys - (_ID + 2 if wide else 0)
+        changed = self.keymap.keys(line.id) != line.keys
+        left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
+        left += [(fit(cut(keys_of(self.keymap, line), keys), keys), words if changed else muted), (" ", words)]
+        left.append((cut(t(line.title), max(1, room)), words))
+        return row(cells, left, words, [(side, muted), (" ", words)] if wide else [])
+
+
+class _Foot(Painted):
+    words: tuple[str, ...] = ()
+    """What came of the last change, or why there was none."""
+    wrong = False
+    can_reset = False
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        fill = look.style("text", "surface")
+        style = look.style("warn" if self.wrong else "text", "surface")
+        most = max(1, self.app.size.height // 6)
+        lines = [line for words in self.words for line in wrap(words, width - 2) if line]
+        if len(lines) > most:
+            lines = [*lines[: most - 1], cut(f"{lines[most - 1]} {sym('cut')}", width - 2)]
+        keys = [
+            (show("enter"), t("keys.change")),
+            (show("ctrl+r"), t("keys.reset")),
+            (show("ctrl+k"), t("keys.no_keys")),
+            (show("ctrl+x"), t("keys.reset_all")),
+            (show("ctrl+o"), t("keys.export")),
+            ("Esc", t("keys.close")),
+        ]
+        said = [row(width, [("  ", fill), (line, style)], fill) for line in lines]
+        return [*said, *flow(width, hints(look, keys), fill, indent=2)]
+
+
+class KeysScreen(Overlay[None]):
+    """`save` is called with the keys of actions by their ids, None for the default ones; the answer is `show`.
+
+    `reset_all` and `export` are called with nothing.
+    """
+
+    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/palette.tcss", "../css/settings.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,ctrl+p", "move(-1)", show=False),
+        Binding("down,ctrl+n", "move(1)", show=False),
+        Binding("pageup", f"move(-{PAGE})", show=False),
+        Binding("pagedown", f"move({PAGE})", show=False),
+        Binding("enter", "change", show=False),
+        Binding("ctrl+r", "reset", show=False, priority=True),
+        Binding("ctrl+k", "no_keys", show=False, priority=True),
+        Binding("ctrl+x", "reset_all", show=False, priority=True),
+        Binding("ctrl+o", "export", show=False, priority=True),
+    ]
+
+    def __init__(self, keymap: Keymap, config: object, problems: Sequence[str] = (), query: str = "") -> None:
+        """`config`: its `keymap`; `problems`: what is wrong with that, in words."""
+        super().__init__()
+        self.save: Callable[[Mapping[str, Sequence[str] | None]], None] = lambda keys: None
+        self.reset_all: Callable[[], None] = lambda: None
+        self.export: Callable[[], None] = lambda: None
+        self._keymap, self._config, self._start = keymap, config, query
+        self._field = LineField(id="palette-field")
+        self._count = PaletteCount(id="settings-count")
+        self._list = _KeyList(self._follow, self.action_change)
+        self._detail = SettingsDetail(id="settings-detail")
+        self._foot = _Foot(id="settings-foot")
+        self._foot.words, self._foot.wrong = tuple(problems), bool(problems)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
+            with Horizontal(id="palette-line"):
+                prompt = DraftPrompt()
+                prompt.lit = True
+                yield prompt
+                yield self._field
+                yield self._count
+            yield self._list
+            yield self._detail
+            yield self._foot
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._field.placeholder = Content(t("keys.ask"))
+        self._field.focus()
+        if self._start:
+            self._field.type_in(self._start)
+        self._look()
+
+    def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
+        self._detail.refresh(layout=True)
+        self._foot.refresh(layout=True)
+
+    def refresh_look(self) -> None:
+        self._field.placeholder = Content(t("keys.ask"))
+        self._look()
+        super().refresh_look()
+
+    def show(self, keymap: Keymap, config: object, words: Sequence[str], *, wrong: bool = False) -> None:
+        """The keys as they are now, and what came of the change."""
+        self._keymap, self._config = keymap, config
+        self._look()
+        self._say(*words, wrong=wrong)
+
+    def _say(self, *words: str, wrong: bool = False) -> None:
+        said = tuple(filter(None, words))
+        if (said, wrong) != (self._foot.words, self._foot.wrong):
+            self._foot.words, self._foot.wrong = said, wrong
+            self._foot.refresh(layout=True)
+
+    def _look(self) -> None:
+        found = fitting(self._keymap, self._field.text)
+        here = self._list.row.id if self._list.row is not None else ""
+        self._count.words = t("keys.count", n=len(found))
+        self._count.refresh()
+        self._list.show(self._keymap, found, here)
+
+    def _follow(self) -> None:
+        action = self._list.row
+        if action is None:
+            self._detail.say(())
+            return
+        keys = self._keymap.keys(action.id)
+        command = f"  /{action.slash}" if action.slash else ""
+        lines = [f"{t(action.title)}: {t(action.help)}{command}"]
+        now = ", ".join(map(show, keys)) or "-"
+        default = ", ".join(map(show, action.keys)) or "-"
+        if action.fixed:
+            lines.append(t("keys.stays", keys=now))
+        else:
+            lines.append(t("keys.are", action=action.id, keys=now, default=default))
+        lines += [words for key in keys if key not in action.keys and (words := caution(key))]
+        self._detail.say(tuple(lines))
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        if self._field.text != self._start:
+            self._say()
+        self._look()
+
+    def action_move(self, step: int) -> None:
+        self._say()
+        self._list.move(step)
+
+    def on_mouse_scroll_down(self) -> None:
+        self._list.move(1)
+
+    def on_mouse_scroll_up(self) -> None:
+        self._list.move(-1)
+
+    # -- changing -------------------------------------------------------------------------------------------------
+
+    def _changeable(self) -> Action | None:
+        """The action at hand; None, and why, where its key is a promise."""
+        self._look()  # keys of one read come before the change they made is told
+        action = self._list.row
+        if action is not None and action.fixed:
+            self._say(t("keys.fixed", action=action.id), wrong=True)
+            return None
+        return action
+
+    def action_change(self) -> None:
+        action = self._changeable()
+        if action is None:
+            return
+
+        def pressed(keys: tuple[str, ...] | None) -> None:
+            if keys is not None and keys != self._keymap.keys(action.id):
+                self.save({action.id: keys})
+
+        screen = KeyCapture(
+            t("keys.new_keys", action=t(action.title), place=place(action.context)),
+            self._keymap.keys(action.id),
+            lambda keys: refusals(action.id, keys, self._config),
+        )
+        self.app.push_screen(screen, pressed)
+
+    def action_reset(self) -> None:
+        action = self._changeable()
+        if action is None:
+            return
+        if against := refusals(action.id, None, self._config):
+            self._say(*against, wrong=True)
+        else:
+            self.save({action.id: None})
+
+    def action_no_keys(self) -> None:
+        action = self._changeable()
+        if action is not None and self._keymap.keys(action.id):
+            self.save({action.id: ()})
+
+    def action_reset_all(self) -> None:
+        def answered(agreed: bool | None) -> None:
+            if agreed:
+                self.reset_all()
+
+        words = t("keys.sure_text")
+        self.app.push_screen(ConfirmScreen(t("keys.sure"), words, t("keys.reset_all")), answered)
+
+    def action_export(self) -> None:
+        self.export()
