@@ -165,8 +165,14 @@ def talking(lab: Lab) -> float:
 BARS = (
     Bar("grep: a word in 100 of 100,000 files ÷ plain rg", 1.3, "×", searching("needle")),
     Bar("grep: a word in each of 100,000 files ÷ plain rg", 1.3, "×", searching(COMMON)),
-    Bar("grep: an expression in 100 of 100,000 files ÷ plain rg, aim 1.3", 1.5, "×", searching(r"\bneed\w+")),
-    Bar("grep: a word in 100 of 100,000 files, confined ÷ plain rg", 2.0, "×", searching("needle", confined=True)),
+    Bar("grep: an expression in 100 of 100,000 files ÷ plain rg", 1.3, "×", searching(r"\bneed\w+")),
+    Bar("grep: a word in 100 of 100,000 files, confined ÷ plain rg", 1.3, "×", searching("needle", confined=True)),
+    Bar(
+        "grep: an expression in 100 of 100,000 files, confined ÷ plain rg",
+        1.3,
+        "×",
+        searching(r"\bneed\w+", confined=True),
+    ),
     Bar("grep: 100,000 files, without ripgrep", 20.0, "s", searching_without),
     Bar("glob: 100,000 files ÷ ripgrep, sorted alike", 1.3, "×", naming),
     Bar("output: 300 MB of a command, growth of memory", 20.0, "MB", talking, strict=True),

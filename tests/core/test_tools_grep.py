@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import random
@@ -329,6 +330,37 @@ def test_files_of_unknown_size_are_searched_for_a_while_only(tmp_path, monkeypat
     plant(ctx, a="x\n", b="x\n" + " " * limits.GREP_FILE, c="x\n")
     text = call(ctx, "grep", pattern="x").text
     assert text == "a\n1:x\nc\n1:x\n[files over 4 MB, if there are any, not searched]"
+
+
+@needs_ripgrep
+@pytest.mark.parametrize("lines", [3, 20_000])
+def test_an_expression_is_found_in_files_of_all_encodings_in_their_order(tmp_path, monkeypatch, lines):
+    monkeypatch.setattr(limits, "LOOK_LINES", lines)  # with few, a look names files alone
+    monkeypatch.setattr(limits, "LOOK_FIRST_FOLDERS", 2)
+    monkeypatch.setattr(limits, "SCAN_FIRST_BATCH", 3)
+    ctx = context(tmp_path)
+    for number in range(24):
+        encoding = ("utf-8", "gb18030", "utf-8-sig", "utf-16", "latin-1", "utf-16-le")[number % 6]
+        text = f"\u00e9\n\u00d7{number} word\nhay\nword {number} word\n"
+        plant(ctx, **{f"{number % 5}__f{number:02}": text.encode(encoding), f"{number % 5}__g{number:02}": "hay\n"})
+    answers = []
+    for program in (RIPGREP, None):
+        use(monkeypatch, program)
+        answers.append(call(ctx, "grep", pattern=r"\bw[oa]rd \d+|\d+ word$"))
+    assert answers[0] == answers[1]
+    assert answers[0].outcome == "48 matches in 24 files"
+
+
+@needs_ripgrep
+def test_lines_that_are_found_without_end_are_not_all_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "LOOK_LINES", 50)
+    ctx = context(tmp_path)
+    plant(ctx, a="ab\n" * 60, b="ac\n")
+    search = scan.Search(compile_pattern("a[bc]"), ctx.workspace, ctx.env, ctx.cancel, RIPGREP)
+    look = functools.partial(scan.worth_a_look, search, [""], [], time.monotonic() + 20, small=True)
+    with pytest.raises(scan.TooMany):
+        look(lines=True)
+    assert set(look() or ()) == {"a", "b"}
 
 
 @pytest.mark.parametrize(
