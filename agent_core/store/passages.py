@@ -37,6 +37,10 @@ class Snippet:
     marks: tuple[tuple[int, int], ...]
     found: str
     """The first hit as it is written there."""
+    around: str = ""
+    """The lines around that hit as they stand there."""
+    around_marks: tuple[tuple[int, int], ...] = ()
+    """The hits in those."""
 
 
 def passages(message: Message) -> list[Passage]:
@@ -144,7 +148,51 @@ def _cut_out(passage: Passage, at: int, spans: Sequence[tuple[int, int]], size: 
     if text[end:].strip():
         out = out.rstrip() + "\u22ef"
     found = next((text[first:last] for first, last in spans if first == at), "")
-    return Snippet(passage, out, tuple(marks), found)
+    return Snippet(passage, out, tuple(marks), found, *_around(text, at, spans))
+
+
+def _around(text: str, at: int, spans: Sequence[tuple[int, int]]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The lines around a hit, free of control characters, and the hits in them."""
+    start, end = _line_start(text, at), _line_end(text, at)
+    out, marks, done = "", [], start
+    for first, last in _merged(spans):
+        if last <= start or first >= end:
+            continue
+        out += _shown(text[done : max(first, start)])
+        begun = len(out)
+        out += _shown(text[max(first, start) : min(last, end)])
+        marks.append((begun, len(out)))
+        done = min(last, end)
+    return out + _shown(text[done:end]), tuple(marks)
+
+
+def _line_start(text: str, at: int) -> int:
+    """Where the lines before the one at `at` begin, not further away than may be shown."""
+    least, start = max(0, at - limits.SEARCH_AROUND), at
+    for _ in range(limits.SEARCH_AROUND_LINES + 1):
+        start = text.rfind("\n", least, start)
+        if start < 0:
+            return least
+    return start + 1
+
+
+def _line_end(text: str, at: int) -> int:
+    most, end = min(len(text), at + limits.SEARCH_AROUND), at - 1
+    for _ in range(limits.SEARCH_AROUND_LINES + 1):
+        end = text.find("\n", end + 1, most)
+        if end < 0:
+            return most
+    return end
+
+
+def _shown(text: str) -> str:
+    """Without what acts rather than shows; tabs become blanks, line ends stay."""
+    return _BLANKS.sub(_blank, text)
+
+
+def _blank(found: re.Match[str]) -> str:
+    kept = found[0].replace("\r\n", "\n").expandtabs(4)
+    return "".join(c for c in kept if c in " \n\u3000")
 
 
 def _add(row: str, text: str) -> str:

@@ -12,7 +12,7 @@ import logging
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,8 @@ from agent_core.records import dataclass
 from agent_core.store import index_child
 from agent_core.store.children import CHILD
 from agent_core.store.db import Database, explain
+from agent_core.store.filters import Filters
+from agent_core.store.narrowing import Candidate, narrow, of_messages, sessions_of
 from agent_core.store.passages import Passage, passages, snippet
 from agent_core.store.query import Query, parse
 from agent_core.store.sessions import SessionRow, Store
@@ -34,6 +36,7 @@ log = logging.getLogger(__name__)
 
 _CHILD: Final = index_child.__file__
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_ANY: Final = Filters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,10 @@ class SearchHit:
     """FTS5's bm25; less is better."""
     by_agent: bool = False
     """The session is a sub-agent's."""
+    around: str = ""
+    """The lines around the first hit, free of keys and control characters."""
+    around_marks: tuple[tuple[int, int], ...] = ()
+    """The hits in those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,22 @@ class Found:
     """Messages that are not in the index yet."""
     behind: bool = False
     """The index cannot be brought up to date: what was written lately is not found."""
+    total: int = 0
+    """How many messages there are that fit, those of `hits` among them; 0: they were not to be counted."""
+    is_more: bool = False
+    """Or even more than `total`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """One query, with all that narrows it down."""
+
+    query: Query
+    filters: Filters
+    limit: int
+    leave_out: str
+    agents: bool
+    size: int
 
 
 @cache
@@ -118,11 +141,13 @@ class Search:
         agents: bool = True,
         size: int = limits.SEARCH_SNIPPET,
         wait: float = limits.SEARCH_WAIT,
+        filters: Filters = _ANY,
+        count: bool = False,
     ) -> Found:
         """The best messages of all sessions, or of those of one workspace, without those of the session `leave_out`.
 
         With `agents` those of sub-agents come behind all others: what came of their work is in the session they worked
-        for.
+        for. `filters` narrow down what is ranked, not what is shown of it; with `count` `Found.total` is known.
 
         Waits `wait` seconds for what has been written lately; `Found.left` tells of the rest. Nothing that can be
         typed is wrong; an empty query finds nothing. Raises StoreError.
@@ -139,7 +164,10 @@ class Search:
         left, behind = self._catch_up(wait)
         with self._lock:
             try:
-                hits = self._ask(query, workspace, limit, leave_out, agents, size)
+                asking = _Asking(query, filters if workspace is None else replace(filters, workspace=workspace),
+                                 limit, leave_out, agents, size)  # fmt: skip
+                hits = self._ask(asking)
+                total, is_more = self._count(asking) if count else (0, False)
             except sqlite3.Error as error:
                 self._close_reader()
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
@@ -151,7 +179,7 @@ class Search:
                 log.warning("the search index was damaged (%s) and is made anew", error)
                 self._child.ask(sync=True, keys=list(self._keys()))
                 return Found((), max(1, left))
-        return Found(tuple(hits), left, behind)
+        return Found(tuple(hits), left, behind, total and max(total, len(hits)), is_more)
 
     def words(self, runs: Sequence[str], wait: float) -> list[list[str]] | None:
         """The words of each run of Chinese characters, long ones with the shorter ones inside; None: not within `wait`
@@ -221,47 +249,62 @@ class Search:
             self._reader.close()
             self._reader = None
 
-    def _ask(
-        self, query: Query, workspace: str | None, limit: int, leave_out: str, agents: bool, size: int
-    ) -> list[SearchHit]:
-        if not self._index.exists():
+    def _ask(self, asking: _Asking) -> list[SearchHit]:
+        index = self._made()
+        if index is None:
             return []
-        index = self._open()
-        if not index.execute("SELECT 1 FROM sqlite_master WHERE name = 'messages_fts'").fetchone():
-            return []  # the child is about to make it
-        with self._db.read() as c:
-            sources = dict(
-                c.execute(
-                    "SELECT id, source FROM sessions "
-                    "WHERE deleted_at IS NULL AND id != ?1 AND (?2 IS NULL OR workspace = ?2)",
-                    (leave_out, workspace),
-                ).fetchall()
-            )
-        own = {id_ for id_, source in sources.items() if source != CHILD}
-        of_agents = sources.keys() - own if agents else frozenset()
+        own, of_agents = self._sessions(asking)
         hits: list[SearchHit] = []
         for most in (limits.SEARCH_CANDIDATES, -1):
             ranked = index.execute(
                 "SELECT session, uid, rank FROM (SELECT rowid AS doc, rank FROM messages_fts "
                 "WHERE messages_fts MATCH ? ORDER BY rank LIMIT ?) JOIN docs ON docs.id = doc ORDER BY rank, doc DESC",
-                (query.match, most),
+                (asking.query.match, most),
             ).fetchall()
-            hits = self._hits(query, [found for found in ranked if found[0] in own], limit, size)
-            if len(hits) < limit and of_agents:
-                theirs = self._hits(
-                    query, [found for found in ranked if found[0] in of_agents], limit - len(hits), size
-                )
-                hits += (replace(hit, by_agent=True) for hit in theirs)
-            if len(hits) >= limit or len(ranked) < limits.SEARCH_CANDIDATES:
+            hits = self._hits(asking, [found for found in ranked if found[0] in own], asking.limit)
+            if len(hits) < asking.limit and of_agents:
+                theirs = [found for found in ranked if found[0] in of_agents]
+                hits += (replace(hit, by_agent=True) for hit in self._hits(asking, theirs, asking.limit - len(hits)))
+            if len(hits) >= asking.limit or len(ranked) < limits.SEARCH_CANDIDATES:
                 break
         return hits
 
-    def _hits(self, query: Query, ranked: Sequence[tuple[str, str, float]], limit: int, size: int) -> list[SearchHit]:
-        """What the index has found, as far as it is in a conversation now."""
+    def _count(self, asking: _Asking) -> tuple[int, bool]:
+        """How many messages fit, and whether there may be more than were looked at."""
+        index = self._made()
+        if index is None:
+            return 0, False
+        found = index.execute(
+            "SELECT session, uid, 0.0 FROM (SELECT rowid AS doc FROM messages_fts WHERE messages_fts MATCH ? LIMIT ?) "
+            "JOIN docs ON docs.id = doc",
+            (asking.query.match, limits.SEARCH_COUNTED),
+        ).fetchall()
+        own, of_agents = self._sessions(asking)
+        with self._db.read() as c:
+            fit = narrow(c, [one for one in found if one[0] in own or one[0] in of_agents], asking.filters)
+        return len(fit), len(found) == limits.SEARCH_COUNTED
+
+    def _made(self) -> sqlite3.Connection | None:
+        """The index; None while the child is about to make it."""
+        if not self._index.exists():
+            return None
+        index = self._open()
+        is_there = index.execute("SELECT 1 FROM sqlite_master WHERE name = 'messages_fts'").fetchone()
+        return index if is_there else None
+
+    def _sessions(self, asking: _Asking) -> tuple[Set[str], Set[str]]:
+        """Ids of the sessions in which is looked: the person's, and those of sub-agents."""
+        with self._db.read() as c:
+            sources = sessions_of(c, asking.filters, asking.leave_out)
+        own = {id_ for id_, source in sources.items() if source != CHILD}
+        return own, sources.keys() - own if asking.agents else frozenset()
+
+    def _hits(self, asking: _Asking, ranked: Sequence[Candidate], limit: int) -> list[SearchHit]:
+        """What the index has found, as far as it is in a conversation now and fits."""
         hits: list[SearchHit] = []
         rows: dict[str, SessionRow] = {}
         with self._db.read() as c:
-            for session, uid, rank in ranked:
+            for session, uid, rank in narrow(c, ranked, asking.filters) if of_messages(asking.filters) else ranked:
                 try:
                     row = rows[session] = rows.get(session) or self._store.get(session)
                 except StoreError:  # deleted meanwhile
@@ -270,13 +313,14 @@ class Search:
                 found = [_clean(passage, self._redact) for passage in found]
                 if not found:
                     continue
-                shown = snippet(found, query.needles, size)
+                shown = snippet(found, asking.query.needles, asking.size)
                 where = shown.passage
                 hits.append(
                     SearchHit(
-                        row, uid, where.speaker, where.call_id, created, shown.text, shown.marks, shown.found, rank
+                        row, uid, where.speaker, where.call_id, created, shown.text, shown.marks, shown.found, rank,
+                        around=shown.around, around_marks=shown.around_marks,
                     )
-                )
+                )  # fmt: skip
                 if len(hits) == limit:
                     break
         return hits

@@ -57,7 +57,8 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("session", help=named)
     add_json(sub)
     sub = command("search", "Messages in which all words stand; what is in quotes stands together.", _search)
-    sub.add_argument("query", nargs="+", help="words to look for")
+    sub.add_argument("query", nargs="+", help="words to look for; in:FOLDER, model:NAME, since:7d, "
+                     "before:2026-01-31 and by:user|model|tool among them narrow it down")  # fmt: skip
     sub.add_argument("--here", action="store_true", help="only in sessions of this folder")
     sub.add_argument("--limit", type=positive, default=20, metavar="N", help="at most so many (default: 20)")
     add_json(sub)
@@ -159,15 +160,19 @@ def _text_of(places: Places, session: str, form: str) -> str:
 
 
 def _search(args: argparse.Namespace, places: Places) -> int:
+    from agent_core.store.filters import read
     from agent_core.store.search import Search
 
+    asked = read(" ".join(args.query), str(places.workspace))
+    if asked.unread:
+        say(f"Passed over, as it says nothing: {visible(' '.join(asked.unread))}")
     cleaned, keys = without_keys(places)
     workspace = str(places.workspace) if args.here else None
     with (
         opened(places) as store,
         closing(Search(store, places.search_db, places.jieba_dir, cleaned, lambda: keys)) as search,
     ):
-        found = search.find(" ".join(args.query), workspace, args.limit, wait=limits.SEARCH_PATIENT)
+        found = search.find(asked.words, workspace, args.limit, wait=limits.SEARCH_PATIENT, filters=asked.filters)
     if found.left:
         say(f"Not in the index yet: {_number(found.left, 'message')}. A later search finds them too.")
     if found.behind:
