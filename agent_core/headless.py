@@ -99,10 +99,6 @@ class _Report:
         self._errors: list[events.ErrorRaised] = []
         self.end: TurnFinished | None = None
 
-    @property
-    def error_code(self) -> str:
-        return self.end.error_code if self.end is not None else ""
-
     def take(self, envelope: Envelope) -> None:
         event = envelope.event
         if isinstance(event, events.HistoryChanged):
@@ -172,11 +168,14 @@ def _exit_code(report: _Report, stopped_by: list[int]) -> int:
     assert report.end is not None
     if stopped_by:
         return names.EXIT_INTERRUPTED if stopped_by[0] == signal.SIGINT else names.EXIT_TERMINATED
-    if report.end.outcome == "failed":
-        return _failed_code(report.error_code)
-    return {"completed": names.EXIT_OK, "interrupted": names.EXIT_INTERRUPTED, "cap": names.EXIT_CAP}[
-        report.end.outcome
-    ]
+    return outcome_code(report.end)
+
+
+def outcome_code(end: TurnFinished) -> int:
+    """The exit code of a run whose last turn ended so."""
+    if end.outcome == "failed":
+        return _failed_code(end.error_code)
+    return {"completed": names.EXIT_OK, "interrupted": names.EXIT_INTERRUPTED, "cap": names.EXIT_CAP}[end.outcome]
 
 
 def _failed_code(code: str) -> int:

@@ -125,6 +125,9 @@ def parser() -> argparse.ArgumentParser:
         "-p", "-q", "--print", action="store_true", dest="headless", help="no screen: one turn, text on stdout"
     )
     turn.add_argument(
+        "--plain", action="store_true", help="line by line, nothing drawn: for screen readers and dumb terminals"
+    )
+    turn.add_argument(
         "--output-format",
         choices=("text", "json", "stream-json"),
         default="text",
@@ -179,8 +182,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(str(error), names.EXIT_USAGE)
     if args.headless:
         return _headless(args, run)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return _say("no terminal here. Use -p for one turn without a screen.", names.EXIT_USAGE)
+    at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if args.plain or (at_terminal and os.environ.get("TERM") == "dumb"):
+        return _plain(args, run)
+    if not at_terminal:
+        return _say("no terminal here. Use -p for one turn without a screen, --plain for lines.", names.EXIT_USAGE)
     return _screen(args, run)
 
 
@@ -261,6 +267,37 @@ def _headless(args: argparse.Namespace, run: Run) -> int:
         return _say(error.text, names.EXIT_CONFIG if isinstance(error, ConfigError) else names.EXIT_FAILED)
     except OSError as error:
         return _say(f"the answer could not be written: {error.strerror}.", names.EXIT_FAILED)
+    finally:
+        host.close()
+
+
+def _plain(args: argparse.Namespace, run: Run) -> int:
+    from agent_core.errors import AgentError, ConfigError
+    from agent_core.host import Host
+    from nanoherm_tui import i18n
+    from nanoherm_tui.plain.face import Begin
+    from nanoherm_tui.plain.face import run as run_face
+
+    try:
+        host = Host(run.launch(args))
+    except AgentError as error:
+        return _say(error.text, names.EXIT_CONFIG if isinstance(error, ConfigError) else names.EXIT_FAILED)
+    try:
+        i18n.set_language(host.config.get("display.language"))
+        notes = [] if args.plain else [i18n.t("plain.dumb")]
+        if run.new_profile:
+            notes.append(i18n.t("app.new_profile", name=run.new_profile, home=str(host.places.data_home)))
+        if not host.model.state.settled:
+            print(i18n.t("welcome.looking"), flush=True)
+        host.model.settle()
+        if run.mode is not None:
+            host.walls.check_mode(run.mode)
+        session = _chosen(host, args) or host.new()
+        images = tuple(os.path.abspath(os.path.expanduser(given)) for given in args.images)
+        begin = Begin(args.prompt or "", images, args.resume == "", run.mode, tuple(notes))
+        return run_face(host, session, begin)
+    except AgentError as error:
+        return _say(error.text, names.EXIT_CONFIG if isinstance(error, ConfigError) else names.EXIT_FAILED)
     finally:
         host.close()
 

@@ -19,6 +19,8 @@ CHIP_NAME: Final = 30  # cells of an image's name in its chip
 CHIP_LENGTH: Final = 1_000  # characters; about as much in long lines
 CHIPS_KEPT: Final = 32 * KB * KB  # characters of pasted text kept for undoing; more than anybody sends at once
 DRAFT_PLAIN: Final = 64 * KB  # characters a draft shows as text: wrapping more would be felt
+KILLS: Final = 60  # texts that can be yanked again, as many as Emacs keeps
+KILLS_LENGTH: Final = 1024 * KB  # characters of them together: a book; what is longer is undone rather than yanked
 DISK_SESSIONS: Final = 8  # of the largest, named one by one
 INSIGHT_DAYS: Final = 36_500  # that can be summed up: what is older than a hundred years is no session
 DRAFT_REST: Final = 0.5  # seconds without a key before a draft is kept on disk
@@ -52,6 +54,13 @@ TASK_KEPT: Final = 128 * KB  # bytes of them; older and newer ones are read wher
 FIND_SLICE: Final = 0.008  # seconds spent on finding before keys have their turn
 HIGHLIGHT_LINES: Final = 60  # coloured at once when first seen, so that no painting takes longer than a frame or two
 AGE_EVERY: Final = 30.0  # seconds between two looks at the ages in the session list
+
+# -- line by line -------------------------------------------------------------------------------------------------
+PLAIN_HOLD: Final = 2.0  # seconds without a key before lines come between those that are being typed
+PLAIN_REMIND: Final = 60.0  # seconds before a question's end at which the time left is said again
+PLAIN_NUDGE: Final = 0.05  # seconds between two signals to a main thread that has not felt the first
+PLAIN_KEYS: Final = 0.1  # seconds between two looks whether keys wait: they do until they are read
+PLAIN_READ: Final = 64 * KB  # bytes of standing input taken at once; a terminal's line has at most 4 KB
 
 # -- the transcript -----------------------------------------------------------------------------------------------
 BLOCK: Final = 4 * KB  # characters; a block is drawn in one go, so this bounds the work of one tick

@@ -1,0 +1,626 @@
+"""The loop of `--plain`: what happened is written as lines, then the next line is read. All in the main thread."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from threading import Thread
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from agent_core import events, intents, names
+from agent_core.errors import AgentError
+from agent_core.records import dataclass
+from nanoherm_tui import i18n, interrupt, limits
+from nanoherm_tui.actions import SlashProblem, complete_slash, parse_slash
+from nanoherm_tui.history import History
+from nanoherm_tui.i18n import t, tell
+from nanoherm_tui.overlays.question import time_left
+from nanoherm_tui.panes.entered import Command, OneMoreImage, ShellCommand, entered
+from nanoherm_tui.plain import asking
+from nanoherm_tui.plain.typing_in import Ended, FromDescriptor, FromReadline, Line, Pressed, Source, Woken
+from nanoherm_tui.plain.words import Teller, history_lines, mode_line
+from nanoherm_tui.sandbox_words import sandbox_words, why_none
+from nanoherm_tui.session_view import SessionView
+from nanoherm_tui.terminal import EXIT_BY_SIGNAL
+from nanoherm_tui.text import clean, one_line, pasted, shorten_home, visible
+
+if TYPE_CHECKING:
+    from agent_core.host import Host
+    from agent_core.knowledge import Typed
+    from agent_core.services import Containment
+    from agent_core.session import LiveSession
+    from nanoherm_tui.interrupt import Step
+
+_TRIPLE = '"""'
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """What a run begins with."""
+
+    prompt: str = ""
+    """The first message."""
+    images: tuple[str, ...] = ()
+    """Files with images for it."""
+    choose: bool = False
+    """Begin with the list of sessions."""
+    mode: names.Mode | None = None
+    """What the command line wants the first session to be in."""
+    notes: tuple[str, ...] = ()
+    """What is to be said first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A question of the program's own. It may be answered by nothing but what `take` knows."""
+
+    lines: tuple[str, ...]
+    prompt: str
+    take: Callable[[str], bool]
+    """Given what was typed; False: it was no answer, and the question stays."""
+    consents: bool = True
+    """It lets something act: what was typed before it was asked must not reach it."""
+
+
+@dataclass(slots=True)
+class Open:
+    """A session that is open here."""
+
+    view: SessionView
+    teller: Teller
+
+
+class Face:
+    """One run of `--plain`."""
+
+    def __init__(self, host: Host, begin: Begin) -> None:
+        self.host = host
+        self._begin = begin
+        self.home = str(host.places.home)
+        self.open: dict[str, Open] = {}
+        self.current: Open | None = None
+        self.deleted: list[str] = []
+        """Ids of sessions that were deleted in this run, the newest last."""
+        self.typed_commands: tuple[Typed, ...] = ()
+        self.held: Containment | None = None
+        """How far commands are confined here."""
+        self.history = History(host.places.history_file)
+        self.exit_code: int | None = None
+        self._lines: list[str] = []
+        self._typed = ""
+        """The message that is being written, as far as it goes."""
+        self._saved = ""
+        """What is on disk of it."""
+        self._answering = ""
+        """The same of an answer."""
+        self._gathered: list[str] | None = None
+        """Lines of a message that goes on."""
+        self._triple = False
+        self._asked: asking.Asked | None = None
+        self._reminded = ""
+        self._choices: deque[Choice] = deque()
+        self._shown: Choice | None = None
+        self._waiting_lines: deque[str] = deque()
+        """Lines from a program that came before they were wanted."""
+        self._first: list[str] = [begin.prompt] if begin.prompt.strip() else []
+        self._input_over = False
+        self._last_press: tuple[float, Step] = (float("-inf"), "nothing")
+        self._last_leave = float("-inf")
+        self._last_outcome: events.TurnFinished | None = None
+        self._folders: set[Path] = set()
+        terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "")
+        self.source: Source = FromReadline(self._due, self._complete) if terminal else FromDescriptor()
+
+    # -- the loop ----------------------------------------------------------------------------------------------------
+
+    def run(self, session: LiveSession) -> int:
+        """Until the person leaves, or the input ends. Returns the exit code."""
+        former = {number: signal.signal(number, self._end) for number in EXIT_BY_SIGNAL}
+        try:
+            self.source.remember(self.history.entries)
+            self._greet()
+            self.show(session)
+            self._start_words()
+            while self.exit_code is None:
+                self._turn_of_the_loop()
+            return self.exit_code
+        except SystemExit as ended:
+            return int(ended.code or 0)
+        except BrokenPipeError:  # whoever read has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            return names.EXIT_FAILED
+        except OSError:  # the terminal is gone
+            return names.EXIT_FAILED
+        finally:
+            self.source.close()
+            for number, handler in former.items():
+                signal.signal(number, handler)
+            self.host.flush_notes(limits.DESK_SECONDS)
+
+    def _turn_of_the_loop(self) -> None:
+        self._gather()
+        self._ask()
+        self._write()
+        if self._asked is None and self._shown is None and not self._busy:
+            if self._first:
+                self._take_message(self._first.pop(0))
+                return
+            if self._waiting_lines:
+                self._take_line(self._waiting_lines.popleft())
+                return
+            if self._input_over:
+                self.exit_code = self._code_of_the_end()
+                return
+        wanted = self.source.is_terminal or not self._busy or self._asked is not None
+        came = self.source.read(self._prompt, self._beginning, wanted=wanted and not self._input_over)
+        match came:
+            case Woken(typed):
+                self._keep(typed)
+                if typed or self._prompt:
+                    self._end_line()
+            case Pressed(typed):
+                self._end_line()
+                self._press(typed)
+            case Ended():
+                self._end_line()
+                self._input_ended()
+            case Line(text):
+                if not self.source.is_terminal:
+                    self._put(clean(text, tab_size=0))
+                self._take_line(pasted(text))
+
+    @property
+    def view(self) -> SessionView:
+        assert self.current is not None
+        return self.current.view
+
+    @property
+    def session(self) -> LiveSession:
+        return self.view.session
+
+    @property
+    def _busy(self) -> bool:
+        return self.current is not None and (self.session.busy or bool(self.view.turn_started))
+
+    @property
+    def _prompt(self) -> str:
+        if self._shown is not None:
+            return self._shown.prompt
+        if self._asked is not None:
+            return self._asked.prompt
+        if self._gathered is not None:
+            return "... "
+        return "" if self._busy else "> "
+
+    @property
+    def _beginning(self) -> str:
+        """What the line begins with."""
+        if self._shown is not None or self._asked is not None:
+            return self._answering
+        return self._typed
+
+    def _keep(self, typed: str) -> None:
+        if self._shown is not None or self._asked is not None:
+            self._answering = typed
+        else:
+            self._typed = typed
+
+    # -- what happened -----------------------------------------------------------------------------------------------
+
+    def _due(self, typed: str) -> bool:
+        """Whether the line that is being typed is to be interrupted; keeps it on disk. In a signal's handler."""
+        self._gather()
+        if self._shown is None and self._asked is None:
+            self._keep_draft(typed)
+        asks = self._next_question() is not None and self._asked is None and self._shown is None
+        if not (self._lines or asks or self._is_done_with_question() or self._reminder_due()):
+            return False
+        rest = limits.APPROVAL_ARM if asks else limits.PLAIN_HOLD
+        if typed and self.source.rested < rest:
+            self.source.wake_at(time.monotonic() + rest - self.source.rested)
+            return False
+        return True
+
+    def _gather(self) -> None:
+        """Take what the sessions have told, as lines that wait to be written."""
+        for one in list(self.open.values()):
+            here = one is self.current
+            for envelope in one.view.session.mailbox.drain():
+                lines = self._take_event(one, envelope.event)
+                self._lines += lines if here else [f"{one_line(one.view.title)}: {line}" for line in lines if line]
+
+    def _take_event(self, one: Open, event: events.Event) -> list[str]:
+        view = one.view
+        lines = one.teller.tell(event)
+        if isinstance(event, events.QuestionClosed):
+            lines += self._closed(event)
+        view.take((event,))
+        if isinstance(event, events.HistoryChanged):
+            lines += history_lines(view.title, event.messages, event.earlier) if event.messages else []
+        elif isinstance(event, events.TurnFinished) and one is self.current:
+            self._last_outcome = event
+        elif isinstance(event, events.ModeToConfirm) and one is self.current:
+            from nanoherm_tui.plain.consents import confirm_mode
+
+            self._choices.append(confirm_mode(self, event))
+        for text in view.returned:
+            self._typed = f"{self._typed}\n{text}" if self._typed else text
+            self._keep_draft(self._typed)
+            view.session.send(intents.TextTaken(text))
+        view.returned.clear()
+        view.errors.clear()
+        return lines
+
+    def _closed(self, event: events.QuestionClosed) -> list[str]:
+        if event.by == "person":
+            kind = next((w.question.kind for w in self.view.waiting if w.question.id == event.question_id), "command")
+            if event.decision == "once" and kind in ("ask_user", "form", "visit"):
+                return [t("plain.closed_answered")]
+            return [t(f"plain.closed_{event.decision}")]
+        return [t(f"plain.closed_{event.by}")] if event.by in ("timeout", "interrupt") else []
+
+    # -- questions ---------------------------------------------------------------------------------------------------
+
+    def _next_question(self) -> object:
+        waiting = self.view.waiting if self.current is not None else []
+        return self._choices[0] if self._choices else waiting[0] if waiting else None
+
+    def _is_done_with_question(self) -> bool:
+        """The one that is asked waits no more."""
+        return self._asked is not None and all(w.question.id != self._asked.question.id for w in self.view.waiting)
+
+    def _reminder_due(self) -> bool:
+        asked = self._asked
+        return (
+            asked is not None
+            and self._reminded != asked.question.id
+            and asked.deadline - time.time() <= limits.PLAIN_REMIND
+        )
+
+    def _ask(self) -> None:
+        """Put the next question, unless one is asked already; what it was asked about may be void by now."""
+        if self._is_done_with_question():
+            self._asked, self._answering = None, ""
+        if self._reminder_due() and self._asked is not None:
+            self._reminded = self._asked.question.id
+            left = time_left(self._asked.deadline, time.time())
+            self._lines.append(t("plain.remind", time=left))
+        if self._shown is not None or self._asked is not None:
+            return
+        if self._choices:
+            self._shown = self._choices.popleft()
+            self._lines += self._shown.lines
+            self._before_answer(self._shown.consents)
+        elif self.current is not None and self.view.waiting:
+            first = self.view.waiting[0]
+            self._asked = asking.Asked(first.question, first.deadline)
+            self._lines += asking.asked_lines(self._asked, len(self.view.waiting))
+            self._before_answer(True)
+            self.source.wake_at(time.monotonic() + first.deadline - time.time() - limits.PLAIN_REMIND)
+
+    def _before_answer(self, consents: bool) -> None:
+        """What was typed before the question could be read is no answer to it."""
+        self._answering = ""
+        if self._typed:
+            self._lines.append(t("plain.line_kept"))
+        self._write()
+        if not self.source.is_terminal:
+            self._waiting_lines += self.source.take_waiting()
+        elif consents:
+            self.source.forget_typed(limits.APPROVAL_ARM)
+
+    def ask(self, choice: Choice) -> None:
+        """Have a question of the program's own put next."""
+        self._choices.append(choice)
+
+    # -- lines that were typed ---------------------------------------------------------------------------------------
+
+    def _take_line(self, text: str) -> None:
+        if self._shown is not None:
+            self._take_choice(text)
+        elif self._asked is not None:
+            self._take_answer(text)
+        elif (whole := self._whole(text)) is not None:
+            self._typed = ""
+            if whole.strip():
+                self._take_message(whole)
+            self._keep_draft("")
+
+    def _whole(self, text: str) -> str | None:
+        r"""The message that ends with this line; None while it goes on (a \ at its end, or three quotes around it)."""
+        opens = self._gathered is None and text.lstrip().startswith(_TRIPLE)
+        if opens:
+            self._gathered, self._triple, text = [], True, text.lstrip().removeprefix(_TRIPLE)
+        closes = self._triple and text.rstrip().endswith(_TRIPLE)
+        if closes:
+            text = text.rstrip().removesuffix(_TRIPLE)
+        goes_on = (self._triple and not closes) or (not self._triple and text.endswith("\\"))
+        self._gathered = [*(self._gathered or []), text.removesuffix("\\") if not self._triple else text]
+        self._typed = ""
+        if goes_on:
+            self._keep_draft("\n".join(self._gathered))
+            return None
+        lines, was_triple = self._gathered, self._triple
+        self._gathered, self._triple = None, False
+        return "\n".join(lines).strip("\n") if was_triple else "\n".join(lines)
+
+    def _take_choice(self, text: str) -> None:
+        choice = self._shown
+        assert choice is not None
+        self._answering = ""
+        if choice.take(text.strip()):
+            self._shown = None
+        else:
+            self.say(t("plain.enter_is_none") if not text.strip() else t("plain.not_that"))
+
+    def _take_answer(self, text: str) -> None:
+        asked = self._asked
+        assert asked is not None
+        self._answering = ""
+        if self._is_command(text) and asked.stage == "":
+            self._take_message(text.strip())
+            return
+        taken = asking.take(asked, text)
+        self.say(*taken.lines)
+        if taken.answer is not None:
+            self.session.send(taken.answer)
+            self._asked = None
+            self._forget_waiting(taken.answer.question_id)
+            return
+        self._asked = taken.asked
+        if self._asked is not None and self._asked.stage == "edit" and asked.stage != "edit":
+            self._answering = self._asked.typed if self.source.edits else ""
+
+    def _forget_waiting(self, question_id: str) -> None:
+        """It is answered: the session tells so in a moment, and must not be asked again before that."""
+        self.view.waiting = [w for w in self.view.waiting if w.question.id != question_id]
+
+    def _is_command(self, text: str) -> bool:
+        parsed = parse_slash(text.strip(), self.typed_commands)
+        return parsed is not None and not isinstance(parsed, SlashProblem)
+
+    def _take_message(self, text: str) -> None:
+        """Do what a line means: a command, a shell command, a message."""
+        self.history.add(text)
+        self.source.remember((text,))
+        self._know_typed(text)
+        made = entered(text, text.partition("\n")[0], self.typed_commands)
+        if isinstance(made, SlashProblem):
+            self.say(t(made.key, **made.params))
+        elif isinstance(made, ShellCommand):
+            if made.command:
+                self.session.send(intents.Shell(made.command, made.private))
+        elif isinstance(made, Command | OneMoreImage):
+            from nanoherm_tui.plain import commands
+
+            if isinstance(made, OneMoreImage):
+                self._typed = f"{made.images} "
+            self.do(lambda: commands.run(self, made.text if isinstance(made, Command) else made.command))
+        else:
+            self.session.send(intents.Steer(text))
+
+    def _know_typed(self, text: str) -> None:
+        """Look what can be typed behind a slash here; files may have changed since the last time."""
+        if text.startswith("/"):
+            try:
+                self.typed_commands = self.host.typed(self.session.id).all
+            except AgentError as error:  # the program's own commands work all the same
+                self.say_error(error)
+
+    def _complete(self, start: str) -> list[str]:
+        found = complete_slash(start, self.typed_commands)
+        return [f"/{getattr(one, 'slash', '') or getattr(one, 'name', '')} " for one in found]
+
+    # -- stopping and leaving ----------------------------------------------------------------------------------------
+
+    def _press(self, typed: str) -> None:
+        """Ctrl+C: stop the turn; clear the line; twice in an empty one, leave."""
+        now = time.monotonic()
+        is_answer = self._shown is not None or self._asked is not None
+        draft = bool(typed or self._gathered) and not is_answer
+        state = self.session.state if self.current is not None else "idle"
+        step = interrupt.ctrl_c(interrupt.Moment(state, now, *self._last_press, draft=draft))
+        self._last_press = now, step
+        if self._shown is not None and step in ("hint", "quit"):
+            self._shown = None
+            self.say(t("plain.choice_left"))
+            return
+        if step in ("stop", "abandon"):
+            if typed and not is_answer:
+                self._typed = typed
+            self.session.send(intents.Interrupt(abandon=step == "abandon"))
+        elif step == "clear_draft":
+            self.history.add("\n".join([*(self._gathered or ()), typed]))
+            self.source.remember((typed,) if typed else ())
+            self._gathered, self._triple, self._typed = None, False, ""
+            self._keep_draft("")
+        elif step == "quit":
+            self.exit_code = names.EXIT_OK
+        elif step == "hint":
+            self.say(self._leaving_words() or t("app.again_to_quit", key="Ctrl+C"))
+
+    def leave(self) -> None:
+        """End the program; where commands in the background would end with it, only the second time."""
+        words, now = self._leaving_words(), time.monotonic()
+        if words and self.source.is_terminal and now - self._last_leave > limits.TOLD_HINT:
+            self._last_leave = now
+            self.say(words)
+        else:
+            self.exit_code = names.EXIT_OK
+
+    def _leaving_words(self) -> str:
+        tasks = [task for one in self.open.values() for task in one.view.tasks]
+        count = sum(task.state == "running" and not task.kept for task in tasks)
+        return "" if not count else t("tasks.leaving_one") if count == 1 else t("tasks.leaving", n=count)
+
+    def _input_ended(self) -> None:
+        if self.source.is_terminal:
+            self.leave()
+            return
+        self._input_over = True
+        if self._shown is not None:
+            self._shown = None
+        if self._asked is not None:  # nobody can answer any more
+            self.session.send(intents.Answer(self._asked.question.id, "refuse"))
+            self._forget_waiting(self._asked.question.id)
+            self._asked = None
+
+    def _code_of_the_end(self) -> int:
+        """Of a run whose input has ended: how its last turn did."""
+        from agent_core.headless import outcome_code
+
+        return outcome_code(self._last_outcome) if self._last_outcome is not None else names.EXIT_OK
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        for again in EXIT_BY_SIGNAL:
+            signal.signal(again, signal.SIG_IGN)
+        raise SystemExit(EXIT_BY_SIGNAL[signal.Signals(number)])
+
+    # -- sessions ----------------------------------------------------------------------------------------------------
+
+    def show(self, session: LiveSession) -> None:
+        """Go on in this session."""
+        self._keep_draft(self._typed)
+        one = self.open.get(session.id)
+        if one is None or one.view.session is not session:
+            view = SessionView(session, title=session.title, mode=session.mode, model_label=self.host.model.state.label)
+            one = self.open[session.id] = Open(view, Teller(view))
+            session.mailbox.listen(lambda urgent: self.source.wake())
+        elif self.current is not one:
+            self._lines.append(t("plain.session_again", title=one_line(one.view.title) or t("sessions.untitled")))
+        self.current = one
+        self._typed = self._saved = ""
+        try:
+            self._typed = self._saved = self.host.draft(session.id)
+        except AgentError as error:
+            self.say_error(error)
+        self._look_at_trust(session.workspace)
+        Thread(target=partial(self.host.begin_servers, session.id), name="servers", daemon=True).start()
+        self.typed_commands = ()
+
+    def switch(self, make: Callable[[], LiveSession]) -> None:
+        """Go on in another session; not under a running turn, whose questions nobody would hear."""
+        if self._busy:
+            self.say(t("plain.busy"))
+            return
+        self.show(make())
+        self.say(t("plain.now_in", folder=self.shown_path(self.session.workspace)))
+
+    def forget(self, session_id: str) -> None:
+        self.open.pop(session_id, None)
+
+    def _look_at_trust(self, workspace: Path) -> None:
+        if workspace in self._folders:
+            return
+        self._folders.add(workspace)
+        standing = self.host.trusting.look(workspace)
+        if standing.asks:
+            from nanoherm_tui.plain.consents import trust
+
+            self._choices.append(trust(self, standing, workspace))
+
+    def _keep_draft(self, text: str) -> None:
+        if self.current is not None and text != self._saved:
+            self._saved = text
+            self.host.keep_draft(self.session.id, text)
+
+    # -- what is said ------------------------------------------------------------------------------------------------
+
+    def say(self, *lines: str) -> None:
+        """Write these lines next."""
+        self._lines += lines
+
+    def say_error(self, error: AgentError) -> None:
+        self.say(t("plain.error", text=clean(tell(error.code, error.params, error.text))))
+
+    def do(self, work: Callable[[], object]) -> None:
+        """Do it; what fails is said."""
+        try:
+            work()
+        except AgentError as error:
+            self.say_error(error)
+
+    def put_in_line(self, text: str) -> None:
+        """Begin the next line with this."""
+        self._typed = text
+
+    def shown_path(self, path: Path | str) -> str:
+        return shorten_home(visible(str(path)), str(Path.home()))
+
+    def _write(self) -> None:
+        lines, self._lines = self._lines, []
+        for line in lines:
+            self._put(line)
+
+    def _put(self, line: str) -> None:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+    def _end_line(self) -> None:
+        """What was being typed stays where it is; what follows begins on a line of its own."""
+        self._put("")
+
+    def _greet(self) -> None:
+        self.say(*self._begin.notes, t("plain.greeting"))
+        state = self.host.model.state
+        if state.problem is not None:
+            problem = tell(state.problem.code, state.problem.params, state.problem.text)
+            self.say(t("welcome.no_model"), clean(problem), t("plain.no_setup"))
+        elif state.demo:
+            self.say(t("welcome.demo_title"), t("welcome.demo_text"))
+        else:
+            self.say(t("plain.model", model=one_line(state.label)))
+
+    def _start_words(self) -> None:
+        """How this session stands, and what is wrong with what was read at the start."""
+        self.held = held = self.host.walls.containment()
+        folder = self.shown_path(self.session.workspace)
+        self.say(t("plain.folder", folder=folder))
+        if self._begin.mode not in (None, self.session.mode):
+            # Who writes it on a command line means it.
+            self.session.send(intents.SetMode(self._begin.mode, confirmed=True))
+        else:
+            self.say(mode_line(self.session.mode))
+        if held.has_none and not held.accepted:
+            self.say(t("app.no_sandbox", why=why_none(held)))
+        elif words := sandbox_words(self.session.mode, held):
+            self.say(t("permissions.sandbox", sandbox=words))
+        self.say(*(t("plain.warning", text=clean(words)) for words in self._problems()))
+        if self._typed:
+            self.say(t("plain.draft"))
+        references = list(self._first_images())
+        if references and self._first:
+            self._first[0] = "\n".join([self._first[0], " ".join(references)])
+        elif references:
+            self._typed = f"{' '.join(references)} "
+        if self._begin.choose:
+            from nanoherm_tui.plain import commands
+
+            self.do(lambda: commands.run(self, "/resume"))
+
+    def _first_images(self) -> Iterable[str]:
+        for path in self._begin.images:
+            try:
+                yield self.host.images.take_file(path, os.path.basename(path))
+            except AgentError as error:
+                self.say_error(error)
+
+    def _problems(self) -> Iterable[str]:
+        for problem in self.host.hook_problems:
+            yield tell(problem.code, problem.params, problem.text)
+        for found in self.host.warnings:
+            yield tell(found.code, {"file": found.file, "line": found.line, "key": found.key}, found.text)
+        yield from self.host.store.warnings
+
+
+def run(host: Host, session: LiveSession, begin: Begin) -> int:
+    """Run the face until it ends. Returns the exit code."""
+    i18n.set_language(host.config.get("display.language"))
+    return Face(host, begin).run(session)

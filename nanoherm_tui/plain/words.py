@@ -1,0 +1,333 @@
+"""Everything a session tells, as lines of words. Pure: events in, lines out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from agent_core import events
+from agent_core.messages import Usage
+from agent_core.rollback import REASONS
+from nanoherm_tui import i18n
+from nanoherm_tui.calls import Call
+from nanoherm_tui.i18n import phrase, t, tell
+from nanoherm_tui.plain.answer import Answer
+from nanoherm_tui.text import Cost, clean, count, duration, money, one_line, visible
+from nanoherm_tui.transcript.outcomes import in_words
+
+if TYPE_CHECKING:
+    from agent_core.background import Task
+    from agent_core.delegation import AgentRow
+    from agent_core.events import Event
+    from agent_core.messages import Message
+    from agent_core.ports import TodoItem
+    from agent_core.servers import ServerRow
+    from nanoherm_tui.session_view import SessionView
+
+_AT_WORK: Final = ("waiting", "running")
+
+
+class Teller:
+    """What one session tells, in order. It is asked about each event before `view` has taken it."""
+
+    def __init__(self, view: SessionView) -> None:
+        self._view = view
+        self._answer = Answer()
+        self._thinks = False
+        self._in_turn = False
+        self._has_message = False
+        """The turn's first message has come: others are steers."""
+        self._used = Usage()
+        self._cost: float | None = 0.0
+        self._servers: dict[str, str] = {}
+        self._called: dict[str, float] = {}
+        """Calls that run, and when one was last heard of."""
+
+    def tell(self, event: Event) -> list[str]:
+        """The lines for one event; most of those about a session's opening are left to `opened`."""
+        if not self._view.loaded and not isinstance(event, events.HistoryChanged | events.Notice | events.ErrorRaised):
+            return []
+        match event:
+            case events.TextDelta(text):
+                return self._answer.more(text)
+            case events.ReasoningDelta():
+                thought, self._thinks = self._thinks, True
+                return [] if thought else [t("plain.thinks")]
+            case events.PartialDropped():
+                self._thinks = False
+                return self._answer.void()
+            case events.AssistantMessage(_, text, _, interrupted):
+                self._thinks = False
+                return self._answer.whole(text) + ([t("transcript.stopped")] if interrupted else [])
+            case events.TurnStarted():
+                self._in_turn, self._has_message, self._used, self._cost = True, False, Usage(), 0.0
+                return [t("plain.turn_begins")]
+            case events.UserMessage(_, text, origin):
+                is_steer = self._has_message and origin in ("", "steer")
+                self._has_message = True
+                return [t("plain.told_model", text=one_line(text))] if is_steer else []
+            case events.StepStarted(step):
+                return [t("plain.step", n=step)] if step > 1 else []
+            case events.TurnFinished():
+                return self._turn_ended(event)
+            case events.UsageReported(usage, cost=cost):
+                self._used += usage
+                self._cost = None if cost is None or self._cost is None else self._cost + cost
+                return []
+            case events.ToolStarted(call_id):
+                self._called[call_id] = time.monotonic()
+                return [t("plain.call_begins", call=self._call(call_id))]
+            case events.ToolFinished():
+                return self._call_ended(event)
+            case events.PlanChanged(items):
+                return plan_lines(items)
+            case events.CompactionStarted(messages):
+                return [t("plain.compacting", n=messages)]
+            case events.CompactionFinished(message_id, _, messages):
+                return [t("transcript.compacted", n=messages) if message_id else t("plain.not_compacted")]
+            case events.ViewChanged(ids, wanted):
+                return [t(f"plain.view_{wanted or 'back'}", n=len(ids))]
+            case events.Notice(code, text, level, params):
+                key = "plain.warning" if level == "warning" else "plain.notice"
+                return [t(key, text=clean(tell(code, params, text)))]
+            case events.ErrorRaised(code, text, params):
+                return [t("plain.error", text=clean(tell(code, params, text)))]
+            case events.PendingChanged(steers, queued):
+                new_steers, new_queued = _new(self._view.steers, steers), _new(self._view.queued, queued)
+                return [
+                    *(t("plain.steer_waits", text=one_line(text)) for text in new_steers),
+                    *(t("plain.queue_waits", text=one_line(text)) for text in new_queued),
+                ]
+            case events.TextReturned(text):
+                return [t("plain.returned", text=one_line(text))]
+            case events.ModeChanged(mode):
+                return [mode_line(mode)] if mode != self._view.mode else []
+            case events.GoalChanged(text, state, evidence):
+                return goal_lines(text, state, evidence)
+            case events.ModelChanged(_, _, label):
+                return [t("plain.model", model=one_line(label))] if label != self._view.model_label else []
+            case events.OptionsChanged():
+                return [options_line(event)] if event != self._view.options else []
+            case events.TitleChanged(title):
+                return [t("plain.title", title=one_line(title))] if title and title != self._view.title else []
+            case events.StateChanged(state):
+                return [t("plain.stopping")] if state == "stopping" and self._view.state != "stopping" else []
+            case events.HeldElsewhere(pid, since):
+                return [held_line(pid, since)]
+            case events.TasksChanged(tasks):
+                return task_lines(self._view.tasks, tasks)
+            case events.FilesRolledBack():
+                return rolled_back_lines(event)
+            case events.AgentsChanged(agents):
+                return agent_lines(self._view.agents, agents)
+            case events.ServersChanged(servers):
+                return self._server_lines(servers)
+            case events.Remembered():
+                return memory_lines(event)
+            case _:
+                return []
+
+    # -- a turn ------------------------------------------------------------------------------------------------------
+
+    def _call(self, call_id: str) -> str:
+        call = self._view.calls.get(call_id, Call(""))
+        return f"{one_line(call.name)} {visible(one_line(call.subject))}".strip()
+
+    def _call_ended(self, event: events.ToolFinished) -> list[str]:
+        self._called.pop(event.call_id, None)
+        outcome = in_words(one_line(event.outcome)) or t("plain.call_ok" if event.ok else "plain.call_failed")
+        key = "plain.call_ended" if event.ok else "plain.call_ended_badly"
+        head = t(key, call=self._call(event.call_id), outcome=outcome, took=duration(event.seconds))
+        return [head, *(f"  {clean(line)}" for line in event.preview)]
+
+    def _turn_ended(self, event: events.TurnFinished) -> list[str]:
+        self._in_turn = False
+        self._called.clear()
+        lines = self._answer.whole("") if event.outcome == "failed" else []
+        facts = [duration(event.seconds), t("agents.step") if event.steps == 1 else t("agents.steps", n=event.steps)]
+        if self._used.prompt_tokens is not None:
+            facts.append(t("plain.tokens_in", n=count(self._used.prompt_tokens)))
+        if self._used.completion_tokens is not None:
+            facts.append(t("plain.tokens_out", n=count(self._used.completion_tokens)))
+        if self._cost:
+            facts.append(money(Cost(self._cost)))
+        if self._view.context_percent is not None:
+            facts.append(t("plain.context", n=self._view.context_percent))
+        return [*lines, t(f"plain.turn_{event.outcome}", facts=_listed(facts))]
+
+    def _server_lines(self, servers: Sequence[ServerRow]) -> list[str]:
+        lines = []
+        for row in servers:
+            before = self._servers.get(row.name, "")
+            self._servers[row.name] = row.state
+            if row.state == before or (not before and row.state in ("idle", "off")):
+                continue
+            words = t("plain.server", name=visible(row.name), state=t(f"servers.state_{row.state}"))
+            if row.problem:
+                words = f"{words}. {clean(tell(row.code, row.params, row.problem))}"
+            lines.append(words)
+        return lines
+
+
+# -- the parts, each by itself ----------------------------------------------------------------------------------------
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return ("，" if i18n.language() == "zh" else ", ").join(filter(None, parts))
+
+
+def _new(before: Sequence[str], now: Sequence[str]) -> list[str]:
+    left = list(before)
+    new = []
+    for text in now:
+        if text in left:
+            left.remove(text)
+        else:
+            new.append(text)
+    return new
+
+
+def mode_line(mode: str) -> str:
+    """The mode, and what it means."""
+    return t("plain.mode", mode=mode, words=t(f"modes.{mode}"))
+
+
+def goal_lines(text: str, state: str, evidence: str) -> list[str]:
+    if state == "open":
+        return [t("app.goal_is", goal=one_line(text))]
+    if state == "reached":
+        proof = [t("plain.goal_evidence", text=one_line(evidence))] if evidence else []
+        return [t("plain.goal_reached", goal=one_line(text)), *proof]
+    return [t("plain.goal_given_up", goal=one_line(text))] if state == "given_up" else []
+
+
+def plan_lines(items: Sequence[TodoItem]) -> list[str]:
+    """The plan, each item with how it stands in a word."""
+    if not items:
+        return [t("dock.no_plan")]
+    done = sum(item.status == "completed" for item in items)
+    head = t("plain.plan", done=t("dock.plan_done", n=done, total=len(items)))
+    return [head, *(f"  {t(f'plain.todo_{item.status}')}: {one_line(item.text)}" for item in items)]
+
+
+def options_line(options: events.OptionsChanged) -> str:
+    """The session's own settings as they are."""
+    configured = t("app.as_configured")
+    temperature = configured if options.temperature is None else f"{options.temperature:g}"
+    parts = [
+        t("app.is_set", name=t("actions.persona"), value=one_line(options.persona) or t("app.no_persona")),
+        t("app.is_set", name=t("actions.temperature"), value=temperature),
+        t("app.is_set", name=t("actions.effort"), value=options.reasoning_effort or configured),
+    ]
+    if options.tools_off is not None:
+        parts.append(t("tools.off_are", tools=", ".join(options.tools_off) or t("tools.none_off")).rstrip("."))
+    return _listed(parts)
+
+
+def held_line(pid: int, since: float) -> str:
+    if not pid:
+        return t("plain.held_no_more")
+    return t("composer.held", pid=pid, since=time.strftime("%H:%M", time.localtime(since)))
+
+
+def task_outcome(task: Task) -> str:
+    """How a command in the background is, in words."""
+    if task.state == "running":
+        return t("transcript.running")
+    if task.state != "ended":
+        return t(f"tasks.{task.state}")
+    return t("tasks.signal", n=task.signal) if task.signal else t("tasks.exit", n=task.exit_code or 0)
+
+
+def task_line(task: Task, now: float) -> str:
+    took = duration((task.ended or now) - task.started)
+    kept = f" ({t('tasks.kept')})" if task.kept and task.state == "running" else ""
+    return f"{task.id} {task_outcome(task)}, {took}: {visible(one_line(task.command))}{kept}"
+
+
+def task_lines(before: Sequence[Task], now: Sequence[Task]) -> list[str]:
+    """Commands in the background that have begun, ended, or are to outlive the program."""
+    known = {task.id: task for task in before}
+    lines = []
+    for task in now:
+        was = known.get(task.id)
+        command = visible(one_line(task.command))
+        if was is None and task.state == "running":
+            lines.append(t("plain.task_begins", id=task.id, command=command))
+        elif was is not None and was.state != task.state:
+            lines.append(t("plain.task_ended", id=task.id, outcome=task_outcome(task), command=command))
+        elif was is not None and was.kept != task.kept and task.state == "running":
+            lines.append(t("plain.task_kept" if task.kept else "plain.task_let_go", id=task.id))
+    return lines
+
+
+def agent_line(agent: AgentRow, now: float) -> str:
+    took = duration((agent.ended or now) - agent.started)
+    steps = t("agents.step") if agent.steps == 1 else t("agents.steps", n=agent.steps)
+    facts = _listed([t(f"agents.{agent.state}"), took, steps])
+    says = one_line(agent.doing if agent.state in _AT_WORK else agent.preview)
+    return f"{agent.id} {one_line(agent.name)} ({facts}): {one_line(agent.task)}" + (f". {says}" if says else "")
+
+
+def agent_lines(before: Sequence[AgentRow], now: Sequence[AgentRow]) -> list[str]:
+    """Sub-agents that have begun or ended."""
+    known = {agent.id: agent.state for agent in before}
+    lines = []
+    for agent in now:
+        was, who = known.get(agent.id, ""), f"{agent.id} {one_line(agent.name)}"
+        if was == agent.state:
+            continue
+        if agent.state in _AT_WORK:
+            if was != "waiting" or agent.state == "running":
+                lines.append(t(f"plain.agent_{agent.state}", who=who, task=one_line(agent.task)))
+        else:
+            state, said = t(f"agents.{agent.state}"), one_line(agent.preview)
+            lines.append(t("plain.agent_ended", who=who, state=state, text=said).rstrip(" :："))
+    return lines
+
+
+def memory_lines(event: events.Remembered) -> list[str]:
+    kept, gone = ("told_waits", "told_gone_waits") if event.pending else ("told", "told_gone")
+    return [
+        *(t(f"memory.{kept}", text=one_line(one.text)) for one in event.memories),
+        *(t(f"memory.{gone}", text=one_line(one.text)) for one in event.gone),
+    ]
+
+
+def rolled_back_lines(event: events.FilesRolledBack) -> list[str]:
+    """Which files are others now, and which were left and why."""
+    lines = []
+    if event.paths:
+        key = "rollback.redone" if event.redo else "rollback.done"
+        lines += [t(key, command="/rollback redo"), *(f"  {visible(one_line(path))}" for path in event.paths)]
+    elif not event.left:
+        lines.append(t("rollback.nothing_done"))
+    if event.left:
+        lines += [t("rollback.left"), *(f"  {_left(one_line(words))}" for words in event.left)]
+    return lines
+
+
+def _left(words: str) -> str:
+    """A path and why it was left; either may have a colon in it."""
+    why = next((why for why in REASONS.values() if words.endswith(f": {why}")), "")
+    path = visible(words.removesuffix(f": {why}") if why else words)
+    return t("approval.rule_named", kind=path, name=phrase("left_because", why)) if why else path
+
+
+# -- what was said before ---------------------------------------------------------------------------------------------
+
+
+def history_lines(title: str, messages: Sequence[Message], earlier: int) -> list[str]:
+    """A stored session: its title, how much there is, and its last exchange."""
+    lines = [t("plain.session", title=one_line(title) or t("sessions.untitled"), n=len(messages) + earlier)]
+    asked = next((n for n in range(len(messages) - 1, -1, -1) if _is_said(messages[n])), None)
+    if asked is None:
+        return lines
+    lines += [t("plain.you_said"), clean(messages[asked].text, tab_size=0).rstrip("\n")]
+    answers = [one.text for one in messages[asked:] if one.role == "assistant" and one.text.strip()]
+    return lines + (Answer().whole(answers[-1]) if answers else [])
+
+
+def _is_said(message: Message) -> bool:
+    return message.role == "user" and message.origin in ("", "steer") and bool(message.text.strip())
