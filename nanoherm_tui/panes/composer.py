@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.screen import Screen
-from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
 
-from agent_core.records import dataclass
-from agent_core.text.image_refs import leading, plain
+from agent_core.text.image_refs import leading
 from nanoherm_tui import limits
-from nanoherm_tui.actions import Slash, SlashProblem, parse_slash
+from nanoherm_tui.actions import SlashProblem
 from nanoherm_tui.compat import read_lines_as_pastes, teach_alt_keys
 from nanoherm_tui.dropped import image_paths
 from nanoherm_tui.history import History, Walk
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
-from nanoherm_tui.overlays.history import HistoryPopup
 from nanoherm_tui.overlays.mention import MentionPopup
 from nanoherm_tui.overlays.slash import SlashPopup, ValuesOf
+from nanoherm_tui.panes import composer_messages, composer_words
 from nanoherm_tui.panes.addressee import AddresseeRow
-from nanoherm_tui.panes.chip_draft import ChipDraft, Kept
+from nanoherm_tui.panes.chip_draft import ChipDraft
+from nanoherm_tui.panes.composer_rows import ComposerHint, PendingRows
+from nanoherm_tui.panes.composer_words import Doing
 from nanoherm_tui.panes.draft import DraftBar, DraftPrompt
+from nanoherm_tui.panes.entered import Command, OneMoreImage, Said, ShellCommand, entered, shell_command
 from nanoherm_tui.panes.held import HeldRow
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
-from nanoherm_tui.text import fit, one_line
-from nanoherm_tui.text import width as cell_width
+from nanoherm_tui.panes.history_search import HistorySearch
+from nanoherm_tui.panes.session_drafts import SessionDrafts
+from nanoherm_tui.text import width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,25 +41,8 @@ if TYPE_CHECKING:
     from agent_core.delegation import AgentRow
     from agent_core.events import SessionState
     from agent_core.knowledge import Typed
+    from nanoherm_tui.panes.composer_messages import How
     from nanoherm_tui.panes.keys import KeyFilter
-
-How = Literal["send", "queue"]
-
-
-@dataclass(frozen=True, slots=True)
-class ShellCommand:
-    """A draft that runs as the user's own command. A `private` one is not told to the model."""
-
-    command: str
-    private: bool
-
-
-def shell_command(draft: str) -> ShellCommand | None:
-    """Read a draft that begins with "!" or "!!"; None for any other. The command may still be empty."""
-    if not draft.startswith("!"):
-        return None
-    private = draft.startswith("!!")
-    return ShellCommand(draft[2 if private else 1 :].strip(), private)
 
 
 class _Draft(ChipDraft):
@@ -84,115 +67,18 @@ class _Draft(ChipDraft):
         self.call_after_refresh(self._composer.draft_resized)  # once the text is wrapped to the new width
 
 
-class PendingRows(Painted):
-    """Texts that wait for a step boundary or for the turn's end."""
-
-    steers: tuple[str, ...] = ()
-    queued: tuple[str, ...] = ()
-    take_back_key = ""
-
-    def paint(self, width: int) -> list[Strip]:
-        look = look_of(self)
-        muted, words = look.style("muted", "surface"), look.style("text", "surface")
-        labels = t("composer.steer"), t("composer.queued")
-        pad = max(map(cell_width, labels)) + 2
-        waiting = [(labels[0], s) for s in self.steers] + [(labels[1], q) for q in self.queued]
-        shown = waiting[-limits.PENDING_ROWS :]
-        rows = []
-        for index, (label, value) in enumerate(shown):
-            left: list[Part] = [(fit(label, pad), muted), (one_line(plain(value)), words)]
-            last = index == len(shown) - 1
-            keys = hints(look, [(self.take_back_key, t("composer.take_back"))])
-            right = keys[0] if last and keys else []
-            rows.append(row(width, left, words, right))
-        if len(waiting) > len(shown):
-            rows.insert(0, row(width, [(t("composer.more", n=len(waiting) - len(shown)), muted)], words))
-        return rows
-
-
-class ComposerHint(Painted):
-    """The row under the draft: blank, or what the keys do just now, or what is wrong with a command."""
-
-    problem = ""
-    keys: tuple[tuple[str, str], ...] = ()
-    words = ""
-
-    def paint(self, width: int) -> list[Strip]:
-        look = look_of(self)
-        fill = look.style("text", "surface")
-        if self.problem:
-            return [row(width, [(self.problem, look.style("warn", "surface"))], fill)]
-        words: list[list[Part]] = [[(self.words, look.style("muted", "surface"))]] if self.words else []
-        first, *rest = flow(width, [*words, *hints(look, self.keys)], fill)
-        if rest and words:  # it stays one row: what the keys do is told rather than why
-            first, *_ = flow(width, hints(look, self.keys), fill)
-        return [first]
-
-    @property
-    def is_blank(self) -> bool:
-        return not (self.problem or self.keys or self.words)
-
-
 class Composer(Widget):
     """The draft and all that stands around it. Give it the focus, and its keys are the keymap's."""
 
-    class Submitted(Message):
-        """The draft is to be sent: "send" is a steer while a turn runs, "queue" waits for its end."""
-
-        def __init__(self, text: str, how: How, instead: str = "") -> None:
-            super().__init__()
-            self.text = text
-            self.how = how
-            self.instead = instead
-            """The earlier message that it takes the place of; empty: none."""
-
-    class SlashEntered(Message):
-        """A command that `actions.parse_slash` accepts."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
-    class ShellEntered(Message):
-        """A command of the user's own, to be run now; a `private` one is not told to the model."""
-
-        def __init__(self, command: str, private: bool) -> None:
-            super().__init__()
-            self.command = command
-            self.private = private
-
-    class DraftChanged(Message):
-        """What is written and not sent, to be kept on disk under `key`. Told when the keys rest; at once when sent."""
-
-        def __init__(self, key: str, text: str) -> None:
-            super().__init__()
-            self.key = key
-            self.text = text
-
-    class ImagesPasted(Message):
-        """The paths of image files were pasted, or files dropped: `text` is to be written when they are none."""
-
-        def __init__(self, paths: tuple[str, ...], text: str) -> None:
-            super().__init__()
-            self.paths = paths
-            self.text = text
-
-    class ImagePreviewRequested(Message):
-        """The image of a chip is to be shown: the name of its copy, and its words."""
-
-        def __init__(self, name: str, words: str) -> None:
-            super().__init__()
-            self.name = name
-            self.words = words
-
-    class ImagePasteRequested(Message):
-        """The image on the clipboard is wanted in the draft."""
-
-    class CommandsWanted(Message):
-        """A command is being typed: what there is beside the program's own should be known (`typed`)."""
-
-    class TakeBackRequested(Message):
-        """The newest pending text should return to the draft."""
+    Submitted = composer_messages.Submitted
+    SlashEntered = composer_messages.SlashEntered
+    ShellEntered = composer_messages.ShellEntered
+    DraftChanged = composer_messages.DraftChanged
+    ImagesPasted = composer_messages.ImagesPasted
+    ImagePreviewRequested = composer_messages.ImagePreviewRequested
+    ImagePasteRequested = composer_messages.ImagePasteRequested
+    CommandsWanted = composer_messages.CommandsWanted
+    TakeBackRequested = composer_messages.TakeBackRequested
 
     def __init__(self, history: History | None = None, keymap: Keymap | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -210,14 +96,10 @@ class Composer(Widget):
         self._sent_early = ""  # a draft that was sent before it was known what can be typed
         self._screen_height = 0
         self._draft = _Draft(self)
-        self._key = ""  # whose draft it is
-        self._others: dict[str, Kept] = {}  # the drafts of other sessions
-        self._instead: dict[str, str] = {}  # earlier messages that drafts are to take the place of
-        self._restored: set[str] = set()  # whose drafts have come from the disk
-        self._told: dict[str, str] = {}  # what DraftChanged told last
+        self._drafts = SessionDrafts()
+        self._search = HistorySearch(self._draft)
         self._resting: Timer | None = None
-        self._searching: Kept | None = None  # the draft, while the area holds what is looked for in the history
-        self._popup, self._found = SlashPopup(), HistoryPopup()
+        self._popup = SlashPopup()
         self.mention = MentionPopup(self._draft, self.keymap)
         """Offers files once it knows whose: see its `files`."""
         self._bar, self._prompt = DraftBar(), DraftPrompt()
@@ -226,7 +108,7 @@ class Composer(Widget):
 
     def compose(self) -> ComposeResult:
         yield self._popup
-        yield self._found
+        yield self._search.popup
         yield self.mention
         with Horizontal(id="composer-row"):
             yield self._bar
@@ -251,7 +133,7 @@ class Composer(Widget):
     @property
     def text(self) -> str:
         """The whole draft: what stands for a long paste is the paste."""
-        return self._draft.whole if self._searching is None else self._searching.text
+        return self._search.draft_text if self._search.is_on else self._draft.whole
 
     @text.setter
     def text(self, value: str) -> None:
@@ -261,7 +143,7 @@ class Composer(Widget):
     @property
     def is_empty(self) -> bool:
         document = self._draft.document
-        return self._searching is None and document.line_count == 1 and not document[0]
+        return not self._search.is_on and document.line_count == 1 and not document[0]
 
     @property
     def selected_text(self) -> str:
@@ -287,7 +169,7 @@ class Composer(Widget):
         sent, self._sent_early = self._sent_early, ""
         if sent and sent == self.text:
             self._enter()
-        elif self._is_command and self._searching is None:
+        elif self._is_command and not self._search.is_on:
             self._popup.update(self._draft.text)
 
     def forget_typed(self) -> None:
@@ -303,7 +185,7 @@ class Composer(Widget):
     @property
     def may_have_images(self) -> bool:
         """The draft is a message: no command, and no search."""
-        return self._searching is None and not self._draft.document[0].startswith(("!", "/"))
+        return not self._search.is_on and not self._draft.document[0].startswith(("!", "/"))
 
     def add_image(self, reference: str, instead: str = "") -> None:
         """Put an image into the draft, as a chip: in the place of the text `instead`, else at the caret."""
@@ -335,13 +217,13 @@ class Composer(Widget):
         if not self.is_empty:
             self.clear_to_history()
         self.text = text
-        self._instead[self._key] = message_id
+        self._drafts.instead = message_id
         self._show_state()
         self.focus()
 
     def clear_to_history(self) -> None:
         """Empty the draft; the history keeps it. A search through the history ends instead."""
-        if self._searching is not None:
+        if self._search.is_on:
             self.end_search()
             return
         self._history.add(self.text)
@@ -352,7 +234,7 @@ class Composer(Widget):
     @property
     def is_restored(self) -> bool:
         """What the disk had for this draft is in it: from then on changes are told."""
-        return self._key in self._restored
+        return self._drafts.is_restored(self._drafts.key)
 
     def show_draft(self, key: str) -> bool:
         """Show the draft of session `key` and keep the one that was shown, each with its undo.
@@ -361,22 +243,18 @@ class Composer(Widget):
         session belongs to the first.
         """
         self.end_search()
-        if key != self._key:
-            if self._key:
+        if key != self._drafts.key:
+            if self._drafts.key:
                 self.tell_draft()
-                self._others[self._key] = self._draft.set_aside()
                 self._walk.reset()
-            if (kept := self._others.pop(key, None)) is not None:
-                self._draft.take_up(kept)
-            self._key = key
-        return key not in self._restored
+            self._drafts.switch(key, self._draft)
+        return not self._drafts.is_restored(key)
 
     def restore(self, key: str, text: str) -> None:
         """The draft that the disk has for `key`: it stands before what has been typed since, unless it is that."""
-        if key != self._key or key in self._restored:
+        if key != self._drafts.key or self._drafts.is_restored(key):
             return
-        self._restored.add(key)
-        self._told[key] = text
+        self._drafts.restored(key, text)
         if text.strip() and text != self.text:
             self.bring_back(text)
 
@@ -385,9 +263,8 @@ class Composer(Widget):
         if self._resting is not None:
             self._resting.pause()
         text = self.text
-        if self.is_restored and text != self._told.get(self._key, ""):
-            self._told[self._key] = text
-            self.post_message(self.DraftChanged(self._key, text))
+        if self._drafts.to_tell(text):
+            self.post_message(self.DraftChanged(self._drafts.key, text))
 
     def set_state(self, state: SessionState) -> None:
         """What the session is doing, shown in words."""
@@ -429,7 +306,15 @@ class Composer(Widget):
         self._show_state()
         self._addressee.refresh()
         self._draft.refresh_look()
-        for widget in (self._bar, self._prompt, self._held, self._pending, self._popup, self._found, self.mention):
+        for widget in (
+            self._bar,
+            self._prompt,
+            self._held,
+            self._pending,
+            self._popup,
+            self._search.popup,
+            self.mention,
+        ):
             widget.refresh()
 
     def focus(self, scroll_visible: bool = True) -> Composer:
@@ -443,42 +328,28 @@ class Composer(Widget):
     # -- state and size ----------------------------------------------------------------------------------------------
 
     @property
-    def _is_running(self) -> bool:
-        return self._state in ("running", "asking", "stopping")
+    def _doing(self) -> Doing:
+        searching = self._search.is_on
+        return Doing(
+            self._state,
+            not self.is_empty,
+            searching,
+            None if searching else shell_command(self._draft.document[0]),
+            bool(self._drafts.instead),
+            self._addressee.agent,
+            self._addressee.who,
+        )
 
     def _show_state(self) -> None:
         """Placeholder, prompt sign and the row below, by what Enter would do now."""
-        label, written = self.keymap.label, not self.is_empty
-        keys: tuple[tuple[str, str], ...] = ()
-        words = ""
-        shell = None if self._searching is not None else shell_command(self._draft.document[0])
-        if self._searching is not None:
-            keys = (
-                (label("send"), t("composer.history_take")),
-                (label("history_search"), t("composer.history_older")),
-                ("Esc", t("composer.history_leave")),
-            )
-        elif shell is not None:
-            words = t("composer.shell_private") if shell.private else t("composer.shell")
-        elif self._key in self._instead:
-            words = t("composer.instead")
-            keys = (("Esc", t("composer.instead_leave")),)
-        elif self._addressee.agent is not None:
-            pass  # the row above the draft says what can be done
-        elif self._state == "stopping" and written:
-            words = t("composer.stopping")
-        elif self._is_running and written:
-            # What ends the turn comes first: on a narrow screen the rest is cut off.
-            keys = (
-                (label("stop"), t("composer.hint_stop")),
-                (label("send"), t("composer.hint_steer")),
-                (label("queue"), t("composer.hint_queue")),
-            )
-        self._hint.keys, self._hint.words = keys, words
-        self._draft.placeholder = Content(self._placeholder())
-        sign, role = ("", "accent") if self._searching is None else ("/", "accent")
-        if shell is not None:
-            sign, role = "$", "warn"
+        doing, label = self._doing, self.keymap.label
+        told = composer_words.hint(doing, label)
+        self._hint.keys, self._hint.words = told.keys, told.words
+        # Before the first layout a guess: the words of the first frame should be those of the second.
+        room = self._draft.size.width or self.app.size.width // 2
+        choices = composer_words.placeholders(doing, label)
+        self._draft.placeholder = Content(next((words for words in choices if width(words) <= room), choices[-1]))
+        sign, role = composer_words.sign(doing)
         if (self._prompt.sign, self._bar.role) != (sign, role):
             self._prompt.sign, self._bar.role, self._prompt.role = sign, role, role
             self._bar.refresh()
@@ -486,32 +357,6 @@ class Composer(Widget):
         self._hint.set_class(not self._hint.is_blank, "-told")
         self._hint.refresh()
         self._draft.refresh()
-
-    def _placeholder(self) -> str:
-        """What an empty draft says: the longest words that fit on one row."""
-        label = self.keymap.label
-        if self._searching is not None:
-            return t("composer.history_ask")
-        agent = self._addressee.agent
-        if agent is not None and agent.ended is None:
-            name = self._addressee.who
-            choices = [t("agents.tell_it", name=name), t("agents.tell_it_short", name=name)]
-        elif agent is not None:
-            choices = [t("agents.back_first")]
-        elif self._state == "stopping":
-            choices = [t("composer.stopping"), t("composer.stopping_short")]
-        elif self._is_running:
-            stop, send, queue = label("stop"), label("send"), label("queue")
-            choices = [
-                t("composer.running", send=send, queue=queue, stop=stop),
-                t("composer.running_short", send=send, stop=stop),
-                t("composer.running_least", stop=stop),
-            ]
-        else:
-            choices = [t("composer.placeholder"), t("composer.placeholder_short")]
-        # Before the first layout a guess: the words of the first frame should be those of the second.
-        room = self._draft.size.width or self.app.size.width // 2
-        return next((words for words in choices if cell_width(words) <= room), choices[-1])
 
     def draft_resized(self) -> None:
         self._show_state()
@@ -553,8 +398,8 @@ class Composer(Widget):
         event.stop()
         if self._hint.problem and self._draft.text != self._problem_draft:
             self._say("")
-        if self._searching is not None:
-            self._found.look_for(self._draft.text)
+        if self._search.is_on:
+            self._search.follow()
         else:
             is_command = self._draft.document[0].startswith("/")
             if is_command and not self._is_command:
@@ -569,7 +414,7 @@ class Composer(Widget):
 
     def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
         event.stop()
-        if self._searching is None:
+        if not self._search.is_on:
             self.mention.follow()
 
     # -- keys --------------------------------------------------------------------------------------------------------
@@ -581,7 +426,7 @@ class Composer(Widget):
 
         # xterm's modifyOtherKeys reports Enter with its own character.
         key = event.key.replace("+\r", "+enter")
-        if self._searching is not None:
+        if self._search.is_on:
             return self._search_key(key)
         if self.mention.key(event):
             return True
@@ -602,9 +447,9 @@ class Composer(Widget):
             pass  # with nothing to queue or to complete it does nothing: it never moves the keyboard away
         elif key == "ctrl+d" and not self.is_empty:
             draft.action_delete_right()
-        elif key == "escape" and not self._is_running and draft.selected_text:
+        elif key == "escape" and not self._doing.runs and draft.selected_text:
             draft.move_cursor(draft.cursor_location)
-        elif key == "escape" and not self._is_running and self._key in self._instead:
+        elif key == "escape" and not self._doing.runs and self._drafts.instead:
             self._reset()  # all is as it was
         else:
             return False
@@ -622,7 +467,7 @@ class Composer(Widget):
         draft = self._draft
         if action == "newline":
             draft.type_in("\n")
-        elif action == "queue" and self._is_running and not self.is_empty:
+        elif action == "queue" and self._doing.runs and not self.is_empty:
             shell = shell_command(draft.whole) if draft.document[0].startswith("!") else None
             if shell is None:
                 self._submit("queue")
@@ -681,37 +526,30 @@ class Composer(Widget):
     # -- the search through the history ------------------------------------------------------------------------------
 
     def _begin_search(self) -> None:
-        if self._searching is not None:
-            self._found.move(1)
+        if self._search.is_on:
+            self._search.move("")
             return
         self._popup.dismiss(self._draft.text)
-        self._searching = self._draft.set_aside()
+        self._search.begin(self._history.entries)
         self.mention.follow()
-        self._found.open(self._history.entries)
         self._show_state()
 
     def end_search(self, taken: str | None = None) -> None:
         """Go back to the draft as it was; `taken` from the history comes in its place, undoably."""
-        if self._searching is None:
-            return
-        kept, self._searching = self._searching, None
-        self._found.close()
-        self._draft.take_up(kept)
-        if taken is not None:
-            self._draft.put(taken)
-        self._show_state()
+        if self._search.end(taken):
+            self._show_state()
 
     def _search_key(self, key: str) -> bool:
         """A key while the history is searched. The editing keys are left to what is looked for."""
-        self._found.look_for(self._draft.text)
+        self._search.follow()
         action = self.keymap.action(key, "composer")
         if action == "send" or key == "tab":
-            if self._found.chosen is not None:
-                self.end_search(self._found.chosen)
+            if self._search.popup.chosen is not None:
+                self.end_search(self._search.popup.chosen)
         elif key == "escape":
             self.end_search()
         elif key in ("up", "down", "pageup", "pagedown") or action == "history_search":
-            self._found.move({"up": -1, "pageup": -limits.SLASH_ROWS, "pagedown": limits.SLASH_ROWS}.get(key, 1))
+            self._search.move(key)
         elif action in ("undo_edit", "redo_edit"):
             self._act(action)
         else:
@@ -733,30 +571,26 @@ class Composer(Widget):
             self._draft.put(chosen.draft)
             if not chosen.whole:
                 return
-        text = self._draft.whole.rstrip()
-        # What decides is typed: the text of a paste behind a chip is never a command.
-        typed = draft.document[0]
-        shell = shell_command(text) if typed.startswith("!") else None
-        command = parse_slash(text, self.typed) if typed.startswith("/") else None
-        images, behind = leading(text)
-        more = parse_slash(behind) if images else None
-        if shell is not None:
-            self._run_shell(shell)
-        elif isinstance(more, Slash) and more.action.id == "image":  # another one, beside those that are there
-            self._history.add(behind)
-            self._draft.put(images)
-            self.post_message(self.SlashEntered(behind))
-        elif command is None:
-            self._submit("send")
-        elif isinstance(command, SlashProblem) and self._typed is None and command.is_unknown:
-            self._sent_early = self.text  # it goes, or is told to be unknown, in a moment
-        elif isinstance(command, SlashProblem):
-            self._problem_draft = draft.text
-            self._say(t(command.key, **command.params))
-        else:
-            self._history.add(text)
-            self._reset()
-            self.post_message(self.SlashEntered(text))
+        text = draft.whole.rstrip()
+        made = entered(text, draft.document[0], self.typed)
+        match made:
+            case ShellCommand():
+                self._run_shell(made)
+            case OneMoreImage():
+                self._history.add(made.command)
+                draft.put(made.images)
+                self.post_message(self.SlashEntered(made.command))
+            case Said():
+                self._submit("send")
+            case SlashProblem() if self._typed is None and made.is_unknown:
+                self._sent_early = self.text  # it goes, or is told to be unknown, in a moment
+            case SlashProblem():
+                self._problem_draft = draft.text
+                self._say(t(made.key, **made.params))
+            case Command():
+                self._history.add(text)
+                self._reset()
+                self.post_message(self.SlashEntered(text))
 
     def _run_shell(self, shell: ShellCommand) -> None:
         if shell.command:
@@ -774,13 +608,13 @@ class Composer(Widget):
         if not text.strip():
             return
         self._history.add(text)
-        instead = self._instead.get(self._key, "")
+        instead = self._drafts.instead
         self._reset()
         self.post_message(self.Submitted(text, how, instead))
 
     def _reset(self) -> None:
         self._walk.reset()
-        self._instead.pop(self._key, None)
+        self._drafts.instead = ""
         self._draft.put("")
         self.tell_draft()
 

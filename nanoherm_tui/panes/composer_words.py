@@ -1,0 +1,105 @@
+"""What the composer says of itself: its placeholder, its sign, and the row below, by what Enter would do now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from agent_core.records import dataclass
+from nanoherm_tui.i18n import t
+
+if TYPE_CHECKING:
+    from agent_core.delegation import AgentRow
+    from agent_core.events import SessionState
+    from nanoherm_tui.panes.entered import ShellCommand
+
+Label = Callable[[str], str]
+"""An action's key, as a person reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """All that decides it."""
+
+    state: SessionState
+    written: bool
+    """There is a draft."""
+    searching: bool
+    """The draft is what is looked for in the history."""
+    shell: ShellCommand | None
+    """The draft is a command of the user's own."""
+    instead: bool
+    """It takes the place of an earlier message."""
+    agent: AgentRow | None
+    """Who is told what is written; None: the session itself."""
+    who: str
+    """That one's number and name."""
+
+    @property
+    def runs(self) -> bool:
+        return self.state in ("running", "asking", "stopping")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The row below the draft."""
+
+    words: str = ""
+    keys: tuple[tuple[str, str], ...] = ()
+
+
+def hint(doing: Doing, label: Label) -> Told:
+    """What the row below the draft says; nothing where there is nothing to say."""
+    if doing.searching:
+        return Told(
+            keys=(
+                (label("send"), t("composer.history_take")),
+                (label("history_search"), t("composer.history_older")),
+                ("Esc", t("composer.history_leave")),
+            )
+        )
+    if doing.shell is not None:
+        return Told(t("composer.shell_private") if doing.shell.private else t("composer.shell"))
+    if doing.instead:
+        return Told(t("composer.instead"), (("Esc", t("composer.instead_leave")),))
+    if doing.agent is not None:
+        return Told()  # the row above the draft says what can be done
+    if doing.state == "stopping" and doing.written:
+        return Told(t("composer.stopping"))
+    if doing.runs and doing.written:
+        # What ends the turn comes first: on a narrow screen the rest is cut off.
+        return Told(
+            keys=(
+                (label("stop"), t("composer.hint_stop")),
+                (label("send"), t("composer.hint_steer")),
+                (label("queue"), t("composer.hint_queue")),
+            )
+        )
+    return Told()
+
+
+def sign(doing: Doing) -> tuple[str, str]:
+    """The sign before the draft and its role; "" is that of messages."""
+    if doing.shell is not None:
+        return "$", "warn"
+    return "/" if doing.searching else "", "accent"
+
+
+def placeholders(doing: Doing, label: Label) -> list[str]:
+    """What an empty draft may say, the longest first."""
+    if doing.searching:
+        return [t("composer.history_ask")]
+    if doing.agent is not None:
+        if doing.agent.ended is not None:
+            return [t("agents.back_first")]
+        return [t("agents.tell_it", name=doing.who), t("agents.tell_it_short", name=doing.who)]
+    if doing.state == "stopping":
+        return [t("composer.stopping"), t("composer.stopping_short")]
+    if doing.runs:
+        stop, send, queue = label("stop"), label("send"), label("queue")
+        return [
+            t("composer.running", send=send, queue=queue, stop=stop),
+            t("composer.running_short", send=send, stop=stop),
+            t("composer.running_least", stop=stop),
+        ]
+    return [t("composer.placeholder"), t("composer.placeholder_short")]
