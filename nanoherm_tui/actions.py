@@ -92,6 +92,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("diff", slash="diff", run="panes.show_diff"),
     Action("tasks", slash="tasks", run="tasks.show"),
     Action("agents", slash="agents", argument="[name text]", run="agents.show"),
+    Action("inbox", keys=("f7",), slash="inbox", aliases=("approvals",), run="inbox.show"),
     Action("context", slash="context", run="context.show"),
     Action("compact", slash="compact", aliases=("compress",), argument="[focus]", run="context.compact"),
     Action("redraw", keys=("ctrl+l",), run="panes.redraw"),

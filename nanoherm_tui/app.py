@@ -143,6 +143,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.wish = Wish(self._recalled("sessions", bool), self._recalled("dock", bool))
         self.panes: Layout = lay_out(limits.NARROW, limits.SHORT, self.wish)
         self.keymap, self.keymap_problems = load_keymap(start.config.get("keymap"))
+        self._keymap_told: tuple[str, ...] = ()
+        """What is wrong with the config's keymap, with its lines."""
         self._start = start
         self._first_images: list[str] = []  # references to the images of the first message
         self._image_problems: list[str] = []
@@ -289,6 +291,10 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         except Exception as error:  # without the core there is nothing to do here: the program ends, in words
             log.exception("the core could not be opened")
             return crash(error)
+        if self.keymap_problems:
+            from nanoherm_tui.commands.keys import problems
+
+            self._keymap_told = problems(self)
         self.host.model.listen(self._model_has_changed)
         for path in self._start.images:
             try:
@@ -376,7 +382,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             yield i18n.tell(problem.code, problem.params, problem.text)
         for found in self.host.warnings:
             yield i18n.tell(found.code, {"file": found.file, "line": found.line, "key": found.key}, found.text)
-        yield from (t(p.key, **p.params) for p in self.keymap_problems)
+        yield from self._keymap_told
         yield from (error.text for error in self.themes.broken)
         if self.themes.theme() is None:
             yield t("app.unknown_theme", name=self.themes.chosen, themes=", ".join(self.themes.all))
@@ -415,7 +421,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         model = self.host.model.state.label if self.ready else ""
         waiting = self.conversations.questions if self.furnished else 0
         yolo = self.ready and self.host.launch.yolo
-        self.status.update(status_info(self.view, model, self._hint, waiting, self.held, yolo=yolo))
+        inbox = self.keymap.label("inbox")
+        self.status.update(status_info(self.view, model, self._hint, waiting, self.held, yolo=yolo, inbox=inbox))
 
     def hint(self, words: str, seconds: float = limits.AGAIN_SECONDS) -> None:
         """Show `words` in the status line for a while."""
@@ -703,6 +710,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     on_dock_spill_copy_requested = pane_messages.dock_spill_copy_requested
     on_dock_page_requested = pane_messages.dock_page_requested
     on_dock_lines_requested = pane_messages.dock_lines_requested
+    on_status_line_inbox_requested = pane_messages.status_line_inbox_requested
     on_sessions_pane_opened = pane_messages.sessions_pane_opened
     on_sessions_pane_new_requested = pane_messages.sessions_pane_new_requested
     on_sessions_pane_fork_requested = pane_messages.sessions_pane_fork_requested

@@ -243,6 +243,10 @@ def dock_lines_requested(app: NanohermApp, message: Dock.LinesRequested) -> None
     read_unchanged(app, message.change)
 
 
+def status_line_inbox_requested(app: NanohermApp) -> None:
+    commands.run(app, "inbox")
+
+
 def sessions_pane_opened(app: NanohermApp, message: SessionsPane.Opened) -> None:
     from nanoherm_tui.commands.sessions import open_by_id
 

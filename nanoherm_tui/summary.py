@@ -32,20 +32,29 @@ def session_items(rows: Iterable[SessionRow], views: Iterable[SessionView], in_v
 
 
 def _state(view: SessionView, in_view: str) -> ItemState:
+    if view.waiting or view.state == "asking":
+        return "asking"
     if view.state in ("running", "stopping"):
         return "running"
-    if view.state in ("asking", "failed"):
-        return "asking" if view.state == "asking" else "failed"
+    if view.state == "failed":
+        return "failed"
     return "unread" if view.unread and view.id != in_view else "idle"
 
 
 def status_info(
-    view: SessionView | None, model: str, hint: str, waiting: int, held: Containment | None, *, yolo: bool = False
+    view: SessionView | None,
+    model: str,
+    hint: str,
+    waiting: int,
+    held: Containment | None,
+    *,
+    yolo: bool = False,
+    inbox: str = "",
 ) -> StatusInfo:
     """The status line for `view`.
 
     `model`: what new sessions use; `waiting`: questions of all sessions; `held`: how far commands are confined here;
-    `yolo`: in this run nothing is asked and nothing confined.
+    `yolo`: in this run nothing is asked and nothing confined; `inbox`: the key that leads to what waits.
     """
     if view is None:
         return StatusInfo(model=model, hint=hint)
@@ -64,6 +73,8 @@ def status_info(
         step=view.step,
         seconds=time.monotonic() - view.turn_started if view.turn_started else 0.0,
         waiting=waiting,
+        elsewhere=waiting - len(view.waiting),
+        inbox=inbox,
         tokens_in=view.usage.prompt_tokens,
         tokens_out=view.usage.completion_tokens,
         context_percent=view.context_percent,

@@ -215,6 +215,15 @@ class ApprovalPanel(Widget, can_focus=True):
         else:
             self._tick()
 
+    def bring(self, question_id: str) -> None:
+        """Show this of the waiting questions first: somebody came to it. It is answered after a while without keys."""
+        index = next((i for i, w in enumerate(self._waiting) if w.question.id == question_id), -1)
+        if index > 0:
+            self._waiting.insert(0, self._waiting.pop(index))
+            self._show()
+        elif index == 0:
+            self.arming.asked()
+
     def clear(self) -> None:
         """Drop all questions without an answer."""
         if self._waiting:

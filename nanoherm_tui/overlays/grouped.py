@@ -141,9 +141,9 @@ class FollowedList(GroupedList[H, R]):
         super().__init__(widget_id)
         self._moved = moved
 
-    def put_at(self, lines: Iterable[Heading[H] | R], at: int) -> None:
+    def put_at(self, lines: Iterable[Heading[H] | R], at: int, empty: str = "") -> None:
         """Take these lines, the cursor on the row number `at`, or the last."""
-        self.put(lines, "")
+        self.put(lines, empty)
         self.at = max(0, min(at, len(self._rows) - 1))
         self._moved()
 

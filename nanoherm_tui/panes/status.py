@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from rich.segment import Segment
+from textual import events
+from textual.message import Message
 from textual.strip import Strip
 
 from agent_core.records import dataclass
@@ -30,6 +33,7 @@ MODEL = 28  # a model's label is cut at this, or at a quarter of a wide screen
 MODE_ROLES = {"ask": "accent", "plan": "ok", "debug": "ok", "auto": "warn", "goal": "warn"}
 """Green: commands only read. Yellow: it acts unasked."""
 CENTRED_FROM = 140  # on screens this wide what runs stands in the middle
+INBOX_FROM = 100  # columns from which the way to questions elsewhere is named
 ACTIVITY = 16  # its usual width
 
 
@@ -49,6 +53,10 @@ class StatusInfo:
     """Since the turn began."""
     waiting: int = 0
     """Questions that wait for an answer, of any session."""
+    elsewhere: int = 0
+    """How many of them are not of the session in view."""
+    inbox: str = ""
+    """The key that leads to them."""
     tokens_in: int | None = None
     tokens_out: int | None = None
     context_percent: int | None = None
@@ -76,7 +84,7 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
         "mode": mode,
         "sandbox": _sandbox(info, cells - text.width(info.mode) - GAP),
         "activity": _activity(info, frame),
-        "waiting": _waiting(info),
+        "waiting": _waiting(info, cells),
         "goal": _goal(info, cells),
         "context": _context(info),
         "model": (Span(cut(one_line(info.model), max(MODEL, cells // 4))),) if info.model else (),
@@ -129,10 +137,18 @@ def _activity(info: StatusInfo, frame: int) -> Spans:
     return (mark, Span(f" {words}"), Span(f" {took}", "muted")) if words else (mark, Span(f" {took}", "muted"))
 
 
-def _waiting(info: StatusInfo) -> Spans:
+def _waiting(info: StatusInfo, cells: int) -> Spans:
     if not info.waiting:
         return ()
-    return Span(sym("asks"), "warn", bold=True, mark=True), Span(" " + t("status.waiting", n=info.waiting))
+    if not info.elsewhere:
+        words = t("status.waiting", n=info.waiting)
+    elif cells < INBOX_FROM:
+        words = t("status.waiting_elsewhere_short", n=info.elsewhere)
+    elif info.elsewhere == info.waiting:
+        words = t("status.waiting_elsewhere", n=info.waiting, key=info.inbox)
+    else:
+        words = t("status.waiting_here", n=info.waiting, elsewhere=info.elsewhere, key=info.inbox)
+    return Span(sym("asks"), "warn", bold=True, mark=True), Span(" " + words)
 
 
 def _tasks(info: StatusInfo) -> Spans:
@@ -192,6 +208,9 @@ class StatusLine(Painted):
 
     ALLOW_SELECT = False
 
+    class InboxRequested(Message):
+        """Somebody clicked on the questions that wait."""
+
     def __init__(self, id: str | None = "status") -> None:
         super().__init__(id=id)
         self._info = StatusInfo()
@@ -215,6 +234,16 @@ class StatusLine(Painted):
     def refresh_look(self) -> None:
         """The theme or the language has changed."""
         self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """What waits leads to the questions."""
+        spans = status_row(self._info, self._frame, self.size.width - 2 * EDGE).left
+        at = EDGE
+        for span, following in pairwise(() if callable(spans) else spans):
+            if span.text == sym("asks") and at <= event.x < at + _size((span, following)):
+                self.post_message(self.InboxRequested())
+                return
+            at += _size((span,))
 
     def paint(self, width: int) -> list[Strip]:
         self.paints += 1
