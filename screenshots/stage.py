@@ -17,6 +17,7 @@ from unittest.mock import patch
 from agent_core import intents
 from agent_core.host import Host, Launch
 from agent_core.services import Containment
+from agent_core.walls_desk import WallsDesk
 from nanoherm_tui import i18n, limits, symbols
 from nanoherm_tui.app import NanohermApp, Start
 from nanoherm_tui.history import History
@@ -81,7 +82,7 @@ class Stage:
             self._config["model.context_length"] = _WINDOW
         elif self._model == "none":
             env |= {"NANOHERMES_MODEL": "coder-30b", "NANOHERMES_BASE_URL": "ftp://coder"}
-        enter(patch.object(Host, "containment", lambda host: self._held))
+        enter(patch.object(WallsDesk, "containment", lambda walls: self._held))
         self.host = Host(Launch(self.workspace, env, self._config, yolo=self._yolo, demo=self._model == "demo"))
         self._stack.callback(self.host.close)
         self._stack.callback(_calm)

@@ -171,12 +171,12 @@ def test_within_a_profile_another_one_stands_beside_it(tmp_path):
 BARE = """
 import sys
 from agent_core.services import Containment
-from agent_core.host import Host
-real = Host.containment
-def bare(host):
-    now = real(host)
+from agent_core.walls_desk import WallsDesk
+real = WallsDesk.containment
+def bare(walls):
+    now = real(walls)
     return Containment(now.sandbox, accepted=now.accepted)
-Host.containment = bare
+WallsDesk.containment = bare
 from nanoherm_tui.cli import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -97,7 +97,7 @@ async def test_memories_are_found_mended_added_forgotten_and_taken_back():
         await stage.press("end", "d")
         await stage.until(lambda: len(texts(screen)) == 3, "one less")
         told = str(screen.query_one("#memory-told").words)
-        assert told.endswith("It was: The tests need Redis.")
+        assert told.startswith("Forgotten (The tests need Redis.). ")
         assert "Start Redis before the tests." in told
         copy = memory.path.read_bytes()
         await stage.press("D")

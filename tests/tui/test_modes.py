@@ -1,13 +1,14 @@
 """Modes on the screen: cycling, the word that auto and goal want, goals, and what confines commands."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from agent_core import events, intents
-from agent_core.host import Host
 from agent_core.names import MODES
 from agent_core.services import Containment
+from agent_core.walls_desk import WallsDesk
 from nanoherm_tui import limits
 from nanoherm_tui.overlays.consent import Consent, ConsentScreen
 from nanoherm_tui.sandbox_words import sandbox_words
@@ -24,13 +25,8 @@ BARE = Containment(why="Landlock: landlock_create_ruleset: not implemented")
 @pytest.fixture
 def machine(monkeypatch):
     """`machine(containment)`: what the kernel of this machine is said to do."""
-    now = [HELD]
-
-    def containment(host):
-        accepted = host.grants.read().no_sandbox
-        return Containment(now[0].sandbox, now[0].kernel, now[0].network, accepted, now[0].missing, now[0].why)
-
-    monkeypatch.setattr(Host, "containment", containment)
+    now, real = [HELD], WallsDesk.containment
+    monkeypatch.setattr(WallsDesk, "containment", lambda walls: replace(now[0], accepted=real(walls).accepted))
     return lambda held: now.__setitem__(0, held)
 
 
