@@ -61,9 +61,9 @@ bench: $(VENV)/.test
 lock:
 	$(BIN)/python -m pip install --quiet pip-tools
 	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe --no-header --no-emit-index-url \
-		--no-emit-trusted-host --no-emit-find-links --output-file requirements.txt pyproject.toml
+		--no-emit-trusted-host --no-emit-find-links --extra web --output-file requirements.txt pyproject.toml
 	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe --no-header --no-emit-index-url \
-		--no-emit-trusted-host --no-emit-find-links --extra test --extra llmock --constraint requirements.txt \
+		--no-emit-trusted-host --no-emit-find-links --extra web --extra test --extra llmock --constraint requirements.txt \
 		--output-file requirements-test.txt pyproject.toml
 
 clean:

@@ -19,6 +19,7 @@ from agent_core.errors import AgentError
 from agent_core.plain_files import atomic_write
 from agent_core.records import dataclass
 from nanoherm_tui import limits
+from nanoherm_tui.terminal import in_browser
 
 How = Literal["native", "tmux", "osc52", "file"]
 
@@ -77,6 +78,8 @@ def copy(text: str, env: Mapping[str, str], folder: Path) -> Copied:
 
 def native_tools(env: Mapping[str, str], platform: str = sys.platform) -> tuple[_Tool, ...]:
     """The tools of the desktop that the user sits at, best first; none that would fill another machine's clipboard."""
+    if in_browser(env):
+        return ()
     remote = bool(env.get("SSH_CONNECTION") or env.get("SSH_TTY"))
     display = env.get("DISPLAY", "")
     if remote:

@@ -8,13 +8,23 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FrameType
+from typing import Final
 
 from agent_core import names
 
 EXIT_BY_SIGNAL = {signal.SIGTERM: names.EXIT_TERMINATED, signal.SIGHUP: 128 + signal.SIGHUP}
+
+IN_BROWSER: Final = "NANOHERMES_WINDOW"
+"""The variable that says, with the value BROWSER, that the terminal is one on a page of a browser."""
+BROWSER: Final = "browser"
+
+
+def in_browser(env: Mapping[str, str]) -> bool:
+    """Whether nobody sits at this machine's desktop or shell for the program: its terminal is a page of a browser."""
+    return env.get(IN_BROWSER) == BROWSER
 
 
 def on_end_signals(loop: asyncio.AbstractEventLoop, leave: Callable[[int], None]) -> None:

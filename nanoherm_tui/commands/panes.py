@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nanoherm_tui import terminal
+from nanoherm_tui.i18n import t
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
@@ -88,6 +90,9 @@ def redraw(app: NanohermApp, argument: str) -> None:
 
 
 def suspend(app: NanohermApp, argument: str) -> None:
+    if terminal.in_browser(os.environ):
+        app.hint(t("browser.no_suspend"))
+        return
     with app.suspend():
         terminal.stop_process_group()
     redraw(app, "")

@@ -21,6 +21,7 @@ NAMES: Final = {
     "skills": "list, show and check the instructions you keep for kinds of work",
     "trust": "see and accept what a folder brings that would act",
     "mcp": "the MCP servers: list, add, remove, test, log in",
+    "serve": "the program in a browser on this machine: serve --web",
     "completion": "completion of this command line for bash, zsh or fish",
 }
 """What may stand first on the command line, with a remark for --help."""

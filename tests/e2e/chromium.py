@@ -1,0 +1,176 @@
+"""A headless Chromium, driven over the DevTools protocol on two pipes: no port, no package."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+_FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
+    "--disable-default-apps", "--hide-scrollbars=false", "--remote-debugging-pipe",
+    # The terminal on the page asks for WebGL 2; there is no graphics card here.
+    "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+    # Nothing but this machine is ever asked for.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
+)  # fmt: skip
+
+
+class Chromium:
+    """`with Chromium() as browser:` then `browser.open(url)`. Ends it at the end."""
+
+    def __enter__(self) -> Chromium:
+        assert PROGRAM is not None
+        self._folder = tempfile.mkdtemp(prefix="chromium-")
+        to_it, self._commands = os.pipe()
+        self._events, from_it = os.pipe()
+
+        def third_and_fourth() -> tuple[str, ...]:
+            """A shell that puts the pipes where Chromium looks for them."""
+            return ("sh", "-c", f'exec "$@" 3<&{to_it} 4>&{from_it}', "sh")
+
+        self._log = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            [*third_and_fourth(), PROGRAM, *_FLAGS, f"--user-data-dir={self._folder}", "about:blank"],
+            pass_fds=(to_it, from_it), stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
+            start_new_session=True, env={**os.environ, "HOME": self._folder},
+        )  # fmt: skip
+        os.close(to_it)
+        os.close(from_it)
+        self._ids = itertools.count(1)
+        self._unread = b""
+        self._waiting: list[dict[str, Any]] = []
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        with suppress(OSError, AssertionError):
+            self.call("Browser.close", seconds=5)
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, 9)
+            self._process.wait()
+        for descriptor in (self._commands, self._events):
+            os.close(descriptor)
+        self._log.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def open(self, url: str, width: int = 1280, height: int = 800) -> Page:
+        """A new tab with `url`."""
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        page = Page(self, target, session)
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            page.call(f"{domain}.enable")
+        page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        page.call("Page.navigate", url=url)
+        return page
+
+    def call(self, method: str, session: str = "", seconds: float = 20.0, **params: Any) -> dict[str, Any]:
+        """Ask it something; what else it says meanwhile waits for `events`."""
+        number = next(self._ids)
+        said = {"id": number, "method": method, "params": params, **({"sessionId": session} if session else {})}
+        _write_all(self._commands, json.dumps(said).encode() + b"\0")
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for message in self._read(end - time.monotonic()):
+                if message.get("id") != number:
+                    self._waiting.append(message)
+                    continue
+                assert "error" not in message, f"{method}: {message['error']}"
+                result: dict[str, Any] = message["result"]
+                return result
+        raise AssertionError(f"{method}: no answer in {seconds} s")
+
+    def events(self, seconds: float = 0.05) -> list[dict[str, Any]]:
+        """What has happened since, in any page."""
+        self._waiting += self._read(seconds)
+        told, self._waiting = self._waiting, []
+        return told
+
+    def _read(self, seconds: float) -> list[dict[str, Any]]:
+        if not select.select([self._events], [], [], max(0.0, seconds))[0]:
+            return []
+        part = os.read(self._events, 1 << 20)
+        if not part:
+            self._log.seek(0)
+            raise AssertionError(f"Chromium has ended: {self._log.read()[-2000:]!r}")
+        *whole, self._unread = (self._unread + part).split(b"\0")
+        return [json.loads(each) for each in whole]
+
+
+class Page:
+    """A tab."""
+
+    def __init__(self, browser: Chromium, target: str, session: str) -> None:
+        self._browser, self.target, self._session = browser, target, session
+        self.received = bytearray()
+        """What its WebSockets were sent: the bytes for the terminal."""
+        self.faults: list[str] = []
+        """What the page's console calls an error."""
+        self.requests: list[str] = []
+        """Every address that was asked for."""
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        return self._browser.call(method, self._session, **params)
+
+    def look(self) -> None:
+        """Take note of what has happened."""
+        for event in self._browser.events():
+            if event.get("sessionId") != self._session:
+                continue
+            name, params = event.get("method"), event.get("params", {})
+            if name == "Network.webSocketFrameReceived" and params["response"]["opcode"] == 2:
+                self.received += base64.b64decode(params["response"]["payloadData"])
+            elif name == "Network.requestWillBeSent":
+                self.requests.append(params["request"]["url"][:200])  # those of images hold the image
+            elif name == "Log.entryAdded" and params["entry"]["level"] == "error":
+                self.faults.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
+            elif name == "Runtime.exceptionThrown":
+                self.faults.append(json.dumps(params["exceptionDetails"])[:2000])
+
+    def until(self, condition: Callable[[], object], seconds: float = 30.0) -> None:
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, f"not in {seconds} s; faults: {self.faults}"
+            self.look()
+
+    def value(self, expression: str) -> Any:
+        """What a JavaScript expression gives."""
+        return self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)[
+            "result"
+        ].get("value")
+
+    def insert(self, text: str) -> None:
+        """Text as an input method commits it."""
+        self.call("Input.insertText", text=text)
+
+    def key(self, key: str, code: str, number: int, *, ctrl: bool = False, text: str = "") -> None:
+        """A key pressed and let go. `number`: Windows' virtual key code, as browsers tell it."""
+        about = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": 2 if ctrl else 0}
+        self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **about, text=text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **about)
+
+    def picture(self) -> bytes:
+        """A PNG of what is seen."""
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+
+    def close(self) -> None:
+        self._browser.call("Target.closeTarget", targetId=self.target)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
