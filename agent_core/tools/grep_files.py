@@ -133,11 +133,12 @@ def looked_for(
         look = _Look(wanted, replace(search, cancel=scope), deadline)
         ready, looks = _Ready(wanted), deque[tuple[_Batch, Future[_Named]]]()
         try:
-            for batch in _batches(wanted, scope, skipped):
-                looks.append((batch, pool.submit(look.at, batch)))
-                while len(looks) > 1 and (len(looks) > _AHEAD or looks[0][1].done()):
+            for batch, is_whole in _batches(wanted, scope, skipped):
+                if is_whole:
+                    looks.append((batch, pool.submit(look.at, batch)))
+                while len(looks) > is_whole and (len(looks) > _AHEAD or looks[0][1].done()):
                     ready.add(looks[0][0], looks.popleft()[1].result())
-                    yield from ready.take(_key(looks[0][0].folders[0].path))
+                    yield from ready.take(_key((looks[0][0] if looks else batch).folders[0].path))
             while looks:
                 ready.add(looks[0][0], looks.popleft()[1].result())
                 yield from ready.take(_key(looks[0][0].folders[0].path) if looks else None)
@@ -162,8 +163,11 @@ class _Batch:
         self.size += (len(place) if place.isascii() else len(os.fsencode(place))) + 3
 
 
-def _batches(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[_Batch]:
-    """The folders in runs whose names fit on a command line, the first ones short so that early matches come early."""
+def _batches(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[tuple[_Batch, bool]]:
+    """The folders in runs whose names fit on a command line, the first ones short so that early matches come early.
+
+    With True; with False, now and then, one that is not whole yet.
+    """
     walk = FolderWalk(wanted.root or "/", cancel, ignored=wanted.ignored)
     find_protected = protected_finder(wanted.root, wanted.rules)
     batch, most, files = _Batch(), limits.LOOK_FIRST_FOLDERS, 0
@@ -188,17 +192,19 @@ def _batches(wanted: Wanted, cancel: CancelScope, skipped: Skipped) -> Iterator[
         for place in [folder.path + name for name in names] if folder.cut else [folder.path]:
             batch.add(place)
             if batch.size >= limits.SCAN_BATCH_BYTES:
-                yield batch
+                yield batch, True
                 batch = _Batch([folder], sized=batch.sized)
+        if len(batch.folders) % limits.LOOK_STEP == 0:
+            yield batch, False
         if len(batch.folders) >= most:
-            yield batch
+            yield batch, True
             batch, most = _Batch(), most * limits.LOOK_GROWTH
             # Asked while ripgrep is at work, and not at all where the answer would be of some files only.
             if not skipped.unsized:
                 skipped.large += _large(wanted, unsized)
             unsized = []
     if batch.places:
-        yield batch
+        yield batch, True
     if not skipped.unsized:
         skipped.large += _large(wanted, unsized)
     skipped.cut = walk.cut
