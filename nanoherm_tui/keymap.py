@@ -222,7 +222,7 @@ def _read_keys(action: Action, value: object) -> tuple[tuple[str, ...] | None, l
     if names is None:
         names = []
     if not isinstance(names, list) or not all(isinstance(n, (str, int)) for n in names):
-        return None, [KeymapProblem("keymap.shape", {})]
+        return None, [KeymapProblem("keymap.shape", {"action": action.id})]
     keys: list[str] = []
     problems: list[KeymapProblem] = []
     for name in names:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_core.errors import AgentError
 from nanoherm_tui import symbols
-from nanoherm_tui.i18n import t
+from nanoherm_tui.commands import run
+from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.setting_values import choices
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def _open(app: NanohermApp, found: tuple[Setting, ...], query: str) -> None:
 
     screen = SettingsScreen(found, str(app.host.places.home), query, lambda key: choices(key, app.themes.all))
     screen.save = lambda name, value: _save(app, screen, name, value)
+    screen.edit_keys = lambda: run(app, "keys")
     app.open_overlay(screen)
 
 
@@ -43,7 +45,7 @@ def _save(app: NanohermApp, screen: SettingsScreen, name: str, value: Any) -> No
             if name.startswith(_MODEL):
                 app.host.look_again()
         except AgentError as error:  # told in the page itself: what is behind it is not seen
-            problem = error.text
+            problem = tell(error.code, error.params, error.text)
         return app.host.look_at_settings(), problem
 
     def done(result: tuple[tuple[Setting, ...], str]) -> None:

@@ -60,11 +60,12 @@ def sections() -> tuple[str, ...]:
 
 def fitting(settings: Sequence[Setting], query: str) -> list[Setting]:
     """Those in whose name, words, value or heading all that is typed stands, by heading."""
-    words = query.casefold().split()
+    words, english = query.casefold().split(), texts("en")
     order = {name: at for at, name in enumerate(sections())}
 
     def stands(one: Setting) -> bool:
-        heading = t(f"settings.section_{section_of(one.key)}")
+        name = f"settings.section_{section_of(one.key)}"
+        heading = f"{t(name)} {english[name]}"
         text = f"{one.key.name} {one.key.doc} {about(one.key)} {in_words(one.value)} {heading}".casefold()
         return all(word in text for word in words)
 
@@ -101,6 +102,22 @@ def acts(key: Key) -> str:
     section = key.name.partition(".")[0]
     when = "at_once" if section == "display" else "next_start" if {section, key.name} & _NEXT_START else "new_session"
     return t(f"settings.acts_{when}")
+
+
+def read(key: Key, text: str) -> Any:
+    """What `text`, as it was typed, stands for. Raises ValueError."""
+    bracketed = text.startswith("[")
+    entries = [part.strip() for part in text.split(",")] if key.kind == "texts" and not bracketed else [text]
+    return schema.checked(key, typed(key, [entry for entry in entries if entry]))
+
+
+def fault(key: Key, text: str) -> str:
+    """Why `text` cannot be written for the key, in the person's language; "" where it can."""
+    try:
+        read(key, text)
+    except ValueError:
+        return t("settings.not_taken", key=key.name, allowed=allowed(key))
+    return ""
 
 
 def value_words(one: Setting) -> str:
@@ -201,9 +218,9 @@ class SettingsScreen(Overlay[None]):
         super().__init__()
         self._choices = choices
         self.save: Callable[[str, Any], None] = lambda name, value: None
+        self.edit_keys: Callable[[], None] = lambda: None
+        """Goes on to the editor that `keymap` has."""
         self._settings, self._home, self._start = settings, home, query
-        self._written: dict[str, str] = {}
-        """What was typed for a key and not taken."""
         self._field = LineField(id="palette-field")
         self._count = PaletteCount(id="settings-count")
         self._list = SettingsList(home, self._follow, self.action_change)
@@ -298,15 +315,17 @@ class SettingsScreen(Overlay[None]):
         elif choices := self._choices(key):
             screen = ChoiceScreen(key.name, choices, str(one.value))
             self.app.push_screen(screen, lambda choice: self._chosen(one, choice))
+        elif key.name == "keymap":
+            self.dismiss()
+            self.edit_keys()
         elif key.kind in ("mapping", "list"):
             place = origin(one, self._home) if one.source.startswith("/") else "config.yaml"
             self._say(t("settings.in_the_file", place=place, key=key.name))
         else:
             now = ", ".join(one.value) if key.kind == "texts" else in_words(one.value)
             now = "" if MARK in now or now == '""' else now  # what is covered must not be written back as it is shown
-            given = self._written.get(key.name, now)
-            title = f"{key.name}: {allowed(key)}"
-            self.app.push_screen(NameScreen(title, given, t("settings.change")), lambda text: self._typed(one, text))
+            field = NameScreen(f"{key.name}: {allowed(key)}", now, t("settings.change"), lambda text: fault(key, text))
+            self.app.push_screen(field, lambda text: self._typed(one, text))
 
     def _chosen(self, one: Setting, choice: str | None) -> None:
         if choice is not None and choice != one.value:
@@ -315,16 +334,7 @@ class SettingsScreen(Overlay[None]):
     def _typed(self, one: Setting, text: str | None) -> None:
         if text is None:
             return
-        key = one.key
-        bracketed = text.startswith("[")
-        entries = [part.strip() for part in text.split(",")] if key.kind == "texts" and not bracketed else [text]
-        try:
-            value = schema.checked(key, typed(key, [entry for entry in entries if entry]))
-        except ValueError:
-            self._written[key.name] = text
-            self._say(t("settings.not_taken", key=key.name, allowed=allowed(key)), wrong=True)
-            return
-        self._written.pop(key.name, None)
+        value = read(one.key, text)
         if value != one.value:
             self._put(one, value)
 

@@ -113,11 +113,15 @@ async def test_each_kind_has_its_editor_and_only_what_is_taken_is_saved():
         await pilot.press("enter")
         await pilot.pause()
         assert not saved
-        assert "agent.max_turns does not take that. A whole number of at least 0, 0 for no bound." in shown(app)
-        await pilot.press("enter")
-        await pilot.pause()
+        wrong = "agent.max_turns does not take that. A whole number of at least 0, 0 for no bound."
+        assert wrong in " ".join(shown(app).split())
         assert app.screen._field.text == "many"  # what was written is there to be corrected
+        app.screen._field.text = "9 or so"
+        await pilot.pause()
+        assert "does not take that" in shown(app)
         app.screen._field.text = "30"
+        await pilot.pause()
+        assert "does not take that" not in shown(app)
         await pilot.press("enter")
         await pilot.pause()
         assert saved.pop() == ("agent.max_turns", 30)
@@ -227,3 +231,5 @@ def test_every_setting_is_explained_in_both_languages_with_the_same_figures_and_
         assert sorted(set(exact.findall(english[name]))) == sorted(set(exact.findall(text))), name
     assert [one.key.name for one in fitting(settings(), "思考")] == ["agent.reasoning_effort"]
     assert [one.key.name for one in fitting(settings(), "thinks first")] == ["agent.reasoning_effort"]
+    # Headings too are found by either language's words.
+    assert fitting(settings(), "界面 ascii") == fitting(settings(), "screen ascii") != []
