@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
+from agent_core import limits
+from agent_core.store.children import CHILD
 from agent_core.store.filters import Filters
 
 Candidate = tuple[str, str, float]
@@ -40,6 +42,20 @@ def sessions_of(c: sqlite3.Connection, filters: Filters, leave_out: str) -> dict
             (leave_out, filters.workspace, filters.folder, filters.model),
         ).fetchall()
     )
+
+
+def choices(c: sqlite3.Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The folders and the models of all sessions but sub-agents', those used last first."""
+    found = (
+        c.execute(
+            f"SELECT {column} FROM sessions WHERE deleted_at IS NULL AND source != ? AND {column} != '' "
+            f"GROUP BY {column} ORDER BY max(updated) DESC LIMIT ?",
+            (CHILD, limits.SEARCH_CHOICES),
+        )
+        for column in ("workspace", "model")
+    )
+    folders, models = (tuple(name for (name,) in rows) for rows in found)
+    return folders, models
 
 
 def of_messages(filters: Filters) -> bool:

@@ -27,7 +27,7 @@ from agent_core.store import index_child
 from agent_core.store.children import CHILD
 from agent_core.store.db import Database, explain
 from agent_core.store.filters import Filters
-from agent_core.store.narrowing import Candidate, narrow, of_messages, sessions_of
+from agent_core.store.narrowing import Candidate, choices, narrow, of_messages, sessions_of
 from agent_core.store.passages import Passage, passages, snippet
 from agent_core.store.query import Query, parse
 from agent_core.store.sessions import SessionRow, Store
@@ -180,6 +180,11 @@ class Search:
                 self._child.ask(sync=True, keys=list(self._keys()))
                 return Found((), max(1, left))
         return Found(tuple(hits), left, behind, total and max(total, len(hits)), is_more)
+
+    def choices(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The folders and the models of all sessions, those used last first. Raises StoreError."""
+        with self._db.read() as c:
+            return choices(c)
 
     def words(self, runs: Sequence[str], wait: float) -> list[list[str]] | None:
         """The words of each run of Chinese characters, long ones with the shorter ones inside; None: not within `wait`

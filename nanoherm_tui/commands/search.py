@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from agent_core.errors import AgentError, crash
+from agent_core.store.filters import read
 from nanoherm_tui import i18n, limits
-from nanoherm_tui.overlays.search import Answer, Hit, SearchScreen
+from nanoherm_tui.overlays.search import SearchScreen
+from nanoherm_tui.overlays.search_hits import Answer, Hit
 
 if TYPE_CHECKING:
     from agent_core.store.search import Search, SearchHit
@@ -29,6 +31,7 @@ def search(app: NanohermApp, query: str) -> None:
 
     asker = Asker(app.host.searching, workspace, tell)
     screen.on_ask = asker.ask
+    app.desk.do_beside(app.host.searching.choices, lambda found: screen.offer(*found))
 
     def chosen(hit: Hit | None) -> None:
         asker.close()
@@ -55,14 +58,14 @@ class Asker:
         """`tell` is called with each answer, on that thread."""
         self._search, self._workspace, self._tell = search, workspace, tell
         self._changed = threading.Condition()
-        self._wanted: tuple[str, bool] | None = None
+        self._wanted: str | None = None
         self._closed = False
         threading.Thread(target=self._run, name="searching", daemon=True).start()
 
-    def ask(self, query: str, here: bool) -> None:
+    def ask(self, query: str) -> None:
         """Does not block; an earlier query that has not been answered is forgotten."""
         with self._changed:
-            self._wanted = (query, here)
+            self._wanted = query
             self._changed.notify()
 
     def close(self) -> None:
@@ -75,7 +78,7 @@ class Asker:
         while (wanted := self._next()) is not None:
             wait = limits.SEARCH_FIRST
             while True:
-                answer = self._answer(*wanted, wait)
+                answer = self._answer(wanted, wait)
                 if self._is_old(wanted):
                     break
                 self._tell(answer)
@@ -83,27 +86,37 @@ class Asker:
                     break
                 wait = limits.SEARCH_AGAIN
 
-    def _next(self) -> tuple[str, bool] | None:
+    def _next(self) -> str | None:
         """The next query; None when nobody asks any more."""
         with self._changed:
             self._changed.wait_for(lambda: self._wanted is not None or self._closed)
             wanted, self._wanted = self._wanted, None
             return None if self._closed else wanted
 
-    def _is_old(self, wanted: tuple[str, bool]) -> bool:
+    def _is_old(self, wanted: str) -> bool:
         with self._changed:
             return self._closed or self._wanted not in (None, wanted)
 
-    def _answer(self, query: str, here: bool, wait: float) -> Answer:
+    def _answer(self, query: str, wait: float) -> Answer:
         begun = time.monotonic()
+        asked = read(query, self._workspace)
         try:
-            found = self._search.find(query, self._workspace if here else None, wait=wait)
+            found = self._search.find(asked.words, wait=wait, filters=asked.filters, count=True)
         except AgentError as error:
-            return Answer(query, here, problem=i18n.tell(error.code, error.params, error.text))
+            return Answer(query, asked.words, problem=i18n.tell(error.code, error.params, error.text))
         except Exception as error:  # the thread must survive whatever one query does
             log.exception("a search failed")
-            return Answer(query, here, problem=crash(error).text)
-        return Answer(query, here, tuple(map(_row, found.hits)), found.left, time.monotonic() - begun, found.behind)
+            return Answer(query, asked.words, problem=crash(error).text)
+        return Answer(
+            query,
+            asked.words,
+            tuple(map(_row, found.hits)),
+            found.left,
+            time.monotonic() - begun,
+            found.behind,
+            total=found.total,
+            is_more=found.is_more,
+        )
 
 
 def _row(hit: SearchHit) -> Hit:
@@ -119,4 +132,7 @@ def _row(hit: SearchHit) -> Hit:
         hit.marks,
         hit.found,
         hit.by_agent,
+        hit.session.model,
+        hit.around,
+        hit.around_marks,
     )

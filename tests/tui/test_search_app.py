@@ -6,8 +6,11 @@ import pytest
 
 from agent_core.errors import StoreError
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
+from agent_core.store.filters import read
 from agent_core.store.search import Found
-from nanoherm_tui.overlays.search import Answer, Hit, SearchScreen, in_sessions, in_view
+from nanoherm_tui.overlays.search import SearchScreen
+from nanoherm_tui.overlays.search_fields import folder_words, shifted
+from nanoherm_tui.overlays.search_hits import Answer, Hit, in_sessions, in_view, lines_around
 from nanoherm_tui.text import width
 from tests.fakes.model_server import Reply
 from tests.tui.overlay_app import rows
@@ -146,21 +149,101 @@ async def test_enter_right_behind_the_words_waits_for_the_answer_and_goes(tmp_pa
         await stage.until(lambda: stage.app.view.id == first and "时区偏移" in stage.transcript())
 
 
-async def test_nothing_found_says_so_tab_widens_and_escape_goes_back(tmp_path):
+async def test_fields_narrow_the_search_down_and_say_what_the_words_of_the_query_say(tmp_path):
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
         other = tmp_path / "other"
         other.mkdir()
-        stage.host.store.append(stage.host.store.create(str(other)).id, user("only elsewhere"))
+        stage.host.store.append(stage.host.store.create(str(other)).id, user("above\nonly elsewhere\nbelow"))
         screen = await opened(stage)
         await found(stage, screen, "elsewhere", 1)
-        await stage.pilot.press("tab")
-        await stage.until(lambda: "No hits for elsewhere. Tab searches all workspaces." in shown(screen))
-        await stage.pilot.press("tab")
+        assert [line.strip() for line in around(screen).splitlines()[1:4]] == ["above", "only elsewhere", "below"]
+        await stage.pilot.press("tab", "right")
+        await stage.until(lambda: "No hits for elsewhere there." in shown(screen))
+        assert screen._field.text == "elsewhere in:here"
+        assert "in this folder" in fields(screen)
+        await stage.until(lambda: bool(screen._folders))
+        await stage.pilot.press("right")
         await stage.until(lambda: "only elsewhere" in shown(screen))
+        assert screen._field.text in ("elsewhere in:other", "elsewhere in:work")
+        if screen._field.text == "elsewhere in:work":
+            await stage.pilot.press("right")
+        await stage.until(lambda: "only elsewhere" in shown(screen) and screen._field.text == "elsewhere in:other")
+        # Tab goes on through them all and back to the words; what is typed on a field is a word of the query.
+        await stage.pilot.press("tab", "right", "tab", "tab", "right", "tab")
+        assert screen._field.text == "elsewhere in:other since:today by:user"
+        assert screen._field.has_focus
+        await stage.pilot.press("shift+tab", "backspace", "!")
+        assert screen._field.text == "elsewhere in:other since:today!"
+        assert "since:today! ?" in fields(screen)
         before = stage.app.view.id
         await stage.pilot.press("escape")
         await stage.until(lambda: not isinstance(stage.app.screen, SearchScreen))
         assert stage.app.view.id == before
+
+
+def fields(screen):
+    return screen._fields.rows(screen._fields.size.width)[0].text
+
+
+def around(screen):
+    return "\n".join(strip.text.rstrip() for strip in screen._around.rows(screen._around.size.width))
+
+
+async def test_how_many_more_there_are_is_told(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        fill(stage.host)
+        screen = await opened(stage)
+        await found(stage, screen, "question", 50)
+        session = stage.host.store.create("/elsewhere").id
+        for number in range(3):
+            stage.host.store.append(session, user(f"question of another kind {number}"))
+        screen._field.type_in(" ")
+        await stage.until(lambda: screen.answer.query == "question " and screen.answer.total == 53)
+        assert screen._count.words.startswith("50 of 53 hits, ")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "step", "after"),
+    [
+        ("x", "when", 1, "x since:today"),
+        ("x since:30d", "when", -1, "x since:7d"),
+        ("x since:2026-01-01 before:2026-02-01", "when", 1, "x"),
+        ("x", "in", 1, "x in:here"),
+        ("x", "in", -1, "x in:/c/app"),
+        ("x in:elsewhere", "in", 1, "x"),
+        ("x", "model", -1, "x model:qwen"),
+        ("x by:tool", "by", 1, "x"),
+    ],
+)
+def test_a_field_goes_round_its_choices(text, name, step, after):
+    assert shifted(text, read(text), name, step, ("lib", "/c/app"), ("gpt", "qwen")) == after
+
+
+def test_a_span_is_put_there_to_be_typed_over():
+    text = shifted("x since:30d", read("x since:30d"), "when", 1, (), ())
+    asked = read(text)
+    assert [key for key, _ in asked.typed] == ["since", "before"]
+    assert 30 <= round((asked.filters.before - asked.filters.since) / 86_400) <= 31
+    assert not asked.unread
+
+
+def test_a_folder_is_named_by_its_path_where_its_name_says_too_little():
+    assert folder_words(("/a/lib", "/b/app", "/c/app-old", "/d/here", "/")) == (
+        "lib",
+        "/b/app",
+        "app-old",
+        "/d/here",
+        "/",
+    )
+
+
+def test_the_lines_around_a_hit_keep_it_in_view():
+    hit = Hit("s", "", "/w", "m", "", "user", 0.0, "", (), "",
+              around="\n\none\ntwo\nthe hit\nfour\n\n", around_marks=((14, 17),))  # fmt: skip
+    assert [text for text, _ in lines_around(hit, 3, 40)] == ["two", "the hit", "four"]
+    assert [text for text, _ in lines_around(hit, 9, 40)] == ["one", "two", "the hit", "four"]
+    ((text, ((start, end),)),) = lines_around(hit, 1, 40)
+    assert text[start:end] == "hit"
 
 
 async def test_what_cannot_be_searched_says_why_and_a_growing_index_is_asked_again(tmp_path, monkeypatch):
@@ -169,13 +252,13 @@ async def test_what_cannot_be_searched_says_why_and_a_growing_index_is_asked_aga
         search = stage.host.searching
         real, calls = search.find, []
 
-        def find(query, workspace=None, **options):
+        def find(query, **options):
             calls.append(query)
             if query.startswith("behind"):
-                return Found(real("时区", workspace, wait=20.0).hits if query == "behind" else (), 0, True)
+                return Found(real("时区", wait=20.0).hits if query == "behind" else (), 0, True)
             if query == "broken":
                 raise StoreError("search_missing", "This Python cannot search.")
-            return Found((), 1234) if len(calls) < 3 else real(query, workspace, wait=20.0)
+            return Found((), 1234) if len(calls) < 3 else real(query, wait=20.0)
 
         monkeypatch.setattr(search, "find", find)
         await stage.type("/search 时区偏移")
@@ -213,8 +296,8 @@ async def test_chinese_text_of_an_input_method_is_typed_as_it_comes(tmp_path):
 
 def test_a_late_answer_to_an_older_query_is_passed_over():
     screen = SearchScreen()
-    screen._asked = ("new", False)
-    screen.show(Answer("old", False, (), 5))
+    screen._asked = "new"
+    screen.show(Answer("old", "old", (), 5))
     assert screen.answer is None
 
 

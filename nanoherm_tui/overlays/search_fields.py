@@ -1,0 +1,182 @@
+"""What narrows a search down, as a row of fields: they show what the words of the query say, and change those words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from pathlib import PurePath
+from typing import ClassVar, Final, Literal
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.strip import Strip
+
+from agent_core.store.filters import HERE, WHO, Asked, put
+from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.keys import FocusAtOnce
+from nanoherm_tui.strips import Painted, Part, look_of, row
+from nanoherm_tui.text import cut, one_line, visible, width
+
+Name = Literal["in", "when", "model", "by"]
+FIELDS: Final[tuple[Name, ...]] = ("in", "when", "model", "by")
+_DAYS: Final = ("", "today", "7d", "30d", "span")
+_SPAN: Final = 30  # days, when one is to be typed over
+_GAP: Final = "   "
+_VALUE: Final = 20  # cells of one field's value
+_LABELLED: Final = 64  # cells from which the fields have room for their names
+
+
+def values(asked: Asked) -> dict[Name, str]:
+    """What each field says."""
+    typed = dict(asked.typed)
+    since, before = typed.get("since", ""), typed.get("before", "")
+    if since and before:
+        when = t("search.between", since=since, before=before)
+    elif before:
+        when = t("search.before", before=before)
+    elif since in _DAYS:
+        when = t(f"search.when_{since or 'any'}")
+    else:
+        when = t("search.since", since=since)
+    folder = typed.get("in", "")
+    where = t("search.in_any") if not folder else t("search.in_here") if folder.lower() == HERE else folder
+    by = typed.get("by", "any").lower()
+    return {"in": where, "when": when, "model": typed.get("model") or t("search.model_any"), "by": t(f"search.by_{by}")}
+
+
+def shifted(text: str, asked: Asked, name: Name, step: int, folders: Sequence[str], models: Sequence[str]) -> str:
+    """The query with the field's next choice, or with the one before."""
+    typed = dict(asked.typed)
+    if name == "when":
+        is_span = "before" in typed or typed.get("since", "") not in _DAYS
+        chosen = _next(_DAYS, "span" if is_span else typed.get("since", ""), step)
+        text = put(put(text, "before", ""), "since", "" if chosen == "span" else chosen)
+        if chosen == "span":
+            today = date.today()
+            text = put(text, "since", (today - timedelta(days=_SPAN - 1)).isoformat())
+            text = put(text, "before", (today + timedelta(days=1)).isoformat())
+        return text
+    choices = {"in": ("", HERE, *folders), "model": ("", *models), "by": ("", *WHO)}[name]
+    return put(text, name, _next(choices, typed.get(name, ""), step))
+
+
+def _next(choices: Sequence[str], chosen: str, step: int) -> str:
+    if chosen not in choices:
+        return choices[0] if step > 0 else choices[-1]
+    return choices[(choices.index(chosen) + step) % len(choices)]
+
+
+def folder_words(folders: Sequence[str]) -> tuple[str, ...]:
+    """How folders are typed behind `in:`: by their names where those say which, else by their paths."""
+    names = [PurePath(folder).name.lower() for folder in folders]
+    return tuple(
+        PurePath(folder).name if name and sum(name in other for other in names) == 1 and name != HERE else folder
+        for name, folder in zip(names, folders, strict=True)
+    )
+
+
+class FilterRow(Painted, FocusAtOnce, can_focus=True):
+    """The fields. With the keyboard: Left and Right choose, Tab goes on; what is typed goes to the query."""
+
+    DEFAULT_CSS = "FilterRow { height: 1; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "shift(-1)", show=False),
+        Binding("right,space", "shift(1)", show=False),
+        Binding("backspace,delete", "clear", show=False),
+    ]
+
+    class Shifted(Message):
+        """The field's next choice is wanted, or the one before; step 0: none."""
+
+        def __init__(self, name: Name, step: int) -> None:
+            super().__init__()
+            self.name = name
+            self.step = step
+
+    class Typed(Message):
+        """Something was typed while a field had the keyboard."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(self) -> None:
+        super().__init__(id="search-fields")
+        self._asked = Asked("")
+        self.at = 0
+        """The field that has the keyboard, when the row has it."""
+        self._ends: list[int] = []
+
+    def show(self, asked: Asked) -> None:
+        if (asked.typed, asked.unread) != (self._asked.typed, self._asked.unread):
+            self._asked = asked
+            self.refresh()
+
+    def step(self, by: int) -> bool:
+        """Go on to the next field; False when there is none."""
+        if not 0 <= self.at + by < len(FIELDS):
+            return False
+        self.at += by
+        self.refresh()
+        return True
+
+    def paint(self, width: int) -> list[Strip]:
+        look = look_of(self)
+        words, muted = look.style("text", "surface"), look.style("muted", "surface")
+        bold = look.style("text", "surface", bold=True)
+        said = values(self._asked)
+        set_ = {"when" if key in ("since", "before") else key for key, _ in self._asked.typed}
+        parts: list[Part] = [("  ", words)]
+        self._ends = []
+        for number, name in enumerate(FIELDS):
+            labelled = width >= _LABELLED
+            value = cut(one_line(visible(said[name] if labelled or name in set_ else t(f"search.{name}"))), _VALUE)
+            here = self.has_focus and number == self.at
+            style = look.style("seltext", "selection") if here else bold if name in set_ else muted
+            if labelled:
+                parts += [(f"{t(f'search.{name}')} ", muted), (value, style)]
+            else:
+                parts.append((value, style))
+            self._ends.append(_cells(parts))
+            if name != FIELDS[-1]:
+                parts.append((_GAP if labelled else "  ", words))
+        wrong: list[Part] = []
+        if self._asked.unread:
+            wrong = [(cut(one_line(visible(self._asked.unread[-1])), _VALUE) + " ?", look.style("warn", "surface"))]
+        return [row(width, parts, words, wrong)]
+
+    def action_shift(self, step: int) -> None:
+        self.post_message(self.Shifted(FIELDS[self.at], step))
+
+    def action_clear(self) -> None:
+        self.post_message(self.Shifted(FIELDS[self.at], 0))
+
+    def on_key(self, event: events.Key) -> None:
+        if event.is_printable and event.character and event.key != "space":
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Typed(event.character))
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        self.post_message(self.Typed(" ".join(event.text.split())))
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        for number, end in enumerate(self._ends):
+            if event.x < end:
+                self.at = number
+                self.focus()
+                self.action_shift(1)
+                return
+
+
+def _cells(parts: Sequence[Part]) -> int:
+    return sum(width(words) for words, _ in parts)
