@@ -14,6 +14,7 @@ import sys
 import termios
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -103,7 +104,7 @@ class Source(Protocol):
     def close(self) -> None: ...
 
 
-class _Reader:
+class _Reader(ABC):
     """What both have: Ctrl+C gets into a line that is being read, else it counts for the next one."""
 
     def __init__(self) -> None:
@@ -114,9 +115,12 @@ class _Reader:
 
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
         if self._reading:
-            self._reading = False
             raise KeyboardInterrupt
         self._pressed = True
+        self.wake()
+
+    @abstractmethod
+    def wake(self) -> None: ...
 
     def _took_press(self) -> bool:
         pressed, self._pressed = self._pressed, False
@@ -240,7 +244,7 @@ class FromReadline(_Reader):
         self._due = due
         self._complete, self._found = complete, [""]
         self._typed = ""
-        self._missed = self._leaves = False
+        self._leaves = self._deciding = False
         readline.set_auto_history(False)
         for setting in _SETTINGS:
             readline.parse_and_bind(setting)
@@ -258,47 +262,54 @@ class FromReadline(_Reader):
         self._typed = typed
         while True:
             try:
-                self._reading = True
-                if self._took_press():
-                    return Pressed(typed)
-                missed, self._missed = self._missed, False
-                return Woken(typed) if missed else Line(input(prompt))
+                return Line(input(prompt))
             except _Out:
-                if not self._leaves:
-                    return Woken(self._typed)
+                self._reading = False  # first: until then another signal would raise again
+                self._nudge.felt()
             except EOFError:
+                self._reading = False
                 return Ended()
             except KeyboardInterrupt:
+                self._reading = False
                 return Pressed(self._readline.get_line_buffer())
             finally:
                 self._reading = False
+            if self._took_press():
+                return Pressed(self._typed)
+            if not self._leaves:
+                return Woken(self._typed)
             self._leaves = False
             self._suspend()
 
     def _begin(self) -> None:
+        """Readline is about to wait for keys. What a hook raises is lost: from its last step on signals may raise."""
         if self._typed:
             self._readline.insert_text(self._typed)
+        self._reading = True
 
     def _nudged(self, number: int, frame: FrameType | None) -> None:
-        self._nudge.felt()
-        if not self._reading:
-            self._missed = True
+        """Not felt while nothing is read: the signal comes again."""
+        if not self._reading or self._deciding:
             return
-        typed = self._readline.get_line_buffer()
-        if self._due(typed):
-            self._leave(typed)
-
-    def _leave(self, typed: str) -> None:
-        self._reading = False  # once: a second signal must not get into what catches this
-        self._typed = typed
-        raise _Out
+        self._deciding = True
+        try:
+            typed = self._readline.get_line_buffer()
+            leaves = self._pressed or self._due(typed)
+            if not leaves:
+                self._nudge.felt()
+        finally:
+            self._deciding = False
+        if leaves:
+            self._typed = typed
+            raise _Out
 
     def _suspended(self, number: int, frame: FrameType | None) -> None:
         """Ctrl+Z: readline gives the terminal back first."""
-        if self._reading:
-            self._leaves = True
-            self._leave(self._readline.get_line_buffer())
-        self._suspend()
+        if not self._reading:
+            self._suspend()
+            return
+        self._leaves, self._typed = True, self._readline.get_line_buffer()
+        raise _Out
 
     def _suspend(self) -> None:
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
@@ -346,7 +357,8 @@ class _Out(Exception):
 class _Nudge:
     """A thread that sends the main thread its signal: when something is due, and a moment after keys were typed.
 
-    A signal that comes just before readline begins to wait is felt by nobody: it is sent until it is.
+    It sends it until it is felt: readline does not hear one that comes just before it begins to wait, and what a
+    handler raises in a hook of readline's is lost.
     """
 
     def __init__(self) -> None:
