@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from agent_core import intents
 from nanoherm_tui.commands.panes import focus_pane
+from nanoherm_tui.context_words import item_name
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.context import item_name
 from nanoherm_tui.panes.output import Result
 
 if TYPE_CHECKING:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agent_core.errors import AgentError
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.kept_titles import kept_title
+from nanoherm_tui.memory_words import all_forgotten, forgotten_words
 from nanoherm_tui.overlays.memory import Found, MemoryScreen
 from nanoherm_tui.overlays.pending import PendingScreen
-from nanoherm_tui.text import cut, one_line, visible
+from nanoherm_tui.text import one_line, visible
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Memory, Pending
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
 
 T = TypeVar("T")
-_SHORT: Final = 48  # cells of what was forgotten, where more is to be said
 
 
 def show(app: NanohermApp, argument: str) -> None:
@@ -171,18 +171,3 @@ def _open(app: NanohermApp, query: str = "") -> None:
             _look_at(app, [pending])
 
     app.open_overlay(screen, chosen)
-
-
-def all_forgotten(done: Forgotten, gone: Sequence[Memory]) -> str:
-    """What was forgotten, and that what was made from it is gone too."""
-    said = one_line(visible(done.memory.text))
-    return t("memory.forgotten_all", text=said, n=len(gone) + len(done.waiting)) if done.left else forgotten_words(done)
-
-
-def forgotten_words(done: Forgotten) -> str:
-    """What was forgotten, and what was made from it and is still there."""
-    said = one_line(visible(done.memory.text))
-    left = [*(visible(one.text) for one in done.built_on_it), *(kept_title(one.title) for one in done.waiting)]
-    if not left:
-        return t("memory.forgotten", text=said)
-    return t("memory.forgotten_with", text=cut(said, _SHORT), n=len(left), left=one_line("; ".join(left)))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_core import intents
-from agent_core.errors import AgentError
 from nanoherm_tui import limits
 from nanoherm_tui.commands.panes import focus_pane
+from nanoherm_tui.exporting import slug, write_new
 from nanoherm_tui.i18n import t
 
 if TYPE_CHECKING:
@@ -220,32 +219,12 @@ def _export(app: NanohermApp, session_id: str, path: str) -> None:
     if not session_id:
         app.conversations.tell("nothing_to_export", t("app.nothing_to_export"))
         return
-    target = Path(path).expanduser() if path else Path(f"{_slug(_title(app, session_id))}.md")
+    target = Path(path).expanduser() if path else Path(f"{slug(_title(app, session_id))}.md")
     target = app.host.places.workspace / target
 
     from agent_core.store.exchange import form_of
 
     def write() -> Path:
-        return _write_new(target, app.host.export(session_id, form_of(target.name)))
+        return write_new(target, app.host.export(session_id, form_of(target.name)))
 
     app.desk.do(write, lambda done: app.conversations.tell("exported", t("app.exported", path=done), warning=False))
-
-
-def _slug(title: str) -> str:
-    return re.sub(r"[^\w]+", "-", title).strip("-")[:40] or "session"
-
-
-def _write_new(path: Path, text: str) -> Path:
-    """Write a file that does not exist yet, with a number in its name when one does. Raises AgentError."""
-    for number in range(100):
-        target = path if not number else path.with_stem(f"{path.stem}-{number}")
-        try:
-            with target.open("x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            words = f"{target}: {error.strerror}. Name another place: /export PATH."
-            raise AgentError("export_failed", words) from error
-        return target
-    raise AgentError("export_failed", f"{path} and 99 numbered names exist. Name another: /export PATH.")

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoherm_tui import i18n, limits
+from nanoherm_tui import limits
 from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
-from nanoherm_tui.text import shorten_home, visible
+from nanoherm_tui.text import visible
+from nanoherm_tui.worktree_words import about, shown, sure_lines
 
 if TYPE_CHECKING:
     from agent_core.session import LiveSession
@@ -37,7 +38,7 @@ def _make(app: NanohermApp, trees: Worktrees, name: str) -> None:
 
     def made(result: tuple[Worktree, Path]) -> None:
         one, folder = result
-        app.hint(t("worktree.made", branch=visible(one.branch), path=_shown(one.folder)), limits.TOLD_HINT)
+        app.hint(t("worktree.made", branch=visible(one.branch), path=shown(one.folder)), limits.TOLD_HINT)
         app.conversations.bring(lambda: app.host.new(folder))
 
     app.desk.do_beside(lambda: trees.make(name), made)
@@ -61,7 +62,10 @@ def _list(app: NanohermApp, trees: Worktrees) -> None:
 
 def offer(app: NanohermApp, found: Sequence[Worktree]) -> None:
     """Show them; the chosen one's latest session comes forward, or a new one begins there."""
-    items = [PaletteItem(str(one.folder), "worktree", visible(one.name), _about(app, one)) for one in found]
+    items = [
+        PaletteItem(str(one.folder), "worktree", visible(one.name), about(one, len(_sessions(app, one.folder))))
+        for one in found
+    ]
     here = app.view.session.workspace if app.view is not None else Path()
     current = frozenset(str(one.folder) for one in found if here.is_relative_to(one.folder))
     app.open_overlay(PaletteScreen(items, kind="worktree", current=current), lambda chosen: _open(app, chosen))
@@ -77,24 +81,6 @@ def _open(app: NanohermApp, chosen: str | None) -> None:
         open_by_id(app, sessions[0])
     else:
         app.conversations.bring(lambda: app.host.new(folder))
-
-
-def _about(app: NanohermApp, one: Worktree) -> str:
-    """What is in it, and where it lies."""
-    parts = []
-    if one.is_missing:
-        parts.append(t("worktree.missing"))
-    elif one.changed < 0 or one.unmerged < 0:
-        parts.append(t("worktree.unknown"))
-    if one.is_locked:
-        parts.append(t("worktree.locked"))
-    if one.changed > 0:
-        parts.append(t("worktree.changed", n=one.changed))
-    if one.unmerged > 0:
-        parts.append(_count("unmerged", one.unmerged))
-    if sessions := len(_sessions(app, one.folder)):
-        parts.append(_count("sessions", sessions))
-    return ("，" if i18n.language() == "zh" else ", ").join([*parts, _shown(one.folder)])
 
 
 def _sessions(app: NanohermApp, folder: Path) -> list[str]:
@@ -130,9 +116,7 @@ def ask_first(app: NanohermApp, one: Worktree, then: Callable[[], None]) -> None
     """Say what is in a worktree and what becomes of it; `then` when that is wanted."""
     from nanoherm_tui.overlays.confirm import ConfirmScreen
 
-    parts = [_count("sure_changed", one.changed)] if one.changed > 0 else []
-    parts += [_count("sure_unmerged", one.unmerged)] if one.unmerged > 0 else []
-    text = "\n".join([*parts, t("worktree.sure_folder", path=_shown(one.folder))])
+    text = "\n".join(sure_lines(one))
     title = t("worktree.sure", name=visible(one.name))
     app.open_overlay(ConfirmScreen(title, text, t("worktree.remove")), lambda yes: then() if yes else None)
 
@@ -165,11 +149,3 @@ def _do_remove(app: NanohermApp, trees: Worktrees, one: Worktree, *, sure: bool)
 def _is_busy(app: NanohermApp, folder: Path) -> bool:
     views = app.conversations.views.values()
     return any(view.session.busy for view in views if view.session.workspace.is_relative_to(folder))
-
-
-def _count(key: str, n: int) -> str:
-    return t(f"worktree.{key}_one") if n == 1 else t(f"worktree.{key}", n=n)
-
-
-def _shown(folder: Path) -> str:
-    return shorten_home(visible(str(folder)), str(Path.home()))

@@ -11,38 +11,17 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.strip import Strip
 
-from nanoherm_tui import limits
+from nanoherm_tui.disk_words import parts, sessions
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
-from nanoherm_tui.text import cut, one_line, size, width
+from nanoherm_tui.text import cut, width
 
 if TYPE_CHECKING:
     from agent_core.disk_report import DiskReport
 
 _GAP: Final = 2
 _COLUMN: Final = 12  # cells of a figure, the gap before it included
-
-
-def parts(report: DiskReport) -> list[tuple[str, str]]:
-    """(what, size) of everything that is there, the sum last."""
-    return [
-        *((t(f"disk.{name}"), size(taken)) for name, taken in report.parts if taken),
-        (t("disk.sum"), size(report.total)),
-    ]
-
-
-def sessions(report: DiskReport) -> list[tuple[str, str, str]]:
-    """(title, messages, size) of the largest ones, and of all others together."""
-    shown, rest = report.sessions[: limits.DISK_SESSIONS], report.sessions[limits.DISK_SESSIONS :]
-    rows = []
-    for session in shown:
-        title = one_line(session.title) or t("sessions.untitled")
-        mark = f"  ({t('disk.deleted')})" if session.deleted else ""
-        rows.append((title + mark, str(session.messages), size(session.size)))
-    if rest:
-        rows.append((t("disk.more", n=len(rest)), str(sum(s.messages for s in rest)), size(sum(s.size for s in rest))))
-    return rows
 
 
 class DiskTable(Painted):

@@ -10,59 +10,19 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.strip import Strip
 
-from agent_core.llm.prices import output_tokens
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
-from nanoherm_tui.text import Cost, count, cut, money, one_line, width, wrap
+from nanoherm_tui.text import cut, width, wrap
+from nanoherm_tui.usage_words import Cells, budget_lines, remarks, table
 
 if TYPE_CHECKING:
-    from agent_core.messages import Usage
     from agent_core.meter import SessionUsage
 
 _LEAST = 12  # cells of a model's name, below which columns go
 _GAP = 2
 _KEPT_LONGEST = ("cost", "in", "out", "cached", "reasoning", "requests", "prices")
 """Columns in the order of their worth."""
-
-Cells = dict[str, str]
-
-
-def table(usage: SessionUsage) -> list[Cells]:
-    """A row for each model, by the name of the column, and one with the sums where there are several."""
-    spent = usage.spent
-    rows = [
-        {
-            "model": one_line(model.model) or "?",
-            "requests": str(model.requests),
-            **_tokens(model.usage),
-            "cost": money(Cost(None if model.unpriced == model.requests else model.cost, bool(model.unpriced))),
-            "prices": _undated().get(model.pricing, model.pricing),
-        }
-        for model in spent.models
-    ]
-    if len(rows) > 1:
-        rows.append(
-            {
-                "model": t("usage.sum"),
-                "requests": str(spent.requests),
-                **_tokens(spent.usage),
-                "cost": money(Cost(spent.cost, spent.is_partial)),
-                "prices": "",
-            }
-        )
-    return rows
-
-
-def _tokens(usage: Usage) -> Cells:
-    out = None if usage.completion_tokens is None else output_tokens(usage)
-    figures = {
-        "in": usage.prompt_tokens,
-        "cached": usage.cached_tokens,
-        "out": out,
-        "reasoning": usage.reasoning_tokens,
-    }
-    return {name: "?" if figure is None else count(figure) for name, figure in figures.items()}
 
 
 def columns(rows: Sequence[Cells], cells: int) -> dict[str, int]:
@@ -77,19 +37,6 @@ def columns(rows: Sequence[Cells], cells: int) -> dict[str, int]:
         room -= wide[name] + _GAP
         kept.add(name)
     return {name: wide[name] for name in heads if name in kept}
-
-
-def budget_lines(usage: SessionUsage) -> list[str]:
-    """How far the budget goes, bound by bound."""
-    spent, bound = usage.spent, usage.budget
-    lines = []
-    if bound.tokens:
-        lines.append(t("usage.of_tokens", used=f"{spent.tokens:,}", bound=f"{bound.tokens:,}"))
-    if bound.cost:
-        lines.append(t("usage.of_cost", used=money(Cost(spent.cost, spent.is_partial)), bound=f"${bound.cost:g}"))
-    if bound.minutes:
-        lines.append(t("usage.of_minutes", used=f"{spent.seconds / 60:.1f}", bound=f"{bound.minutes:g}"))
-    return lines
 
 
 class UsageTable(Painted):
@@ -116,19 +63,6 @@ class UsageTable(Painted):
         for remark in (*budget_lines(self._usage), *remarks(rows)):
             out += [row(width, [(line, muted)], words) for line in wrap(remark, width)]
         return out
-
-
-def remarks(rows: Sequence[Cells]) -> list[str]:
-    """What is to be known of the costs: whose prices they are from, and that some are unknown."""
-    dates = sorted({line["prices"] for line in rows} - {*_undated().values(), ""})
-    unknown = any("?" in line["cost"] or "+" in line["cost"] for line in rows)
-    estimated = [t("usage.estimated", dates=", ".join(dates))] if dates else []
-    return estimated + ([t("usage.unknown")] if unknown else [])
-
-
-def _undated() -> dict[str, str]:
-    """What stands in the place of a price list's date, by what the meter says of the price."""
-    return {"config": t("usage.config"), "local": t("usage.local"), "": "?"}
 
 
 def _padded(words: str, cells: int) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from nanoherm_tui.context_words import counted, counts, item_name, item_subject, part_name, tokens, total
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import fit, one_line, width, wrap
-from nanoherm_tui.transcript.model import default_subject
+from nanoherm_tui.text import fit, width, wrap
 
 if TYPE_CHECKING:
     from agent_core.context import Item, Part, Report
@@ -22,11 +22,11 @@ _BAR_LEAST = 6  # cells; a shorter bar tells nothing
 
 def context_rows(report: Report, cells: int) -> list[Row]:
     """The whole, its parts with bars, and the messages, the largest first."""
-    rows = [Row((Span(line, bold=True),)) for line in wrap(_total(report), max(cells, 1))]
+    rows = [Row((Span(line, bold=True),)) for line in wrap(total(report), max(cells, 1))]
     if report.window:
         rows.append(Row(_gauge(report.total, report.window, cells)))
-    rows += [Row((Span(line, "muted"),)) for line in wrap(_counts(report), max(cells, 1))]
-    rows += [Row((Span(line, "muted"),)) for line in wrap(_counted(report), max(cells, 1)) if line]
+    rows += [Row((Span(line, "muted"),)) for line in wrap(counts(report), max(cells, 1))]
+    rows += [Row((Span(line, "muted"),)) for line in wrap(counted(report), max(cells, 1)) if line]
     rows.append(BLANK)
     whole = max(report.window or report.total, 1)
     label = min(_LABEL, max(cells - _FIGURES - 1, 1))
@@ -38,60 +38,9 @@ def context_rows(report: Report, cells: int) -> list[Row]:
     return rows
 
 
-def tokens(count: int) -> str:
-    """An estimate in words."""
-    return f"~{count:,}"
-
-
 def item_id(key: str) -> str:
     """The message of a row with this key; "" for other rows."""
     return key.removeprefix(ITEM) if key.startswith(ITEM) else ""
-
-
-def item_name(item: Item) -> str:
-    """Its tool, or what it is."""
-    return one_line(item.tool) or t(f"context.one_{item.kind}")
-
-
-def item_subject(item: Item) -> str:
-    """What it is about, on one line."""
-    if item.kind == "results" and item.call is not None:
-        return default_subject(item.call)
-    if item.kind == "calls" and item.call is not None:
-        return f"{one_line(item.call.name)} {default_subject(item.call)}"
-    return one_line(item.text)
-
-
-def plain_context(report: Report) -> str:
-    """All of it as text, for copying."""
-    parts = "".join(f"{_part_name(part)}\t{part.tokens}\n" for part in report.parts)
-    items = "".join(f"{item_name(item)}\t{item.tokens}\t{item_subject(item)}\n" for item in report.items)
-    counted = f"{words}\n" if (words := _counted(report)) else ""
-    return f"{_total(report)}\n{counted}{parts}\n{items}"
-
-
-def _total(report: Report) -> str:
-    if not report.window:
-        return t("context.total", tokens=tokens(report.total))
-    percent = round(100 * report.total / report.window)
-    return t("context.total_of", tokens=tokens(report.total), window=f"{report.window:,}", percent=percent)
-
-
-def _counts(report: Report) -> str:
-    if report.summarised:
-        return t("context.count_summarised", n=report.messages, more=report.summarised)
-    return t("context.count", n=report.messages)
-
-
-def _counted(report: Report) -> str:
-    """What the server counted for the newest answer, exactly; "" before there is one."""
-    usage = report.counted
-    if usage is None:
-        return ""
-    sent = f"{usage.prompt_tokens:,}"
-    if usage.cached_tokens:
-        return t("context.counted_cached", tokens=sent, cached=f"{usage.cached_tokens:,}")
-    return t("context.counted", tokens=sent)
 
 
 def _gauge(used: int, window: int, cells: int) -> Spans:
@@ -106,11 +55,7 @@ def _part(part: Part, label: int, whole: int, most: int, cells: int) -> Row:
     figures = (Span(f"{tokens(part.tokens):>8}"), Span(f"{share:>6}", "muted"))
     room = cells - label - 1 - _FIGURES - 1
     bar = sym("bar") * max(1, round(room * part.tokens / most)) if room >= _BAR_LEAST else ""
-    return Row((Span(fit(_part_name(part), label)), Span(" "), Span(bar, "accent", mark=True)), figures)
-
-
-def _part_name(part: Part) -> str:
-    return t("context.results_of", tool=one_line(part.tool)) if part.kind == "results" else t(f"context.{part.kind}")
+    return Row((Span(fit(part_name(part), label)), Span(" "), Span(bar, "accent", mark=True)), figures)
 
 
 def _item(item: Item, cells: int) -> Row:

@@ -11,9 +11,10 @@ from textual.message import Message
 from textual.widget import Widget
 
 from nanoherm_tui import limits
+from nanoherm_tui.context_words import plain_context, tokens
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.agents import count_at_work
-from nanoherm_tui.panes.context import ITEM, context_rows, item_id, plain_context, tokens
+from nanoherm_tui.panes.context import ITEM, context_rows, item_id
 from nanoherm_tui.panes.diff import FOLD, Fold, diff_rows, plain_diff
 from nanoherm_tui.panes.hunks import hunk_keys
 from nanoherm_tui.panes.image import Picture, picture_heading, picture_rows

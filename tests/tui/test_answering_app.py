@@ -11,8 +11,9 @@ from agent_core.names import PERSONAS
 from agent_core.store.usage import ModelCost, Spent
 from nanoherm_tui import i18n
 from nanoherm_tui.overlays.palette import PaletteScreen
-from nanoherm_tui.overlays.usage import UsageScreen, columns, remarks, table
+from nanoherm_tui.overlays.usage import UsageScreen, columns
 from nanoherm_tui.text import width
+from nanoherm_tui.usage_words import remarks, table
 from tests.fakes.model_server import ModelServer, Reply
 from tests.tui.overlay_app import OverlayApp, rows, shown
 from tests.tui.test_app import Stage

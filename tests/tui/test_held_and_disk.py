@@ -9,7 +9,8 @@ from rich.cells import cell_len
 from agent_core.disk_report import DiskReport
 from agent_core.store.sessions import SessionSize
 from nanoherm_tui import i18n, limits
-from nanoherm_tui.overlays.disk import DiskScreen, parts, sessions
+from nanoherm_tui.disk_words import parts, sessions
+from nanoherm_tui.overlays.disk import DiskScreen
 from tests.tui.composer_app import ComposerApp
 from tests.tui.overlay_app import OverlayApp
 from tests.tui.test_composer import rows
