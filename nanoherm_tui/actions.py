@@ -143,6 +143,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("editor", keys=("ctrl+g",), slash="editor", run="writing.edit_draft"),
     Action("image", slash="image", argument="<path>", run="images.add"),
     Action("copy", slash="copy", run="copying.copy_answer"),
+    Action("tour", slash="tour", run="tour.show"),
     # -- composer ----------------------------------------------------------------------------------------------------
     Action("send", "composer", ("enter",)),
     Action("newline", "composer", ("ctrl+j", "shift+enter", "alt+enter")),

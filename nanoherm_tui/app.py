@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from nanoherm_tui.overlays.frame import CssPath
     from nanoherm_tui.overlays.slash import Values
     from nanoherm_tui.panes.dock import Dock
+    from nanoherm_tui.panes.tour import TourCard
     from nanoherm_tui.session_view import SessionView
     from nanoherm_tui.transcript.view import TranscriptView
 
@@ -102,6 +103,8 @@ class Start:
     """What the command line wants the first session to be in."""
     new_profile: str = ""
     """The profile that is used for the first time."""
+    first: bool = False
+    """There was no home yet: somebody is here for the first time."""
 
 
 class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]):
@@ -138,6 +141,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         """The models that the endpoint last listed."""
         self._dock_for_question = False
         self._resting: Timer | None = None
+        self.tour: TourCard | None = None
         self.last_pane = "transcript"
         """The pane beside the composer that had the keyboard last."""
         self.wish = Wish(self._recalled("sessions", bool), self._recalled("dock", bool))
@@ -363,6 +367,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
             told = i18n.tell(problem.code, problem.params, problem.text)
             setup(self, told, str(problem.params.get("provider", "")))
+        if self._start.first and not prompts and not self._start.choose and self.host.config.get("display.hints"):
+            commands.run(self, "tour")
         self.first_prompts = prompts  # until it is known whether the folder brings something to be asked about
 
     def send_first_prompts(self) -> None:
@@ -552,6 +558,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             self.transcript.refresh_look()
             self.dock.refresh_look()
             self.approval.refresh_look()
+        if self.tour is not None:
+            self.tour.refresh_look()
         self.greet()
 
     def show_pane(self, name: Side, show: bool = True) -> None:
@@ -682,6 +690,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     on_composer_draft_changed = pane_messages.composer_draft_changed
     on_composer_take_back_requested = pane_messages.composer_take_back_requested
     on_approval_panel_answered = pane_messages.approval_panel_answered
+    on_tour_card_pressed = pane_messages.tour_card_pressed
     on_approval_panel_question_shown = pane_messages.approval_panel_question_shown
     on_composer_image_paste_requested = pane_messages.composer_image_paste_requested
     on_composer_image_preview_requested = pane_messages.composer_image_preview_requested

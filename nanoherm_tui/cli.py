@@ -338,6 +338,7 @@ def _screen(args: argparse.Namespace, run: Run) -> int:
             choose=args.resume == "",
             mode=run.mode,
             new_profile=run.new_profile,
+            first=not places.data_home.exists(),
         )
     )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nanoherm_tui import commands
 from nanoherm_tui.actions import Slash, parse_slash
+from nanoherm_tui.i18n import t
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
@@ -63,6 +64,8 @@ def composer_shell_entered(app: NanohermApp, message: Composer.ShellEntered) -> 
 
 def composer_draft_changed(app: NanohermApp, message: Composer.DraftChanged) -> None:
     app.host.keep_draft(message.key, message.text)
+    if app.tour is not None and message.text not in ("", t("welcome.demo_prompt")):
+        leave_tour(app)  # something was pasted
     if message.text:  # a turn will follow: what it looks through first is looked through while the hands rest
         app.desk.do_beside(app.host.recollect, lambda _: None)
 
@@ -87,8 +90,22 @@ def approval_panel_answered(app: NanohermApp, message: ApprovalPanel.Answered) -
     app.conversations.send(answer)
 
 
+def tour_card_pressed(app: NanohermApp) -> None:
+    from nanoherm_tui.commands.tour import go_on
+
+    go_on(app)
+
+
+def leave_tour(app: NanohermApp) -> None:
+    from nanoherm_tui.commands.tour import leave
+
+    leave(app)
+
+
 def approval_panel_question_shown(app: NanohermApp, message: ApprovalPanel.QuestionShown) -> None:
     question = message.question
+    if question is not None and app.tour is not None:
+        leave_tour(app)  # what it told of has come
     asks_for_changes = question is not None and bool(question.diffs)
     if question is not None and question.diffs:
         app.dock.show_diffs(question.diffs, asking=True, divides=question.kind == "edit")

@@ -539,6 +539,13 @@ KEYS: Final[tuple[Key, ...]] = (
         most=DAY,
     ),
     Key("display.title", "flag", True, "The terminal's title says what the sessions do.", "harmless"),
+    Key(
+        "display.hints",
+        "flag",
+        True,
+        "Remarks under the draft when something is met for the first times, and the tour of the first start.",
+        "harmless",
+    ),
     Key("keymap", "mapping", {}, "Keys by action; a list gives an action several."),
     Key("logging.level", "text", "info", "What is logged.", choices=("debug", "info", "warning", "error")),
 )

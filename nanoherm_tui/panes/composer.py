@@ -89,6 +89,8 @@ class Composer(Widget):
         self.keymap = keymap or Keymap()
         self.key_filter: KeyFilter | None = None
         """Is given each key before the composer; True means it took it."""
+        self.guide: KeyFilter | None = None
+        """Is given each key before all others: that of the tour."""
         self._state: SessionState = "idle"
         self._problem_draft = ""
         self._typed: Sequence[Typed] | None = None
@@ -421,6 +423,8 @@ class Composer(Widget):
 
     def draft_key(self, event: events.Key) -> bool:
         """Take a key before the text area does; False leaves it to the text area and the app."""
+        if self.guide is not None and self.guide(event):
+            return True
         if self.key_filter is not None and self.key_filter(event):
             return True
 
