@@ -229,6 +229,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             self.refresh_css(animate=False)  # not in its own time: nothing has been drawn yet
         self._bind_keys()
         self.arrange()
+        self._paint_page()
         self.composer.focus()
         self.greet()
         # Only now the rest: neither half of our modules nor the core, its store and the model are what a first frame
@@ -505,7 +506,15 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     def _draw_with(self, theme: Theme) -> None:
         self.look = Look(theme, behind=len(self.screen_stack) > 1)
         self.theme = theme.name
+        self._paint_page()
         self.refresh_look()
+
+    def _paint_page(self) -> None:
+        """Around the terminal on a page of a browser there is some ground too."""
+        if terminal.in_browser(os.environ):
+            from nanoherm_tui.browser import ground
+
+            compat.write_terminal(self, ground.of_theme(self.look.theme, os.environ))
 
     def on_ground_told(self, message: compat.GroundTold) -> None:
         self._ground_is(message.colour)

@@ -1,7 +1,7 @@
 """What answers the browser: the page, its parts, and a WebSocket for each window.
 
 The messages on it are textual-serve's: JSON from the page (["stdin", text], ["resize", {width, height}], ["ping", n]),
-bytes for its terminal to the page.
+bytes for its terminal to the page. page.js adds one: bytes from the page are an image that was pasted.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from agent_core import names
 from nanoherm_tui import i18n, limits
 from nanoherm_tui.browser import door as doors
+from nanoherm_tui.browser.ground import SCHEMES
 from nanoherm_tui.browser.window import Window
 from nanoherm_tui.i18n import t
 
@@ -37,8 +38,6 @@ ENDED: Final = 4000
 FULL: Final = 4001
 FAILED: Final = 4002
 
-_GROUNDS: Final = {"light": "#ffffff", "dark": "#000000"}
-"""What the page's terminal says its ground is, by what the browser prefers: `display.theme: auto` asks it."""
 _TERMINAL: Final = "textual_serve"
 _PARTS: Final = {
     "page.css": (__package__, "page.css", "text/css"),
@@ -85,7 +84,7 @@ class Faces:
             web.get("/", self._enter),
             web.get(f"{path}/", self._page),
             *(web.get(f"{path}/{name}", self._part) for name in _PARTS),
-            web.get(f"{path}/window/{{ground:light|dark}}", self._window),
+            web.get(f"{path}/window/{{scheme:{'|'.join(SCHEMES)}}}", self._window),
         ])  # fmt: skip
         return app
 
@@ -142,19 +141,14 @@ class Faces:
 
     async def _run(self, page: web.WebSocketResponse, request: web.Request) -> None:
         try:
-            window = await Window.open(
-                self._arguments,
-                self._env,
-                _cells(request.query.get("width"), 80),
-                _cells(request.query.get("height"), 24),
-            )
+            columns, rows = _cells(request.query.get("width"), 80), _cells(request.query.get("height"), 24)
+            window = await Window.open(self._arguments, self._env, request.match_info["scheme"], columns, rows)
         except OSError:
             log.exception("a window's program could not be started")
             await page.close(code=FAILED)
             return
         out, keys = asyncio.create_task(_to_page(window, page)), asyncio.create_task(_from_page(page, window))
         try:
-            await page.send_bytes(f"\x1b]11;{_GROUNDS[request.match_info['ground']]}\x07".encode())
             await asyncio.wait({out, keys}, return_when=asyncio.FIRST_COMPLETED)
             if out.done() and not page.closed:
                 await page.close(code=ENDED)
@@ -179,6 +173,8 @@ async def _to_page(window: Window, page: web.WebSocketResponse) -> None:
 async def _from_page(page: web.WebSocketResponse, window: Window) -> None:
     """All the page sends, to its end. What is no message of textual-serve's is passed over."""
     async for message in page:
+        if message.type == WSMsgType.BINARY:
+            await _take_image(window, message.data)
         if message.type != WSMsgType.TEXT:
             continue
         try:
@@ -189,6 +185,13 @@ async def _from_page(page: web.WebSocketResponse, window: Window) -> None:
             await window.write(said.encode("utf-8", "replace"))
         elif kind == "resize" and isinstance(said, dict):
             window.resize(_cells(said.get("width"), 80), _cells(said.get("height"), 24))
+
+
+async def _take_image(window: Window, data: bytes) -> None:
+    try:
+        await window.give_image(data)
+    except OSError:
+        log.exception("a pasted image could not be written")
 
 
 def _cells(given: Any, otherwise: int) -> int:

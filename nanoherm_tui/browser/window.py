@@ -13,6 +13,7 @@ import os
 import signal
 import struct
 import sys
+import tempfile
 import termios
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,9 +21,12 @@ from pathlib import Path
 from typing import Final
 
 from nanoherm_tui import limits
+from nanoherm_tui.browser.ground import TOLD, begin
 from nanoherm_tui.terminal import BROWSER, IN_BROWSER
 
 _CHILD: Final = str(Path(__file__).with_name("child.py"))
+_IMAGE: Final = ".png"
+"""The end of a pasted image's name. What it is is told by its first bytes."""
 _OF_ANOTHER_TERMINAL: Final = (
     "COLUMNS", "LINES", "TMUX", "TMUX_PANE", "STY", "WINDOW", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "COLORFGBG",
     "VTE_VERSION", "WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "ITERM_SESSION_ID", "LC_TERMINAL",
@@ -30,23 +34,29 @@ _OF_ANOTHER_TERMINAL: Final = (
 """What the server's own terminal says of itself."""
 
 
-def environment(env: Mapping[str, str]) -> dict[str, str]:
+def environment(env: Mapping[str, str], scheme: str) -> dict[str, str]:
     """The environment of a window's program: the server's, with the page's terminal instead of the server's."""
     kept = {name: value for name, value in env.items() if name not in _OF_ANOTHER_TERMINAL}
-    return {**kept, "TERM": "xterm-256color", "COLORTERM": "truecolor", IN_BROWSER: BROWSER}
+    page = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "COLORFGBG": TOLD[scheme], IN_BROWSER: BROWSER}
+    return {**kept, **page}
 
 
 class Window:
     """A running program. `close` ends it; it also ends by itself, and with the server, however that ends."""
 
-    def __init__(self, master: int, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, master: int, process: asyncio.subprocess.Process, first: bytes) -> None:
         self._master = master
         self._process = process
+        self._unread = first
+        """What the page is to be sent before anything the program writes."""
         self._exited = asyncio.ensure_future(process.wait())
+        self._given: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
-    async def open(cls, arguments: Sequence[str], env: Mapping[str, str], columns: int, rows: int) -> Window:
-        """Start the program with `arguments`. Raises OSError."""
+    async def open(
+        cls, arguments: Sequence[str], env: Mapping[str, str], scheme: str, columns: int, rows: int
+    ) -> Window:
+        """Start the program with `arguments`, for a page that is light or dark (`scheme`). Raises OSError."""
         master, slave = os.openpty()
         try:
             os.set_blocking(master, False)
@@ -55,14 +65,14 @@ class Window:
             process = await asyncio.create_subprocess_exec(
                 # -P: a module of the folder one works in is never taken for one of ours.
                 sys.executable, "-P", _CHILD, *arguments,
-                stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env=environment(env),
+                stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env=environment(env, scheme),
             )  # fmt: skip
         except BaseException:
             os.close(master)
             raise
         finally:
             os.close(slave)
-        return cls(master, process)
+        return cls(master, process, begin(scheme).encode())
 
     def resize(self, columns: int, rows: int) -> None:
         if self._master >= 0:
@@ -70,7 +80,7 @@ class Window:
 
     async def read(self) -> bytes:
         """What the program has written since; empty once it has ended and all is read."""
-        out = b""
+        out, self._unread = self._unread, b""
         while self._master >= 0 and len(out) < limits.WEB_READ:
             try:
                 part = os.read(self._master, limits.WEB_READ)
@@ -96,6 +106,10 @@ class Window:
             except OSError:
                 return
 
+    async def give_image(self, data: bytes) -> None:
+        """Have the program take an image that was pasted on the page: its path is pasted, as when a file is dropped."""
+        await self.write(b"\x1b[200~%s\x1b[201~" % os.fsencode(await asyncio.to_thread(self._write_image, data)))
+
     async def close(self) -> None:
         """Hang up, as a terminal does that is closed, and wait: the program keeps its sessions and ends its children.
 
@@ -112,6 +126,16 @@ class Window:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             await self._exited
+        if self._given is not None:
+            await asyncio.to_thread(self._given.cleanup)
+
+    def _write_image(self, data: bytes) -> str:
+        """A file with the image, in a folder of the user's alone that is gone with the window. Raises OSError."""
+        if self._given is None:
+            self._given = tempfile.TemporaryDirectory(prefix="nanoherm-", ignore_cleanup_errors=True)
+        with tempfile.NamedTemporaryFile(dir=self._given.name, prefix="pasted-", suffix=_IMAGE, delete=False) as file:
+            file.write(data)
+        return file.name
 
     async def _until_ready(self, or_until: asyncio.Future[int], *, write: bool) -> None:
         loop, master = asyncio.get_running_loop(), self._master

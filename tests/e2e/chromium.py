@@ -67,14 +67,15 @@ class Chromium:
         self._log.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def open(self, url: str, width: int = 1280, height: int = 800) -> Page:
-        """A new tab with `url`."""
+    def open(self, url: str, width: int = 1280, height: int = 800, scheme: str = "light") -> Page:
+        """A new tab with `url`, of one who prefers the colour scheme."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, target, session)
         for domain in ("Page", "Network", "Runtime", "Log"):
             page.call(f"{domain}.enable")
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         page.call("Page.navigate", url=url)
         return page
 
