@@ -20,6 +20,7 @@ Way = Literal["bell", "osc9", "osc777"]
 Choice = Literal["auto", "bell", "osc9", "osc777", "off"]
 
 BELL: Final = "\x07"
+_END: Final = "\x1b\\"  # of a sequence: the other end there is would ring where it is not known
 
 _KNOWN: Final[tuple[tuple[re.Pattern[str], Way], ...]] = (
     (re.compile(r"iterm", re.IGNORECASE), "osc9"),
@@ -56,9 +57,9 @@ def note(how: Way, words: str) -> str:
     """The sequence that shows `words`, made harmless. They never come first: "4;" would be some terminals' progress."""
     body = cut(one_line(words), limits.NOTE_CELLS).replace(";", ",")
     if how == "osc9":
-        return f"\x1b]9;{names.APP}: {body}{BELL}"
+        return f"\x1b]9;{names.APP}: {body}{_END}"
     if how == "osc777":
-        return f"\x1b]777;notify;{names.APP};{body}{BELL}"
+        return f"\x1b]777;notify;{names.APP};{body}{_END}"
     return BELL
 
 
@@ -69,10 +70,10 @@ def has_title(env: Mapping[str, str]) -> bool:
 
 def title(words: str) -> str:
     """The sequence that names the window."""
-    return f"\x1b]2;{cut(one_line(words), limits.WINDOW_TITLE)}{BELL}"
+    return f"\x1b]2;{cut(one_line(words), limits.WINDOW_TITLE)}{_END}"
 
 
 KEEP_TITLE: Final = "\x1b[22;2t"
 """The terminal remembers the title that the window had."""
-GIVE_TITLE_BACK: Final = f"\x1b]2;{BELL}\x1b[23;2t"
+GIVE_TITLE_BACK: Final = f"\x1b]2;{_END}\x1b[23;2t"
 """Ours goes, also where none was remembered; then the one before comes back."""

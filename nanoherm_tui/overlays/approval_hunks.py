@@ -55,7 +55,8 @@ class WaitingHunks:
         """Have the docks show what is refused, and the keys that answer."""
         for dock in self.docks:
             dock.show_refused(self.refused(question))
-            dock.show_answers(keys, armed)
+            # Beside a panel that shows all there is they would say the same twice.
+            dock.show_answers(keys if dock.shows_waiting_change or dock.has_focus else (), armed)
 
     def takes(self, keymap: Keymap, key: str) -> bool:
         """Whether a key would move between the hunks that are seen, or refuse one."""

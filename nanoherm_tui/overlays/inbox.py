@@ -56,9 +56,13 @@ class _Line:
     left: str
 
 
+def _subject(question: Question) -> str:
+    return question.command or question.url or question.query or question.path or question.tool
+
+
 def about(question: Question) -> tuple[str, ...]:
     """What is asked, in as many lines as it has: more than the list's row, less than its panel shows."""
-    what = question.command or question.url or question.query or question.path or question.tool
+    what = _subject(question)
     paths = tuple(visible(diff.path).replace("\n", "\\n") for diff in question.diffs)
     text = clean(question.text).split("\n") if not (what or paths) else []
     where = shorten_home(visible(question.cwd), str(Path.home())) if question.cwd else ""
@@ -109,7 +113,7 @@ class InboxList(FollowedList[str, _Line]):
         ]
         if question.agent:
             left.append((f"{one_line(question.agent)}: ", muted))
-        left.append((title(question), words))
+        left += [(title(question), words), (f"  {one_line(visible(_subject(question)))}", muted)]
         return row(cells, left, words, [(line.left, muted), (" ", words)])
 
 

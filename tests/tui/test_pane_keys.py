@@ -176,7 +176,7 @@ async def test_behind_an_overlay_no_caret_is_drawn(tmp_path):
 
 
 async def test_every_panes_keys_can_be_changed_and_a_conflict_is_told(tmp_path):
-    keymap = {"next": "f7", "copy_block": "z", "toggle_dock": "f8", "redraw": [], "fold": "ctrl+n"}
+    keymap = {"next": "f9", "copy_block": "z", "toggle_dock": "f8", "redraw": [], "fold": "ctrl+n"}
     async with Stage(tmp_path, [Reply(text=LONG[:2000])], size=(160, 40), keymap=keymap) as stage:
         app, pilot = stage.app, stage.pilot
         await stage.type("hi")
@@ -186,7 +186,7 @@ async def test_every_panes_keys_can_be_changed_and_a_conflict_is_told(tmp_path):
         assert "fold: Ctrl+N belongs to new" in told[0]
         app.transcript.focus()
         await pilot.press("k")
-        await pilot.press("f7")
+        await pilot.press("f9")
         before = app.transcript._page.cursor.block()
         await pilot.press("z")
         await stage.until(lambda: copied(app))
