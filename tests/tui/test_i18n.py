@@ -67,8 +67,8 @@ FAULTS = {
         "half-width punctuation beside Chinese": re.compile(rf'{HAN}[,.;:!?()"]|[,;:!?()"]{HAN}'),
         "no blank between Chinese and Latin": re.compile(rf"{HAN}[A-Za-z0-9{{/]|[A-Za-z0-9}}%]{HAN}"),
         "a blank between Chinese": re.compile(rf"{HAN} {HAN}"),
-        "a blank beside full-width punctuation": re.compile(r"\s[，。、；：！？（）“”]|[，。、；：！？（）“”]\s"),
-        "the wrong quotes or dots": re.compile("[「」『』‘’…]|\\.\\.\\."),
+        "a blank beside full-width punctuation": re.compile(r"\s[，。、；：！？（）「」]|[，。、；：！？（）「」]\s"),
+        "quotes or dots that some terminals draw in two cells": re.compile("[“”‘’…]|\\.\\.\\."),
     },
 }
 NARROW = {"text.minutes", "text.hours", "text.days"}  # an age has four cells
