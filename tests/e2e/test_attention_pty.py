@@ -11,8 +11,8 @@ from tests.fakes.model_server import ModelServer, Reply
 
 FOCUS, BLUR = "\x1b[I", "\x1b[O"
 SECRET = "sk-" + "ant-api03-" + "Zx8Qw3Lr7Tn5Vb2Ky9Mp4Dh6Jf1Gs0Ca" * 2
-_TITLE = re.compile(rb"\x1b\]2;([^\x1b]*)\x1b\\\\")
-_NOTES = re.compile(rb"\x1b\](9;|777;notify;)([^\x1b]*)\x1b\\\\")
+_TITLE = re.compile(rb"\x1b\]2;([^\x1b]*)\x1b\\")
+_NOTES = re.compile(rb"\x1b\](9;|777;notify;)([^\x1b]*)\x1b\\")
 
 
 def titles(screen):
@@ -25,7 +25,7 @@ def notes(screen):
 
 def bells(screen):
     """How often it rang: the same byte may end a sequence."""
-    return re.sub(rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\\\)", b"", bytes(screen.raw)).count(b"\x07")
+    return re.sub(rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)", b"", bytes(screen.raw)).count(b"\x07")
 
 
 ASKS = Reply(hang=0.3, calls=[("run_command", {"command": "touch approved"})])
