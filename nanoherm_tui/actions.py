@@ -102,6 +102,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("clear", slash="clear", run="sessions.clear"),
     Action("sessions", slash="resume", aliases=("sessions", "continue"), argument="[title]", run="sessions.choose"),
     Action("search", slash="search", argument="[words]", run="search.search"),
+    Action("compare", slash="compare", argument="[session] [session]", run="compare.compare"),
     Action("fork", slash="fork", aliases=("branch",), run="sessions.fork"),
     Action("worktree", slash="worktree", argument="[name|list|remove name]", run="worktree.worktree"),
     Action("rename", slash="rename", aliases=("title", "name"), argument="[title]", run="sessions.rename"),
@@ -218,6 +219,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _pane("sessions", "sessions_delete", "delete", "d", "delete"),
     _pane("sessions", "sessions_restore", "restore", "u"),
     _pane("sessions", "sessions_export", "export", "e"),
+    _pane("sessions", "sessions_compare", "compare", "c"),
     _pane("sessions", "sessions_search", "search", "slash", "ctrl+f"),
     # -- dock --------------------------------------------------------------------------------------------------------
     _pane("dock", "dock_next_tab", "turn(1)", "right"),

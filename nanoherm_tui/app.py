@@ -735,6 +735,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     on_sessions_pane_rename_requested = pane_messages.sessions_pane_rename_requested
     on_sessions_pane_export_requested = pane_messages.sessions_pane_export_requested
     on_sessions_pane_search_requested = pane_messages.sessions_pane_search_requested
+    on_sessions_pane_compare_marked = pane_messages.sessions_pane_compare_marked
+    on_sessions_pane_compare_requested = pane_messages.sessions_pane_compare_requested
     on_sessions_pane_restore_requested = pane_messages.sessions_pane_restore_requested
     on_sessions_pane_delete_requested = pane_messages.sessions_pane_delete_requested
 

@@ -294,6 +294,18 @@ def sessions_pane_search_requested(app: NanohermApp) -> None:
     commands.run(app, "search")
 
 
+def sessions_pane_compare_marked(app: NanohermApp, message: SessionsPane.CompareMarked) -> None:
+    from nanoherm_tui.commands.compare import tell_marked
+
+    tell_marked(app, message.session_id)
+
+
+def sessions_pane_compare_requested(app: NanohermApp, message: SessionsPane.CompareRequested) -> None:
+    from nanoherm_tui.commands.compare import side_by_side
+
+    side_by_side(app, (message.first, message.second))
+
+
 def sessions_pane_restore_requested(app: NanohermApp) -> None:
     commands.run(app, "restore")
 

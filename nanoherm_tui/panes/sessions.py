@@ -56,10 +56,10 @@ def group_by_workspace(items: Sequence[SessionItem], current_id: str) -> list[tu
     ]
 
 
-def session_row(item: SessionItem, now: float, frame: int, *, current: bool) -> Row:
-    """One session's row; `frame` is the step of the running mark."""
+def session_row(item: SessionItem, now: float, frame: int, *, current: bool, marked: bool = False) -> Row:
+    """One session's row; `frame` is the step of the running mark. `marked`: another is to be compared with it."""
     bold = current or item.state == "unread"
-    state = _MARKS.get(item.state)
+    state = ("bullet", "accent") if marked else _MARKS.get(item.state)
     mark = Span(sym(state[0], frame), state[1], bold=True, mark=True) if state else Span(" ")
     title = Span(one_line(item.title) or t("sessions.untitled"), bold=bold)
     return Row((mark, Span(" "), title), (Span(age(now - item.updated), "muted"),), key=item.id)
@@ -89,6 +89,15 @@ class SessionsPane(RowsView):
     class ExportRequested(Opened):
         pass
 
+    class CompareMarked(Opened):
+        """The first of two sessions to compare was chosen; "": not any more."""
+
+    class CompareRequested(Message):
+        def __init__(self, first: str, second: str) -> None:
+            super().__init__()
+            self.first = first
+            self.second = second
+
     class RestoreRequested(Message):
         pass
 
@@ -108,6 +117,7 @@ class SessionsPane(RowsView):
         self._items: tuple[SessionItem, ...] = ()
         self._current = ""
         self._at = ""  # the session the cursor is on
+        self._marked = ""  # the first of two to compare
         self._frame = 0
         self._ages: tuple[str, ...] = ()
 
@@ -133,7 +143,12 @@ class SessionsPane(RowsView):
         now = time.time()
         for index, row in enumerate(self.rows):
             if row.key in running:
-                self.repaint_row(index, session_row(running[row.key], now, frame, current=row.key == self._current))
+                self.repaint_row(
+                    index,
+                    session_row(
+                        running[row.key], now, frame, current=row.key == self._current, marked=row.key == self._marked
+                    ),
+                )
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
@@ -151,7 +166,10 @@ class SessionsPane(RowsView):
             if rows:
                 rows.append(BLANK)
             rows.append(Row((Span(cut_path(one_line(heading), cells), "muted"),)))
-            rows += [session_row(item, now, self._frame, current=item.id == self._current) for item in items]
+            rows += [
+                session_row(item, now, self._frame, current=item.id == self._current, marked=item.id == self._marked)
+                for item in items
+            ]
         return rows
 
     def foot(self, cells: int) -> Sequence[Row]:
@@ -208,6 +226,19 @@ class SessionsPane(RowsView):
     def action_fork(self) -> None:
         if key := self.cursor_key:
             self.post_message(self.ForkRequested(key))
+
+    def action_compare(self) -> None:
+        """The first of two, which is marked; then the second. The same one again takes the mark away."""
+        key, first = self.cursor_key, self._marked
+        if not key:
+            return
+        known = first in {item.id for item in self._items}
+        self._marked = "" if known else key
+        if known and first != key:
+            self.post_message(self.CompareRequested(first, key))
+        else:
+            self.post_message(self.CompareMarked(self._marked))
+        self.stale()
 
     def action_export(self) -> None:
         if key := self.cursor_key:

@@ -1,0 +1,129 @@
+"""Two sessions side by side: which are meant, reading them, and opening one of them at the place that was looked at."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from agent_core.errors import StoreError
+from nanoherm_tui import limits
+from nanoherm_tui.commands.sessions import open_by_id
+from nanoherm_tui.i18n import t
+from nanoherm_tui.overlays.compare import CompareScreen, Place
+
+if TYPE_CHECKING:
+    from agent_core.host import Host
+    from agent_core.store.compare import Comparison
+    from nanoherm_tui.app import NanohermApp
+    from nanoherm_tui.transcript.pairs import Aligned
+
+Both = tuple[str, str]
+"""Ids of the two."""
+
+
+def compare(app: NanohermApp, argument: str) -> None:
+    """The sessions with these titles or ids, the one in view and another, or the one in view and its fork's origin.
+
+    With none of that, another one is asked for.
+    """
+    here = app.view.id if app.view is not None else ""
+    names = _names(argument)
+    if not names and not (app.view is not None and app.view.stored):
+        app.hint(t("compare.nothing"))
+        return
+
+    def which() -> Both | None:
+        return _which(app.host, here, names)
+
+    def known(both: Both | None) -> None:
+        if both is None:
+            _offer(app, here)
+        else:
+            side_by_side(app, both)
+
+    app.desk.do(which, known)
+
+
+def _names(argument: str) -> list[str]:
+    """What the words name: one session, or two; more than two words are one title."""
+    try:
+        words = shlex.split(argument)
+    except ValueError:  # a quotation mark alone
+        words = argument.split()
+    return words if len(words) <= 2 else [argument]
+
+
+def _which(host: Host, here: str, names: list[str]) -> Both | None:
+    """Raises StoreError for a name that is no session's."""
+    if not names:
+        return _relative(host, here)
+    if len(names) == 2:
+        try:
+            return host.find(names[0]).id, host.find(names[1]).id
+        except StoreError:
+            names = [" ".join(names)]  # a title of two words
+    other = host.find(names[0]).id
+    return (here, other) if here else None
+
+
+def _relative(host: Host, here: str) -> Both | None:
+    """The session that `here` was forked from, or the newest fork of it."""
+    rows = host.store.list()
+    ids = {row.id for row in rows}
+    parent = next((row.parent for row in rows if row.id == here), "")
+    if parent in ids:
+        return parent, here
+    fork = next((row.id for row in rows if row.parent == here), "")
+    return (here, fork) if fork else None
+
+
+def _offer(app: NanohermApp, here: str) -> None:
+    from nanoherm_tui.commands.choose import session_items
+    from nanoherm_tui.overlays.palette import PaletteScreen
+
+    items = [item for item in session_items(app) if item.id != f"session:{here}"]
+    if not items:
+        app.hint(t("compare.nothing"))
+        return
+
+    def chosen(item_id: str | None) -> None:
+        if item_id is not None:
+            side_by_side(app, (here, item_id.partition(":")[2]))
+
+    app.open_overlay(PaletteScreen(items, kind="session"), chosen)
+
+
+def side_by_side(app: NanohermApp, both: Both) -> None:
+    """Read two sessions beside whatever else is done, then show them."""
+    if both[0] == both[1]:
+        app.hint(t("compare.same"))
+        return
+
+    def read() -> tuple[Comparison, Aligned]:
+        from agent_core.store.compare import compare as read_both
+        from nanoherm_tui.transcript.pairs import align
+
+        comparison = read_both(app.host.store, *both)
+        return comparison, align(comparison)
+
+    def show(found: tuple[Comparison, Aligned]) -> None:
+        app.hint("")
+        app.open_overlay(CompareScreen(*found), opened)
+
+    def opened(place: Place | None) -> None:
+        if place is None:
+            return
+        session_id, entry = place
+        if entry:
+            app.conversations.jump(session_id, (entry,), "")
+        open_by_id(app, session_id)
+
+    app.hint(t("compare.reading"), limits.TOLD_HINT)
+    app.desk.do_beside(read, show)
+
+
+def tell_marked(app: NanohermApp, session_id: str) -> None:
+    """A session was marked in the list, or the mark was taken away again: say what the next key does."""
+    title = next((row.title for row in app.conversations.rows if row.id == session_id), "")
+    words = t("compare.marked", title=title or t("sessions.untitled")) if session_id else t("compare.unmarked")
+    app.hint(words, limits.TOLD_HINT)
