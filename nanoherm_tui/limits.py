@@ -60,6 +60,7 @@ AGE_EVERY: Final = 30.0  # seconds between two looks at the ages in the session 
 
 # -- line by line -------------------------------------------------------------------------------------------------
 PLAIN_HOLD: Final = 2.0  # seconds without a key before lines come between those that are being typed
+PLAIN_LISTED: Final = 20  # sessions, hits or messages in one list: more is not listened to
 PLAIN_REMIND: Final = 60.0  # seconds before a question's end at which the time left is said again
 PLAIN_NUDGE: Final = 0.05  # seconds between two signals to a main thread that has not felt the first
 PLAIN_KEYS: Final = 0.1  # seconds between two looks whether keys wait: they do until they are read
@@ -110,6 +111,12 @@ REMEMBERED_FILE: Final = 64 * KB  # a dozen values; anything larger is another f
 SEARCH_FIRST: Final = 0.15  # seconds a first answer waits for what has just been written
 SEARCH_AGAIN: Final = 1.0  # seconds between two answers while the index grows
 DELETED_HINT: Final = 10.0  # seconds the way back from a deletion stays in the status line
+REMARK_TIMES: Final = 2  # a remark that was read twice is known, or not wanted
+REMARK_RESTS: Final = 1.0  # seconds without a key before one is made: nobody reads while writing
+REMARK_WAITS: Final = 30.0  # seconds it waits for that; then what it is about is past
+REMARK_STAYS: Final = 20.0  # seconds it stands there when no key takes it away
+REMARK_LONG_TURN: Final = 20.0  # seconds; longer than anybody watches
+REMARK_CONTEXT: Final = 70  # percent of the context; there is time left to choose what goes
 CRASH_WORDS: Final = 300  # of an error, on the terminal; the report has it all
 
 # -- the clipboard -----------------------------------------------------------------------------------------------
