@@ -1,16 +1,85 @@
-"""The slash commands, line by line."""
+"""The slash commands, line by line: the same table as the screen's, and what of it is the screen's alone."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
-from nanoherm_tui.actions import Slash, parse_slash
+from nanoherm_tui.actions import BY_SLASH, SLASH_ACTIONS, Slash, SlashProblem, parse_slash
+from nanoherm_tui.i18n import t
+from nanoherm_tui.text import one_line, visible
 
 if TYPE_CHECKING:
+    from agent_core.knowledge import Typed
+    from nanoherm_tui.actions import Action
     from nanoherm_tui.plain.face import Face
+
+# Each is `function` of a room of this package, given the face and the argument, stripped.
+_ROOMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "commands": ("help",),
+    "sessions": (
+        "new", "sessions", "fork", "rename", "delete", "restore", "export", "clear", "undo", "redo", "rewind", "retry",
+        "search", "worktree", "quit", "steer", "queue", "redirect", "editor", "image",
+    ),
+    "settings": (
+        "mode", "plan_mode", "goal", "model", "persona", "temperature", "effort", "tools", "language", "settings",
+        "trust", "no_sandbox", "compact",
+    ),
+    "looking": (
+        "diff", "tasks", "agents", "context", "permissions", "usage", "insights", "disk", "doctor", "rollback",
+    ),
+    "keeping": ("servers", "memory", "skills"),
+}  # fmt: skip
+ROOM_OF: Final[Mapping[str, str]] = {name: room for room, several in _ROOMS.items() for name in several}
+"""The room of each action that works line by line; what is not in it is of the screen only."""
+ARGUMENTS: Final[Mapping[str, str]] = {
+    "tasks": "[output|end|keep|let id]",
+    "agents": "[id text|stop id]",
+    "context": "[drop|pin|back n]",
+    "permissions": "[back n]",
+}
+"""What follows these here, where the screen has keys."""
+INSTEAD: Final[Mapping[str, str]] = {"setup": "plain.instead_setup", "copy": "plain.instead_copy"}
+"""What does it here, for some of those that are of the screen only."""
+
+
+def parse(text: str, typed: Sequence[Typed] = ()) -> Slash | SlashProblem | None:
+    """Read a line as a slash command; None: it is none."""
+    parsed = parse_slash(text, typed)
+    if isinstance(parsed, SlashProblem) and parsed.key == "slash.takes_none":
+        action = BY_SLASH[parsed.params["name"]]
+        if action.id in ARGUMENTS:
+            return Slash(action, text.partition(" ")[2].strip())
+    return parsed
 
 
 def run(face: Face, text: str) -> None:
-    parsed = parse_slash(text)
-    if isinstance(parsed, Slash) and parsed.action.id == "quit":
-        face.leave()
+    """Do what a slash command says; `text` is all that was typed. Raises AgentError."""
+    parsed = parse(text)
+    if not isinstance(parsed, Slash):
+        return
+    action = parsed.action
+    room = ROOM_OF.get(action.id)
+    if room is None:
+        words = t("plain.of_the_screen", command=f"/{action.slash}", title=t(action.title))
+        face.say(f"{words} {t(INSTEAD[action.id])}" if action.id in INSTEAD else words)
+        return
+    getattr(import_module(f"nanoherm_tui.plain.{room}"), action.id)(face, parsed.argument)
+
+
+def help(face: Face, argument: str) -> None:
+    """Every command with a few words, and how things are typed."""
+    face.say(t("plain.help_typing"))
+    face.say(*(_help_line(action) for action in SLASH_ACTIONS if action.id in ROOM_OF))
+    face.know_typed()
+    if face.typed_commands:
+        face.say(t("palette.typed") + ":")
+        face.say(*(f"  /{one.name}  {one_line(visible(one.description))}".rstrip() for one in face.typed_commands))
+
+
+def _help_line(action: Action) -> str:
+    written = ARGUMENTS.get(action.id, action.argument)
+    argument = f" {written}" if written else ""
+    remark = t("plain.help_here" if action.id == "help" else action.help)
+    return f"  /{action.slash}{argument}  {t(action.title)}: {remark}"

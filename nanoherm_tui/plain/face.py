@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -12,17 +13,17 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from agent_core import events, intents, names
-from agent_core.errors import AgentError
+from agent_core.errors import AgentError, crash
 from agent_core.records import dataclass
 from nanoherm_tui import i18n, interrupt, limits
-from nanoherm_tui.actions import SlashProblem, complete_slash, parse_slash
+from nanoherm_tui.actions import Slash, SlashProblem, complete_slash
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.overlays.question import time_left
-from nanoherm_tui.panes.entered import Command, OneMoreImage, ShellCommand, entered
+from nanoherm_tui.panes.entered import OneMoreImage, ShellCommand, entered
 from nanoherm_tui.plain import asking
 from nanoherm_tui.plain.typing_in import Ended, FromDescriptor, FromReadline, Line, Pressed, Source, Woken
 from nanoherm_tui.plain.words import Teller, history_lines, mode_line
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from agent_core.services import Containment
     from agent_core.session import LiveSession
     from nanoherm_tui.interrupt import Step
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 _TRIPLE = '"""'
 
@@ -115,6 +120,8 @@ class Face:
         self._last_leave = float("-inf")
         self._last_outcome: events.TurnFinished | None = None
         self._folders: set[Path] = set()
+        self._done: deque[Callable[[], None]] = deque()
+        """What is to be done with results of other threads."""
         terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "")
         self.source: Source = FromReadline(self._due, self._complete) if terminal else FromDescriptor()
 
@@ -146,6 +153,8 @@ class Face:
 
     def _turn_of_the_loop(self) -> None:
         self._gather()
+        while self._done:
+            self._done.popleft()()
         self._ask()
         self._write()
         if self._asked is None and self._shown is None and not self._busy:
@@ -220,7 +229,7 @@ class Face:
         if self._shown is None and self._asked is None:
             self._keep_draft(typed)
         asks = self._next_question() is not None and self._asked is None and self._shown is None
-        if not (self._lines or asks or self._is_done_with_question() or self._reminder_due()):
+        if not (self._lines or self._done or asks or self._is_done_with_question() or self._reminder_due()):
             return False
         rest = limits.APPROVAL_ARM if asks else limits.PLAIN_HOLD
         if typed and self.source.rested < rest:
@@ -383,36 +392,41 @@ class Face:
         self.view.waiting = [w for w in self.view.waiting if w.question.id != question_id]
 
     def _is_command(self, text: str) -> bool:
-        parsed = parse_slash(text.strip(), self.typed_commands)
-        return parsed is not None and not isinstance(parsed, SlashProblem)
+        from nanoherm_tui.plain import commands
+
+        return isinstance(commands.parse(text.strip(), self.typed_commands), Slash)
 
     def _take_message(self, text: str) -> None:
         """Do what a line means: a command, a shell command, a message."""
         self.history.add(text)
         self.source.remember((text,))
-        self._know_typed(text)
+        if text.startswith("/"):
+            self.know_typed()
+            from nanoherm_tui.plain import commands
+
+            if isinstance(commands.parse(text, self.typed_commands), Slash):
+                self.do(lambda: commands.run(self, text))
+                return
         made = entered(text, text.partition("\n")[0], self.typed_commands)
         if isinstance(made, SlashProblem):
             self.say(t(made.key, **made.params))
         elif isinstance(made, ShellCommand):
             if made.command:
                 self.session.send(intents.Shell(made.command, made.private))
-        elif isinstance(made, Command | OneMoreImage):
+        elif isinstance(made, OneMoreImage):
             from nanoherm_tui.plain import commands
 
-            if isinstance(made, OneMoreImage):
-                self._typed = f"{made.images} "
-            self.do(lambda: commands.run(self, made.text if isinstance(made, Command) else made.command))
+            self._typed, command = f"{made.images} ", made.command
+            self.do(lambda: commands.run(self, command))
         else:
             self.session.send(intents.Steer(text))
 
-    def _know_typed(self, text: str) -> None:
+    def know_typed(self) -> None:
         """Look what can be typed behind a slash here; files may have changed since the last time."""
-        if text.startswith("/"):
-            try:
-                self.typed_commands = self.host.typed(self.session.id).all
-            except AgentError as error:  # the program's own commands work all the same
-                self.say_error(error)
+        try:
+            self.typed_commands = self.host.typed(self.session.id).all
+        except AgentError as error:  # the program's own commands work all the same
+            self.say_error(error)
 
     def _complete(self, start: str) -> list[str]:
         found = complete_slash(start, self.typed_commands)
@@ -547,6 +561,28 @@ class Face:
         except AgentError as error:
             self.say_error(error)
 
+    def beside(self, work: Callable[[], T], then: Callable[[T], object]) -> None:
+        """Do what may take long on a thread of its own, then `then` with its result in the main thread."""
+
+        def job() -> None:
+            try:
+                result = work()
+            except AgentError as error:
+                self._done.append(partial(self.say_error, error))
+            except Exception as error:  # the face must survive whatever one command does
+                log.exception("a command failed")
+                self._done.append(partial(self.say_error, crash(error)))
+            else:
+                self._done.append(lambda: self.do(lambda: then(result)))
+            self.source.wake()
+
+        Thread(target=job, name="beside", daemon=True).start()
+
+    @property
+    def line(self) -> str:
+        """What the next line begins with, as far as it is known."""
+        return self._typed
+
     def put_in_line(self, text: str) -> None:
         """Begin the next line with this."""
         self._typed = text
@@ -591,7 +627,7 @@ class Face:
         if held.has_none and not held.accepted:
             self.say(t("app.no_sandbox", why=why_none(held)))
         elif words := sandbox_words(self.session.mode, held):
-            self.say(t("permissions.sandbox", sandbox=words))
+            self.say(t("plain.sandbox", sandbox=words))
         self.say(*(t("plain.warning", text=clean(words)) for words in self._problems()))
         if self._typed:
             self.say(t("plain.draft"))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from agent_core import events
+from agent_core import events, names
 from agent_core.messages import Usage
 from agent_core.rollback import REASONS
 from nanoherm_tui import i18n
@@ -139,6 +139,8 @@ class Teller:
         outcome = in_words(one_line(event.outcome)) or t("plain.call_ok" if event.ok else "plain.call_failed")
         key = "plain.call_ended" if event.ok else "plain.call_ended_badly"
         head = t(key, call=self._call(event.call_id), outcome=outcome, took=duration(event.seconds))
+        if event.name == names.SHELL:  # the person's own command: what it wrote is what it was run for
+            return [head, *clean(event.text, tab_size=0).rstrip("\n").split("\n")]
         return [head, *(f"  {clean(line)}" for line in event.preview)]
 
     def _turn_ended(self, event: events.TurnFinished) -> list[str]:
