@@ -521,6 +521,14 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("display.ascii", "flag", False, "Draw with ASCII signs only.", "harmless"),
     Key("display.reduced_motion", "flag", False, "The running mark stands still.", "harmless"),
     Key(
+        "display.composer_keys",
+        "text",
+        "emacs",
+        "How the draft is edited; vim: Esc leaves typing, and letters are commands.",
+        "harmless",
+        choices=("emacs", "vim"),
+    ),
+    Key(
         "display.notify",
         "text",
         "auto",

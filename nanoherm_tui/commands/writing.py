@@ -9,7 +9,7 @@ from textual.app import SuspendNotSupported
 
 from agent_core.errors import AgentError
 from agent_core.names import EFFORTS
-from nanoherm_tui import editor
+from nanoherm_tui import editor, limits
 from nanoherm_tui.commands.panes import redraw
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.overlays.slash import Values
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 def edit_draft(app: NanohermApp, argument: str) -> None:
     """Open the draft in the user's editor. It has the terminal while it runs; what a session says meanwhile waits."""
     app.composer.call_later(_edit, app)  # behind keys that are on their way to it: they are a part of the draft
+
+
+def toggle_vim(app: NanohermApp, argument: str) -> None:
+    """Edit drafts with vim's keys from now on, or no longer."""
+    on = not app.composer.vim
+    app.composer.vim = on
+    app.hint(t("composer.vim_on" if on else "composer.vim_off"), limits.TOLD_HINT)
+    app.desk.do(lambda: app.host.save_settings({"display.composer_keys": "vim" if on else "emacs"}))
 
 
 def _edit(app: NanohermApp) -> None:

@@ -48,6 +48,12 @@ class ChipDraft(DraftArea):
     def selected_text(self) -> str:
         return self._chips.expand(super().selected_text)
 
+    @property
+    def has_paste(self) -> bool:
+        """One of the chips stands for a text."""
+        lines = [self.document[y] for y in range(self.document.line_count)]
+        return any(not self._chips.is_image(line[start:end]) for line in lines for start, end in chips.spans(line))
+
     # -- changing ----------------------------------------------------------------------------------------------------
 
     def put(self, value: str) -> None:
@@ -59,6 +65,15 @@ class ChipDraft(DraftArea):
 
     def type_in(self, value: str) -> None:
         super().type_in(chips.unmarked(value))
+
+    def folded(self, text: str) -> str:
+        """`text` as it stands in the draft: what its chips stand for as chips, and what is very long as one."""
+        text = self._chips.refold(text)
+        return self._fold(self._chips.expand(text), self.text) if len(text) > limits.DRAFT_PLAIN else text
+
+    def expanded(self, raw: str) -> str:
+        """A part of the draft as it is meant."""
+        return self._chips.expand(raw)
 
     def put_image(self, reference: str, instead: str = "") -> None:
         """A chip for an image, and a blank behind it: where `instead` stands last, else at the caret."""
@@ -174,7 +189,7 @@ class ChipDraft(DraftArea):
 
     def validate_selection(self, selection: Selection) -> Selection:
         """No end of the selection stands within a chip: the caret jumps over it."""
-        return Selection(*(self._outside(end) for end in selection))
+        return super().validate_selection(Selection(*(self._outside(end) for end in selection)))
 
     def _outside(self, location: Location) -> Location:
         chip = self._around(location)

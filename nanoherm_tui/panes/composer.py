@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, TypeAlias
 
 from textual import events
 from textual.app import ComposeResult
@@ -18,6 +19,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.actions import SlashProblem
 from nanoherm_tui.compat import read_lines_as_pastes, teach_alt_keys
 from nanoherm_tui.dropped import image_paths
+from nanoherm_tui.editing.kill_ring import KillRing
 from nanoherm_tui.history import History, Walk
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
@@ -25,13 +27,13 @@ from nanoherm_tui.overlays.mention import MentionPopup
 from nanoherm_tui.overlays.slash import SlashPopup, ValuesOf
 from nanoherm_tui.panes import composer_messages, composer_words
 from nanoherm_tui.panes.addressee import AddresseeRow
-from nanoherm_tui.panes.chip_draft import ChipDraft
 from nanoherm_tui.panes.composer_rows import ComposerHint, PendingRows
 from nanoherm_tui.panes.composer_words import Doing
 from nanoherm_tui.panes.draft import DraftBar, DraftPrompt
 from nanoherm_tui.panes.entered import Command, OneMoreImage, Said, ShellCommand, entered, shell_command
 from nanoherm_tui.panes.held import HeldRow
 from nanoherm_tui.panes.history_search import HistorySearch
+from nanoherm_tui.panes.kill_draft import KILLS, KillDraft
 from nanoherm_tui.panes.session_drafts import SessionDrafts
 from nanoherm_tui.text import width
 
@@ -43,22 +45,25 @@ if TYPE_CHECKING:
     from agent_core.knowledge import Typed
     from nanoherm_tui.panes.composer_messages import How
     from nanoherm_tui.panes.keys import KeyFilter
+    from nanoherm_tui.panes.vim_draft import VimDraft
 
 
-class _Draft(ChipDraft):
+class _Draft(KillDraft):
     """The composer's own text area: every key goes to the composer first."""
 
     def __init__(self, composer: Composer) -> None:
-        super().__init__(id="draft")
+        super().__init__(KillRing(), id="draft")
         self._composer = composer
 
     def takes_paste(self, text: str) -> bool:
+        self._composer.pasted()
         paths = image_paths(text) if self._composer.may_have_images else ()
         if paths:
             self._composer.post_message(self._composer.ImagesPasted(paths, text))
         return bool(paths)
 
     async def _on_key(self, event: events.Key) -> None:
+        self.begin_key()
         if self._composer.draft_key(event):
             event.stop()
             event.prevent_default()
@@ -70,15 +75,15 @@ class _Draft(ChipDraft):
 class Composer(Widget):
     """The draft and all that stands around it. Give it the focus, and its keys are the keymap's."""
 
-    Submitted = composer_messages.Submitted
-    SlashEntered = composer_messages.SlashEntered
-    ShellEntered = composer_messages.ShellEntered
-    DraftChanged = composer_messages.DraftChanged
-    ImagesPasted = composer_messages.ImagesPasted
-    ImagePreviewRequested = composer_messages.ImagePreviewRequested
-    ImagePasteRequested = composer_messages.ImagePasteRequested
-    CommandsWanted = composer_messages.CommandsWanted
-    TakeBackRequested = composer_messages.TakeBackRequested
+    Submitted: TypeAlias = composer_messages.Submitted
+    SlashEntered: TypeAlias = composer_messages.SlashEntered
+    ShellEntered: TypeAlias = composer_messages.ShellEntered
+    DraftChanged: TypeAlias = composer_messages.DraftChanged
+    ImagesPasted: TypeAlias = composer_messages.ImagesPasted
+    ImagePreviewRequested: TypeAlias = composer_messages.ImagePreviewRequested
+    ImagePasteRequested: TypeAlias = composer_messages.ImagePasteRequested
+    CommandsWanted: TypeAlias = composer_messages.CommandsWanted
+    TakeBackRequested: TypeAlias = composer_messages.TakeBackRequested
 
     def __init__(self, history: History | None = None, keymap: Keymap | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -91,6 +96,8 @@ class Composer(Widget):
         """Is given each key before the composer; True means it took it."""
         self.guide: KeyFilter | None = None
         """Is given each key before all others: that of the tour."""
+        self.last_key = float("-inf")
+        """Monotonic seconds when a key came last."""
         self._state: SessionState = "idle"
         self._problem_draft = ""
         self._typed: Sequence[Typed] | None = None
@@ -100,6 +107,7 @@ class Composer(Widget):
         self._draft = _Draft(self)
         self._drafts = SessionDrafts()
         self._search = HistorySearch(self._draft)
+        self._vim: VimDraft | None = None
         self._resting: Timer | None = None
         self._popup = SlashPopup()
         self.mention = MentionPopup(self._draft, self.keymap)
@@ -180,6 +188,28 @@ class Composer(Widget):
         if self._is_command:
             self.post_message(self.CommandsWanted())
 
+    @property
+    def vim(self) -> bool:
+        """The draft is edited with vim's keys."""
+        return self._vim is not None
+
+    @vim.setter
+    def vim(self, on: bool) -> None:
+        if on and self._vim is None:
+            from nanoherm_tui.panes.vim_draft import VimDraft
+
+            self._vim = VimDraft(self._draft, self._earlier, self._later)
+        elif not on and self._vim is not None:
+            self._vim.begin_anew()
+            self._vim = None
+        if self.is_mounted:
+            self._show_state()
+
+    def pasted(self) -> None:
+        """A text is about to be pasted."""
+        if self._vim is not None:
+            self._vim.changed_elsewhere()
+
     def insert(self, text: str) -> None:
         """Put `text` at the caret, over a selection."""
         self._draft.type_in(text)
@@ -249,6 +279,7 @@ class Composer(Widget):
             if self._drafts.key:
                 self.tell_draft()
                 self._walk.reset()
+            self._type_anew()
             self._drafts.switch(key, self._draft)
         return not self._drafts.is_restored(key)
 
@@ -303,8 +334,27 @@ class Composer(Widget):
             self._show_state()
             self.call_after_refresh(self._draft.place_terminal_caret)
 
+    def remark(self, words: str) -> bool:
+        """Say `words` in the row under the draft, until the next key. False: there is no room, or no such row."""
+        has_room = self._hint.is_blank and self._hint.display and width(words) <= self._hint.size.width
+        if has_room:
+            self._hint.remark = words
+            self._hint.refresh()
+        return has_room
+
+    def end_remark(self, words: str) -> None:
+        if self._hint.remark == words:
+            self._hint.remark = ""
+            self._hint.refresh()
+
+    @property
+    def has_paste(self) -> bool:
+        """A long paste stands in the draft as a chip."""
+        return self._draft.has_paste
+
     def refresh_look(self) -> None:
         """Theme or language have changed."""
+        self._hint.remark = ""  # it was in the other language
         self._show_state()
         self._addressee.refresh()
         self._draft.refresh_look()
@@ -340,11 +390,14 @@ class Composer(Widget):
             bool(self._drafts.instead),
             self._addressee.agent,
             self._addressee.who,
+            self._vim.mode if self._vim is not None and not searching else "insert",
+            self._vim.pending if self._vim is not None else "",
         )
 
     def _show_state(self) -> None:
         """Placeholder, prompt sign and the row below, by what Enter would do now."""
-        doing, label = self._doing, self.keymap.label
+        doing, label = self._doing, self._label
+        self._hint.mode = composer_words.mode(doing)
         told = composer_words.hint(doing, label)
         self._hint.keys, self._hint.words = told.keys, told.words
         # Before the first layout a guess: the words of the first frame should be those of the second.
@@ -359,6 +412,11 @@ class Composer(Widget):
         self._hint.set_class(not self._hint.is_blank, "-told")
         self._hint.refresh()
         self._draft.refresh()
+
+    def _label(self, action_id: str) -> str:
+        """The key to show for an action; while vim types Esc stops nothing."""
+        types = self._vim is not None and self._vim.mode == "insert"
+        return self.keymap.label("interrupt" if types and action_id == "stop" else action_id)
 
     def draft_resized(self) -> None:
         self._show_state()
@@ -423,6 +481,9 @@ class Composer(Widget):
 
     def draft_key(self, event: events.Key) -> bool:
         """Take a key before the text area does; False leaves it to the text area and the app."""
+        self.last_key = time.monotonic()
+        if self._hint.remark:
+            self.end_remark(self._hint.remark)
         if self.guide is not None and self.guide(event):
             return True
         if self.key_filter is not None and self.key_filter(event):
@@ -437,6 +498,9 @@ class Composer(Widget):
         if self._draft.document[0].startswith("/"):
             self._popup.update(self._draft.text)  # keys of one read come before the change they made is told
         if self._popup.is_open and self._popup_key(key):
+            return True
+        if self._vim is not None and self._vim.key(event):
+            self._show_state()
             return True
         if self.keymap.action(key, "composer") == "send":
             self._enter()
@@ -480,9 +544,15 @@ class Composer(Widget):
         elif action == "take_back" and (self._pending.steers or self._pending.queued):
             self.post_message(self.TakeBackRequested())
         elif action == "history_previous" and draft.on_first_row:
-            self._recall(self._walk.previous(draft.whole))
+            self._earlier()
         elif action == "history_next" and draft.on_last_row:
-            self._recall(self._walk.next())
+            self._later()
+        elif action in KILLS:
+            draft.kill(action)
+        elif action == "yank":
+            draft.yank()
+        elif action == "yank_older":
+            return draft.yank_older()
         elif action == "undo_edit":
             draft.undo()
         elif action == "history_search":
@@ -534,6 +604,7 @@ class Composer(Widget):
             self._search.move("")
             return
         self._popup.dismiss(self._draft.text)
+        self._type_anew()
         self._search.begin(self._history.entries)
         self.mention.follow()
         self._show_state()
@@ -554,7 +625,7 @@ class Composer(Widget):
             self.end_search()
         elif key in ("up", "down", "pageup", "pagedown") or action == "history_search":
             self._search.move(key)
-        elif action in ("undo_edit", "redo_edit"):
+        elif action in ("undo_edit", "redo_edit", "yank", "yank_older", *KILLS):
             self._act(action)
         else:
             return action in ("newline", "expand_paste")
@@ -618,9 +689,20 @@ class Composer(Widget):
 
     def _reset(self) -> None:
         self._walk.reset()
+        self._type_anew()
         self._drafts.instead = ""
         self._draft.put("")
         self.tell_draft()
+
+    def _type_anew(self) -> None:
+        if self._vim is not None:
+            self._vim.begin_anew()
+
+    def _earlier(self) -> None:
+        self._recall(self._walk.previous(self._draft.whole))
+
+    def _later(self) -> None:
+        self._recall(self._walk.next())
 
     def _recall(self, text: str | None) -> None:
         if text is not None:

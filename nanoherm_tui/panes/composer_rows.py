@@ -44,16 +44,23 @@ class ComposerHint(Painted):
     problem = ""
     keys: tuple[tuple[str, str], ...] = ()
     words = ""
+    mode = ""
+    """Of vim's keys; it brings no row of its own on a short screen, where the sign before the draft tells it."""
+    remark = ""
+    """Stands there while nothing else does."""
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
         fill = look.style("text", "surface")
         if self.problem:
             return [row(width, [(self.problem, look.style("warn", "surface"))], fill)]
+        if self.is_blank and not self.mode:
+            return [row(width, [(self.remark, look.style("muted", "surface"))], fill)]
+        mode: list[list[Part]] = [[(self.mode, look.style("accent", "surface"))]] if self.mode else []
         words: list[list[Part]] = [[(self.words, look.style("muted", "surface"))]] if self.words else []
-        first, *rest = flow(width, [*words, *hints(look, self.keys)], fill)
+        first, *rest = flow(width, [*mode, *words, *hints(look, self.keys)], fill)
         if rest and words:  # it stays one row: what the keys do is told rather than why
-            first, *_ = flow(width, hints(look, self.keys), fill)
+            first, *_ = flow(width, [*mode, *hints(look, self.keys)], fill)
         return [first]
 
     @property

@@ -11,6 +11,7 @@ from nanoherm_tui.i18n import t
 if TYPE_CHECKING:
     from agent_core.delegation import AgentRow
     from agent_core.events import SessionState
+    from nanoherm_tui.editing.vim import Mode
     from nanoherm_tui.panes.entered import ShellCommand
 
 Label = Callable[[str], str]
@@ -34,6 +35,10 @@ class Doing:
     """Who is told what is written; None: the session itself."""
     who: str
     """That one's number and name."""
+    keys: Mode = "insert"
+    """What vim's keys do; "insert" without them."""
+    pending: str = ""
+    """The keys of a vim command that is not whole yet."""
 
     @property
     def runs(self) -> bool:
@@ -78,10 +83,20 @@ def hint(doing: Doing, label: Label) -> Told:
     return Told()
 
 
+def mode(doing: Doing) -> str:
+    """Vim's mode and the keys that wait for more, where keys do not type; "" where they do."""
+    if doing.keys == "insert":
+        return ""
+    words = t("composer.vim_" + doing.keys.replace(" ", "_"))
+    return f"{words} {doing.pending}".rstrip()
+
+
 def sign(doing: Doing) -> tuple[str, str]:
     """The sign before the draft and its role; "" is that of messages."""
     if doing.shell is not None:
         return "$", "warn"
+    if doing.keys != "insert":
+        return {"normal": "N", "visual": "V", "visual line": "L"}[doing.keys], "accent"
     return "/" if doing.searching else "", "accent"
 
 

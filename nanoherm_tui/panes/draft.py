@@ -9,7 +9,9 @@ from textual import events
 from textual.binding import Binding
 from textual.strip import Strip
 from textual.widgets import TextArea
+from textual.widgets.text_area import Selection
 
+from nanoherm_tui.editing import units
 from nanoherm_tui.panes.keys import FocusAtOnce
 from nanoherm_tui.strips import Painted, look_of, row
 from nanoherm_tui.symbols import sym
@@ -19,6 +21,7 @@ from nanoherm_tui.text import harmless
 _NOT_OURS: Final = frozenset(
     {"ctrl+c", "super+c", "ctrl+z", "super+z", "ctrl+y", "super+y", "ctrl+v", "ctrl+d", "f6", "f7"}
 )
+_WORDS: Final = {"alt+b": "cursor_word_left", "alt+f": "cursor_word_right"}  # as in every shell
 
 
 def editing_keys(without: frozenset[str] = frozenset()) -> dict[str, str]:
@@ -29,7 +32,7 @@ def editing_keys(without: frozenset[str] = frozenset()) -> dict[str, str]:
         if isinstance(binding, Binding)
         for key in binding.key.split(",")
         if key not in _NOT_OURS | without
-    }
+    } | _WORDS
 
 
 class DraftArea(TextArea, FocusAtOnce, inherit_bindings=False):
@@ -66,6 +69,28 @@ class DraftArea(TextArea, FocusAtOnce, inherit_bindings=False):
         """Insert at the caret, over a selection."""
         result = self.replace(value, *self.selection, maintain_selection_offset=False)
         self.move_cursor(result.end_location)
+
+    # -- what the caret steps over: characters as they are seen, however many make one -------------------------------
+
+    def get_cursor_left_location(self) -> tuple[int, int]:
+        row, column = self.cursor_location
+        return (row, units.before(self.document[row], column)) if column else super().get_cursor_left_location()
+
+    def get_cursor_right_location(self) -> tuple[int, int]:
+        row, column = self.cursor_location
+        line = self.document[row]
+        return (row, units.after(line, column)) if column < len(line) else super().get_cursor_right_location()
+
+    def validate_selection(self, selection: Selection) -> Selection:
+        """No end of the selection stands within a character."""
+        return Selection(*(self._snapped(end) for end in selection))
+
+    def _snapped(self, location: tuple[int, int]) -> tuple[int, int]:
+        row, column = location
+        if not 0 <= row < self.document.line_count:
+            return location
+        line = self.document[row]
+        return location if line.isascii() else (row, units.snap(line, min(column, len(line))))
 
     def refresh_look(self) -> None:
         """Theme or language have changed, or an overlay came or went: behind one no caret is drawn."""

@@ -26,7 +26,7 @@ def test_no_two_defaults_are_heard_at_once():
     config = {a.id: list(a.keys) for a in ACTIONS if not a.fixed}
     keymap, problems = load_keymap(config)
     taken = [p.params for p in problems if p.key == "keymap.taken"]
-    # Ctrl+Y redoes in the composer and runs an edited command in the panel: different places.
+    # Ctrl+Y yanks in the composer and runs an edited command in the panel: different places.
     assert taken == []
     assert all(keymap.keys(a.id) == a.keys for a in ACTIONS)
 
