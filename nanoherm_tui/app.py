@@ -39,6 +39,7 @@ from nanoherm_tui.panes.sessions import SessionsPane
 from nanoherm_tui.panes.status import StatusLine
 from nanoherm_tui.panes.title import TitleRow
 from nanoherm_tui.panes.welcome import Welcome
+from nanoherm_tui.remarks import Remarks
 from nanoherm_tui.terminal_colours import AUTO
 from nanoherm_tui.terminal_notes import has_title
 from nanoherm_tui.text import clean
@@ -142,6 +143,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self._dock_for_question = False
         self._resting: Timer | None = None
         self.tour: TourCard | None = None
+        self.remarks = Remarks(self._recalled("remarks", dict) or {}, on=start.config.get("display.hints"))
         self.last_pane = "transcript"
         """The pane beside the composer that had the keyboard last."""
         self.wish = Wish(self._recalled("sessions", bool), self._recalled("dock", bool))
@@ -172,6 +174,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.approval: ApprovalPanel
         self.composer = Composer(History(start.places.history_file, later=self._later), self.keymap, id="composer")
         self.composer.values_of = self._values_of
+        self.composer.vim = start.config.get("display.composer_keys") == "vim"
         self.typed_told: set[str] = set()
         """What was told of files of commands/ that cannot be used."""
         self.dock: Dock
@@ -493,6 +496,10 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.dock.tick(self._frame)
         self.conversations.looks.tick(self._frame)
         self.show_status()
+        if self.remarks.on:
+            from nanoherm_tui.commands.remarks import turn_runs
+
+            turn_runs(self)
         self.keep_ticking()
 
     # -- look -----------------------------------------------------------------------------------------------------
@@ -590,6 +597,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             "dock": self.wish.dock,
             "dock_look": self.dock.state() if self.furnished else self._recalled("dock_look", dict),
             "recent": self.recent,
+            "remarks": self.remarks.shown,
         }
         if now != self._remembered:
             self._remembered = now
@@ -625,7 +633,14 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     def _window_tells(self) -> None:
         """The window has got or lost the keyboard."""
         if self.furnished:
+            self.approval.window_tells()
             self.conversations.attention.window_tells()
+            self.call_later(self._hold_keyboard)
+
+    def _hold_keyboard(self) -> None:
+        """What had the keyboard when the window lost it may be gone by now."""
+        if self.app_focus and self.focused is None and len(self.screen_stack) == 1:
+            self.composer.focus()
 
     def on_descendant_focus(self) -> None:
         if (name := self.focused_context) in PANES:

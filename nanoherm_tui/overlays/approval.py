@@ -215,6 +215,10 @@ class ApprovalPanel(Widget, can_focus=True):
         else:
             self._tick()
 
+    def window_tells(self) -> None:
+        """The window has got or lost the keyboard: what is typed around that may be meant for another one."""
+        self.arming.key()
+
     def bring(self, question_id: str) -> None:
         """Show this of the waiting questions first: somebody came to it. It is answered after a while without keys."""
         index = next((i for i, w in enumerate(self._waiting) if w.question.id == question_id), -1)
@@ -286,8 +290,8 @@ class ApprovalPanel(Widget, can_focus=True):
 
     @property
     def _at_hand(self) -> bool:
-        """The keyboard is where a letter answers: at the composer or a pane, with no overlay over it."""
-        here = self._composer is None or self._composer.holds_focus or self._at_pane
+        """The keyboard is where a letter answers: here, at the composer or a pane, with no overlay over it."""
+        here = self._composer is None or self._composer.holds_focus or self._at_pane or self.has_focus
         return here and self.app.screen is self.screen
 
     @property
@@ -568,12 +572,16 @@ class ApprovalPanel(Widget, can_focus=True):
             event.stop()
             event.prevent_default()
             return
+        armed = self.armed
+        self.arming.key()
         action = self.keymap.action(event.key, "approval")
         steps = {"up": -1, "down": 1, "pageup": -self._text.size.height, "pagedown": self._text.size.height}
         if event.key == "escape":
             self._leave()
         elif event.key in steps:
             self._text.scroll_rows(steps[event.key])
+            self._show_keys()
+        elif not armed:  # typed while the window came back: it may be meant for another one
             self._show_keys()
         elif not self._use and action in self._offered(question):
             self._decide(dict(_ANSWERS).get(action) or "edit")
@@ -591,8 +599,11 @@ class ApprovalPanel(Widget, can_focus=True):
             self._composer.focus()
             self._composer.insert(event.text.replace("\r\n", "\n").replace("\r", "\n"))
 
-    def on_focus(self) -> None:
-        self.arming.explicit = True
+    def on_focus(self, event: events.Focus) -> None:
+        if event.from_app_focus:
+            self.arming.came_back()
+        else:
+            self.arming.gone_to()
         self._bar.refresh()
         if self._use not in ("", "always"):
             self._field.focus()

@@ -16,17 +16,33 @@ class Arming:
         self._quiet_since = clock()
         self.explicit = False
         """The person went to the panel by a key or a click: nothing has to be waited for."""
+        self._came_back = False
+        """The panel had the keyboard when the window lost it: what is typed now may be meant for another window."""
 
     def asked(self) -> None:
         """Another question is shown: what was meant for the one before must not reach it."""
         self._quiet_since = self._clock()
-        self.explicit = False
+        self.explicit = self._came_back = False
+
+    def gone_to(self) -> None:
+        """By a key or a click."""
+        self.explicit, self._came_back = True, False
+
+    def came_back(self) -> None:
+        """The window has the keyboard again, and the panel had it before."""
+        self._quiet_since = self._clock()
+        self.explicit = self._came_back = True
 
     def key(self) -> None:
         """Something was typed."""
+        self._came_back = self._came_back and not self._rested
         self._quiet_since = self._clock()
 
     def armed(self, *, draft_empty: bool) -> bool:
         if self.explicit:
-            return True
-        return draft_empty and self._clock() - self._quiet_since >= limits.APPROVAL_ARM
+            return self._rested or not self._came_back
+        return draft_empty and self._rested
+
+    @property
+    def _rested(self) -> bool:
+        return self._clock() - self._quiet_since >= limits.APPROVAL_ARM

@@ -101,6 +101,12 @@ class Clock:
         (["explicit"], True, True),
         (["explicit", "key"], False, True),
         (["explicit", "asked"], True, False),
+        (["explicit", "back"], True, False),
+        (["explicit", "back", 0.5], True, True),
+        (["explicit", "back", 0.5, "key", 0.1], True, True),
+        (["explicit", "back", 0.4, "key", 0.4], True, False),
+        (["explicit", "back", "explicit"], True, True),
+        (["explicit", "back", "asked"], True, False),
     ],
 )
 def test_a_letter_answers_after_half_a_second_without_keys_or_when_the_panel_was_gone_to(happened, draft_empty, armed):
@@ -111,7 +117,9 @@ def test_a_letter_answers_after_half_a_second_without_keys_or_when_the_panel_was
         if isinstance(what, float):
             clock.now += what
         elif what == "explicit":
-            arming.explicit = True
+            arming.gone_to()
+        elif what == "back":
+            arming.came_back()
         else:
             getattr(arming, what)()
     assert arming.armed(draft_empty=draft_empty) is armed
@@ -130,6 +138,29 @@ async def test_a_lone_letter_answers_once_the_panel_is_armed(key, answered):
         assert app.posted == [(answered, "")]
         assert not app.panel.display
         assert app.composer.is_empty
+
+
+@pytest.mark.parametrize("at_panel", [True, False], ids=["at the panel", "at the draft"])
+async def test_a_letter_typed_as_the_window_comes_back_answers_nothing(at_panel):
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.ask()
+        await armed(pilot)
+        if at_panel:
+            await pilot.press("tab")
+            await until(pilot, lambda: app.panel.has_focus)
+        app.post_message(events.AppBlur())
+        await until(pilot, lambda: app.focused is None)
+        await pilot.pause(0.2)
+        app.post_message(events.AppFocus())
+        await until(pilot, lambda: app.focused is not None)
+        await pilot.press("y")
+        await pilot.pause(alone())
+        assert app.posted == []
+        if not at_panel:
+            await pilot.press("backspace")
+        await answer(pilot, "y")
+        assert app.posted == [("answer:once", "")]
 
 
 async def test_a_letter_before_the_panel_is_armed_is_text():
@@ -424,7 +455,7 @@ async def test_a_question_is_answered_by_number_by_arrow_or_in_own_words():
     async with app.run_test(size=(80, 24)) as pilot:
         for keys, _ in cases:
             app.ask(asking("first", "second"))
-            await armed(pilot)
+            await until(pilot, lambda: not app.composer.holds_focus)  # the field took the keyboard
             await pilot.press("enter")  # nothing is marked: nothing is answered
             assert app.panel.waiting == 1
             await type_keys(pilot, *keys, "enter")
