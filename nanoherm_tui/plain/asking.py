@@ -44,6 +44,8 @@ class Asked:
     """Seconds since the epoch."""
     stage: Stage = ""
     refused: frozenset[str] = frozenset()
+    edited: str = ""
+    """The command as the person has changed it; y alone runs it."""
     patterns: tuple[str, ...] = ()
     """What "always" may write, the present one first."""
     values: tuple[tuple[str, object], ...] = ()
@@ -64,7 +66,7 @@ class Asked:
     @property
     def typed(self) -> str:
         """What the line begins with."""
-        return self.question.command if self.stage == "edit" else ""
+        return (self.edited or self.question.command) if self.stage == "edit" else ""
 
     @property
     def letters(self) -> tuple[str, ...]:
@@ -73,6 +75,8 @@ class Asked:
             return ("w", "x", "n") if len(self.patterns) > 1 else ("w", "n")
         if self.stage == "send":
             return ("y", "n")
+        if self.edited:
+            return ("y", "n", "e")
         if wants_words(self.question):
             return ("n",) if self.question.kind == "visit" else ()
         offered = [letter for letter, decision in _LETTERS.items() if decision in self.question.decisions]
@@ -133,6 +137,8 @@ def answers_lines(asked: Asked) -> list[str]:
 def _meaning(letter: str, asked: Asked) -> str:
     question, plan = asked.question, asked.question.kind == "plan"
     if letter == "y":
+        if asked.edited:
+            return t("approval.run_edited")
         if asked._refuses_all:
             return t("approval.send_refusal")
         if asked.refused:
@@ -197,12 +203,15 @@ def take(asked: Asked, line: str) -> Taken:
         return Taken(asked=begun, lines=_field_lines(begun))
     if asked._refuses_all:
         return Taken(Answer(asked.question.id, "refuse"))
-    return Taken(Answer(asked.question.id, _LETTERS[letter], refused=tuple(sorted(asked.refused))))
+    answer = Answer(asked.question.id, _LETTERS[letter], asked.edited, refused=tuple(sorted(asked.refused)))
+    return Taken(answer)
 
 
 def _edited(asked: Asked, said: str) -> Taken:
-    """The command as it is to run: it is checked anew before it does."""
-    return Taken(Answer(asked.question.id, "once", "" if said == asked.question.command.strip() else said))
+    """The command as it is to run: shown once more, and checked anew before it does."""
+    edited = "" if said == asked.question.command.strip() else said
+    now = replace(asked, stage="", edited=edited)
+    return Taken(asked=now, lines=(f"  {t('approval.command')}: {visible(said)}", *answers_lines(now)))
 
 
 def _take_words(asked: Asked, said: str) -> Taken:

@@ -53,6 +53,7 @@ class Ended:
 
 Came = Line | Woken | Pressed | Ended
 _EVER = 1e6  # seconds; select takes no infinity
+_LOST = 20  # signals, a second's worth
 _SETTINGS = (
     "set enable-bracketed-paste on",
     "set enable-active-region off",
@@ -245,6 +246,8 @@ class FromReadline(_Reader):
         self._complete, self._found = complete, [""]
         self._typed = ""
         self._leaves = self._deciding = False
+        self._left = 0
+        """Above 0: a line is being left."""
         readline.set_auto_history(False)
         for setting in _SETTINGS:
             readline.parse_and_bind(setting)
@@ -261,8 +264,11 @@ class FromReadline(_Reader):
         sys.stdout.flush()
         self._typed = typed
         while True:
+            lines: list[str] = []
             try:
-                return Line(input(prompt))
+                # Put into the list before a signal can get in between: a line that was sent is not lost.
+                lines.extend(map(input, (prompt,)))
+                self._reading = False
             except _Out:
                 self._reading = False  # first: until then another signal would raise again
                 self._nudge.felt()
@@ -271,9 +277,14 @@ class FromReadline(_Reader):
                 return Ended()
             except KeyboardInterrupt:
                 self._reading = False
-                return Pressed(self._readline.get_line_buffer())
+                if not lines:
+                    return Pressed(self._readline.get_line_buffer())
+                self._pressed = True
             finally:
                 self._reading = False
+                self._left = 0
+            if lines:
+                return Line(lines[0])
             if self._took_press():
                 return Pressed(self._typed)
             if not self._leaves:
@@ -291,6 +302,11 @@ class FromReadline(_Reader):
         """Not felt while nothing is read: the signal comes again."""
         if not self._reading or self._deciding:
             return
+        if self._left:
+            # What was raised is still on its way out of readline, and nothing may be called meanwhile; after so many
+            # signals it was lost in a hook of readline's.
+            self._left = (self._left + 1) % _LOST
+            return
         self._deciding = True
         try:
             typed = self._readline.get_line_buffer()
@@ -300,7 +316,7 @@ class FromReadline(_Reader):
         finally:
             self._deciding = False
         if leaves:
-            self._typed = typed
+            self._typed, self._left = typed, 1
             raise _Out
 
     def _suspended(self, number: int, frame: FrameType | None) -> None:
@@ -308,7 +324,7 @@ class FromReadline(_Reader):
         if not self._reading:
             self._suspend()
             return
-        self._leaves, self._typed = True, self._readline.get_line_buffer()
+        self._leaves, self._left, self._typed = True, 1, self._readline.get_line_buffer()
         raise _Out
 
     def _suspend(self) -> None:
