@@ -81,8 +81,8 @@ window.addEventListener("load", async () => {
   const styles = ["", "bold ", "italic ", "bold italic "];
   await Promise.allSettled(styles.map((style) => document.fonts.load(`${style}16px "Roboto Mono"`)));
   const scheme = matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark";
-  const protocol = location.protocol === "https:" ? "wss" : "ws";
-  terminal.dataset.sessionWebsocketUrl = `${protocol}://${location.host}${location.pathname}window/${scheme}`;
+  const here = location.origin.replace(/^http/, "ws") + location.pathname;
+  terminal.dataset.sessionWebsocketUrl = `${here}window/${scheme}`;
   const script = document.createElement("script");
   script.src = "textual.js";
   script.addEventListener("load", () => window.onload()); // the page has loaded before: this begins the terminal

@@ -54,6 +54,7 @@ _POLICY: Final = "; ".join((
 ))  # fmt: skip
 """Styles may stand inline: xterm.js writes its own."""
 _HEADERS: Final = {
+    "Server": names.APP,  # no versions
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",

@@ -6,14 +6,20 @@ import base64
 import itertools
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+
+import pyte
+
+from tests.e2e.screen import UNKNOWN, Emulator
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -27,6 +33,15 @@ _FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 )  # fmt: skip
 
+# The pipes are where Chromium looks for them.
+_AT_3_AND_4 = """\
+import fcntl, os, sys
+given, taken = (fcntl.fcntl(int(each), fcntl.F_DUPFD, 10) for each in sys.argv[1:3])
+os.dup2(given, 3)
+os.dup2(taken, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
 
 class Chromium:
     """`with Chromium() as browser:` then `browser.open(url)`. Ends it at the end."""
@@ -37,13 +52,9 @@ class Chromium:
         to_it, self._commands = os.pipe()
         self._events, from_it = os.pipe()
 
-        def third_and_fourth() -> tuple[str, ...]:
-            """A shell that puts the pipes where Chromium looks for them."""
-            return ("sh", "-c", f'exec "$@" 3<&{to_it} 4>&{from_it}', "sh")
-
         self._log = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [*third_and_fourth(), PROGRAM, *_FLAGS, f"--user-data-dir={self._folder}", "about:blank"],
+            [sys.executable, "-IS", "-c", _AT_3_AND_4, str(to_it), str(from_it), PROGRAM, *_FLAGS, f"--user-data-dir={self._folder}", "about:blank"],
             pass_fds=(to_it, from_it), stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
             start_new_session=True, env={**os.environ, "HOME": self._folder},
         )  # fmt: skip
@@ -113,12 +124,15 @@ class Chromium:
 
 
 class Page:
-    """A tab."""
+    """A tab with a terminal. What its WebSocket is sent is read by an emulator of the page's own size."""
 
     def __init__(self, browser: Chromium, target: str, session: str) -> None:
         self._browser, self.target, self._session = browser, target, session
-        self.received = bytearray()
-        """What its WebSockets were sent: the bytes for the terminal."""
+        self.size = (0, 0)
+        """Columns and rows, as the page has told them last."""
+        self._emulator = Emulator(80, 24)
+        self._stream = pyte.ByteStream(self._emulator)
+        self._tail = b""
         self.faults: list[str] = []
         """What the page's console calls an error."""
         self.requests: list[str] = []
@@ -134,7 +148,11 @@ class Page:
                 continue
             name, params = event.get("method"), event.get("params", {})
             if name == "Network.webSocketFrameReceived" and params["response"]["opcode"] == 2:
-                self.received += base64.b64decode(params["response"]["payloadData"])
+                self._show(base64.b64decode(params["response"]["payloadData"]))
+            elif name == "Network.webSocketFrameSent" and params["response"]["payloadData"].startswith('["resize"'):
+                told = json.loads(params["response"]["payloadData"])[1]
+                self.size = told["width"], told["height"]
+                self._emulator.resize(told["height"], told["width"])
             elif name == "Network.requestWillBeSent":
                 self.requests.append(params["request"]["url"][:200])  # those of images hold the image
             elif name == "Log.entryAdded" and params["entry"]["level"] == "error":
@@ -142,10 +160,26 @@ class Page:
             elif name == "Runtime.exceptionThrown":
                 self.faults.append(json.dumps(params["exceptionDetails"])[:2000])
 
+    def _show(self, data: bytes) -> None:
+        data = self._tail + data
+        cut = data.rfind(b"\x1b", max(0, len(data) - 32))  # the start of a sequence waits for its end
+        whole = cut < 0 or re.search(rb"[a-zA-Z~\\\x07]", data[cut + 2 :])
+        self._tail, data = (b"", data) if whole else (data[cut:], data[:cut])
+        self._stream.feed(UNKNOWN.sub(b"", data))
+
+    @property
+    def text(self) -> str:
+        """What its terminal shows."""
+        return "\n".join(line.rstrip() for line in self._emulator.display)
+
+    def wait_for(self, *words: str, seconds: float = 30.0) -> None:
+        """Wait until all `words` are in the terminal."""
+        self.until(lambda: all(word in self.text for word in words), seconds)
+
     def until(self, condition: Callable[[], object], seconds: float = 30.0) -> None:
         end = time.monotonic() + seconds
         while not condition():
-            assert time.monotonic() < end, f"not in {seconds} s; faults: {self.faults}"
+            assert time.monotonic() < end, f"not in {seconds} s; faults: {self.faults}; on the screen:\n{self.text}"
             self.look()
 
     def value(self, expression: str) -> Any:

@@ -1,0 +1,216 @@
+"""What the server of browser windows answers, over real sockets; the windows' program is a small one."""
+
+import asyncio
+import json
+import re
+import socket
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from nanoherm_tui import i18n, limits
+from nanoherm_tui.browser import door as doors
+from nanoherm_tui.browser import server as servers
+from nanoherm_tui.browser import window as windows
+
+ECHOES = """\
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+print(sys.argv[1:], os.get_terminal_size().columns, flush=True)
+print("heard", input(), os.get_terminal_size().columns, flush=True)
+"""
+
+
+@pytest.fixture
+def asks(tmp_path, monkeypatch):
+    """`asks(use)`: run `use(session, base, door)` with a client's session and the server's address."""
+    path = tmp_path / "program.py"
+    path.write_text(ECHOES)
+    monkeypatch.setattr(windows, "_CHILD", str(path))
+
+    def with_server(use):
+        async def run():
+            door = doors.new_door("127.0.0.1")
+            where = servers.listen("127.0.0.1", 0)
+            base = f"http://127.0.0.1:{where.getsockname()[1]}"
+            runner = web.AppRunner(servers.Faces(door, ("-C", "/x"), {}).app(), access_log=None, shutdown_timeout=5)
+            await runner.setup()
+            await web.SockSite(runner, where).start()
+            # The jar of a browser takes cookies of addresses too.
+            async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+                try:
+                    return await asyncio.wait_for(use(session, base, door), 20)
+                finally:
+                    await runner.cleanup()
+
+        return asyncio.run(run())
+
+    return with_server
+
+
+async def enter(session, base, door):
+    async with session.get(f"{base}/?token={door.token}") as page:
+        return page, await page.text()
+
+
+def test_the_token_goes_into_a_cookie_and_out_of_the_address(asks):
+    async def use(session, base, door):
+        async with session.get(f"{base}/?token={door.token}", allow_redirects=False) as first:
+            assert (first.status, first.headers["Location"]) == (303, f"{door.path}/")
+            cookie = first.headers["Set-Cookie"]
+            assert {"HttpOnly", "SameSite=Strict", f"Path={door.path}/"} <= set(cookie.split("; "))
+        page, text = await enter(session, base, door)
+        assert page.status == 200
+        assert "token" not in str(page.url)
+        assert door.token not in text
+        for header, value in {
+            "Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY",
+            "X-Content-Type-Options": "nosniff",
+        }.items():  # fmt: skip
+            assert page.headers[header] == value
+        policy = page.headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self';")
+        assert "unsafe-eval" not in policy
+        named = set(re.findall(r'(?:src|href)="([^"]+)"', text)) | {"textual.js", "mono.ttf", "mono-italic.ttf"}
+        for part in named - {"data:,"}:
+            assert "/" not in part, "all of the page comes from this server"
+            async with session.get(f"{base}{door.path}/{part}") as answer:
+                assert (answer.status, answer.headers["Cache-Control"]) == (200, "no-store")
+                assert len(await answer.read()) > 100
+
+    asks(use)
+
+
+def test_nothing_the_page_is_made_of_names_another_server():
+    for package, name, kind in servers._PARTS.values():
+        if kind != "font/ttf" and package != "textual_serve":
+            assert "://" not in servers._file(package, name).read_text("utf-8")
+    fetches = re.compile(r"(?:url\(|import |src=)[\"']?https?:")
+    for package, name, kind in servers._PARTS.values():
+        assert kind == "font/ttf" or not fetches.search(servers._file(package, name).read_text("utf-8")), name
+
+
+REFUSED = {
+    "no token": ("/", {}),
+    "a wrong one": ("/?token=x", {}),
+    "an empty one": ("/?token=", {}),
+    "no cookie": ("{path}/", {}),
+    "a wrong cookie": ("{path}/", {"Cookie": "nanoherm-tui=x"}),
+    "a part without": ("{path}/page.js", {}),
+    "what is not there": ("/secret", {}),
+    "the token elsewhere": ("{path}/?token={token}", {}),
+    "a name pointed here": ("/?token={token}", {"Host": "evil.example"}),
+    "the same with the cookie": ("{path}/", {"Cookie": "nanoherm-tui={token}", "Host": "evil.example:80"}),
+    "a window without": ("{path}/window/dark", {"Origin": "{base}"}),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_whoever_may_not_come_in_learns_nothing(asks, case):
+    address, headers = REFUSED[case]
+
+    async def use(session, base, door):
+        def fill(text):
+            return text.format(path=door.path, token=door.token, base=base)
+
+        sent = {name: fill(value) for name, value in headers.items()}
+        async with session.get(base + fill(address), headers=sent, allow_redirects=False) as answer:
+            assert answer.status == 401
+            assert (await answer.text(), answer.headers["Cache-Control"]) == ("401: Unauthorized", "no-store")
+            assert "Set-Cookie" not in answer.headers
+            assert "aiohttp" not in str(answer.headers)
+
+    asks(use)
+
+
+@pytest.mark.parametrize("origin", [None, "null", "http://evil.example", "http://127.0.0.1:1", "{base}.evil.example"])
+def test_a_page_of_another_origin_gets_no_window(asks, origin):
+    """The browser would send it our cookie along."""
+
+    async def use(session, base, door):
+        headers = {} if origin is None else {"Origin": origin.format(base=base)}
+        headers["Cookie"] = f"nanoherm-tui={door.token}"
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await session.ws_connect(f"{base}{door.path}/window/dark", headers=headers)
+        assert refused.value.status == 401
+
+    asks(use)
+
+
+def test_a_window_speaks_textual_serves_messages_and_says_that_its_program_has_ended(asks):
+    async def use(session, base, door):
+        await enter(session, base, door)
+        address = f"{base}{door.path}/window/light?width=40&height=10"
+        async with session.ws_connect(address, headers={"Origin": base}) as page:
+            out = b""
+            while b"40\r\n" not in out:
+                out += (await page.receive()).data
+            assert out.startswith(b"\x1b]10;#000000\x07\x1b]11;#ffffff\x07")
+            for nonsense in ("", "{}", "[]", "[1]", '["stdin", 5]', '["resize", []]', '["resize", {"width": "x"}]',
+                             '["ping", "1"]', '["what", {}]', "[" * 10_000):  # fmt: skip
+                await page.send_str(nonsense)
+            await page.send_str(json.dumps(["resize", {"width": 10**9, "height": -5}]))
+            await page.send_str(json.dumps(["stdin", "你好\n"]))
+            async for message in page:
+                out += message.data
+            assert b"['-C', '/x']" in out
+            assert f"heard 你好 {limits.WEB_CELLS}".encode() in out
+            assert page.close_code == servers.ENDED
+
+    asks(use)
+
+
+def test_there_is_a_bound_on_windows_at_a_time(asks, monkeypatch):
+    monkeypatch.setattr(limits, "WEB_WINDOWS", 1)
+
+    async def use(session, base, door):
+        await enter(session, base, door)
+        address, headers = f"{base}{door.path}/window/dark", {"Origin": base}
+        async with session.ws_connect(address, headers=headers) as first:
+            await first.receive()
+            async with session.ws_connect(address, headers=headers) as second:
+                await second.receive()
+                assert second.close_code == servers.FULL
+        for _ in range(200):  # once the first has ended there is room again
+            async with session.ws_connect(address, headers=headers) as third:
+                if (await third.receive()).type == aiohttp.WSMsgType.BINARY:
+                    return
+            await asyncio.sleep(0.02)
+        raise AssertionError("no room")
+
+    asks(use)
+
+
+def test_a_program_that_cannot_start_is_told_to_the_page(asks, monkeypatch):
+    monkeypatch.setattr(windows.sys, "executable", "/nowhere/python")
+
+    async def use(session, base, door):
+        await enter(session, base, door)
+        async with session.ws_connect(f"{base}{door.path}/window/dark", headers={"Origin": base}) as page:
+            await page.receive()
+            assert page.close_code == servers.FAILED
+
+    asks(use)
+
+
+def test_the_page_speaks_the_interfaces_language(asks):
+    async def use(session, base, door):
+        return (await enter(session, base, door))[1]
+
+    try:
+        i18n.set_language("zh")
+        text = asks(use)
+    finally:
+        i18n.set_language("en")
+    assert '<html lang="zh-CN">' in text
+    assert "重新开始" in text
+    assert "$" not in text
+
+
+def test_a_port_that_is_taken_is_an_error_and_not_shared():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(OSError, match="in use"):
+            servers.listen("127.0.0.1", other.getsockname()[1])
