@@ -710,6 +710,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     on_composer_submitted = pane_messages.composer_submitted
     on_composer_slash_entered = pane_messages.composer_slash_entered
     on_composer_commands_wanted = pane_messages.composer_commands_wanted
+    on_composer_snippets_wanted = pane_messages.composer_snippets_wanted
     on_composer_shell_entered = pane_messages.composer_shell_entered
     on_composer_draft_changed = pane_messages.composer_draft_changed
     on_composer_take_back_requested = pane_messages.composer_take_back_requested

@@ -16,7 +16,7 @@ from nanoherm_tui import i18n, limits
 from nanoherm_tui.agent_looks import AgentLooks
 from nanoherm_tui.attention import Attention
 from nanoherm_tui.bridge import Bridge
-from nanoherm_tui.commands import trust
+from nanoherm_tui.commands import remarks, trust
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.i18n import t
 from nanoherm_tui.sandbox_words import why_none
@@ -238,6 +238,9 @@ class Conversations:
                 if view is self.view:
                     view.unread = False
                     self.mark_seen()
+                    for event in happened:
+                        if isinstance(event, events.TurnFinished):
+                            remarks.turn_ended(self._app, view, event)
                 self.reload()
 
     def _hold(self, happened: Sequence[events.Event]) -> None:

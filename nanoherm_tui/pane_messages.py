@@ -46,7 +46,14 @@ def composer_slash_entered(app: NanohermApp, message: Composer.SlashEntered) -> 
 
 
 def composer_commands_wanted(app: NanohermApp) -> None:
-    from nanoherm_tui.commands.typed import look
+    from nanoherm_tui.commands import snippets, typed
+
+    typed.look(app)
+    snippets.look(app)  # what /snippet takes
+
+
+def composer_snippets_wanted(app: NanohermApp) -> None:
+    from nanoherm_tui.commands.snippets import look
 
     look(app)
 
@@ -66,6 +73,8 @@ def composer_draft_changed(app: NanohermApp, message: Composer.DraftChanged) -> 
     app.host.keep_draft(message.key, message.text)
     if app.tour is not None and message.text not in ("", t("welcome.demo_prompt")):
         leave_tour(app)  # something was pasted
+    if app.composer.has_paste:
+        meet(app, "paste")
     if message.text:  # a turn will follow: what it looks through first is looked through while the hands rest
         app.desk.do_beside(app.host.recollect, lambda _: None)
 
@@ -90,6 +99,14 @@ def approval_panel_answered(app: NanohermApp, message: ApprovalPanel.Answered) -
     app.conversations.send(answer)
 
 
+def meet(app: NanohermApp, name: str) -> None:
+    """Something is there that a remark is about."""
+    if app.remarks.on:
+        from nanoherm_tui.commands import remarks
+
+        remarks.meet(app, name)
+
+
 def tour_card_pressed(app: NanohermApp) -> None:
     from nanoherm_tui.commands.tour import go_on
 
@@ -112,6 +129,10 @@ def approval_panel_question_shown(app: NanohermApp, message: ApprovalPanel.Quest
     elif app.view is not None:
         app.dock.show_diffs(app.view.diffs, bring=False)
     app.show_while_asked(asks_for_changes)
+    if question is not None and question.kind == "command":
+        meet(app, "question")
+    elif question is not None and sum(len(diff.hunks) for diff in question.diffs) > 1:
+        meet(app, "hunks")
 
 
 def composer_image_paste_requested(app: NanohermApp, message: Composer.ImagePasteRequested) -> None:

@@ -60,7 +60,9 @@ class Stage:
         self.words = content.WORDS[language]
         self.prompts = content.prompts(language)
         self._size, self._stored, self._model = size, stored, model
-        self._config = {"display.language": language, "display.theme": "nanoherm-dark", **config}
+        # No remarks: they come when the keys have rested for a while.
+        fixed = {"display.language": language, "display.theme": "nanoherm-dark", "display.hints": False}
+        self._config = {**fixed, **config}
         self._stack = ExitStack()
 
     async def __aenter__(self) -> Self:

@@ -29,7 +29,7 @@ from agent_core.servers import FormField, ServerRow
 from agent_core.services import Containment
 from agent_core.text import diff
 from agent_core.worktrees import Worktree
-from nanoherm_tui import commands, symbols
+from nanoherm_tui import commands, remarks, symbols
 from nanoherm_tui.commands import servers, worktree
 from nanoherm_tui.commands.looking import preview
 from nanoherm_tui.overlays.consent import ConsentScreen
@@ -42,7 +42,7 @@ from nanoherm_tui.overlays.search import SearchScreen
 from nanoherm_tui.overlays.servers import ServersScreen
 from nanoherm_tui.overlays.setup import SetupScreen
 from nanoherm_tui.overlays.trust import TrustScreen
-from screenshots import background, content, memory_files, skill_files
+from screenshots import background, content, inbox_acts, memory_files, skill_files
 from screenshots.stage import Stage
 
 Act = Callable[[Stage], Awaitable[None]]
@@ -708,6 +708,24 @@ def _overlay(command: str, *keys: str) -> Act:
     return act
 
 
+def _tour(steps: int) -> Act:
+    """The tour, so many cards on."""
+
+    async def act(stage: Stage) -> None:
+        await _fresh(stage)
+        commands.run(stage.app, "tour")
+        await stage.settle()
+        await stage.press(*["tab"] * steps)
+        await stage.settle()
+
+    return act
+
+
+async def _remark(stage: Stage) -> None:
+    stage.app.composer.remark(remarks.words("changes", stage.app.keymap))
+    await stage.settle()
+
+
 async def _insights(stage: Stage) -> None:
     """What all sessions have used."""
     commands.run(stage.app, "insights", "30")
@@ -986,12 +1004,24 @@ _ALL: Final[tuple[View, ...]] = (
     View("confirm", _overlay("clear")),
     View("usage", _usage, stage={"providers": content.PRICES, "budget.tokens": 2_000_000}),
     View("disk", _overlay("disk")),
+    View("inbox", inbox_acts.inbox),
+    View("inbox-all", inbox_acts.refusing_all),
+    View("inbox-elsewhere", inbox_acts.elsewhere),
     View("permissions", _permissions, stage={"approvals.deny": ["git push --force*", "*--no-verify*"]}),
     View("permissions-taken", _permissions_taken),
     View("servers", _mcp),
     View("form", _form),
     View("settings", _overlay("settings")),
     View("settings-choice", _overlay("settings", *"approvals.mode", "enter")),
+    View("settings-refused", _overlay("settings", *"max_turns", "enter", "end", *" or so", "enter")),
+    View("keys", _overlay("keys")),
+    View("keys-search", _overlay("keys", *"session")),
+    View("keys-pressed", _overlay("keys", "down", "enter", "ctrl+s", "f9")),
+    View("keys-taken", _overlay("keys", *"/new", "enter", "f2")),
+    View("tour", _tour(1), stage=_FRESH),
+    View("tour-last", _tour(5), stage=_FRESH),
+    View("tour-demo", _tour(0), stage={"stored": False, "model": "demo"}),
+    View("remark", _remark),
     View("insights", _insights, _dock),
     View("tools", _tools),
     View("memory", _memory),

@@ -76,8 +76,12 @@ def _act(app: NanohermApp, name: str, value: Any) -> None:
         app.use_language(value)
     elif name == "display.ascii":
         symbols.set_ascii(True if value else None)
+    elif name == "display.composer_keys":
+        app.composer.vim = value == "vim"
     elif name == "display.reduced_motion":
         symbols.set_reduced_motion(value)
+    elif name == "display.hints":
+        app.remarks.on = value
     elif name in ("display.notify", "display.notify_after"):
         app.conversations.attention.use(name, value)
     if name.startswith("display."):

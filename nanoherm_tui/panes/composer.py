@@ -25,6 +25,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
 from nanoherm_tui.overlays.mention import MentionPopup
 from nanoherm_tui.overlays.slash import SlashPopup, ValuesOf
+from nanoherm_tui.overlays.snippets import SnippetPopup, word_before
 from nanoherm_tui.panes import composer_messages, composer_words
 from nanoherm_tui.panes.addressee import AddresseeRow
 from nanoherm_tui.panes.composer_rows import ComposerHint, PendingRows
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from agent_core.delegation import AgentRow
     from agent_core.events import SessionState
     from agent_core.knowledge import Typed
+    from agent_core.snippets import Snippet
     from nanoherm_tui.panes.composer_messages import How
     from nanoherm_tui.panes.keys import KeyFilter
     from nanoherm_tui.panes.vim_draft import VimDraft
@@ -83,6 +85,7 @@ class Composer(Widget):
     ImagePreviewRequested: TypeAlias = composer_messages.ImagePreviewRequested
     ImagePasteRequested: TypeAlias = composer_messages.ImagePasteRequested
     CommandsWanted: TypeAlias = composer_messages.CommandsWanted
+    SnippetsWanted: TypeAlias = composer_messages.SnippetsWanted
     TakeBackRequested: TypeAlias = composer_messages.TakeBackRequested
 
     def __init__(self, history: History | None = None, keymap: Keymap | None = None, *, id: str | None = None) -> None:
@@ -110,6 +113,8 @@ class Composer(Widget):
         self._vim: VimDraft | None = None
         self._resting: Timer | None = None
         self._popup = SlashPopup()
+        self._offered = SnippetPopup()
+        self._writes_snippet = False
         self.mention = MentionPopup(self._draft, self.keymap)
         """Offers files once it knows whose: see its `files`."""
         self._bar, self._prompt = DraftBar(), DraftPrompt()
@@ -120,6 +125,7 @@ class Composer(Widget):
         yield self._popup
         yield self._search.popup
         yield self.mention
+        yield self._offered
         with Horizontal(id="composer-row"):
             yield self._bar
             with Vertical(id="composer-body"):
@@ -184,9 +190,39 @@ class Composer(Widget):
 
     def forget_typed(self) -> None:
         """Another session's draft is shown: what can be typed in it is not known yet."""
+        self._offered.known, self._writes_snippet = None, False
         self._typed, self._popup.typed, self._sent_early = None, (), ""
         if self._is_command:
             self.post_message(self.CommandsWanted())
+
+    @property
+    def snippets(self) -> Sequence[Snippet]:
+        """What a word behind a semicolon may become, as far as it is known."""
+        return self._offered.known or ()
+
+    @snippets.setter
+    def snippets(self, known: Sequence[Snippet]) -> None:
+        self._offered.known = known
+        self._follow_snippet()
+
+    def put_snippet(self, snippet: Snippet, word: str = "") -> None:
+        """Put a snippet in at the caret, in the place of the `word` before it; its first place is selected."""
+        self.end_search()
+        self._type_anew()
+        self._draft.put_snippet(snippet, len(word))
+        self._follow_snippet()
+        self._show_state()
+
+    def _follow_snippet(self) -> None:
+        """A name behind a semicolon is being written, or no longer."""
+        row_index, column = self._draft.cursor_location
+        line = self._draft.document[row_index]
+        selected = not self._draft.selection.is_empty or self._search.is_on
+        word = word_before(line, column) if ";" in line and not selected else None
+        if word is not None and not self._writes_snippet:
+            self.post_message(self.SnippetsWanted())
+        self._writes_snippet = word is not None
+        self._offered.follow(word)
 
     @property
     def vim(self) -> bool:
@@ -392,6 +428,7 @@ class Composer(Widget):
             self._addressee.who,
             self._vim.mode if self._vim is not None and not searching else "insert",
             self._vim.pending if self._vim is not None else "",
+            self._draft.has_stops,
         )
 
     def _show_state(self) -> None:
@@ -467,6 +504,7 @@ class Composer(Widget):
             self._is_command = is_command
             self._popup.update(self._draft.text)
             self.mention.follow()
+            self._follow_snippet()
             if self._resting is not None:
                 self._resting.reset()
         self._show_state()
@@ -476,6 +514,7 @@ class Composer(Widget):
         event.stop()
         if not self._search.is_on:
             self.mention.follow()
+            self._follow_snippet()
 
     # -- keys --------------------------------------------------------------------------------------------------------
 
@@ -498,6 +537,8 @@ class Composer(Widget):
         if self._draft.document[0].startswith("/"):
             self._popup.update(self._draft.text)  # keys of one read come before the change they made is told
         if self._popup.is_open and self._popup_key(key):
+            return True
+        if self._snippet_key(key):
             return True
         if self._vim is not None and self._vim.key(event):
             self._show_state()
@@ -581,6 +622,26 @@ class Composer(Widget):
             self._draft.put(first.draft)
             if not first.draft.endswith(" "):
                 self._popup.dismiss(self._draft.text)
+        else:
+            return False
+        return True
+
+    def _snippet_key(self, key: str) -> bool:
+        """A key while snippets are offered, or places of one are to be filled in."""
+        draft = self._draft
+        if ";" in draft.document[draft.cursor_location[0]]:
+            self._follow_snippet()  # keys of one read come before the change they made is told
+        chosen = self._offered.chosen
+        if chosen is not None and key in ("up", "down"):
+            self._offered.move(-1 if key == "up" else 1)
+        elif chosen is not None and key in ("tab", "escape"):
+            word = word_before(draft.document[draft.cursor_location[0]], draft.cursor_location[1])
+            if key == "tab":
+                self.put_snippet(chosen, f";{word}")
+            else:
+                self._offered.shut(word)
+        elif key == "tab" and draft.next_stop():
+            self._show_state()
         else:
             return False
         return True

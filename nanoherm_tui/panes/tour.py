@@ -112,14 +112,17 @@ class TourCard(Painted):
         mark: list[Part] = [(f"{sym('newlines')} ", look.mark("accent", "surface"))] if card.below else []
         title: list[Part] = [(" ", fill), *mark, (t(f"tour.{card.name}"), look.style("text", "surface", bold=True))]
         place = t("tour.place", n=self.at + 1, of=len(CARDS))
-        keys = hints(look, [(show("tab"), t("tour.end") if self.is_last else t("tour.next")), ("Esc", t("tour.leave"))])
+        go_on = show("tab"), t("tour.end") if self.is_last else t("tour.next")
+        foot = flow(inner, hints(look, [go_on, ("Esc", t("tour.leave"))]), fill, indent=1)
+        if len(foot) > 1:
+            foot = flow(inner, hints(look, [go_on, ("Esc", t("tour.leave_short"))]), fill, indent=1)
         rows = [row(inner, title, fill, [(place, muted), (" ", fill)])]
         rows += [row(inner, [(" ", fill), (line, fill)], fill) for line in self._lines(card, width)]
         blank = row(inner, [], fill)
         pad = 0 if self._is_short else 1
         room = self.size.height - 2 * pad - 1
         rows = [*[blank] * pad, *rows[:room], *[blank] * (room - len(rows))]
-        rows += [*flow(inner, keys, fill, indent=1)[:1], *[blank] * pad]
+        rows += [*foot[:1], *[blank] * pad]
         left: list[Part] = [("  ", ground), (sym("bar"), look.mark("accent", "surface"))]
         edge, end = row(_LEFT, left, ground), row(_RIGHT, [], ground)
         return [Strip.join([edge, one, end]) for one in rows]

@@ -45,11 +45,14 @@ class Stage:
         if self._server:
             self._server.__enter__()
         self.host = Host(launch(self._tmp_path, self._server, **self._overrides))
-        self.app = NanohermApp(start(self.host))
+        self.app = NanohermApp(self.start())
         self._test = self.app.run_test(size=self._size)
         self.pilot = await self._test.__aenter__()
         await self.until(lambda: self.app.view is not None and self.app.view.loaded)
         return self
+
+    def start(self):
+        return start(self.host)
 
     async def __aexit__(self, *exc):
         await self._test.__aexit__(*exc)
