@@ -29,7 +29,7 @@ def compare(app: NanohermApp, argument: str) -> None:
     here = app.view.id if app.view is not None else ""
     names = _names(argument)
     if not names and not (app.view is not None and app.view.stored):
-        app.hint(t("compare.nothing"))
+        app.hint(t("compare.name_two"), limits.TOLD_HINT)
         return
 
     def which() -> Both | None:

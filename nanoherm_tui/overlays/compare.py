@@ -17,7 +17,7 @@ from nanoherm_tui.overlays.compare_rows import Drawn
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import Cost, count, cut, duration, fit, money, one_line, visible
+from nanoherm_tui.text import Cost, count, duration, fit, money, one_line, visible
 from nanoherm_tui.transcript.pairs import Aligned, Fold, Head, Pair
 
 if TYPE_CHECKING:
@@ -28,9 +28,11 @@ Place = tuple[str, str]
 """A session's id and the id of an entry in it; the latter "" where none is meant."""
 _NAMES: Final = ("A", "B")
 _LABEL: Final = 2  # cells of a side's letter and a blank
+_STACKED_WHOLE: Final = 32  # rows from which both sides' facts have three rows each, one above the other
+_WHERE: Final = 22  # cells for the turn, beside the keys
 
 
-def facts(comparison: Comparison, side: int) -> tuple[str, str, str]:
+def facts(comparison: Comparison, side: int) -> tuple[str, ...]:
     """What is told of a side in three rows: its title; what it used; what it changed."""
     session: Session = (comparison.left, comparison.right)[side]
     spent, row_ = session.spent, session.row
@@ -59,24 +61,27 @@ class CompareHead(Painted):
         self._comparison = comparison
 
     def paint(self, width: int) -> list[Strip]:
-        look = look_of(self)
-        rows = 3 if self.app.size.height >= limits.SHORT else 1
-        sides = [facts(self._comparison, side)[:rows] for side in (0, 1)]
-        if width < limits.COMPARE_BESIDE:
+        look, height = look_of(self), self.app.size.height
+        beside = width >= limits.COMPARE_BESIDE
+        sides = [facts(self._comparison, side) for side in (0, 1)]
+        if height < limits.SHORT:
+            sides = [lines[:1] for lines in sides]
+        elif not beside and height < _STACKED_WHOLE:
+            sides = [(title, f"{used}   {changed}") for title, used, changed in sides]
+        if not beside:
             return [
                 row(width, self._parts(side, n, line), look.style())
-                for side in (0, 1)
-                for n, line in enumerate(sides[side])
+                for side, lines in enumerate(sides)
+                for n, line in enumerate(lines)
             ]
         left = width // 2
-        out = []
-        for n in range(rows):
-            strips = [
+        return [
+            Strip.join(
                 row(cells, self._parts(side, n, sides[side][n]), look.style())
                 for side, cells in ((0, left), (1, width - left))
-            ]
-            out.append(Strip.join(strips))
-        return out
+            )
+            for n in range(len(sides[0]))
+        ]
 
     def _parts(self, side: int, n: int, line: str) -> list[Part]:
         look = look_of(self)
@@ -204,8 +209,9 @@ class CompareBody(Painted, can_focus=True):
             self._top = (0, 0)
             self._go(0)
         else:
-            self._go(len(self.drawn.units) - 1)
-            self._top = (len(self.drawn.units) - 1, 0)
+            last = len(self.drawn.units) - 1
+            self._go(last)
+            self._top = (max(0, last), max(0, len(self.drawn.rows(last)) - self.size.height) if last >= 0 else 0)
             self._settle()
             self._moved()
 
@@ -323,10 +329,13 @@ class CompareFoot(Painted):
         body = self.screen.query_one(CompareBody)
         keys = [("Enter", t("compare.open", side=_NAMES[body.side])), ("Tab", t("compare.other")),
                 ("Space", t("compare.unfold")), ("{ }", t("compare.turn")), ("Esc", t("compare.close"))]  # fmt: skip
+        if self.app.size.height < limits.SHORT or width < 2 * _WHERE:
+            return flow(width, hints(look, keys, "ground"), look.style(), indent=2)[:1]
         where = t("compare.at", n=body.turn, of=body.turns) if body.turn else ""
-        rows = flow(width - 16, hints(look, keys, "ground"), look.style(), indent=2)
-        end = row(16, [], look.style(), [(cut(where, 14), look.style("muted")), ("  ", look.style())])
-        return [Strip.join([strip, end if n == 0 else row(16, [], look.style())]) for n, strip in enumerate(rows)]
+        rows = flow(width - _WHERE, hints(look, keys, "ground"), look.style(), indent=2)
+        end = row(_WHERE, [], look.style(), [(where, look.style("muted")), ("  ", look.style())])
+        blank = row(_WHERE, [], look.style())
+        return [Strip.join([strip, end if n == 0 else blank]) for n, strip in enumerate(rows)]
 
 
 class CompareScreen(Overlay[Place | None]):
