@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from agent_core.permissions import Allowed, Permissions
     from agent_core.skills.desk import SkillDesk
     from agent_core.skills.discover import Finder, Shelf
+    from agent_core.snippets import Snippets
     from agent_core.store.insights import Insights
     from agent_core.store.search import Search, SearchHit
     from agent_core.tool_list import ToolEntry
@@ -728,6 +729,13 @@ class Host:
     def typed(self, session_id: str) -> TypedList:
         """What can be typed in an open session, and what is wrong with files that should say so."""
         return self.typed_commands.list(session_id, self._sessions[session_id].workspace)
+
+    def snippets(self, session_id: str) -> Snippets:
+        """The texts that can be put into a draft of an open session. Reads files."""
+        from agent_core.snippets import snippets
+
+        workspace = self._sessions[session_id].workspace
+        return snippets(self.trusting.places_of(workspace), self.trusting.look(workspace).accepted("snippet"))
 
     # -- notes: drafts, what waits, what was seen ---------------------------------------------------------------
 

@@ -32,7 +32,7 @@ from agent_core.text.printable import printable
 SECTION: Final = "trust"
 """Of grants.json: by the folder, what was answered, when, and to which content."""
 
-Kind = Literal["config", "hooks", "servers", "command", "agent", "skill"]
+Kind = Literal["config", "hooks", "servers", "command", "agent", "skill", "snippet"]
 State = Literal["none", "new", "changed", "trusted", "refused"]
 """Nothing that acts; never asked; accepted, but not what is there now; accepted; never to be asked about."""
 
@@ -58,7 +58,7 @@ class Row:
 
     name: str
     """Of the file."""
-    what: Literal["setting", "hook", "server", "command", "agent", "skill", "problem"]
+    what: Literal["setting", "hook", "server", "command", "agent", "skill", "snippet", "problem"]
     words: str
 
 
@@ -199,6 +199,7 @@ class _Search:
         if folder.name == ".nanohermes":
             self.file(folder / "hooks.json", "hooks", base)
             self.file(folder / "mcp.json", "servers", base)
+            self.file(folder / "snippets.yaml", "snippet", base)
         self._below(folder / "commands", "command", base, depth=limits.COMMAND_DEPTH, ending=".md")
         self._below(folder / "agents", "agent", base, depth=1, ending=".md")
         self._below(folder / "skills", "skill", base, depth=limits.TRUST_DEPTH)
@@ -287,6 +288,8 @@ def _rows(file: Offered) -> Iterator[Row]:
     elif file.kind == "skill":
         runs = file.data.startswith(b"#!") or (file.path.suffix not in ("", ".md", ".txt", ".json", ".yaml"))
         yield Row(file.name, "skill", "a program" if runs else "a text")
+    elif file.kind == "snippet":
+        yield Row(file.name, "snippet", "texts for the draft")
 
 
 def command_name(path: Path) -> str:

@@ -147,7 +147,7 @@ def composer_image_preview_requested(app: NanohermApp, message: Composer.ImagePr
     show_kept(app, message.name, message.words)
 
 
-def dock_drawing_requested(app: NanohermApp, message: Dock.DrawingRequested) -> None:
+def file_tab_drawing_requested(app: NanohermApp, message: Dock.DrawingRequested) -> None:
     from nanoherm_tui.commands.looking import draw
 
     draw(app, message.picture, message.columns, message.rows)
@@ -209,26 +209,32 @@ def dock_copy_requested(app: NanohermApp, message: Dock.CopyRequested) -> None:
     app.copy(message.text)
 
 
-def dock_look_changed(app: NanohermApp) -> None:
+def tabbed_look_changed(app: NanohermApp) -> None:
     app.keep_look()
 
 
-def dock_context_requested(app: NanohermApp) -> None:
+def context_tab_context_requested(app: NanohermApp) -> None:
     from nanoherm_tui.commands.context import report
 
     report(app)
 
 
-def dock_item_opened(app: NanohermApp, message: Dock.ItemOpened) -> None:
+def context_tab_item_opened(app: NanohermApp, message: Dock.ItemOpened) -> None:
     from nanoherm_tui.commands.context import open_item
 
     open_item(app, message.item)
 
 
-def dock_view_chosen(app: NanohermApp, message: Dock.ViewChosen) -> None:
+def context_tab_view_chosen(app: NanohermApp, message: Dock.ViewChosen) -> None:
     from nanoherm_tui.commands.context import set_view
 
     set_view(app, message.message_id, message.view)
+
+
+def list_tabs_asked(app: NanohermApp, message: Dock.Asked) -> None:
+    from nanoherm_tui.commands.dock_lists import answer
+
+    answer(app, message.name, message.ask)
 
 
 def tasks_tab_brought(app: NanohermApp) -> None:
@@ -263,19 +269,19 @@ def tasks_tab_keep_requested(app: NanohermApp, message: Dock.KeepRequested) -> N
     keep(app, message.task_id, message.keep)
 
 
-def dock_spill_copy_requested(app: NanohermApp, message: Dock.SpillCopyRequested) -> None:
+def result_tab_spill_copy_requested(app: NanohermApp, message: Dock.SpillCopyRequested) -> None:
     from nanoherm_tui.commands.looking import copy_output
 
     copy_output(app, message.name)
 
 
-def dock_page_requested(app: NanohermApp, message: Dock.PageRequested) -> None:
+def result_tab_page_requested(app: NanohermApp, message: Dock.PageRequested) -> None:
     from nanoherm_tui.commands.looking import read_page
 
     read_page(app, message.name, message.page)
 
 
-def dock_lines_requested(app: NanohermApp, message: Dock.LinesRequested) -> None:
+def diff_tab_lines_requested(app: NanohermApp, message: Dock.LinesRequested) -> None:
     from nanoherm_tui.commands.looking import read_unchanged
 
     read_unchanged(app, message.change)

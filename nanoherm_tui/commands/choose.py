@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agent_core.names import MODES
 from nanoherm_tui import limits
 from nanoherm_tui.actions import BY_ID
-from nanoherm_tui.commands import run, typed
+from nanoherm_tui.commands import run, snippets, typed
 from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.commands.settings import choose_language, choose_mode, choose_theme
 from nanoherm_tui.i18n import LANGUAGES, t
@@ -106,4 +106,5 @@ _TAKERS: dict[str, Callable[[NanohermApp, str], None]] = {
     "language": choose_language,
     "session": open_by_id,
     "typed": typed.take,
+    "snippet": snippets.take,
 }

@@ -14,6 +14,7 @@ from nanoherm_tui.commands.panes import redraw
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.overlays.slash import Values
 from nanoherm_tui.terminal_colours import AUTO
+from nanoherm_tui.text import one_line
 
 if TYPE_CHECKING:
     from nanoherm_tui.actions import Action
@@ -71,6 +72,8 @@ def values_of(app: NanohermApp, action: Action) -> Values:
             return Values([(name, "") for name in app.models_seen])
         case "persona":
             return Values([("none", t("app.no_persona")), *((name, "") for name in app.host.personas())], closed=True)
+        case "snippet":
+            return Values([(one.name, one_line(one.text)) for one in app.composer.snippets], closed=True)
         case "effort":
             return Values([("default", t("app.as_configured")), *((level, "") for level in EFFORTS)], closed=True)
         case "sessions":

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Kind = Literal[
     "action", "typed", "mode", "model", "persona", "temperature", "effort", "theme", "session", "language", "pane",
-    "folder", "said", "worktree",
+    "folder", "said", "worktree", "snippet",
 ]  # fmt: skip
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 _PAGE: Final = 10
@@ -302,6 +302,7 @@ class PaletteScreen(Overlay[str | None]):
             "theme": t("palette.ask_theme"),
             "session": t("palette.ask_session"),
             "worktree": t("palette.ask_worktree"),
+            "snippet": t("palette.ask_snippet"),
             "language": t("palette.ask_language"),
         }
         self._field.placeholder = Content(placeholder[self._kind])

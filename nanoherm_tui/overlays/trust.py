@@ -44,6 +44,7 @@ def lines(standing: Standing, cells: int) -> list[tuple[str, str, str]]:
         "command": t("trust.command"),
         "agent": t("trust.agent"),
         "skill": t("trust.skill"),
+        "snippet": t("trust.snippet"),
         "problem": t("trust.problem"),
     }
     for name, rows in groupby(standing.offer.rows, key=lambda row: row.name):

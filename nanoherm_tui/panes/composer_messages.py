@@ -72,5 +72,9 @@ class CommandsWanted(Message, namespace="composer"):
     """A command is being typed: what there is beside the program's own should be known (`typed`)."""
 
 
+class SnippetsWanted(Message, namespace="composer"):
+    """The name of a snippet is being written: what there is should be known (`snippets`)."""
+
+
 class TakeBackRequested(Message, namespace="composer"):
     """The newest pending text should return to the draft."""

@@ -39,6 +39,8 @@ class Doing:
     """What vim's keys do; "insert" without them."""
     pending: str = ""
     """The keys of a vim command that is not whole yet."""
+    stops: bool = False
+    """Places of a snippet are still to be filled in."""
 
     @property
     def runs(self) -> bool:
@@ -63,6 +65,8 @@ def hint(doing: Doing, label: Label) -> Told:
                 ("Esc", t("composer.history_leave")),
             )
         )
+    if doing.stops:
+        return Told(keys=(("Tab", t("composer.snippet_next")),))
     if doing.shell is not None:
         return Told(t("composer.shell_private") if doing.shell.private else t("composer.shell"))
     if doing.instead:

@@ -12,8 +12,10 @@ from textual.widgets.text_area import Edit, EditResult, Location, Selection
 
 from nanoherm_tui.editing import units
 from nanoherm_tui.panes.chip_draft import ChipDraft, Kept
+from nanoherm_tui.panes.snippet_stops import Stops, begun
 
 if TYPE_CHECKING:
+    from agent_core.snippets import Snippet
     from nanoherm_tui.editing.kill_ring import KillRing
     from nanoherm_tui.editing.page import Change
 
@@ -34,6 +36,7 @@ class KillDraft(ChipDraft):
         self._steps: deque[list[list[Edit]]] = deque(maxlen=_STEPS)
         self._step_begins: list[Edit] | None = None
         self._in_step = False
+        self._stops = Stops()
 
     # -- places as numbers -------------------------------------------------------------------------------------------
 
@@ -125,7 +128,39 @@ class KillDraft(ChipDraft):
 
     def edit(self, edit: Edit) -> EditResult:
         self._did = ""
-        return super().edit(edit)
+        if not self._stops.are_left:
+            return super().edit(edit)
+        at, before = self.index(min(edit.from_location, edit.to_location)), len(self.text)
+        result = super().edit(edit)
+        removed = len(result.replaced_text)
+        self._stops.moved(at, removed, len(self.text) - before + removed)
+        return result
+
+    # -- snippets ----------------------------------------------------------------------------------------------------
+
+    @property
+    def has_stops(self) -> bool:
+        """Places of a snippet are still to be filled in."""
+        return self._stops.are_left
+
+    def put_snippet(self, snippet: Snippet, instead: int) -> None:
+        """Put one in over the selection and `instead` characters before it; its first place is selected then."""
+        from agent_core.snippets import lay_out
+
+        laid = lay_out(snippet.text)
+        start, end = sorted((self.held_from, self.caret))
+        start -= instead
+        self._stops = Stops()
+        self.replace(laid.text, self.place(start), self.place(end), maintain_selection_offset=False)
+        self._stops, first = begun(laid.stops, start)
+        self.select(*first)
+
+    def next_stop(self) -> bool:
+        """Go to the snippet's next place; False: there is none."""
+        place = self._stops.next()
+        if place is not None:
+            self.select(*place)
+        return place is not None
 
     # -- undo --------------------------------------------------------------------------------------------------------
 
@@ -164,6 +199,7 @@ class KillDraft(ChipDraft):
 
     def undo(self) -> None:
         self.end_step()
+        self._stops = Stops()
         step = self._step_of(self.history.undo_stack)
         super().undo()
         while (stack := self.history.undo_stack) and any(stack[-1] is batch for batch in step):
@@ -181,5 +217,5 @@ class KillDraft(ChipDraft):
         return next((step for step in self._steps if stack and any(stack[-1] is batch for batch in step)), [])
 
     def take_up(self, kept: Kept) -> None:
-        self._in_step, self._did = False, ""
+        self._in_step, self._did, self._stops = False, "", Stops()
         super().take_up(kept)
