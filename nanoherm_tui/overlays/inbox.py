@@ -67,7 +67,7 @@ def about(question: Question) -> tuple[str, ...]:
     text = clean(question.text).split("\n") if not (what or paths) else []
     where = shorten_home(visible(question.cwd), str(Path.home())) if question.cwd else ""
     rule = clean(rule_words(question.rule)) if question.rule else ""
-    words = visible(what).split("\n") if what else []
+    words = visible(what).split("\n") if question.command else [visible(what).replace("\n", "\\n")]
     return tuple(filter(None, (*words, *paths, *text, "   ".join(filter(None, (where, rule))))))
 
 
