@@ -63,7 +63,7 @@ PLAIN_HOLD: Final = 2.0  # seconds without a key before lines come between those
 PLAIN_LISTED: Final = 20  # sessions, hits or messages in one list: more is not listened to
 PLAIN_REMIND: Final = 60.0  # seconds before a question's end at which the time left is said again
 PLAIN_NUDGE: Final = 0.05  # seconds between two signals to a main thread that has not felt the first
-PLAIN_KEYS: Final = 0.1  # seconds between two looks whether keys wait: they do until they are read
+PLAIN_LOOK: Final = 1.0  # seconds between two looks at a line that is being typed: kill -9 loses no more of it
 PLAIN_READ: Final = 64 * KB  # bytes of standing input taken at once; a terminal's line has at most 4 KB
 
 # -- the transcript -----------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ NOTE_CELLS: Final = 100  # of a notification; a desktop shows two lines
 WINDOW_TITLE: Final = 80  # cells of the window's title; a tab shows a third
 
 # -- the program in a browser ------------------------------------------------------------------------------------
-WEB_WINDOWS: Final = 8  # at a time; each is a program of 150 MB
+WEB_WINDOWS: Final = 8  # at a time; each is a program of 100 MB
 WEB_TOKEN: Final = 32  # random bytes of the token
 WEB_PATH: Final = 8  # random bytes of the path a browser sends the token to
 WEB_MESSAGE: Final = 16 * KB * KB  # bytes of one message of the page; a paste is one; a larger one ends the window

@@ -101,6 +101,8 @@ class Face:
         self._lines: list[str] = []
         self._typed = ""
         """The message that is being written, as far as it goes."""
+        self._typed_at = ("", float("-inf"))
+        """What was in the line when it was last looked at, and since when, in monotonic seconds."""
         self._saved = ""
         """What is on disk of it."""
         self._answering = ""
@@ -225,15 +227,18 @@ class Face:
 
     def _due(self, typed: str) -> bool:
         """Whether the line that is being typed is to be interrupted; keeps it on disk. In a signal's handler."""
+        now = time.monotonic()
+        if typed != self._typed_at[0]:
+            self._typed_at = typed, now
         self._gather()
         if self._shown is None and self._asked is None:
             self._keep_draft(typed)
         asks = self._next_question() is not None and self._asked is None and self._shown is None
         if not (self._lines or self._done or asks or self._is_done_with_question() or self._reminder_due()):
             return False
-        rest = limits.APPROVAL_ARM if asks else limits.PLAIN_HOLD
-        if typed and self.source.rested < rest:
-            self.source.wake_at(time.monotonic() + rest - self.source.rested)
+        left = (limits.APPROVAL_ARM if asks else limits.PLAIN_HOLD) - (now - self._typed_at[1])
+        if typed and left > 0:
+            self.source.wake_at(now + left)
             return False
         return True
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import queue
 import select
 import signal
 import sys
@@ -19,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import FrameType
-from typing import Protocol
+from typing import Final, Protocol
 
 from agent_core.records import dataclass
 from nanoherm_tui import limits
@@ -53,7 +54,6 @@ class Ended:
 
 Came = Line | Woken | Pressed | Ended
 _EVER = 1e6  # seconds; select takes no infinity
-_LOST = 20  # signals, a second's worth
 _SETTINGS = (
     "set enable-bracketed-paste on",
     "set enable-active-region off",
@@ -97,11 +97,6 @@ class Source(Protocol):
         """Wake at this monotonic time, or earlier for another reason."""
         ...
 
-    @property
-    def rested(self) -> float:
-        """Seconds since a key was typed."""
-        ...
-
     def close(self) -> None: ...
 
 
@@ -111,13 +106,16 @@ class _Reader(ABC):
     def __init__(self) -> None:
         self._reading = False
         self._pressed = False
-        """Ctrl+C came while nothing was read."""
+        """Ctrl+C came, and nobody was told yet."""
+        self._left = False
+        """A handler has raised out of the line that is read."""
         self._former_interrupt = signal.signal(signal.SIGINT, self._interrupted)
 
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
-        if self._reading:
-            raise KeyboardInterrupt
         self._pressed = True
+        if self._reading:
+            self._left = True
+            raise KeyboardInterrupt
         self.wake()
 
     @abstractmethod
@@ -156,9 +154,10 @@ class FromDescriptor(_Reader):
             self._reading = True
             return Pressed(typed) if self._took_press() else self._next(typed, wanted)
         except KeyboardInterrupt:
+            self._pressed = False
             return Pressed(typed)
         finally:
-            self._reading = False
+            self._reading = self._left = False
 
     def _next(self, typed: str, wanted: bool) -> Came:
         looks_at = [self._in, self._woken] if wanted else [self._woken]
@@ -218,10 +217,6 @@ class FromDescriptor(_Reader):
     def wake_at(self, when: float) -> None:
         self._wake_at = min(self._wake_at, when)
 
-    @property
-    def rested(self) -> float:
-        return float("inf")  # half a line is the terminal's own: nobody can tell
-
     def close(self) -> None:
         super().close()
         os.close(self._waker)
@@ -246,8 +241,6 @@ class FromReadline(_Reader):
         self._complete, self._found = complete, [""]
         self._typed = ""
         self._leaves = self._deciding = False
-        self._left = 0
-        """Above 0: a line is being left."""
         readline.set_auto_history(False)
         for setting in _SETTINGS:
             readline.parse_and_bind(setting)
@@ -264,25 +257,22 @@ class FromReadline(_Reader):
         sys.stdout.flush()
         self._typed = typed
         while True:
+            self._nudge.at(time.monotonic() + limits.PLAIN_LOOK)
             lines: list[str] = []
             try:
                 # Put into the list before a signal can get in between: a line that was sent is not lost.
                 lines.extend(map(input, (prompt,)))
                 self._reading = False
-            except _Out:
+            except (_Out, KeyboardInterrupt):
                 self._reading = False  # first: until then another signal would raise again
+                _OUT.__traceback__ = _OUT.__context__ = None
                 self._nudge.felt()
+                self._typed = self._readline.get_line_buffer()
             except EOFError:
                 self._reading = False
                 return Ended()
-            except KeyboardInterrupt:
-                self._reading = False
-                if not lines:
-                    return Pressed(self._readline.get_line_buffer())
-                self._pressed = True
             finally:
-                self._reading = False
-                self._left = 0
+                self._reading = self._left = False
             if lines:
                 return Line(lines[0])
             if self._took_press():
@@ -302,30 +292,28 @@ class FromReadline(_Reader):
         """Not felt while nothing is read: the signal comes again."""
         if not self._reading or self._deciding:
             return
-        if self._left:
-            # What was raised is still on its way out of readline, and nothing may be called meanwhile; after so many
-            # signals it was lost in a hook of readline's.
-            self._left = (self._left + 1) % _LOST
-            return
+        if self._left:  # it is still on its way, where no handler may end otherwise, or was lost in a hook
+            raise _OUT
         self._deciding = True
         try:
             typed = self._readline.get_line_buffer()
             leaves = self._pressed or self._due(typed)
             if not leaves:
                 self._nudge.felt()
+                self._nudge.at(time.monotonic() + limits.PLAIN_LOOK)
         finally:
             self._deciding = False
         if leaves:
-            self._typed, self._left = typed, 1
-            raise _Out
+            self._typed, self._left = typed, True
+            raise _OUT
 
     def _suspended(self, number: int, frame: FrameType | None) -> None:
         """Ctrl+Z: readline gives the terminal back first."""
         if not self._reading:
             self._suspend()
             return
-        self._leaves, self._left, self._typed = True, 1, self._readline.get_line_buffer()
-        raise _Out
+        self._leaves, self._left, self._typed = True, True, self._readline.get_line_buffer()
+        raise _OUT
 
     def _suspend(self) -> None:
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
@@ -354,10 +342,6 @@ class FromReadline(_Reader):
     def wake_at(self, when: float) -> None:
         self._nudge.at(when)
 
-    @property
-    def rested(self) -> float:
-        return time.monotonic() - self._nudge.typed
-
     def close(self) -> None:
         super().close()
         self._nudge.close()
@@ -370,45 +354,43 @@ class _Out(Exception):
     """Raised by a signal's handler out of the line that is being typed."""
 
 
+_OUT: Final = _Out()
+"""Made before: where a second signal comes while the first is on its way out, nothing may be called."""
+
+
 class _Nudge:
-    """A thread that sends the main thread its signal: when something is due, and a moment after keys were typed.
+    """A thread that sends the main thread its signal when something is due.
 
     It sends it until it is felt: readline does not hear one that comes just before it begins to wait, and what a
     handler raises in a hook of readline's is lost.
     """
 
     def __init__(self) -> None:
-        self.typed = float("-inf")
-        """When a key came last, in monotonic seconds."""
         self._main = threading.main_thread().ident or 0
         self._lock = threading.RLock()  # a handler may come in the middle of `at`
         self._when = float("inf")
         self._felt = True
         self._closed = False
-        self._heard, self._teller = os.pipe()
-        os.set_blocking(self._heard, False)
-        os.set_blocking(self._teller, False)
+        self._told: queue.SimpleQueue[None] = queue.SimpleQueue()
+        """As a handler may put into it in the middle of a put."""
         threading.Thread(target=self._run, name="nudge", daemon=True).start()
 
     def at(self, when: float) -> None:
         with self._lock:
+            sooner = when < self._when
             self._when = min(self._when, when)
-        self._tell()
+        if sooner:
+            self._told.put(None)
 
     def felt(self) -> None:
-        """In the handler of the signal. Takes no lock: it may have come in the middle of `at`."""
+        """Takes no lock: a handler calls it."""
         self._felt = True
 
     def close(self) -> None:
         self._closed = True
-        self._tell()
-
-    def _tell(self) -> None:
-        with suppress(OSError):
-            os.write(self._teller, b"x")
+        self._told.put(None)
 
     def _run(self) -> None:
-        looks_at = 0.0  # from when on keys are looked for: they stay there until they are read
         while not self._closed:
             now = time.monotonic()
             with self._lock:
@@ -418,19 +400,8 @@ class _Nudge:
             if not self._felt:
                 signal.pthread_kill(self._main, signal.SIGUSR1)
                 wait = limits.PLAIN_NUDGE
-            keys = [0] if now >= looks_at else []
-            wait = wait if keys else min(wait, looks_at - now)
-            ready, _, _ = select.select([self._heard, *keys], [], [], None if wait > _EVER else max(0.0, wait))
-            if self._heard in ready:
-                with suppress(BlockingIOError):
-                    os.read(self._heard, 512)
-            if 0 in ready:
-                self.typed = time.monotonic()
-                looks_at = self.typed + limits.PLAIN_KEYS
-                with self._lock:
-                    self._when = min(self._when, self.typed + limits.DRAFT_REST)
-        os.close(self._heard)
-        os.close(self._teller)
+            with suppress(queue.Empty):
+                self._told.get(timeout=None if wait > _EVER else max(0.0, wait))
 
 
 def _flush(descriptor: int, quiet: float) -> None:
