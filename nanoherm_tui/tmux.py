@@ -63,6 +63,10 @@ _FIELDS: Final = (
     "pane_active",
 )  # fmt: skip
 
+_SWITCHES: Final = ("allow-passthrough", "focus-events")
+"""Options that some versions print as numbers."""
+_SWITCH: Final = {"1": "on", "0": "off"}
+
 
 def ask_tmux(find: Callable[[str], str | None], env: Mapping[str, str]) -> Tmux | None:
     """What holds in this pane; None when tmux does not answer. `find` gives the file a program's name means."""
@@ -75,5 +79,17 @@ def ask_tmux(find: Callable[[str], str | None], env: Mapping[str, str]) -> Tmux 
         done = process.run(argv, Path("/"), env=env, timeout=limits.TERMINAL_PROGRAM, cancel=CancelScope())
     except OSError:
         return None
-    told = done.stdout.split("\n")
-    return Tmux(*told[: len(_FIELDS)]) if done.exit_code == 0 and len(told) >= len(_FIELDS) else None
+    return read(done.stdout) if done.exit_code == 0 else None
+
+
+def read(told: str) -> Tmux | None:
+    """The fields as tmux prints them, one a line; None when some are missing."""
+    values = told.split("\n")[: len(_FIELDS)]
+    if len(values) < len(_FIELDS):
+        return None
+    return Tmux(
+        *(
+            _SWITCH.get(value, value) if name in _SWITCHES else value
+            for name, value in zip(_FIELDS, values, strict=True)
+        )
+    )
