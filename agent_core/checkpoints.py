@@ -22,7 +22,7 @@ from agent_core import checkpoint_child, limits, put_back
 from agent_core.checkpoint_log import TurnLog
 from agent_core.checkpoint_looks import LookOptions, Looks
 from agent_core.checkpoint_plan import Chain, chains, fate, folders, is_cache, is_of_folder
-from agent_core.checkpoint_records import FOLDER, NOTHING, Change, Moved, Records, RollbackRow
+from agent_core.checkpoint_records import FOLDER, NOTHING, Change, Moved, Records, RollbackRow, State
 from agent_core.checkpoint_steps import (
     Step,
     Steps,
@@ -215,6 +215,32 @@ class Checkpoints:
         old = _text(content_now(step)) if step.present.digest else None if step.present == NOTHING else ""
         new = _text(wanted or b"") if step.target.digest else None
         return _without_keys(diff.build(path, old, new), self._redact)
+
+    def change(self, session_id: str, turn_id: str, path: str) -> FileDiff:
+        """What a turn changed in one of its files, whatever has become of it since; without lines when it is no text,
+        or where the content was not kept. Raises StoreError."""
+        with self._reading(session_id, settle=False) as records:
+            turns = records.turns(session_id)
+            turn = next((turn for turn in turns if turn.uid == turn_id), None)
+            rules = self._rules(Path(turn.workspace)) if turn is not None else None
+            here = records.changes([turn.id]) if turn is not None else []
+            steps = [step_of(chain, rules, records, ()) for chain in chains(here)] if rules is not None else []
+            step = next((step for step in steps if step.shown == path), None)
+            if step is None:
+                raise StoreError("no_such_file", f"{path} is not among the files of this turn.", path=path)
+            old, new = self._kept(step.chain.before, step, records), self._kept(step.chain.after, step, records)
+        return _without_keys(diff.build(path, old, new), self._redact)
+
+    def _kept(self, state: State, step: Step, records: Records) -> str | None:
+        """The text of what was at a path; None: nothing; "" for what is no text or not kept."""
+        if state == NOTHING:
+            return None
+        if not state.digest:
+            return ""
+        data = records.content(state.digest)
+        if data is None and step.present.what == state.what:  # what is there now is kept by nobody else
+            data = content_now(step)
+        return _text(data or b"")
 
     @contextmanager
     def _reading(self, session_id: str, *, settle: bool = True) -> Iterator[Records]:

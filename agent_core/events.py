@@ -371,6 +371,13 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
+class Recalled:
+    """The memories that this turn's requests hold, the best first; none: nothing remembered has to do with it."""
+
+    memories: tuple[Memory, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TurnFinished:
     """The turn has ended and the session is ready for the next prompt."""
 
@@ -422,6 +429,7 @@ Event = (
     | AgentsChanged
     | ServersChanged
     | Remembered
+    | Recalled
     | TurnFinished
 )
 

@@ -19,6 +19,7 @@ from nanoherm_tui.bridge import Bridge
 from nanoherm_tui.commands import remarks, trust
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.list_tab import LISTS
 from nanoherm_tui.sandbox_words import why_none
 from nanoherm_tui.session_view import Part, SessionView
 from nanoherm_tui.summary import session_items
@@ -315,6 +316,7 @@ class Conversations:
         if "diffs" in changed and not view.waiting:
             # Not away from somebody who is reading something else there.
             app.dock.show_diffs(view.diffs, bring=bool(view.diffs) and not app.dock.holds_focus)
+        app.dock.lists_changed([name for name in LISTS if name in changed])
         if "pending" in changed:
             app.composer.set_pending(view.steers, view.queued)
             app.composer.set_held(*((view.held.pid, view.held.since) if view.held else (0, 0.0)))

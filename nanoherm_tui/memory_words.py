@@ -1,19 +1,46 @@
-"""What was forgotten, in words. Pure."""
+"""What is remembered and what was forgotten, in words. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from agent_core.knowledge import MEMORY_KINDS
 from nanoherm_tui.i18n import t
-from nanoherm_tui.kept_titles import kept_title
-from nanoherm_tui.text import cut, one_line, visible
+from nanoherm_tui.kept_titles import in_row, kept_title
+from nanoherm_tui.text import cut, one_line, visible, width
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Memory
     from agent_core.memory.desk import Forgotten
 
+DETAIL: Final = 2_000  # characters of one memory that are shown: more than fits
+_ID: Final = 8  # characters of an id: enough to name one by
 _SHORT: Final = 48  # cells of what was forgotten, where more is to be said
+
+
+def kind_cells() -> int:
+    """The cells of a column of kinds, with the blanks behind it."""
+    return max(width(t(f"memory.{kind}")) for kind in MEMORY_KINDS) + 2
+
+
+def memory_facts(memory: Memory, others: Sequence[Memory], home: str) -> tuple[str, ...]:
+    """All there is to know of a memory: its text, then who wrote it, where it holds, what it builds on."""
+    scope = visible(memory.scope.replace(home, "~", 1) if home and memory.scope.startswith(home) else memory.scope)
+    facts = [
+        t(f"memory.{memory.kind}"),
+        t(f"memory.by_{memory.origin}"),
+        t("memory.confirmed") if memory.verified else "",
+        t("memory.holds_in", folder=scope) if memory.scope else t("memory.everywhere"),
+        t("memory.id", id=visible(memory.id[:_ID])),
+    ]
+    more = [visible(memory.text[:DETAIL]), in_row([fact for fact in facts if fact])]
+    if memory.observed:
+        more.append(t("memory.observed", words=one_line(visible(memory.observed))))
+    on_it = sum(memory.id in other.derived for other in others)
+    if memory.derived or on_it:
+        more.append(t("memory.builds", on=len(memory.derived), by=on_it))
+    return tuple(more)
 
 
 def all_forgotten(done: Forgotten, gone: Sequence[Memory]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agent_core.records import dataclass
 from nanoherm_tui.i18n import t, tell
@@ -14,6 +14,20 @@ if TYPE_CHECKING:
     from agent_core.errors import ConfigError
     from agent_core.extras.server_desk import ServerView
     from agent_core.servers import ServerState
+
+
+MARKS: Final[dict[ServerState, tuple[str, str]]] = {  # symbol and role; without one it is muted
+    "off": ("waiting", ""),
+    "untrusted": ("asks", "warn"),
+    "invalid": ("failed", "fail"),
+    "idle": ("waiting", ""),
+    "starting": ("running", "accent"),
+    "ready": ("done", "ok"),
+    "failed": ("failed", "fail"),
+    "login": ("asks", "warn"),
+}
+CAN_START: Final[frozenset[ServerState]] = frozenset({"idle", "starting", "ready", "failed"})
+"""In which of its states a server can be started anew."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from agent_core.background import Task
     from agent_core.delegation import AgentRow
     from agent_core.events import Event, SessionState
+    from agent_core.knowledge import Memory
     from agent_core.names import Mode
     from agent_core.ports import Question, TodoItem
     from agent_core.session import LiveSession
 
 Part = Literal[
     "status", "list", "title", "plan", "questions", "pending", "diffs", "error", "returned", "mode", "context",
-    "options", "consent", "tasks", "files",
+    "options", "consent", "tasks", "files", "memory", "servers", "turns",
 ]  # fmt: skip
 
 # What is in requests has changed.
@@ -85,6 +86,8 @@ class SessionView:
     """Its commands in the background, the newest last."""
     agents: tuple[AgentRow, ...] = ()
     """Its sub-agents, the newest last."""
+    recalled: tuple[Memory, ...] = ()
+    """What the newest turn was told of what is remembered."""
     rewind_to: str = ""
     """The message to rewind to once files have been rolled back, where somebody wanted both."""
     rewind_due: bool = False
@@ -168,7 +171,7 @@ class SessionView:
                 changed.add("status")
             case events.TurnFinished():
                 self.turn_started, self.unread, self.updated = 0.0, True, time.time()
-                changed |= {"status", "list"}
+                changed |= {"status", "list", "turns"}
             case events.TitleChanged(title):
                 self.title = title
                 changed |= {"title", "list"}
@@ -220,7 +223,14 @@ class SessionView:
             case events.FilesRolledBack(_, paths):
                 self.rolled_back += paths
                 self.rewind_due = bool(self.rewind_to)
-                changed.add("files")
+                changed |= {"files", "turns"}
+            case events.Recalled(memories):
+                self.recalled = memories
+                changed.add("memory")
+            case events.Remembered():
+                changed.add("memory")
+            case events.ServersChanged():
+                changed.add("servers")
             case events.QuestionAsked(question, deadline):
                 self.waiting.append(Waiting(question, deadline))
                 changed |= {"questions", "status", "list"}

@@ -102,6 +102,7 @@ class MemoryExtra:
         self._told = ""
         if self._learner is not None:
             self._learner.known = found
+        self._seat.emit(events.Recalled(found))
         return "\n".join((BEGIN, remember.HEAD, *remember.listed(found), END)) if found else ""
 
     def ended(self, turn: EndedTurn) -> None:

@@ -40,6 +40,15 @@ def rollback(app: NanohermApp, argument: str) -> None:
         app.conversations.tell("rollback_argument", t("rollback.argument", given=argument))
 
 
+def roll_back_to(app: NanohermApp, view: SessionView, turn_id: str) -> None:
+    """Show what bringing the files back to before this turn would do; it is done from there."""
+
+    def look() -> tuple[tuple[Checkpoint, ...], RollbackPlan]:
+        return app.host.checkpoints.list(view.id), app.host.checkpoints.plan(view.id, turn_id)
+
+    _look(app, view, look, lambda found: _open(app, view, *found))
+
+
 def _look(app: NanohermApp, view: SessionView, work: Callable[[], T], then: Callable[[T], None]) -> None:
     """Read what was changed, on a thread of its own: the workspace may have to be looked at first."""
 

@@ -21,8 +21,9 @@ from agent_core.knowledge import Memory, Pending
 from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.kept_titles import in_row, kept_title
+from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.keymap import show as key
+from nanoherm_tui.memory_words import DETAIL, kind_cells, memory_facts
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.palette import PaletteCount
@@ -31,8 +32,6 @@ from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import age, cut, one_line, visible, width, wrap
 
-_DETAIL: Final = 2_000  # characters of one memory below the list: more than fits there
-_ID: Final = 8  # characters of an id: enough to name one by
 _EDITED: Final = 6  # rows of the field in which one is mended, at most
 _TOLD: Final = 3  # rows of what came of something, at most
 _NARROW: Final = 50  # columns below which a row has no room for where a memory holds
@@ -67,7 +66,7 @@ class MemoryList(FollowedList[str, Memory | Pending]):
         """Show them; the cursor stays on the one it is on, else where it was."""
         here, at = self.row, self.at
         self._found = found
-        self._cells = max(width(t(f"memory.{kind}")) for kind in ("preference", "correction", "fact", "lesson")) + 2
+        self._cells = kind_cells()
         lines: list[Heading[str] | Memory | Pending] = []
         if found.pending:
             lines += [Heading(t("skills.waits")), *found.pending]
@@ -98,7 +97,7 @@ class MemoryList(FollowedList[str, Memory | Pending]):
             left.append((f"  {one_line(visible(_would_add(line)))}", muted))
             return row(cells, left, words, [(age(time.time() - line.made), muted), (" ", words)])
         kind = t(f"memory.{line.kind}")
-        left += [(kind + " " * (self._cells - width(kind)), muted), (one_line(visible(line.text[:_DETAIL])), words)]
+        left += [(kind + " " * (self._cells - width(kind)), muted), (one_line(visible(line.text[:DETAIL])), words)]
         return row(cells, left, words, [(cut(self._side(line, cells), cells // 3), muted), (" ", words)])
 
     def _side(self, line: Memory, cells: int) -> str:
@@ -110,7 +109,7 @@ class MemoryList(FollowedList[str, Memory | Pending]):
 def _would_add(pending: Pending) -> str:
     """The first line that a write which waits would add."""
     added = (line.text for hunk in pending.diff.hunks for line in hunk.lines if line.kind == "add")
-    return next(added, "")[:_DETAIL]
+    return next(added, "")[:DETAIL]
 
 
 def _folder(scope: str) -> str:
@@ -123,21 +122,7 @@ def detail(line: Memory | Pending | None, found: Found) -> tuple[str, ...]:
         return ()
     if isinstance(line, Pending):
         return (kept_title(line.title), visible(line.diff.path))
-    scope = line.scope.replace(found.home, "~", 1) if found.home and line.scope.startswith(found.home) else line.scope
-    facts = [
-        t(f"memory.{line.kind}"),
-        t(f"memory.by_{line.origin}"),
-        t("memory.confirmed") if line.verified else "",
-        t("memory.holds_in", folder=visible(scope)) if line.scope else t("memory.everywhere"),
-        t("memory.id", id=visible(line.id[:_ID])),
-    ]
-    more = [visible(line.text[:_DETAIL]), in_row([fact for fact in facts if fact])]
-    if line.observed:
-        more.append(t("memory.observed", words=one_line(visible(line.observed))))
-    on_it = sum(line.id in other.derived for other in found.memories)
-    if line.derived or on_it:
-        more.append(t("memory.builds", on=len(line.derived), by=on_it))
-    return tuple(more)
+    return memory_facts(line, found.memories, found.home)
 
 
 class _Told(Painted):

@@ -17,19 +17,20 @@ from textual.containers import Vertical
 from textual.strip import Strip
 
 from agent_core.records import dataclass
-from nanoherm_tui.i18n import phrase, t
+from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.diff_view import DiffView
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList
+from nanoherm_tui.rollback_words import changed_words, files_words, turn_side, turn_words, why_words
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import age, cut, cut_path, fit, one_line, visible, width
+from nanoherm_tui.text import cut, cut_path, fit, one_line, visible, width
 
 if TYPE_CHECKING:
     from agent_core.messages import FileDiff
-    from agent_core.rollback import ChangedFile, Checkpoint, PlannedFile, RollbackPlan
+    from agent_core.rollback import Checkpoint, PlannedFile, RollbackPlan
 
 _TICK: Final = 0.1  # seconds between two looks at whether Enter would count
 _NAMED: Final = 4  # files of a turn that are named below the list
@@ -54,9 +55,7 @@ class TurnLine:
 
     @property
     def side(self) -> str:
-        if self.checkpoint.undone:
-            return f"{t('rollback.undone')}   {age(self.now - self.checkpoint.when)}"
-        return f"{files_words(len(self.checkpoint.files))}   {age(self.now - self.checkpoint.when)}"
+        return turn_side(self.checkpoint, self.now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +71,6 @@ class FileLine:
 
 
 Line = TurnLine | FileLine
-
-
-def files_words(count: int) -> str:
-    return t("rollback.file") if count == 1 else t("rollback.files", n=count)
-
-
-def why_words(why: str) -> str:
-    """Why a file is left as it is, in the interface's language."""
-    return phrase("left_because", one_line(why))
 
 
 class RollbackList(FollowedList[str, Line]):
@@ -101,7 +91,7 @@ class RollbackList(FollowedList[str, Line]):
         left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
         if isinstance(line, TurnLine):
             quiet = muted if line.checkpoint.undone else words
-            left.append((one_line(line.checkpoint.text) or t("rollback.no_text"), quiet))
+            left.append((turn_words(line.checkpoint), quiet))
             return row(cells, left, words, [(line.side, muted), (" ", words)])
         mark = (sym("done"), look.mark("ok", ground)) if line.acts else (sym("waiting") if line.out else " ", muted)
         verb = fit(t(f"rollback.does_{line.file.does}"), _verb_cells() + 2)
@@ -391,17 +381,10 @@ class RollbackScreen(Overlay[Chosen | None]):
 
 def _of_turn(checkpoint: Checkpoint) -> tuple[str, ...]:
     """The turn's words, then its first files with what was done to each."""
-    named = [_changed(file) for file in checkpoint.files[:_NAMED]]
+    named = [changed_words(file) for file in checkpoint.files[:_NAMED]]
     if (more := len(checkpoint.files) - _NAMED) > 0:
         named.append(t("rollback.more", n=more))
     return (one_line(checkpoint.text), "   ".join(named))
-
-
-def _changed(file: ChangedFile) -> str:
-    words = f"{t(f'rollback.did_{file.change}')} {visible(file.path)}"
-    if file.state == "undoable" and not file.why:
-        return words
-    return f"{words} ({why_words(file.why) or t('rollback.undone')})"
 
 
 def _of_file(line: FileLine) -> tuple[str, ...]:

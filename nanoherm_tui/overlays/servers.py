@@ -6,7 +6,7 @@ Below the list stands the row with the cursor in full.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -19,25 +19,10 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
-from nanoherm_tui.server_words import ProblemLine, ServerLine, SmallLine
+from nanoherm_tui.server_words import CAN_START, MARKS, ProblemLine, ServerLine, SmallLine
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line
-
-if TYPE_CHECKING:
-    from agent_core.servers import ServerState
-
-_MARKS: Final[dict[ServerState, tuple[str, str]]] = {  # symbol and role; without one it is muted
-    "off": ("waiting", ""),
-    "untrusted": ("asks", "warn"),
-    "invalid": ("failed", "fail"),
-    "idle": ("waiting", ""),
-    "starting": ("running", "accent"),
-    "ready": ("done", "ok"),
-    "failed": ("failed", "fail"),
-    "login": ("asks", "warn"),
-}
-
 
 Line = ServerLine | SmallLine | ProblemLine
 
@@ -90,7 +75,7 @@ class ServersList(FollowedList[str, Line]):
         muted = words if here else look.style("muted", ground)
         left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
         if isinstance(line, ServerLine):
-            symbol, role = _MARKS[line.state]
+            symbol, role = MARKS[line.state]
             fold = sym("open" if line.name in self.open else "folded") if line.below else " "
             left += [(f"{fold} ", muted), (f"{sym(symbol)} ", look.mark(role, ground) if role else muted)]
             left += [(one_line(line.name), words), (f"  {one_line(line.words)}", muted)]
@@ -183,7 +168,7 @@ class ServersScreen(Overlay[None]):
         switch = "" if server is None or state == "untrusted" else words
         now = (
             server is not None and bool(server.below),
-            state in ("idle", "starting", "ready", "failed"),
+            state in CAN_START,
             server is not None and server.url and state in ("idle", "ready", "failed", "login"),
             switch,
             self._list.has_more,

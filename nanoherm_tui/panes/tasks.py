@@ -14,8 +14,8 @@ from textual.timer import Timer
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.agents import agent_rows, at_work, can_look, plain_agents
-from nanoherm_tui.panes.findable import Findable
 from nanoherm_tui.panes.rows import BLANK, Row, RowList, Span
+from nanoherm_tui.panes.tabbed import Tabbed
 from nanoherm_tui.panes.task_output import OutputWindow, Piece
 from nanoherm_tui.panes.task_rows import TASK, outcome, output_rows, task_row, task_rows
 from nanoherm_tui.text import clean, wrap
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agent_core.delegation import AgentRow
 
 
-class TasksTab(Findable):
+class TasksTab(Tabbed):
     """What a dock has of this tab: it says when the tab is in front, and gives its rows a place.
 
     Output is asked for by a message and comes by `show_output`; a sub-agent that is looked at is shown elsewhere.
@@ -87,7 +87,7 @@ class TasksTab(Findable):
     @property
     def tasks_in_front(self) -> bool:
         """The tab is the dock's front one."""
-        return False
+        return self.tab == "tasks"
 
     # -- what is shown ------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ class ReadingApp(PaneApp):
         self.spill, self.file = spill, file
         self.pages_read = []
 
-    def on_dock_page_requested(self, message):
+    def on_result_tab_page_requested(self, message):
         self.pages_read.append(message.page)
         dock = self.panes[0]
         try:
@@ -42,13 +42,13 @@ class ReadingApp(PaneApp):
         else:
             self.set_timer(0.001, lambda: dock.show_page(page))
 
-    def on_dock_lines_requested(self, message):
+    def on_diff_tab_lines_requested(self, message):
         self.posted.append(message)
         dock = self.panes[0]
         found = FileLines(tuple(self.file), old=False) if self.file is not None else None
         dock.show_lines(message.change, found, "" if found else "The file has changed since.")
 
-    on_dock_spill_copy_requested = PaneApp._keep
+    on_result_tab_spill_copy_requested = PaneApp._keep
 
 
 def shown(dock):
