@@ -8,8 +8,9 @@ undone was used all the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from typing import Any
 
 from agent_core.records import dataclass
 from agent_core.store.children import CHILD
@@ -28,6 +29,28 @@ class DayUse:
     """Of all requests of the day."""
     cost: float = 0.0
     """US dollars of those whose price was known."""
+    prompt: int = 0
+    """Tokens that were sent."""
+    cached: int = 0
+    """How many of those the server had already."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderUse:
+    """What the sessions of one folder used, and those of their sub-agents that work there."""
+
+    folder: str
+    sessions: int
+    """Without sub-agents'."""
+    tokens: int
+    cost: float
+    """US dollars of the requests whose price was known."""
+    unpriced: int
+    """How many requests there were of the others."""
+
+
+LENGTHS = (1, 2, 4, 8, 16, 32, 64)
+"""Turns from which a session counts as longer than those before: 1, 2 to 3, 4 to 7, and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +79,19 @@ class Insights:
     """Turns that began in each of the 24 hours of a day."""
     tools: tuple[ToolUse, ...]
     """The most used first."""
+    folders: tuple[FolderUse, ...] = ()
+    """The dearest and largest first."""
+    lengths: tuple[int, ...] = ()
+    """How many of `sessions` have so many turns in all, for each of LENGTHS; those without a turn are left out."""
 
 
 _SENT = f"""
     SELECT m.uid, min(m.created) AS at FROM messages m JOIN sessions s ON s.id = m.session_id
     WHERE m.created >= ?1 AND m.role = 'user' AND m.origin IN ('', 'queue') AND s.source != '{CHILD}' GROUP BY m.uid
 """
+
+
+_LENGTH = " ".join(f"WHEN s.turn_count >= {least} THEN {least}" for least in reversed(LENGTHS))
 
 
 def _of(path: str) -> str:
@@ -92,7 +122,8 @@ def insights(database: Database, days: int = 0, now: float | None = None) -> Ins
             first_day,
         ).fetchall()
         used = c.execute(
-            "SELECT day, sum(coalesce(prompt_tokens, 0) + coalesce(completion_tokens, 0)), sum(estimated_cost_usd) "
+            "SELECT day, sum(coalesce(prompt_tokens, 0) + coalesce(completion_tokens, 0)), sum(estimated_cost_usd), "
+            "sum(coalesce(prompt_tokens, 0)), sum(coalesce(cached_tokens, 0)) "
             "FROM session_day_usage WHERE day >= ? GROUP BY day",
             first_day,
         ).fetchall()
@@ -100,6 +131,21 @@ def insights(database: Database, days: int = 0, now: float | None = None) -> Ins
         hours = dict(
             c.execute(
                 f"SELECT 0 + strftime('%H', at, 'unixepoch', 'localtime'), count(*) FROM ({_SENT}) GROUP BY 1", since
+            )
+        )
+        folders = c.execute(
+            f"SELECT s.workspace, count(DISTINCT CASE WHEN s.source != '{CHILD}' THEN s.id END), "
+            "sum(coalesce(u.prompt_tokens, 0) + coalesce(u.completion_tokens, 0)) AS tokens, "
+            "sum(u.estimated_cost_usd) AS cost, sum(u.unpriced_requests) "
+            "FROM session_day_usage u JOIN sessions s ON s.id = u.session_id WHERE u.day >= ? "
+            "GROUP BY s.workspace ORDER BY cost DESC, tokens DESC, s.workspace",
+            first_day,
+        ).fetchall()
+        lengths = dict(
+            c.execute(
+                f"SELECT CASE {_LENGTH} END, count(*) FROM sessions s WHERE s.turn_count > 0 AND s.source != '{CHILD}' "
+                "AND (s.updated >= ? OR s.id IN (SELECT session_id FROM session_day_usage WHERE day >= ?)) GROUP BY 1",
+                (*since, *first_day),
             )
         )
         tools = c.execute(
@@ -115,14 +161,16 @@ def insights(database: Database, days: int = 0, now: float | None = None) -> Ins
         agents,
         sum(turns.values()),
         Spent(tuple(model_cost(*row) for row in models), seconds),
-        _by_day(turns, {day: (tokens, cost) for day, tokens, cost in used}, begin, today),
+        _by_day(turns, {day: sums for day, *sums in used}, begin, today),
         tuple(hours.get(hour, 0) for hour in range(24)),
         tuple(ToolUse(name, calls, failed) for name, calls, failed in tools),
+        tuple(FolderUse(*folder) for folder in folders),
+        tuple(lengths.get(least, 0) for least in LENGTHS),
     )
 
 
 def _by_day(
-    turns: Mapping[str, int], spent: Mapping[str, tuple[int, float]], begin: date | None, today: date
+    turns: Mapping[str, int], spent: Mapping[str, Sequence[Any]], begin: date | None, today: date
 ) -> tuple[DayUse, ...]:
     """Every day from the first that was used, or `begin` where that is later, to today."""
     used = sorted({*turns, *spent})
@@ -131,4 +179,4 @@ def _by_day(
     first = max(filter(None, (date.fromisoformat(used[0]), begin)))
     last = max(today, date.fromisoformat(used[-1]))  # a clock that was ahead
     days = [(first + timedelta(days=n)).isoformat() for n in range((last - first).days + 1)]
-    return tuple(DayUse(day, turns.get(day, 0), *spent.get(day, (0, 0.0))) for day in days)
+    return tuple(DayUse(day, turns.get(day, 0), *spent.get(day, ())) for day in days)

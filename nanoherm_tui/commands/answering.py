@@ -14,7 +14,6 @@ from nanoherm_tui import limits
 from nanoherm_tui.commands import choose
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.palette import PaletteItem
-from nanoherm_tui.panes.output import Result
 
 if TYPE_CHECKING:
     from agent_core.models import Listed
@@ -182,22 +181,16 @@ def show_usage(app: NanohermApp, argument: str) -> None:
 
 
 def show_insights(app: NanohermApp, argument: str) -> None:
-    """What all sessions have used, in the dock: of the last days, where a number of them is given."""
+    """What all sessions have used, as plots: of the last days, where a number of them is given."""
     if argument and not (argument.isascii() and argument.isdigit() and 0 < int(argument) <= limits.INSIGHT_DAYS):
         app.conversations.tell("insights_usage", t("insights.usage"))
         return
+    from nanoherm_tui.overlays.insights import InsightScreen
 
-    def look() -> Result:
-        from nanoherm_tui.insight_words import insight_lines
+    screen = InsightScreen(int(argument)) if argument else InsightScreen()
 
-        lines = insight_lines(app.host.insights(int(argument or 0)))
-        return Result("insights", f"/insights {argument}".rstrip(), "\n".join(lines), ok=True)
+    def ask(days: int) -> None:  # some seconds over a hundred thousand messages
+        app.desk.do_beside(lambda: app.host.insights(days), screen.show)
 
-    def show(result: Result) -> None:
-        app.dock.show_result(result)
-        app.show_pane("dock")
-        if app.panes.dock == "over":  # the draft is behind it: keys go where they are seen
-            app.dock.focus()
-
-    app.hint(t("insights.summing"), limits.TOLD_HINT)  # some seconds over a hundred thousand messages
-    app.desk.do_beside(look, show)
+    screen.on_ask = ask
+    app.open_overlay(screen)

@@ -65,7 +65,7 @@ def test_sums_are_those_of_the_database_whoever_used_it(store):
     dice = random.Random(7)
     made = []
     for _ in range(40):
-        session = store.create("/w").id
+        session = store.create(dice.choice(["/w", "/other"])).id
         source = dice.choice(["", "", "child", FORK]) if made else ""
         parent = dice.choice(made) if source else None
         for _ in range(dice.randrange(4)):
@@ -108,6 +108,19 @@ def test_sums_are_those_of_the_database_whoever_used_it(store):
         assert spent.seconds == pytest.approx(seconds)
         assert sum(one.tokens for one in found.by_day) == (sent or 0) + (got or 0)
         assert sum(one.cost for one in found.by_day) == pytest.approx(cost)
+        assert sum(one.prompt for one in found.by_day) == (sent or 0)
+        assert sum(one.cached for one in found.by_day) == (cached or 0)
+        assert sum(folder.tokens for folder in found.folders) == (sent or 0) + (got or 0)
+        assert sum(folder.cost for folder in found.folders) == pytest.approx(cost)
+        assert sum(folder.unpriced for folder in found.folders) == unpriced
+        assert {folder.folder: folder.sessions for folder in found.folders} == dict(
+            sql(
+                store,
+                "SELECT s.workspace, count(DISTINCT CASE WHEN s.source != 'child' THEN s.id END) "
+                "FROM session_day_usage u JOIN sessions s ON s.id = u.session_id WHERE u.day >= ? GROUP BY 1",
+                since,
+            )
+        )
     # The days of a session are its sums, and a window that holds them all tells the same as they do.
     fields = ("requests", "unpriced_requests", "estimated_cost_usd", *USAGE_FIELDS)
     sums = ", ".join(f"sum({field})" for field in fields)
@@ -305,3 +318,12 @@ def test_what_a_session_shows_is_the_sum_over_its_children_and_never_over_forks(
         ]
         if len(wanted) > 1:
             assert shown[-1][:2] == ("together", str(sum(row[1] for row in wanted)))
+
+
+def test_sessions_are_counted_by_their_turns_and_sub_agents_and_old_ones_are_left_out(store):
+    for turns, days_ago, source in ((0, 0, ""), (1, 0, ""), (3, 0, ""), (2, 9, ""), (4, 0, "child"), (500, 0, FORK)):
+        session = store.create("/w").id
+        change(store, "UPDATE sessions SET turn_count = ?, updated = ?, source = ? WHERE id = ?",
+               turns, noon(days_ago), source, session)  # fmt: skip
+    assert insights(store.database, 7).lengths == (1, 1, 0, 0, 0, 0, 1)
+    assert insights(store.database).lengths == (1, 2, 0, 0, 0, 0, 1)
