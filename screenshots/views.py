@@ -38,17 +38,13 @@ from nanoherm_tui.overlays.frame import Overlay
 from nanoherm_tui.overlays.memory import MemoryScreen
 from nanoherm_tui.overlays.rewind import RewindScreen
 from nanoherm_tui.overlays.rollback import RollbackScreen
-from nanoherm_tui.overlays.search import SearchScreen
 from nanoherm_tui.overlays.servers import ServersScreen
 from nanoherm_tui.overlays.setup import SetupScreen
 from nanoherm_tui.overlays.trust import TrustScreen
-from screenshots import background, content, inbox_acts, memory_files, skill_files
+from screenshots import background, content, inbox_acts, memory_files, session_acts, skill_files
 from screenshots.stage import Stage
 
 Act = Callable[[Stage], Awaitable[None]]
-
-_SOUGHT: Final = "parse_date"
-
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -726,13 +722,6 @@ async def _remark(stage: Stage) -> None:
     await stage.settle()
 
 
-async def _insights(stage: Stage) -> None:
-    """What all sessions have used."""
-    commands.run(stage.app, "insights", "30")
-    await stage.until(lambda: stage.app.dock.tab == "result" and stage.app.dock.display, "the sums")
-    await stage.settle()
-
-
 async def _usage(stage: Stage) -> None:
     """What two models have used: of one the price is known, of the other it is not."""
     for n, model in enumerate(("", "coder-480b"), 1):
@@ -745,19 +734,6 @@ async def _usage(stage: Stage) -> None:
             lambda used=used: stage.app.view.usage.total_tokens == used and stage.app.view.state == "idle", "an answer"
         )
     await _overlay("usage")(stage)
-
-
-async def _search(stage: Stage) -> None:
-    """Where a name of the repair was spoken of."""
-    await _overlay("search")(stage)
-    screen = stage.app.screen
-    assert isinstance(screen, SearchScreen)
-    await stage.press(*_SOUGHT)
-    await stage.until(lambda: screen.answer is not None and screen.answer.query == _SOUGHT, "the hits")
-    await stage.until(lambda: screen.answer is not None and not screen.answer.left, "all hits")
-    assert screen.answer is not None
-    screen.show(replace(screen.answer, seconds=0.012))  # how long it took differs from run to run
-    await stage.settle()
 
 
 async def _setup_tested(stage: Stage) -> None:
@@ -999,7 +975,10 @@ _ALL: Final[tuple[View, ...]] = (
     View("rollback-asking", _rollback("enter", "enter")),
     View("rollback-diff", _rollback("enter", "d")),
     View("rolled-back", _rolled_back),
-    View("search", _search),
+    View("search", session_acts.search),
+    View("search-narrowed", session_acts.narrowed),
+    View("search-nothing", session_acts.nothing),
+    View("compare", session_acts.compare),
     View("rewind-chosen", _overlay("rewind", "enter")),
     View("confirm", _overlay("clear")),
     View("usage", _usage, stage={"providers": content.PRICES, "budget.tokens": 2_000_000}),
@@ -1020,9 +999,10 @@ _ALL: Final[tuple[View, ...]] = (
     View("keys-taken", _overlay("keys", *"/new", "enter", "f2")),
     View("tour", _tour(1), stage=_FRESH),
     View("tour-last", _tour(5), stage=_FRESH),
-    View("tour-demo", _tour(0), stage={"stored": False, "model": "demo"}),
     View("remark", _remark),
-    View("insights", _insights, _dock),
+    View("insights", session_acts.used),
+    View("insights-below", session_acts.insights_below),
+    View("insights-nothing", session_acts.insights, stage={"stored": False}),
     View("tools", _tools),
     View("memory", _memory),
     View("memory-searched", _memory_searched),

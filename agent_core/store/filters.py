@@ -10,7 +10,7 @@ import re
 import time
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from agent_core import limits
 from agent_core.records import dataclass
@@ -90,7 +90,7 @@ def _with(filters: Filters, key: str, value: str, here: str, today: date) -> Fil
         return replace(filters, model=value)
     if key == "by":
         who = value.lower()
-        return replace(filters, who=cast(Who, who)) if who in WHO else None
+        return replace(filters, who=who) if who in WHO else None
     moment = begin_of(value, today)
     if moment is None:
         return None

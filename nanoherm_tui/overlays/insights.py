@@ -37,6 +37,7 @@ _HIGH, _LOW = 5, 3  # rows of a plot, on a usual and on a short screen
 _AXIS: Final = 7  # cells for the figure at a plot's upper end, and a blank
 _WIDEST: Final = 6  # cells of one bar
 _NAME: Final = 22  # cells of a name before a bar, at most
+_TITLED: Final = 50  # cells from which the spans have a title before them
 _BAR_ROWS: Final = 8  # bars of a kind; the rest is counted
 
 Lines = list[list[Part]]
@@ -312,7 +313,7 @@ class InsightHead(Painted):
         look = look_of(self)
         words, muted = look.style("text", "surface"), look.style("muted", "surface")
         bold = look.style("text", "surface", bold=True)
-        parts: list[Part] = [(f"{t('insights.title')}   ", bold)]
+        parts: list[Part] = [(f"{t('insights.title')}   ", bold)] if width_ >= _TITLED else []
         self._ends = []
         for span in self.spans:
             here = span == self.chosen

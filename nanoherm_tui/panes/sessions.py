@@ -117,7 +117,7 @@ class SessionsPane(RowsView):
         self._items: tuple[SessionItem, ...] = ()
         self._current = ""
         self._at = ""  # the session the cursor is on
-        self._marked = ""  # the first of two to compare
+        self._to_compare = ""  # the first of two to compare
         self._frame = 0
         self._ages: tuple[str, ...] = ()
 
@@ -146,7 +146,11 @@ class SessionsPane(RowsView):
                 self.repaint_row(
                     index,
                     session_row(
-                        running[row.key], now, frame, current=row.key == self._current, marked=row.key == self._marked
+                        running[row.key],
+                        now,
+                        frame,
+                        current=row.key == self._current,
+                        marked=row.key == self._to_compare,
                     ),
                 )
 
@@ -167,7 +171,9 @@ class SessionsPane(RowsView):
                 rows.append(BLANK)
             rows.append(Row((Span(cut_path(one_line(heading), cells), "muted"),)))
             rows += [
-                session_row(item, now, self._frame, current=item.id == self._current, marked=item.id == self._marked)
+                session_row(
+                    item, now, self._frame, current=item.id == self._current, marked=item.id == self._to_compare
+                )
                 for item in items
             ]
         return rows
@@ -229,15 +235,15 @@ class SessionsPane(RowsView):
 
     def action_compare(self) -> None:
         """The first of two, which is marked; then the second. The same one again takes the mark away."""
-        key, first = self.cursor_key, self._marked
+        key, first = self.cursor_key, self._to_compare
         if not key:
             return
         known = first in {item.id for item in self._items}
-        self._marked = "" if known else key
+        self._to_compare = "" if known else key
         if known and first != key:
             self.post_message(self.CompareRequested(first, key))
         else:
-            self.post_message(self.CompareMarked(self._marked))
+            self.post_message(self.CompareMarked(self._to_compare))
         self.stale()
 
     def action_export(self) -> None:

@@ -1,0 +1,103 @@
+"""Searching sessions, comparing two, and what all have used: for the pictures of those views."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from agent_core.messages import Message, ToolCall, ToolResult, Usage, tool, user
+from agent_core.store.usage import Booking, Costs
+from nanoherm_tui import commands
+from nanoherm_tui.commands.compare import side_by_side
+from nanoherm_tui.overlays.compare import CompareScreen
+from nanoherm_tui.overlays.insights import InsightBody, InsightScreen
+from nanoherm_tui.overlays.search import SearchScreen
+from screenshots import content
+
+if TYPE_CHECKING:
+    from screenshots.stage import Stage
+
+_SOUGHT: Final = "parse_date"
+
+
+async def search(stage: Stage, query: str = _SOUGHT) -> None:
+    """Where a name of the repair was spoken of."""
+    commands.run(stage.app, "search")
+    await stage.until(lambda: isinstance(stage.app.screen, SearchScreen), "the search")
+    screen = stage.app.screen
+    assert isinstance(screen, SearchScreen)
+    await stage.settle()
+    await stage.press(*query)
+    await stage.until(lambda: screen.answer is not None and screen.answer.query == query, "the hits")
+    await stage.until(lambda: screen.answer is not None and not screen.answer.left, "all hits")
+    assert screen.answer is not None
+    screen.show(replace(screen.answer, seconds=0.012))  # how long it took differs from run to run
+    await stage.settle()
+
+
+async def narrowed(stage: Stage) -> None:
+    """The same, of the model alone and lately; a field has the keyboard, and a date is half typed."""
+    await search(stage, f"{_SOUGHT} in:here since:30d by:model before:2026-")
+    await stage.press("tab", "tab")
+    await stage.settle()
+
+
+async def nothing(stage: Stage) -> None:
+    """Nothing fits."""
+    await search(stage, f"{_SOUGHT} in:elsewhere")
+
+
+async def compare(stage: Stage) -> None:
+    """The repair, and a fork of it that went another way."""
+    store, app = stage.host.store, stage.app
+    assert app.view is not None
+    first = app.view.id
+    fork = store.fork(first).id
+    words = stage.words
+    call = ToolCall("other-1", "run_command", {"command": "pytest -q tests/test_dates.py"})
+    for message in (
+        user(words.title),
+        Message("assistant", "", reasoning=words.where_answer, tool_calls=(call,)),
+        tool(ToolResult("other-1", "run_command", "2 failed\nE   AssertionError", ok=False, effect="done")),
+        Message("assistant", words.where_answer),
+    ):
+        store.append(fork, replace(message, created=stage.clock.now))
+    for message in (user(words.title), Message("assistant", f"{words.where_answer}\n\n- `dates.py`\n- `report.py`")):
+        store.append(first, replace(message, created=stage.clock.now))
+    for session, cost in ((first, 0.42), (fork, None)):
+        store.costs.book(session, Booking("coder-30b", Usage(41_200, 3_100, 44_300), cost), 192.0)
+    side_by_side(app, (first, fork))
+    await stage.until(lambda: isinstance(app.screen, CompareScreen), "both sessions")
+    await stage.settle()
+    await stage.press("j", "right")
+    await stage.settle()
+
+
+async def used(stage: Stage) -> None:
+    """Forty days of work."""
+    dice = random.Random(11)
+    row = stage.app.conversations.rows[0]
+    for back in range(40):
+        costs = Costs(stage.host.store.database, lambda back=back: stage.clock.now - back * content.DAY)
+        for model in ("coder-30b", "coder-480b", "潮汐-32b"):
+            if (stage.clock.now // content.DAY - back + 4) % 7 < 5 and dice.random() < 0.8:
+                sent = dice.randrange(20_000, 400_000)
+                usage = Usage(sent, sent // 20, None, dice.randrange(sent))
+                costs.book(row.id, Booking(model, usage, None if model == "coder-480b" else sent / 1e6), 340.0)
+    await insights(stage)
+
+
+async def insights(stage: Stage) -> None:
+    """What all sessions have used."""
+    commands.run(stage.app, "insights")
+    await stage.until(lambda: isinstance(stage.app.screen, InsightScreen), "the view")
+    await stage.until(lambda: stage.app.screen.query_one(InsightBody).found is not None, "the sums")
+    await stage.settle()
+
+
+async def insights_below(stage: Stage) -> None:
+    """The rest of it."""
+    await used(stage)
+    await stage.press("end")
+    await stage.settle()
