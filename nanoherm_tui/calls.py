@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_core import events
@@ -55,6 +56,11 @@ class Calls:
             case _:
                 pass
         return False
+
+    def renamed(self, call_id: str, subject: str) -> None:
+        """The person has changed what a call is to do."""
+        if call_id in self.by_id:
+            self.by_id[call_id] = replace(self.by_id[call_id], asked=subject)
 
     def load(self, messages: Iterable[Message]) -> None:
         """Replace everything by a stored conversation."""

@@ -170,11 +170,12 @@ class Face:
                 self.exit_code = self._code_of_the_end()
                 return
         wanted = self.source.is_terminal or not self._busy or self._asked is not None
-        came = self.source.read(self._prompt, self._beginning, wanted=wanted and not self._input_over)
+        prompt = self._prompt
+        came = self.source.read(prompt, self._beginning, wanted=wanted and not self._input_over)
         match came:
             case Woken(typed):
                 self._keep(typed)
-                if typed or self._prompt:
+                if typed or prompt:
                     self._end_line()
             case Pressed(typed):
                 self._end_line()
@@ -384,6 +385,8 @@ class Face:
         taken = asking.take(asked, text)
         self.say(*taken.lines)
         if taken.answer is not None:
+            if asked.edited:  # what is told of the call is told of what runs
+                self.view.work.renamed(asked.question.call_id, one_line(asked.edited))
             self.session.send(taken.answer)
             self._asked = None
             self._forget_waiting(taken.answer.question_id)

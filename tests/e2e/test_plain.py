@@ -1,0 +1,146 @@
+"""The program line by line, in a real pty and over a pipe."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.e2e.screen import KEYS, ROOT, Screen, home_env
+from tests.fakes.model_server import ModelServer, Reply
+
+PASTE = re.compile(rb"\x1b\[\?2004[hl]")
+"""All that readline tells a terminal while nobody edits a line: that pastes are to be marked."""
+ARMED = 0.9
+"""Seconds of silence after which an answer counts, with slack for a loaded machine."""
+
+
+def answers(body, number):
+    """A tool call for each line `call COMMAND`, then what the results were; else the message back."""
+    messages = body["messages"]
+    last = max(at for at, m in enumerate(messages) if m["role"] == "user")
+    results = [m["content"] for m in messages[last:] if m["role"] == "tool"]
+    text = messages[last]["content"]
+    if results:
+        return Reply(text=f"seen: {results[-1][:60]}")
+    if text.startswith("call "):
+        return Reply(calls=[("run_command", {"command": text[5:]})])
+    if text == "slow":
+        return Reply(text="never told", hang=60.0)
+    return Reply(text=f"回声 {text}\n\n```\nraw  code\n```\n| a | b |\n")
+
+
+@pytest.fixture
+def server():
+    with ModelServer(answers) as running:
+        yield running
+
+
+def typed(screen, text):
+    """A line, and Enter a moment later."""
+    screen.send(text, settle=0.15)
+    screen.send(KEYS["enter"])
+
+
+def test_a_turn_a_question_and_a_stop_are_lines_and_nothing_is_drawn_over(home, workspace, server, server_env):
+    with Screen(["--plain"], env=server_env(server), cwd=workspace, rows=100) as screen:
+        screen.wait_for("line by line", "Mode ask", "\n>")
+        typed(screen, "你好世界")
+        screen.wait_for("The turn begins.", "Answer:", "回声 你好世界", "```", "raw  code", "| a | b |", "The turn is done")
+        typed(screen, "call touch made")
+        screen.wait_for("Question: Run this command?", "command: touch made")
+        screen.send("y\r")  # faster than anybody reads: it was not meant for this
+        screen.wait_for("Answer (y/a/w/n/e):")
+        time.sleep(ARMED)
+        screen.send(KEYS["enter"])
+        screen.wait_for("Enter alone answers nothing.")
+        assert not (workspace / "made").exists()
+        typed(screen, "e")
+        screen.wait_for("Command: touch made")
+        typed(screen, "-else")
+        screen.wait_for("command: touch made-else", "run as edited")
+        assert not (workspace / "made-else").exists()
+        typed(screen, "y")
+        screen.wait_for("Allowed once.", "Runs: run_command touch made-else", "Done: run_command touch made-else", "seen: ")
+        assert (workspace / "made-else").exists() and not (workspace / "made").exists()
+        typed(screen, "slow")
+        screen.until(lambda: screen.text.count("The turn begins.") == 3)
+        screen.send(KEYS["ctrl+c"])
+        screen.wait_for("Stopping.", "The turn was stopped")
+        screen.still()
+        screen.send(KEYS["ctrl+c"])
+        screen.wait_for("Ctrl+C again quits.")
+        screen.send(KEYS["ctrl+c"])
+        assert screen.wait_exit() == 0
+        told = PASTE.sub(b"", bytes(screen.raw)).replace(b"\r\n", b"\n")
+    assert b"\x1b[?1049" not in told
+    assert not re.search(rb"\x1b\[[0-9;]*[mHJABCD]", told), "colours, moves, or something drawn over"
+
+
+def test_what_was_typed_comes_back_after_kill_9(home, workspace, server, server_env):
+    env = server_env(server, LANG="zh_CN.UTF-8")
+    with Screen(["--plain"], env=env, cwd=workspace) as screen:
+        screen.wait_for("逐行模式", "\n>")
+        typed(screen, "第一条")
+        screen.wait_for("回声 第一条", "本轮完成")
+        screen.still()
+        screen.send("没有发送的草稿")
+        screen.wait_for("> 没有发送的草稿")
+        time.sleep(2.5)  # it is looked at once a second
+        screen.signal(signal.SIGKILL)
+        screen.wait_exit()
+    with Screen(["--plain", "-c"], env=env, cwd=workspace) as screen:
+        screen.wait_for("你说：", "第一条", "回声 第一条", "> 没有发送的草稿")
+        screen.send(KEYS["enter"])
+        screen.wait_for("回声 没有发送的草稿")
+        screen.send(KEYS["ctrl+d"])
+        assert screen.wait_exit() == 0
+
+
+def test_a_dumb_terminal_gets_lines_by_itself_and_no_escape(home, workspace, server, server_env):
+    with Screen(env=server_env(server, TERM="dumb"), cwd=workspace, rows=60) as screen:
+        screen.wait_for("TERM is dumb", "\n>")
+        typed(screen, "one \\")
+        screen.wait_for("... ")
+        typed(screen, "two")
+        screen.wait_for("回声 one", "two", "The turn is done")
+        typed(screen, "/theme")
+        screen.wait_for("/theme (Theme) is of the full screen only.")
+        screen.send(KEYS["ctrl+d"])
+        assert screen.wait_exit() == 0
+        assert b"\x1b" not in screen.raw
+
+
+@pytest.mark.parametrize(
+    ("lines", "there", "code", "words"),
+    [
+        ("call touch made\ny\n", False, 0, ["Refused.", "回声 y"]),  # it came before the question: a message
+        ("call touch made\n", False, 0, ["Question: Run this command?", "Refused."]),
+        ('"""\none\ntwo\n"""\n!echo hi\n', False, 0, ["回声 one\ntwo", "hi"]),
+    ],
+    ids=["an early answer is none", "no input is no", "several lines and a shell command"],
+)
+def test_lines_of_a_pipe_are_messages_in_turn(home, workspace, server, server_env, lines, there, code, words):
+    done = subprocess.run(
+        [sys.executable, "-m", "nanoherm_tui", "--plain"], check=False, cwd=workspace, input=lines, text=True,
+        capture_output=True, timeout=60, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **server_env(server)},
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    for expected in words:
+        assert expected in done.stdout
+    assert (workspace / "made").exists() is there
+    assert "\x1b" not in done.stdout
+
+
+def test_a_run_whose_last_turn_fails_says_so_in_its_exit_code(home, workspace):
+    env = home_env(home, NANOHERMES_BASE_URL="http://127.0.0.1:9/v1", NANOHERMES_MODEL="m")
+    done = subprocess.run(
+        [sys.executable, "-m", "nanoherm_tui", "--plain", "--max-retries", "0", "hello"], check=False, cwd=workspace,
+        input="", text=True, capture_output=True, timeout=60,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **env},
+    )  # fmt: skip
+    assert "Error:" in done.stdout and "The turn has failed" in done.stdout
+    assert done.returncode == 75
