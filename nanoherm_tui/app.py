@@ -160,6 +160,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self._hint = ""
         self._hint_timer: Timer | None = None
         self._ticker: Timer | None = None
+        self.frame_rate: int = start.config.get("display.fps")
+        """Frames a second at most."""
         self._frame = 0
         self.last_ctrl_c: tuple[float, Step] = (float("-inf"), "nothing")
         """When Ctrl+C was pressed last, and what it did."""
@@ -216,6 +218,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         get = self._start.config.get
         symbols.set_ascii(True if get("display.ascii") else None)
         symbols.set_reduced_motion(get("display.reduced_motion"))
+        self.use_frame_rate(get("display.fps"))
         self.names_window = get("display.title") and has_title(os.environ)
 
     def on_mount(self) -> None:
@@ -483,7 +486,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         """The running marks step only while something runs; an idle program paints nothing."""
         busy = self.conversations.busy or (self.panes.dock != "hidden" and self.dock.ticks)
         if busy and self._ticker is None:
-            self._ticker = self.set_interval(limits.TICK_SECONDS, self._tick)
+            self._ticker = self.set_interval(max(limits.TICK_SECONDS, 1 / self.frame_rate), self._tick)
         elif not busy and self._ticker is not None:
             self._ticker.stop()
             self._ticker = None
@@ -561,6 +564,13 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.look = Look(self.look.theme, behind=len(self.screen_stack) > 1)
         self.refresh_look()
 
+    def use_frame_rate(self, fps: int) -> None:
+        """Draw at most `fps` times a second from now on, and take what the core says in batches no closer."""
+        self.frame_rate = fps
+        compat.set_frame_rate(self, fps)
+        if self.furnished:
+            self.conversations.bridge.interval = max(limits.BATCH_SECONDS, 1 / fps)
+
     def use_language(self, choice: str) -> None:
         i18n.set_language(choice)
         self.refresh_look()
@@ -634,7 +644,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         """The window has got or lost the keyboard."""
         if self.furnished:
             self.approval.window_tells()
-            self.conversations.attention.window_tells()
+            self.call_later(self.conversations.attention.window_tells)
             self.call_later(self._hold_keyboard)
 
     def _hold_keyboard(self) -> None:

@@ -37,14 +37,18 @@ class Presence:
     """When a key, a click or a paste came, in monotonic seconds."""
 
     def misses(self, since: float, now: float) -> float | None:
-        """Seconds until a person has missed what happened at `since`; 0: now, None: they have seen it.
+        """Seconds until it is to be asked again whether a person has missed what happened at `since`; 0: they have.
 
-        A terminal that does not report is asked by its keys: who types sees what is on the screen.
+        None: they have seen it: they typed since then, or stayed at the window for a moment. A terminal that does not
+        report is judged by its keys alone.
         """
-        if self.told:
-            return None if self.focused else 0.0
+        if self.told and not self.focused:
+            return 0.0
         if self.last_input > since:
             return None
+        if self.told:
+            left = since + limits.NOTE_SEEN - now
+            return left if left > 0 else None
         return max(0.0, since + limits.NOTE_UNSEEN - now)
 
 

@@ -93,6 +93,8 @@ SESSIONS_MEDIUM: Final = 24
 DOCK_SHARE_WIDE: Final = 0.38
 DOCK_SHARE_MEDIUM: Final = 0.45
 BATCH_SECONDS: Final = 0.04  # between two batches of events; 25 frames a second
+OUTPUT_PIECE: Final = 2 * KB  # bytes handed to the terminal at once: so often it is known that it takes any
+LINE_STANDS: Final = 3.0  # seconds in which a terminal takes nothing: at the end, no more is waited for
 DESK_SECONDS: Final = 0.5  # what is still to be written when the program ends may take this long
 RESIZE_RESTS: Final = 0.15  # seconds after the last change of the size; a window that is dragged sends more
 BATCH_TIMES: Final = 1_000  # kept for tests and diagnostics
@@ -135,6 +137,7 @@ ESCAPE_WAIT: Final = 100  # milliseconds tmux may wait behind Esc; more is felt,
 
 # -- calling a person who looks elsewhere -------------------------------------------------------------------------
 NOTE_UNSEEN: Final = 5.0  # seconds without a key, where a terminal does not say who has the keyboard
+NOTE_SEEN: Final = 1.5  # seconds until what came is seen: who has sent a message turns away within a moment
 NOTE_GATHER: Final = 0.3  # seconds; several sub-agents ask within a moment, and one call is enough
 NOTE_PAUSE: Final = 3.0  # seconds between two calls: a desktop shows one about as long
 NOTE_SLACK: Final = 0.01  # seconds a timer is set later than what it waits for, so as not to wake too early

@@ -87,7 +87,8 @@ UNSEEN = limits.NOTE_UNSEEN
 @pytest.mark.parametrize(
     ("presence", "now", "misses"),
     [
-        (Presence(told=True, focused=True), 100.0, None),
+        (Presence(told=True, focused=True), 100.0, limits.NOTE_SEEN),  # it may be turned away from at once
+        (Presence(told=True, focused=True, last_input=100.5), 101.0, None),
         (Presence(told=True, focused=True), 1_000.0, None),
         (Presence(told=True, focused=False), 100.0, 0.0),
         (Presence(told=True, focused=False, last_input=99.9), 100.0, 0.0),
@@ -195,7 +196,7 @@ async def test_a_session_out_of_view_calls_when_the_window_is_not_looked_at_and_
         app.post_message(textual_events.AppFocus())
         await stage.type("fix it")
         await stage.until(lambda: first.waiting)
-        await stage.pilot.pause(limits.NOTE_GATHER + 0.2)
+        await stage.pilot.pause(limits.NOTE_SEEN + 0.2)
         assert written == []
         first.session.send(intents.Answer(first.waiting[0].question.id, "refuse"))
         await stage.until(lambda: stage.state == "idle" and "Refused." in stage.transcript())
