@@ -317,6 +317,7 @@ GRANTS_FILE: Final = 1 * MB  # of what was allowed for good; thousands of grants
 GRANTS_LOCKED: Final = 5.0  # seconds one program waits for another that writes there
 GRANT_CHARS: Final = 4 * KB  # of a command that may be allowed for good; a longer one nobody reads again
 APPROVAL_TIMEOUT: Final = 300.0
+DISPLAY_FPS: Final = 60  # frames a second at most; a key is seen within one, more is seen by nobody
 NOTIFY_AFTER: Final = 10.0  # seconds of a turn; who waits longer turns to something else
 DOCTOR_PROGRAM: Final = 10.0  # for a program that only says its version, and for the sandbox's trial
 DOCTOR_SERVER: Final = 3.0  # for the model server to answer

@@ -35,7 +35,7 @@ class Told(Protocol):
 class Bridge:
     """Drains the mailboxes of the watched sessions and hands each batch to `deliver` on the loop.
 
-    Batches come at most once in limits.BATCH_SECONDS; an urgent event (approval, error, tool start, turn end) brings
+    Batches come at most once in `interval`; an urgent event (approval, error, tool start, turn end) brings
     its batch at once. With nothing to drain the timer stops: an idle program does nothing.
     """
 
@@ -48,6 +48,8 @@ class Bridge:
         self._sessions: dict[str, Told] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
+        self.interval = limits.BATCH_SECONDS
+        """Seconds between two batches."""
         self._last = float("-inf")
         self.batch_times: list[tuple[float, bool]] = []
         """(loop time, urgent) of the newest batches, for tests and diagnostics."""
@@ -77,7 +79,7 @@ class Bridge:
         if urgent:
             self._flush(urgent=True)
         elif self._timer is None:
-            wait = max(0.0, self._last + limits.BATCH_SECONDS - self._loop.time())
+            wait = max(0.0, self._last + self.interval - self._loop.time())
             self._timer = self._loop.call_later(wait, self._tick, context=self._context)
 
     def _tick(self) -> None:
@@ -101,4 +103,4 @@ class Bridge:
         # More is likely on its way: look again after the interval rather than wait for a wake that costs a callback.
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_later(limits.BATCH_SECONDS, self._tick, context=self._context)
+        self._timer = self._loop.call_later(self.interval, self._tick, context=self._context)

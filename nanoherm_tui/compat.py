@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import os
 import re
 import sys
@@ -11,7 +13,8 @@ from contextlib import suppress
 from enum import Enum
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, cast
+from queue import Queue
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 
 from rich.color import Color, ColorSystem
 from rich.console import Console, RenderableType
@@ -19,6 +22,7 @@ from rich.segment import Segment, Segments
 from rich.style import Style
 from rich.text import Text
 from textual import constants, events
+from textual import screen as textual_screen
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
 from textual._xterm_parser import XTermParser
@@ -36,6 +40,7 @@ from textual.widget import Widget
 
 from nanoherm_tui import limits, terminal_colours, terminal_notes
 from nanoherm_tui.frames import Frames
+from nanoherm_tui.output import Backlog, write_all
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import pasted
 from nanoherm_tui.themes import no_colours
@@ -174,7 +179,13 @@ def _changed(update: ChopsUpdate) -> Iterator[tuple[int, int, Strip]]:
 
 
 class FewBytes:
-    """Mixed into an App: a frame is written in as few bytes as it takes. See frames.py."""
+    """Mixed into an App: a frame is written in as few bytes as it takes, and only when the one before is written.
+
+    See frames.py and output.py.
+    """
+
+    _owes: Literal["", "changes", "all"] = ""
+    """What was left out while the terminal had not taken the frame before."""
 
     @cached_property
     def frames(self) -> Frames:
@@ -191,9 +202,35 @@ class FewBytes:
         if caret is not None:
             # Whatever has moved the text since the last key: an input method opens its window at the terminal's caret.
             app.cursor_position = caret
+        driver = app._driver
+        if renderable is not None and isinstance(driver, _Driver) and not driver.has_room():
+            self._owes = "changes" if isinstance(renderable, ChopsUpdate) and self._owes != "all" else "all"
+            renderable = None
         if isinstance(renderable, (LayoutUpdate, ChopsUpdate)):
             renderable = cast(RenderableType, _Frame(renderable, self.frames))
         cast("App[Any]", super())._display(screen, renderable)
+
+    def draw_what_is_owed(self) -> None:
+        """Draw the newest frame: there is room for it again."""
+        app = cast("App[Any]", self)
+        owes, self._owes = self._owes, ""
+        if not owes or not app.screen_stack or not app.is_running:
+            return
+        if owes == "all":
+            self.frames.forget()
+        width, height = app.size
+        half = height // 2
+        # In two parts: what covers the screen would be taken for another screen, and be written whole.
+        halves = {Region(0, 0, width, half), Region(0, half, width, height - half)}
+        app.screen._compositor._dirty_regions.update(halves)
+        app.screen._compositor_refresh()
+
+
+def set_frame_rate(app: App[Any], fps: int) -> None:
+    """Have the screens of `app`, and those that are made from now on, draw at most `fps` frames a second."""
+    setattr(textual_screen, "UPDATE_PERIOD", 1 / fps)  # noqa: B010  # it is meant to be a constant
+    for screen in app._screen_stacks.get(app._current_mode, ()):
+        screen._update_timer._interval = 1 / fps
 
 
 _NO_COLOUR = NoColor()
@@ -309,6 +346,8 @@ class OwnDriver:
     """The answer, as soon as it is read: while the app starts, a GroundTold waits for its turn until much is drawn."""
     names_window = False
     """Whether the window's title is ours while the app runs; to be set before."""
+    window_title = ""
+    """The sequence that names the window, written again whenever the screen is taken."""
     last_input = float("-inf")
     """When a key, a click or a paste was read, in monotonic seconds."""
 
@@ -327,19 +366,41 @@ _TELL_NO_MODIFIERS: Final = "\x1b[>4m"
 
 
 class _Writer(WriterThread):
-    """Textual's, but it outlives the terminal: what is written to one that is gone is dropped.
+    """Textual's, but it never holds up who writes, tells what is not written yet, and outlives the terminal.
 
-    Otherwise its bounded queue is full soon, and the end of the program waits for room in it for ever.
+    Textual's has a bounded queue: the loop stands still while the terminal does. Here frames are left out meanwhile
+    (see FewBytes), so that little is ever queued. What is written to a terminal that is gone is dropped.
     """
 
+    def __init__(self, file: IO[str]) -> None:
+        super().__init__(file)
+        self._queue = Queue()
+        self.backlog = Backlog()
+
+    def write(self, text: str) -> None:
+        self.backlog.add(len(text))
+        super().write(text)
+
     def run(self) -> None:
-        while (text := self._queue.get()) is not None:
+        over = False
+        while not over:
+            parts = [self._queue.get()]
+            while not self._queue.empty():
+                parts.append(self._queue.get())
+            over = parts[-1] is None
+            text = "".join(part for part in parts if part is not None)
             with suppress(OSError):
-                self._file.write(text)
-                if self._queue.empty():
-                    self._file.flush()
-        with suppress(OSError):
-            self._file.flush()
+                self._file.flush()  # what others have left in it
+                write_all(self._file.fileno(), text.encode("utf-8", "backslashreplace"), self.backlog.moved)
+            self.backlog.wrote(len(text))
+
+    def stop(self) -> None:
+        """Have the rest written, as long as the terminal takes any of it."""
+        self._queue.put(None)
+        before = -1
+        while self.is_alive() and self.backlog.moves != before:
+            before = self.backlog.moves
+            self.join(limits.LINE_STANDS)
 
 
 class _Driver(linux_driver.LinuxDriver):
@@ -358,13 +419,32 @@ class _Driver(linux_driver.LinuxDriver):
         if self._writer_thread is before:  # in the background still: SIGCONT brings the next try
             self._started = False
             return
+        self._tell_of_room()
         self.write(_TELL_MODIFIERS)
         if cast(OwnDriver, self._app).names_window:
-            self.write(terminal_notes.KEEP_TITLE)
+            self.write(terminal_notes.KEEP_TITLE + cast(OwnDriver, self._app).window_title)
         if cast(OwnDriver, self._app).asks_ground and not self._asked:
             self._asked = True
             self.write(terminal_colours.ASK_GROUND)
         self.flush()
+
+    def _tell_of_room(self) -> None:
+        """Have the app draw what it left out, on its loop, as soon as all before it is written."""
+        writer = self._writer_thread
+        if not isinstance(writer, _Writer):
+            return
+        loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+
+        def room() -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(cast(FewBytes, self._app).draw_what_is_owed, context=context)
+
+        writer.backlog.on_room = room
+
+    def has_room(self) -> bool:
+        """Whether the terminal has taken all that was written so far."""
+        writer = self._writer_thread
+        return not isinstance(writer, _Writer) or writer.backlog.has_room()
 
     def stop_application_mode(self) -> None:
         if not self._started:

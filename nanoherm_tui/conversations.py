@@ -40,6 +40,7 @@ class Conversations:
     def __init__(self, app: NanohermApp, loop: asyncio.AbstractEventLoop) -> None:
         self._app = app
         self.bridge = Bridge(loop, self.deliver, app.end_with)
+        self.bridge.interval = max(limits.BATCH_SECONDS, 1 / app.frame_rate)
         self.looks = AgentLooks(app, self.bridge)
         """At sub-agents, whose transcripts stand in the place of the session's."""
         self.attention = Attention(app)

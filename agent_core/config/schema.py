@@ -521,6 +521,15 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("display.ascii", "flag", False, "Draw with ASCII signs only.", "harmless"),
     Key("display.reduced_motion", "flag", False, "The running mark stands still.", "harmless"),
     Key(
+        "display.fps",
+        "whole",
+        limits.DISPLAY_FPS,
+        "Frames a second at most; 10 or fewer for a slow line, over which a terminal is reached.",
+        "harmless",
+        least=2,
+        most=limits.DISPLAY_FPS,
+    ),
+    Key(
         "display.composer_keys",
         "text",
         "emacs",

@@ -80,6 +80,8 @@ def _act(app: NanohermApp, name: str, value: Any) -> None:
         app.composer.vim = value == "vim"
     elif name == "display.reduced_motion":
         symbols.set_reduced_motion(value)
+    elif name == "display.fps":
+        app.use_frame_rate(value)
     elif name == "display.hints":
         app.remarks.on = value
     elif name in ("display.notify", "display.notify_after"):
