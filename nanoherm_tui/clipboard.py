@@ -21,7 +21,7 @@ from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.terminal import in_browser
 
-How = Literal["native", "tmux", "osc52", "file"]
+How = Literal["native", "tmux", "osc52", "browser", "file"]
 
 FILE_NAME = "clipboard.txt"
 _NO_CLIPBOARD = ("linux", "dumb", "")
@@ -72,7 +72,8 @@ def copy(text: str, env: Mapping[str, str], folder: Path) -> Copied:
         ):
             return Copied("tmux", "", size)
     if len(data) <= limits.OSC52_BYTES and env.get("TERM", "") not in _NO_CLIPBOARD:
-        return Copied("osc52", "", size, wrapped(osc52(data), env))
+        how: How = "browser" if in_browser(env) else "osc52"
+        return Copied(how, "", size, wrapped(osc52(data), env))
     return Copied("file", str(_write(folder / FILE_NAME, data)), size)
 
 

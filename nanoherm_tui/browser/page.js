@@ -7,6 +7,14 @@ const CLOSED = { 4000: "ended", 4001: "full", 4002: "failed" };
 const OSC = "\x1b]";
 const TITLE = /\x1b\]2;([^\x07\x1b]*)(?:\x07|\x1b\\)/g;
 const LONGEST_OSC = 4096;
+// Keys of the program that the terminal would send as others or keep for itself.
+const KEYS = {
+  "Shift+Enter": "\x1b[13;2u",
+  "Ctrl+Backspace": "\x1b[127;5u",
+  "Shift+PageUp": "\x1b[5;2~",
+  "Shift+PageDown": "\x1b[6;2~",
+  "Alt+ArrowUp": "\x1b[1;3A",
+};
 const IMAGE_MOST = 15 << 20; // bytes of one message; an image as large is refused by the program, in words
 
 const terminal = document.querySelector("#terminal");
@@ -15,6 +23,10 @@ const name = document.title;
 const decoder = new TextDecoder();
 let socket = null;
 let begun = ""; // of a sequence whose end has not come yet
+
+function keyboard() {
+  return terminal.querySelector("textarea");
+}
 
 function tell(what) {
   told.querySelector("span").textContent = told.dataset[what];
@@ -42,7 +54,14 @@ window.addEventListener("beforeunload", (event) => {
 document.addEventListener(
   "keydown",
   (event) => {
-    if (event.code === "KeyV" && event.ctrlKey && !event.altKey && !event.metaKey) event.stopImmediatePropagation();
+    if (event.isComposing || event.target !== keyboard()) return;
+    const held = ["Ctrl", "Alt", "Shift", "Meta"].filter((each) => event[`${each.toLowerCase()}Key`]).join("+");
+    const sends = KEYS[`${held}+${event.key}`];
+    if (!sends && !(event.code === "KeyV" && /^Ctrl(\+Shift)?$/.test(held))) return;
+    event.stopImmediatePropagation();
+    if (!sends) return;
+    event.preventDefault();
+    socket?.send(JSON.stringify(["stdin", sends]));
   },
   true,
 );
@@ -53,7 +72,7 @@ document.addEventListener(
     if (!image || event.clipboardData.getData("text/plain")) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    if (socket) socket.send(image.slice(0, IMAGE_MOST));
+    socket?.send(image.slice(0, IMAGE_MOST));
   },
   true,
 );
@@ -63,7 +82,7 @@ window.WebSocket = class extends WebSocket {
     super(...given);
     this.addEventListener("open", () => {
       socket = this;
-      terminal.querySelector("textarea").focus();
+      keyboard().focus();
     });
     this.addEventListener("message", (event) => {
       if (event.data instanceof ArrayBuffer) findTitle(event.data);
@@ -73,6 +92,9 @@ window.WebSocket = class extends WebSocket {
       document.title = name;
       tell(CLOSED[event.code] ?? "gone");
     });
+  }
+  send(data) {
+    if (this.readyState === WebSocket.OPEN) super.send(data); // a click before the window is there, or after
   }
 };
 

@@ -51,6 +51,7 @@ class Window:
         """What the page is to be sent before anything the program writes."""
         self._exited = asyncio.ensure_future(process.wait())
         self._given: tempfile.TemporaryDirectory[str] | None = None
+        self._images = 0
 
     @classmethod
     async def open(
@@ -133,9 +134,11 @@ class Window:
         """A file with the image, in a folder of the user's alone that is gone with the window. Raises OSError."""
         if self._given is None:
             self._given = tempfile.TemporaryDirectory(prefix="nanoherm-", ignore_cleanup_errors=True)
-        with tempfile.NamedTemporaryFile(dir=self._given.name, prefix="pasted-", suffix=_IMAGE, delete=False) as file:
+        self._images += 1
+        path = os.path.join(self._given.name, f"pasted-{self._images}{_IMAGE}")
+        with open(path, "xb") as file:
             file.write(data)
-        return file.name
+        return path
 
     async def _until_ready(self, or_until: asyncio.Future[int], *, write: bool) -> None:
         loop, master = asyncio.get_running_loop(), self._master

@@ -12,6 +12,7 @@ from agent_core.errors import AgentError
 from agent_core.text.image_refs import count
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
+from nanoherm_tui.terminal import in_browser
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
@@ -41,6 +42,9 @@ def dropped(app: NanohermApp, paths: Sequence[str], text: str) -> None:
 
 def paste(app: NanohermApp) -> None:
     """Put the image on the clipboard into the draft."""
+    if in_browser(os.environ):  # that clipboard is the page's
+        app.hint(t("browser.paste_image"))
+        return
     from agent_core import clipboard_image
 
     name = t("composer.clipboard")

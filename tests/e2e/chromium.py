@@ -52,9 +52,10 @@ class Chromium:
         to_it, self._commands = os.pipe()
         self._events, from_it = os.pipe()
 
+        launcher = (sys.executable, "-IS", "-c", _AT_3_AND_4, str(to_it), str(from_it))
         self._log = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, "-IS", "-c", _AT_3_AND_4, str(to_it), str(from_it), PROGRAM, *_FLAGS, f"--user-data-dir={self._folder}", "about:blank"],
+            [*launcher, PROGRAM, *_FLAGS, f"--user-data-dir={self._folder}", "about:blank"],
             pass_fds=(to_it, from_it), stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
             start_new_session=True, env={**os.environ, "HOME": self._folder},
         )  # fmt: skip
@@ -192,9 +193,22 @@ class Page:
         """Text as an input method commits it."""
         self.call("Input.insertText", text=text)
 
-    def key(self, key: str, code: str, number: int, *, ctrl: bool = False, text: str = "") -> None:
+    def paste(self, kind: str, data: bytes) -> None:
+        """What a browser does for Ctrl+V, with this on its clipboard: text, or a file."""
+        given = json.dumps(base64.b64encode(data).decode())
+        self.value(f"""(() => {{
+            const bytes = Uint8Array.from(atob({given}), (each) => each.charCodeAt(0));
+            const clipboardData = new DataTransfer();
+            if ("{kind}" === "text/plain") clipboardData.setData("{kind}", new TextDecoder().decode(bytes));
+            else clipboardData.items.add(new File([bytes], "image", {{ type: "{kind}" }}));
+            const event = new ClipboardEvent("paste", {{ clipboardData, bubbles: true, cancelable: true }});
+            document.activeElement.dispatchEvent(event);
+        }})()""")
+
+    def key(self, key: str, code: str, number: int, *, ctrl: bool = False, shift: bool = False, text: str = "") -> None:
         """A key pressed and let go. `number`: Windows' virtual key code, as browsers tell it."""
-        about = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": 2 if ctrl else 0}
+        held = (2 if ctrl else 0) + (8 if shift else 0)
+        about = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": held}
         self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **about, text=text)
         self.call("Input.dispatchKeyEvent", type="keyUp", **about)
 

@@ -21,6 +21,7 @@ from tests.e2e import warm
 from tests.e2e.chromium import PROGRAM, Chromium
 from tests.e2e.screen import ROOT, home_env
 
+PICTURE = ROOT / "screenshots" / "mention.png"
 SLOW = 40  # seconds; a start on a busy machine
 
 
@@ -104,6 +105,10 @@ def test_a_person_works_in_a_window_of_a_browser(tmp_path):
         page.until(lambda: "A test fails" not in page.text)
         page.insert("测试失败了：购物车的折扣算错了🙂")
         page.wait_for("测试失败了：购物车的折扣算错了🙂")
+        page.key("Enter", "Enter", 13, shift=True, text="\r")
+        page.paste("text/plain", b"second line\nthird line")
+        page.paste("image/png", PICTURE.read_bytes())
+        page.wait_for("second line", "third line", "pasted-1.png")
         page.key("Enter", "Enter", 13, text="\r")
         page.wait_for("Run this command?", seconds=SLOW)
         assert page.value("document.title").startswith("?")  # seen while another tab is in front

@@ -120,10 +120,10 @@ def test_a_pasted_image_is_a_file_of_the_users_alone_and_gone_with_the_window(ch
         out = await until(window, b"all")
         path = out.partition(b"\x1b[200~")[2].partition(b"\x1b[201~")[0].decode()
         with open(path, "rb") as file:
-            return path, file.read(), os.stat(path).st_mode & 0o077, os.stat(os.path.dirname(path)).st_mode & 0o077
+            return path, file.read(), os.stat(os.path.dirname(path)).st_mode & 0o077
 
-    path, data, of_others, folder_of_others = in_window(use)
-    assert (data, of_others, folder_of_others) == (b"\x89PNG", 0, 0)
+    path, data, for_others = in_window(use)
+    assert (data, for_others) == (b"\x89PNG", 0)
     assert path.endswith(".png")
     assert not os.path.exists(path)
 

@@ -12,6 +12,7 @@ import pytest
 
 from agent_core.errors import AgentError
 from nanoherm_tui import clipboard, limits
+from nanoherm_tui.terminal import BROWSER, IN_BROWSER
 
 TEXT = "first line\n第二行 “quoted” 🙂\n\ttab"
 
@@ -66,6 +67,8 @@ def given(tmp_path, name):
         ({"SSH_CONNECTION": "a b", "DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}, []),
         ({"SSH_TTY": "/dev/pts/1", "WSL_DISTRO_NAME": "Debian"}, []),
         ({"SSH_CONNECTION": "a b", "DISPLAY": "localhost:10.0"}, ["xclip", "xsel"]),
+        # On a page of a browser too: the clipboard is the browser's, wherever that runs.
+        ({IN_BROWSER: BROWSER, "DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}, []),
     ],
 )
 def test_a_desktops_tool_is_tried_only_where_its_display_is_the_users(where, expected):
@@ -75,6 +78,12 @@ def test_a_desktops_tool_is_tried_only_where_its_display_is_the_users(where, exp
 def test_a_mac_has_its_own_tool_but_not_over_ssh():
     assert [tool.argv[0] for tool in clipboard.native_tools({}, "darwin")] == ["pbcopy"]
     assert clipboard.native_tools({"SSH_TTY": "/dev/ttys001"}, "darwin") == ()
+
+
+def test_a_page_of_a_browser_is_given_the_text_by_its_terminal(tmp_path, tools, env):
+    tools("xclip")
+    copied = clipboard.copy(TEXT, env(DISPLAY=":0", **{IN_BROWSER: BROWSER}), tmp_path)
+    assert (copied.how, copied.sequence) == ("browser", clipboard.osc52(TEXT.encode()))
 
 
 @pytest.mark.parametrize(
