@@ -208,4 +208,5 @@ class Attention:
         words = window_title(conversations.views.values(), conversations.view)
         if words != self._title:
             self._title = words
-            self._write(terminal_notes.title(self._app.host.redact(words)))
+            self._app.window_title = terminal_notes.title(self._app.host.redact(words))
+            self._write(self._app.window_title)

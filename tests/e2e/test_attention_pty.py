@@ -1,6 +1,7 @@
 """What a terminal is told on the wire: who looks elsewhere is called once, and the window has its title back."""
 
 import re
+import signal
 import time
 
 import pytest
@@ -53,6 +54,15 @@ def test_a_terminal_that_reports_is_told_once_nobody_looks_and_no_word_of_the_co
         screen.until(lambda: notes(screen))
         assert notes(screen) == [("777;notify;", "nanoherm-tui;first 一 asks you")]
         assert bells(screen) == 0
+        # The shell's title is back while the program is stopped, and ours afterwards.
+        since = len(screen.raw)
+        screen.send(KEYS["ctrl+z"])
+        screen.until(lambda: b"\x1b[23;2t" in bytes(screen.raw)[since:])
+        time.sleep(0.3)
+        since = len(screen.raw)
+        screen.signal(signal.SIGCONT)
+        screen.until(lambda: _TITLE.search(bytes(screen.raw), since))
+        assert titles(screen)[-1] == "? asks you - first 一"
         screen.send(FOCUS + KEYS["ctrl+c"])
         screen.until(lambda: titles(screen)[-1] == "first 一 - nanoherm-tui")
         screen.send(KEYS["ctrl+d"])
