@@ -100,5 +100,5 @@ class VimDraft:
             self._walks[done.ask]()
         else:
             return
-        at = on_unit(draft.text, draft.caret)
+        at = on_unit(draft.text, min(draft.held_from, draft.caret))  # what was selected then is not now
         draft.select(at, at)
