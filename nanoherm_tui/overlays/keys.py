@@ -10,19 +10,20 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.strip import Strip
 from textual.widgets import TextArea
 
+from nanoherm_tui import limits
 from nanoherm_tui.actions import ACTIONS, CONTEXTS, Action, Context
 from nanoherm_tui.i18n import t, texts
 from nanoherm_tui.key_changes import can_change, caution, place, refusals
 from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.overlays.confirm import ConfirmScreen
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
-from nanoherm_tui.overlays.grouped import PAGE, FollowedList, Heading
+from nanoherm_tui.overlays.grouped import PAGE, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.key_capture import KeyCapture
 from nanoherm_tui.overlays.palette import PaletteCount
-from nanoherm_tui.overlays.settings import SettingsDetail
 from nanoherm_tui.panes.draft import DraftPrompt
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
@@ -105,7 +106,6 @@ class _Foot(Painted):
     words: tuple[str, ...] = ()
     """What came of the last change, or why there was none."""
     wrong = False
-    can_reset = False
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
@@ -117,14 +117,23 @@ class _Foot(Painted):
             lines = [*lines[: most - 1], cut(f"{lines[most - 1]} {sym('cut')}", width - 2)]
         keys = [
             (show("enter"), t("keys.change")),
+            ("Esc", t("keys.close")),
             (show("ctrl+r"), t("keys.reset")),
             (show("ctrl+k"), t("keys.no_keys")),
             (show("ctrl+x"), t("keys.reset_all")),
             (show("ctrl+o"), t("keys.export")),
-            ("Esc", t("keys.close")),
         ]
         said = [row(width, [("  ", fill), (line, style)], fill) for line in lines]
-        return [*said, *flow(width, hints(look, keys), fill, indent=2)]
+        foot = flow(width, hints(look, keys), fill, indent=2)
+        return [*said, *(foot[:1] if self.app.size.height < limits.SHORT else foot)]
+
+
+class _KeyDetail(Detail):
+    """What an action does, its keys, and what is to be said of one; on a short screen only the first."""
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        height = self.app.size.height
+        return 1 if height < limits.SHORT else max(4, min(6, height // 6))
 
 
 class KeysScreen(Overlay[None]):
@@ -156,7 +165,7 @@ class KeysScreen(Overlay[None]):
         self._field = LineField(id="palette-field")
         self._count = PaletteCount(id="settings-count")
         self._list = _KeyList(self._follow, self.action_change)
-        self._detail = SettingsDetail(id="settings-detail")
+        self._detail = _KeyDetail(id="settings-detail")
         self._foot = _Foot(id="settings-foot")
         self._foot.words, self._foot.wrong = tuple(problems), bool(problems)
 

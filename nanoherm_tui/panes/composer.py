@@ -390,7 +390,6 @@ class Composer(Widget):
 
     def refresh_look(self) -> None:
         """Theme or language have changed."""
-        self._hint.remark = ""  # it was in the other language
         self._show_state()
         self._addressee.refresh()
         self._draft.refresh_look()
@@ -456,6 +455,8 @@ class Composer(Widget):
         return self.keymap.label("interrupt" if types and action_id == "stop" else action_id)
 
     def draft_resized(self) -> None:
+        if width(self._hint.remark) > self._hint.size.width:
+            self.end_remark(self._hint.remark)
         self._show_state()
         self.fit_height()
 
