@@ -24,6 +24,8 @@ class Door:
 
     address: str
     """What it listens on."""
+    name: str
+    """What it is called in the printed address: the same, or of all addresses of this machine the machine's name."""
     token: str
     """Stands in the printed address once, then in the cookie."""
     path: str
@@ -31,8 +33,10 @@ class Door:
     every server of this machine; it sends this one below this path alone."""
 
 
-def new_door(address: str) -> Door:
-    return Door(address, secrets.token_urlsafe(limits.WEB_TOKEN), f"/{secrets.token_hex(limits.WEB_PATH)}")
+def new_door(address: str, machine: str) -> Door:
+    """A door with a token of its own. `machine`: this machine's name."""
+    name = machine if _is_all(address) else address
+    return Door(address, name, secrets.token_urlsafe(limits.WEB_TOKEN), f"/{secrets.token_hex(limits.WEB_PATH)}")
 
 
 def fits(door: Door, given: str) -> bool:
@@ -46,14 +50,13 @@ def knows_host(door: Door, host: str) -> bool:
     A name that somebody else may point here is none of them. The port may be another one: a tunnel's.
     """
     name = host_name(host)
-    if name == _LOOPBACK_NAME or name == host_name(door.address):
+    if name == _LOOPBACK_NAME or name in (host_name(door.address), host_name(door.name)):
         return True
     try:
         asked = ipaddress.ip_address(name)
-        own = ipaddress.ip_address(door.address)
     except ValueError:
         return False
-    return asked.is_loopback or own.is_unspecified or asked == own
+    return asked.is_loopback or _is_all(door.address)
 
 
 def same_origin(origin: str, host: str) -> bool:
@@ -67,6 +70,13 @@ def is_loopback(address: str) -> bool:
         return True
     try:
         return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_all(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_unspecified
     except ValueError:
         return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -87,13 +88,13 @@ def _serve(args: argparse.Namespace, arguments: Sequence[str]) -> int:
             "is taken.",
             names.EXIT_FAILED,
         )
-    door = doors.new_door(args.host)
+    door = doors.new_door(args.host, socket.gethostname())
     port = where.getsockname()[1]
 
     def ready() -> None:
         if not doors.is_loopback(args.host):
             say("other machines reach this address, and nothing on the way is encrypted.")
-        print(f"http://{doors.in_address(args.host)}:{port}/?token={door.token}")
+        print(f"http://{doors.in_address(door.name)}:{port}/?token={door.token}")
         print("Open it in a browser. Ctrl+C ends the server and its windows; sessions are kept.", flush=True)
 
     server.serve(door, where, arguments, ready)

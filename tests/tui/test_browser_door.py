@@ -9,7 +9,7 @@ from nanoherm_tui.theme_files import find_themes_dir, load_themes
 
 
 def door(address="127.0.0.1"):
-    return doors.Door(address, "token", "/path")
+    return doors.Door(address, doors.new_door(address, "machine").name, "token", "/path")
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,9 @@ def door(address="127.0.0.1"):
         ("machine.lan", "machine.lan:8000", True),
         ("machine.lan", "machine.lan.evil.example:8000", False),
         ("0.0.0.0", "192.168.1.5:8000", True),  # whatever address of this machine that is
+        ("0.0.0.0", "machine:8000", True),
         ("0.0.0.0", "evil.example:8000", False),
+        ("127.0.0.1", "machine:8000", False),
         ("::", "[fe80::1]:8000", True),
     ],
 )
@@ -67,7 +69,7 @@ def test_nothing_but_the_token_fits(given):
 
 
 def test_no_two_servers_have_the_same_token_or_path():
-    first, second = doors.new_door("::1"), doors.new_door("::1")
+    first, second = doors.new_door("::1", "machine"), doors.new_door("::1", "machine")
     assert first.token != second.token
     assert first.path != second.path
     assert len(first.token) >= 43  # 256 bits

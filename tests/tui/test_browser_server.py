@@ -31,7 +31,7 @@ def asks(tmp_path, monkeypatch):
 
     def with_server(use):
         async def run():
-            door = doors.new_door("127.0.0.1")
+            door = doors.new_door("127.0.0.1", "machine")
             where = servers.listen("127.0.0.1", 0)
             base = f"http://127.0.0.1:{where.getsockname()[1]}"
             runner = web.AppRunner(servers.Faces(door, ("-C", "/x"), {}).app(), access_log=None, shutdown_timeout=5)
