@@ -9,10 +9,12 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from agent_core import names
 from nanoherm_tui import i18n, limits
 from nanoherm_tui.browser import door as doors
 from nanoherm_tui.browser import server as servers
 from nanoherm_tui.browser import window as windows
+from nanoherm_tui.subcommands import serve
 
 ECHOES = """\
 import fcntl, os, sys, termios
@@ -214,3 +216,9 @@ def test_a_port_that_is_taken_is_an_error_and_not_shared():
         other.listen()
         with pytest.raises(OSError, match="in use"):
             servers.listen("127.0.0.1", other.getsockname()[1])
+
+
+def test_a_missing_package_is_named_with_what_brings_it(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(serve, "find_spec", lambda name: None)
+    assert serve.main(["--web", "-C", str(tmp_path)]) == names.EXIT_FAILED
+    assert "pip install 'nanoherm-tui[web]'" in capsys.readouterr().err
