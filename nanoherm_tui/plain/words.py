@@ -132,7 +132,7 @@ class Teller:
 
     def _call(self, call_id: str) -> str:
         call = self._view.calls.get(call_id, Call(""))
-        return f"{one_line(call.name)} {visible(one_line(call.subject))}".strip()
+        return f"{one_line(call.name)} {one_line(call.subject)}".strip()
 
     def _call_ended(self, event: events.ToolFinished) -> list[str]:
         self._called.pop(event.call_id, None)
@@ -245,7 +245,7 @@ def task_outcome(task: Task) -> str:
 def task_line(task: Task, now: float) -> str:
     took = duration((task.ended or now) - task.started)
     kept = f" ({t('tasks.kept')})" if task.kept and task.state == "running" else ""
-    return f"{task.id} {task_outcome(task)}, {took}: {visible(one_line(task.command))}{kept}"
+    return f"{task.id} {task_outcome(task)}, {took}: {one_line(task.command)}{kept}"
 
 
 def task_lines(before: Sequence[Task], now: Sequence[Task]) -> list[str]:
@@ -254,7 +254,7 @@ def task_lines(before: Sequence[Task], now: Sequence[Task]) -> list[str]:
     lines = []
     for task in now:
         was = known.get(task.id)
-        command = visible(one_line(task.command))
+        command = one_line(task.command)
         if was is None and task.state == "running":
             lines.append(t("plain.task_begins", id=task.id, command=command))
         elif was is not None and was.state != task.state:
@@ -302,7 +302,7 @@ def rolled_back_lines(event: events.FilesRolledBack) -> list[str]:
     lines = []
     if event.paths:
         key = "rollback.redone" if event.redo else "rollback.done"
-        lines += [t(key, command="/rollback redo"), *(f"  {visible(one_line(path))}" for path in event.paths)]
+        lines += [t(key, command="/rollback redo"), *(f"  {one_line(path)}" for path in event.paths)]
     elif not event.left:
         lines.append(t("rollback.nothing_done"))
     if event.left:

@@ -26,8 +26,8 @@ def answers(body, number):
     text = messages[last]["content"]
     if results:
         return Reply(text=f"seen: {results[-1][:60]}")
-    if text.startswith("call "):
-        return Reply(calls=[("run_command", {"command": text[5:]})])
+    if called := re.search(r"^call (.*)", text, re.MULTILINE):
+        return Reply(calls=[("run_command", {"command": called[1]})])
     if text == "slow":
         return Reply(text="never told", hang=60.0)
     return Reply(text=f"回声 {text}\n\n```\nraw  code\n```\n| a | b |\n")
@@ -49,7 +49,9 @@ def test_a_turn_a_question_and_a_stop_are_lines_and_nothing_is_drawn_over(home, 
     with Screen(["--plain"], env=server_env(server), cwd=workspace, rows=100) as screen:
         screen.wait_for("line by line", "Mode ask", "\n>")
         typed(screen, "你好世界")
-        screen.wait_for("The turn begins.", "Answer:", "回声 你好世界", "```", "raw  code", "| a | b |", "The turn is done")
+        screen.wait_for(
+            "The turn begins.", "Answer:", "回声 你好世界", "```", "raw  code", "| a | b |", "The turn is done"
+        )
         typed(screen, "call touch made")
         screen.wait_for("Question: Run this command?", "command: touch made")
         screen.send("y\r")  # faster than anybody reads: it was not meant for this
@@ -64,8 +66,11 @@ def test_a_turn_a_question_and_a_stop_are_lines_and_nothing_is_drawn_over(home, 
         screen.wait_for("command: touch made-else", "run as edited")
         assert not (workspace / "made-else").exists()
         typed(screen, "y")
-        screen.wait_for("Allowed once.", "Runs: run_command touch made-else", "Done: run_command touch made-else", "seen: ")
-        assert (workspace / "made-else").exists() and not (workspace / "made").exists()
+        screen.wait_for(
+            "Allowed once.", "Runs: run_command touch made-else", "Done: run_command touch made-else", "seen: "
+        )
+        assert (workspace / "made-else").exists()
+        assert not (workspace / "made").exists()
         typed(screen, "slow")
         screen.until(lambda: screen.text.count("The turn begins.") == 3)
         screen.send(KEYS["ctrl+c"])
@@ -104,7 +109,7 @@ def test_a_dumb_terminal_gets_lines_by_itself_and_no_escape(home, workspace, ser
     with Screen(env=server_env(server, TERM="dumb"), cwd=workspace, rows=60) as screen:
         screen.wait_for("TERM is dumb", "\n>")
         typed(screen, "one \\")
-        screen.wait_for("... ")
+        screen.wait_for("\n...")
         typed(screen, "two")
         screen.wait_for("回声 one", "two", "The turn is done")
         typed(screen, "/theme")
@@ -114,33 +119,30 @@ def test_a_dumb_terminal_gets_lines_by_itself_and_no_escape(home, workspace, ser
         assert b"\x1b" not in screen.raw
 
 
-@pytest.mark.parametrize(
-    ("lines", "there", "code", "words"),
-    [
-        ("call touch made\ny\n", False, 0, ["Refused.", "回声 y"]),  # it came before the question: a message
-        ("call touch made\n", False, 0, ["Question: Run this command?", "Refused."]),
-        ('"""\none\ntwo\n"""\n!echo hi\n', False, 0, ["回声 one\ntwo", "hi"]),
-    ],
-    ids=["an early answer is none", "no input is no", "several lines and a shell command"],
-)
-def test_lines_of_a_pipe_are_messages_in_turn(home, workspace, server, server_env, lines, there, code, words):
-    done = subprocess.run(
-        [sys.executable, "-m", "nanoherm_tui", "--plain"], check=False, cwd=workspace, input=lines, text=True,
-        capture_output=True, timeout=60, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **server_env(server)},
+def run(args, lines, cwd, env):
+    """The program with standard input and output that are no terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "nanoherm_tui", "--plain", *args], check=False, cwd=cwd, input=lines, text=True,
+        capture_output=True, timeout=60, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **env},
     )  # fmt: skip
-    assert done.returncode == code, done.stderr
-    for expected in words:
+
+
+def test_lines_of_a_pipe_are_messages_in_turn_and_never_answers_to_what_comes_later(
+    home, workspace, server, server_env
+):
+    lines = '"""\none\ntwo\n"""\n!echo h""i\ncall touch made\ny\n'
+    done = run([], lines, workspace, server_env(server))
+    for expected in ("回声 one\ntwo", "\nhi\n", "Question: Run this command?", "Refused.", "回声 y"):
         assert expected in done.stdout
-    assert (workspace / "made").exists() is there
+    assert done.stdout.index("Refused.") < done.stdout.index("回声 y"), "what came before the question is a message"
+    assert not (workspace / "made").exists()
     assert "\x1b" not in done.stdout
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_run_whose_last_turn_fails_says_so_in_its_exit_code(home, workspace):
     env = home_env(home, NANOHERMES_BASE_URL="http://127.0.0.1:9/v1", NANOHERMES_MODEL="m")
-    done = subprocess.run(
-        [sys.executable, "-m", "nanoherm_tui", "--plain", "--max-retries", "0", "hello"], check=False, cwd=workspace,
-        input="", text=True, capture_output=True, timeout=60,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **env},
-    )  # fmt: skip
-    assert "Error:" in done.stdout and "The turn has failed" in done.stdout
+    done = run(["--max-retries", "0", "hello"], "", workspace, env)
+    assert "Error:" in done.stdout
+    assert "The turn has failed" in done.stdout
     assert done.returncode == 75

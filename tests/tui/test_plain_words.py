@@ -1,0 +1,165 @@
+"""What a session tells, line by line: tables of events and the lines they become."""
+
+import pytest
+
+from agent_core import events, messages
+from agent_core.background import Task
+from agent_core.delegation import AgentRow
+from agent_core.knowledge import Memory
+from agent_core.messages import Message, Usage
+from agent_core.ports import TodoItem
+from agent_core.servers import ServerRow
+from nanoherm_tui.i18n import set_language
+from nanoherm_tui.plain.answer import Answer
+from nanoherm_tui.plain.words import Teller, history_lines
+from nanoherm_tui.session_view import SessionView
+
+
+@pytest.fixture(autouse=True)
+def english():
+    set_language("en")
+    yield
+    set_language("en")
+
+
+def told(*happened, loaded=True):
+    """The lines for these events, one after the other, as the face takes them."""
+    view = SessionView(session=None)
+    view.loaded = loaded
+    teller = Teller(view)
+    lines = []
+    for event in happened:
+        lines += teller.tell(event)
+        view.take((event,))
+    return lines
+
+
+def task(state, **more):
+    return Task("t1", "s", "make\x1b[2J", "/w", "workspace-write", 1, 0.0, state, **more)
+
+
+def agent(state, **more):
+    return AgentRow("agent-1", "reviewer", "look\nat it", state, 0.0, **more)
+
+
+QUEUED = events.ToolQueued("c1", "run_command", "ls\x1b]0;x\x07 -l")
+SAYS = [
+    ([events.TurnStarted("t"), events.StepStarted(1), events.StepStarted(2)], ["The turn begins.", "Step 2."]),
+    ([QUEUED, events.ToolStarted("c1")], ["Runs: run_command ls␛]0;x␇ -l"]),
+    (
+        [QUEUED, events.ToolFinished("c1", "run_command", False, "exit 1", "", ("no\x07",), (), 1.25)],
+        ["Not done: run_command ls␛]0;x␇ -l: exit 1, 1.2 s", "  no␇"],
+    ),
+    (
+        [events.ToolQueued("c", "shell", "pwd"), events.ToolFinished("c", "shell", True, "exit 0", "/w\n/x\n")],
+        ["Done: shell pwd: exit 0, 0.0 s", "/w", "/x"],
+    ),
+    ([events.ReasoningDelta("a"), events.ReasoningDelta("b")], ["Thinking."]),
+    (
+        [events.TurnStarted("t"), events.UserMessage("1", "first"), events.UserMessage("2", "then\nthis", "steer")],
+        ["The turn begins.", "Told to the model: then this"],
+    ),
+    (
+        [
+            events.TurnStarted("t"),
+            events.UsageReported(Usage(1200, 300, 1500), 1500, 3000, cost=0.02),
+            events.TurnFinished("t", "completed", 2, 3.14),
+        ],
+        ["The turn begins.", "The turn is done: 3.1 s, 2 steps, 1.2k tokens in, 300 out, $0.02, context 50% full."],
+    ),
+    (
+        [events.TurnFinished("t", "failed", 1, 1.0, error_code="x")],
+        ["The turn has failed: 1.0 s, 1 step."],
+    ),
+    (
+        [events.PlanChanged((TodoItem("a", "completed"), TodoItem("b\nc", "in_progress"), TodoItem("d")))],
+        ["Plan, 1 of 3 done:", "  done: a", "  now: b c", "  open: d"],
+    ),
+    (
+        [events.PendingChanged(("x",), ()), events.PendingChanged(("x",), ("y",))],
+        ["To be told at the next step: x", "To be sent after the turn: y"],
+    ),
+    ([events.ModeChanged("ask")], []),  # as it is
+    ([events.ModeChanged("auto")], ["Mode auto: works in the sandbox without asking."]),
+    ([events.ModelChanged("m", "p", "M at P")], ["Model: M at P"]),
+    ([events.TitleChanged("A title"), events.TitleChanged("A title")], ["Title: A title"]),
+    ([events.Notice("x", "Take\x1b care", "warning")], ["Warning: Take␛ care"]),
+    ([events.ErrorRaised("x", "It broke.")], ["Error: It broke."]),
+    (
+        [events.CompactionStarted(12), events.CompactionFinished("m", "s", 12)],
+        ["Compacting 12 messages.", "Compacted: 12 messages became a summary"],
+    ),
+    (
+        [events.TasksChanged((task("running"),)), events.TasksChanged((task("ended", exit_code=2),))],
+        ["Task t1 begins: make␛[2J", "Task t1, exit code 2: make␛[2J"],
+    ),
+    (
+        [events.AgentsChanged((agent("running"),)), events.AgentsChanged((agent("done", preview="fine"),))],
+        ["Sub-agent agent-1 reviewer begins: look at it", "Sub-agent agent-1 reviewer, done: fine"],
+    ),
+    (
+        [events.ServersChanged((ServerRow("git", "starting"),)), events.ServersChanged((ServerRow("git", "ready"),))],
+        ["MCP server git: starting", "MCP server git: runs"],
+    ),
+    ([events.Remembered((Memory("m", "fact", "likes tea"),))], ["remembered: likes tea"]),
+    ([events.GoalChanged("win", "reached", "tests pass")], ["The goal is reached: win", "Evidence: tests pass"]),
+    (
+        [events.FilesRolledBack("t", ("a.py",), ("b.py: changed since",))],
+        ["Rolled back, /rollback redo takes it back:", "  a.py", "Left as they are:", "  b.py: changed since"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("happened", "lines"), SAYS, ids=lambda value: type(value[0]).__name__ if value else "none")
+def test_a_change_is_a_line_of_words(happened, lines):
+    assert told(*happened) == lines
+
+
+def test_every_kind_of_event_is_met_in_both_languages_without_a_control_byte():
+    """Whatever comes, it is told or passed over: no event of the core is unknown here."""
+    for language in ("en", "zh"):
+        set_language(language)
+        for happened, _ in SAYS:
+            for line in told(*happened):
+                assert line.isprintable() or line == ""
+                assert "{" not in line
+                assert "plain." not in line
+
+
+def test_nothing_of_a_session_is_told_before_its_history_is_there():
+    assert told(events.ModeChanged("plan"), events.TitleChanged("old"), loaded=False) == []
+
+
+PIECES = [
+    (["one\ntwo", " more\nthree"], "one\ntwo more\nthree", ["", "Answer:", "one", "two more", "three", ""]),
+    (["\n\n", "late"], "late", ["", "Answer:", "late", ""]),
+    (["same\n"], "same\n", ["", "Answer:", "same", ""]),
+    ([], "whole\nat once", ["", "Answer:", "whole", "at once", ""]),
+    (
+        ["key sk-1\nrest"],
+        "key [hidden]\nrest",
+        ["", "Answer:", "key sk-1", "The answer as it is stored:", "", "Answer:", "key [hidden]", "rest", ""],
+    ),
+    (["\ttab\x1b[2J\n"], "\ttab\x1b[2J", ["", "Answer:", "\ttab␛[2J", ""]),
+    ([], "", []),
+]
+
+
+@pytest.mark.parametrize(("pieces", "text", "lines"), PIECES)
+def test_an_answer_is_given_out_in_whole_lines_once(pieces, text, lines):
+    answer = Answer()
+    given = [line for piece in pieces for line in answer.more(piece)]
+    assert given + answer.whole(text) == lines
+
+
+def test_what_a_retry_makes_void_is_said_and_not_taken_back():
+    answer = Answer()
+    assert answer.more("half\na") == ["", "Answer:", "half"]
+    assert answer.void() == ["That answer was cut off and does not count. It begins anew."]
+    assert answer.more("a new one\n") == ["", "Answer:", "a new one"]
+    assert Answer().void() == []
+
+
+def test_a_stored_session_is_told_by_its_last_exchange():
+    said = (messages.user("old"), Message("assistant", "long ago"), messages.user("new"), Message("assistant", "now"))
+    assert history_lines("T", said, 6) == ["Session: T. Messages: 10", "You said:", "new", "", "Answer:", "now", ""]
