@@ -77,7 +77,8 @@ Decision = Literal["once", "session", "always", "refuse"]
 class Answer:
     """The person's answer to a Question.
 
-    `text`: the words of a refusal, the reply to ask_user, or an edited command (which is checked anew before it runs).
+    `text`: the words of a refusal, also of hunks alone, the reply to ask_user, or an edited command (which is checked
+    anew before it runs).
     """
 
     question_id: str

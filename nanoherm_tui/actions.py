@@ -244,6 +244,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _pane("dock", "dock_turns", "tab('turns')", "9"),
     _pane("dock", "dock_next_hunk", "hunk(1)", "right_square_bracket"),
     _pane("dock", "dock_previous_hunk", "hunk(-1)", "left_square_bracket"),
+    _pane("dock", "dock_comment", "comment", "c"),
+    _pane("dock", "dock_comments", "comments", "C", "shift+c"),
     _pane("dock", "dock_split", "split", "s"),
     _pane("dock", "dock_next_fold", "next_fold", "f"),
     _pane("dock", "dock_unfold", "unfold", "enter"),

@@ -745,6 +745,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     on_context_tab_context_requested = pane_messages.context_tab_context_requested
     on_context_tab_item_opened = pane_messages.context_tab_item_opened
     on_context_tab_view_chosen = pane_messages.context_tab_view_chosen
+    on_comments_tab_message_wanted = pane_messages.comments_tab_message_wanted
     on_list_tabs_asked = pane_messages.list_tabs_asked
     on_tasks_tab_brought = pane_messages.tasks_tab_brought
     on_tasks_tab_output_requested = pane_messages.tasks_tab_output_requested

@@ -120,6 +120,7 @@ class Conversations:
         if self.view is not view:
             app.composer.forget_typed()
         self.view = view
+        app.dock.use_comments(view.comments)
         app.files.show(session.workspace, app.host.files.index)
         view.unread = False
         if app.composer.show_draft(view.id):

@@ -237,6 +237,13 @@ def list_tabs_asked(app: NanohermApp, message: Dock.Asked) -> None:
     answer(app, message.name, message.ask)
 
 
+def comments_tab_message_wanted(app: NanohermApp, message: Dock.MessageWanted) -> None:
+    from nanoherm_tui.commands.panes import focus_pane
+
+    app.composer.bring_back(message.text)
+    focus_pane(app, "composer")
+
+
 def tasks_tab_brought(app: NanohermApp) -> None:
     app.keep_ticking()
 

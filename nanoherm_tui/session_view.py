@@ -15,6 +15,7 @@ from agent_core import events
 from agent_core.messages import FileDiff, Message, Usage
 from agent_core.records import dataclass
 from nanoherm_tui.calls import Call, Calls
+from nanoherm_tui.panes.comments import Comments
 from nanoherm_tui.text import Cost
 from nanoherm_tui.transcript.model import TranscriptModel
 
@@ -86,6 +87,8 @@ class SessionView:
     """Its commands in the background, the newest last."""
     agents: tuple[AgentRow, ...] = ()
     """Its sub-agents, the newest last."""
+    comments: Comments = field(default_factory=Comments)
+    """What the person says about hunks and has not sent yet."""
     recalled: tuple[Memory, ...] = ()
     """What the newest turn was told of what is remembered."""
     rewind_to: str = ""

@@ -109,6 +109,8 @@ _REFERENCE: Final = re.compile(
     rf'|(?P<path>"[^"\n]+"(?:#\d+(?:-\d+)?)?|{_WORD})'
     r")"
 )
+_QUOTED_CHANGE: Final = re.compile(r"^(?P<fence>`{3,})diff[^\n]*\n.*?^(?P=fence)`*[ \t]*$", re.MULTILINE | re.DOTALL)
+"""Lines of a file that were quoted: what stands in them was not written to refer to anything."""
 _WITH_LINES: Final = re.compile(r"(?P<path>.+?)(?:[:#](?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?\Z", re.DOTALL)
 _PATH_LINES: Final = re.compile(r"(?P<path>.+?)(?:#(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?\Z", re.DOTALL)
 _BRACKETS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
@@ -117,7 +119,10 @@ _BRACKETS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
 def references(text: str) -> tuple[Reference, ...]:
     """Everything `text` refers to, in order. What "@name" means without a type only the disk can tell."""
     found = []
+    quoted = [block.span() for block in _QUOTED_CHANGE.finditer(text)]
     for match in _REFERENCE.finditer(text):
+        if any(start <= match.start() < end for start, end in quoted):
+            continue
         if match["alone"]:
             kind: Kind = "diff" if match["alone"] == "diff" else "staged"
             found.append(Reference(match[0], kind, "", match.start()))

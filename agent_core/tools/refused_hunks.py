@@ -15,8 +15,11 @@ def place_of(diff: FileDiff, hunk: Hunk) -> str:
     return f"{diff.path}, line {hunk.old_start + context}" if diff.change == "edit" else diff.path
 
 
-def told_of(refused: Mapping[str, tuple[FileDiff, Hunk]], total: int, redact: Callable[[str], str]) -> str:
-    """What the model is told of hunks that the person has refused: where they are, and the lines they would change."""
+def told_of(
+    refused: Mapping[str, tuple[FileDiff, Hunk]], total: int, redact: Callable[[str], str], said: str = ""
+) -> str:
+    """What the model is told of hunks that the person has refused: where they are, the lines they would change, and
+    what the person `said` of them."""
     lines: list[str] = []
     signs = {"add": "+", "remove": "-"}
     for diff, hunk in refused.values():
@@ -28,4 +31,5 @@ def told_of(refused: Mapping[str, tuple[FileDiff, Hunk]], total: int, redact: Ca
     head = f"The user refused {len(refused)} of {total} hunks; they were not applied, and the rest was:"
     # Redacted before it is cut: half a key is none that would be found.
     quoted = clamp(redact("\n".join(lines)), limits.REFUSED_HUNKS)
-    return f"{head}\n{quoted}\nDo not make the refused changes another way; ask if you do not see why."
+    words = f"\nThe user says: {redact(said.strip())}" if said.strip() else ""
+    return f"{head}\n{quoted}{words}\nDo not make the refused changes another way; ask if you do not see why."

@@ -432,7 +432,7 @@ class _Attempt:
             raise self._refused(action, verdict, reply.by, _refusal(reply))
         prepared = asked.prepared.without(refused)
         left_out = {key: pair for key, pair in hunks.items() if key in refused}
-        told = told_of(left_out, len(hunks), self._box.redact)
+        told = told_of(left_out, len(hunks), self._box.redact, reply.text)
         places = "\n".join(place_of(diff, hunk) for diff, hunk in left_out.values())
         self._box.record(Decided("edit", places, "refuse", verdict.rule, reply.by, call_id=self._call.id))
         count = f"{len(refused)} hunk{'s' if len(refused) > 1 else ''} refused"

@@ -22,12 +22,23 @@ from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap, show
+from nanoherm_tui.overlays.approval_field import ApprovalField, choice_number
 from nanoherm_tui.overlays.approval_hunks import WaitingHunks
 from nanoherm_tui.overlays.approval_parts import ApprovalHead, ApprovalKeys, ApprovalText
+from nanoherm_tui.overlays.approval_words import (
+    DECISIONS,
+    Chosen,
+    Stage,
+    answer_words,
+    dock_words,
+    offered,
+    stage_keys,
+)
 from nanoherm_tui.overlays.arming import Arming
+from nanoherm_tui.overlays.held_key import HeldKey
 from nanoherm_tui.overlays.question import time_left, title, wants_words
 from nanoherm_tui.panes.dock import Dock
-from nanoherm_tui.panes.draft import DraftArea, DraftBar
+from nanoherm_tui.panes.draft import DraftBar
 from nanoherm_tui.panes.hunks import hunk_keys
 from nanoherm_tui.panes.keys import PaneKeys
 
@@ -39,14 +50,6 @@ if TYPE_CHECKING:
 
 _NARROW: Final = 60  # columns under which the answers are one word each
 _TICK: Final = 0.1  # seconds between two looks at the clocks
-_ANSWERS: Final[tuple[tuple[str, Decision], ...]] = (
-    ("allow_once", "once"),
-    ("allow_session", "session"),
-    ("allow_always", "always"),
-    ("refuse", "refuse"),
-)
-
-
 # -- the panel ----------------------------------------------------------------------------------------------------
 
 
@@ -58,43 +61,6 @@ Answer = Literal["", "once", "session", "always", "refuse", "edit", "hunk"]
 class _Waiting:
     question: Question
     deadline: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A letter that answers when no other key comes at once."""
-
-    answer: Answer
-    key: str
-    character: str
-    time: float
-
-
-def _choice_number(words: str, question: Question) -> int:
-    """The choice that `words` names by its number, counted from 0; -1 when it names none."""
-    number = int(words) if words.isascii() and words.isdecimal() and len(words) < 4 else 0
-    return number - 1 if 1 <= number <= len(question.choices) else -1
-
-
-class _Field(DraftArea):
-    """Where a refusal's words, an answer or an edited command are written."""
-
-    def __init__(self, panel: ApprovalPanel) -> None:
-        super().__init__(id="approval-field")
-        self._panel = panel
-
-    async def _on_key(self, event: events.Key) -> None:
-        if self._panel.field_key(event):
-            event.stop()
-            event.prevent_default()
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._panel.fit_field)  # once the text is wrapped to the new width
-
-
-Stage = Literal["", "refuse", "edit", "answer", "always"]
-"""What the panel is doing beside showing the question: words are written in its field, or what "always" would write is
-shown."""
 
 
 class ApprovalPanel(Widget, can_focus=True):
@@ -144,15 +110,14 @@ class ApprovalPanel(Widget, can_focus=True):
         """The question whose hunks the person went to from the draft: there they are taken and refused at once."""
         self._panes: list[PaneKeys] = []
         self._waiting: list[_Waiting] = []
-        self._held: _Held | None = None
-        self._held_timer: Timer | None = None
+        self._held: HeldKey[Answer] = HeldKey(self, self._stood_alone)
         self._clock: Timer | None = None
         self._screen_height = 0
         self._use: Stage = ""
         self._bar = DraftBar()
         self._bar.role, self._bar.lit = "warn", True
         self._head, self._text, self._keys = ApprovalHead(), ApprovalText(), ApprovalKeys()
-        self._field = _Field(self)
+        self._field = ApprovalField(self.field_key)
         self.display = False
 
     def compose(self) -> ComposeResult:
@@ -300,7 +265,7 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def _show(self) -> None:
         """Bring the first waiting question into view, or hide."""
-        self._drop_held()
+        self._held.drop()
         unsent = self._field.text.strip() if self._use in ("refuse", "answer") else ""
         if unsent and self._composer is not None:
             self._composer.bring_back(unsent)  # the question went while its answer was being written
@@ -364,26 +329,13 @@ class ApprovalPanel(Widget, can_focus=True):
         if question is None:
             return
         armed = self._second.armed(draft_empty=True) if self._use == "always" else self.armed
-        keys: list[tuple[str, str]] = []
-        offered: list[str] = []
+        chosen, narrow = self._chosen, self.size.width < _NARROW
+        actions = self._offered(question) if not self._use else []
         label = self.keymap.label
-        if self._use == "refuse":
-            keys = [(show("enter"), t("approval.send_refusal")), (show("escape"), t("approval.back"))]
-        elif self._use == "edit":
-            keys = [(label("run_edited"), t("approval.run_edited")), (show("escape"), t("approval.back"))]
-        elif self._use == "always":
-            keys = [(label("allow_always"), t("approval.write_always")), (show("escape"), t("approval.back"))]
-            if len(self._patterns) > 1:
-                other = t("approval.all_such" if self._pattern == question.command else "approval.exactly")
-                keys.insert(1, (show("tab"), other))
-        elif self._use == "answer":
-            ends = t("approval.give_up" if question.kind == "visit" else "approval.later")
-            keys = [(show("enter"), t("approval.send_answer")), (show("escape"), ends)]
-            if question.choices:
-                keys.insert(1, (f"{show('up')} {show('down')}", t("approval.choose")))
+        if self._use:
+            keys = stage_keys(self._use, question, self.keymap, self._patterns)
         else:
-            offered = self._offered(question)
-            keys = [(label(action), self._answer_words(action)) for action in offered]
+            keys = [(label(action), answer_words(action, question, chosen, narrow=narrow)) for action in actions]
         note = ""
         if not armed:
             typing = self._use == "always" or (self._draft_empty and self._at_hand)
@@ -396,7 +348,7 @@ class ApprovalPanel(Widget, can_focus=True):
         divides = question.kind == "edit"
         if (divides or (question.kind == "keep" and self._hunks.dock is None)) and not self._use:
             keys.append(self._way_to_changes())
-        answers = tuple((label(action), self._dock_words(action)) for action in offered)
+        answers = tuple((label(action), dock_words(action, question, chosen, narrow=narrow)) for action in actions)
         self._hunks.show(question, answers, armed=armed and self._hunks.has_focus)
         state = (tuple(keys), armed, note, warning)
         shown = self._keys
@@ -410,44 +362,13 @@ class ApprovalPanel(Widget, can_focus=True):
             return self.keymap.label("toggle_dock"), t("approval.see_diff")
         return self._hunks.labels(self.keymap), t("approval.choose_hunks")
 
+    @property
+    def _chosen(self) -> Chosen:
+        return Chosen(len(self.refused), self._hunks.total(self.current))
+
     def _offered(self, question: Question) -> list[str]:
         """The actions that may answer this question."""
-        actions = [action for action, decision in _ANSWERS if decision in question.decisions]
-        if self._refuses_all:
-            return [action for action in actions if action in ("allow_once", "refuse")]
-        if question.kind == "command" and question.command and "once" in question.decisions:
-            actions.append("edit_command")
-        return actions
-
-    def _answer_words(self, action: str) -> str:
-        plan = self.current is not None and self.current.kind == "plan"
-        narrow = self.size.width < _NARROW
-        if action == "allow_once" and self._refuses_all:
-            action = "refuse"  # nothing is left that could be done
-        if action == "allow_once" and self.refused:
-            total = self._hunks.total(self.current)
-            return t("approval.hunks_short" if narrow else "approval.hunks", n=total - len(self.refused), total=total)
-        if action == "allow_once":
-            visit = self.current is not None and self.current.kind == "visit"
-            if self.current is not None and self.current.kind == "form":
-                return t("approval.fill_in")
-            return t("approval.approve") if plan else t("approval.open") if visit else t("approval.once")
-        if action == "allow_session":
-            return t("approval.session_short") if narrow else t("approval.session")
-        if action == "allow_always":
-            return t("approval.always")
-        if action == "refuse" and not narrow and not (self.current is not None and self.current.kind == "visit"):
-            return t("approval.keep_planning") if plan else t("approval.refuse")
-        if action == "refuse":
-            return t("approval.send_refusal")
-        return t("approval.edit_short") if narrow else t("approval.edit")
-
-    def _dock_words(self, action: str) -> str:
-        """The same in a word or two."""
-        if self._refuses_all:
-            return t("approval.send_refusal")
-        words = {"refuse": t("approval.send_refusal"), "edit_command": t("approval.edit_short")}
-        return words.get(action) or self._answer_words(action)
+        return offered(question, self._chosen)
 
     # -- keys --------------------------------------------------------------------------------------------------------
 
@@ -458,7 +379,7 @@ class ApprovalPanel(Widget, can_focus=True):
             return False
         if self._use == "always" and self._draft_empty:
             return self._always_key(event, question)
-        if self._held is not None and self._resolve_held(event):
+        if self._held and self._resolve_held(event):
             return True
         armed = self.arming.armed(draft_empty=self._draft_empty)
         self.arming.key()
@@ -472,14 +393,13 @@ class ApprovalPanel(Widget, can_focus=True):
         if self._use or not armed or not answer or not event.character:
             self._show_keys()
             return False
-        self._held = _Held(answer, event.key, event.character, event.time)
-        self._held_timer = self.set_timer(limits.APPROVAL_ALONE, self._answer_held)
+        self._held.hold(answer, event)
         return True
 
     def _meant(self, event: events.Key, question: Question) -> Answer:
         action = self._action(event)
         if action in self._offered(question):
-            return dict(_ANSWERS).get(action) or "edit"
+            return DECISIONS.get(action) or "edit"
         return "hunk" if self._hunks.takes(self.keymap, event.key) else ""
 
     def _action(self, event: events.Key) -> str:
@@ -491,7 +411,7 @@ class ApprovalPanel(Widget, can_focus=True):
         if question is None or self._use or not self._at_pane:
             return False
         letter = self._action(event) in self._offered(question)
-        if self._held is None and not letter:
+        if not self._held and not letter:
             return False
         if self.take_key(event):
             return True
@@ -501,32 +421,23 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def _resolve_held(self, event: events.Key) -> bool:
         """Another key has come while a letter waited to be alone. True: the key is used up."""
-        assert self._held is not None
         letter = self._held.character
-        if event.key == "enter" and event.time - self._held.time >= limits.SAME_READ and self._held.answer != "hunk":
+        if self._held.does != "hunk" and self._held.confirmed_by(event):
             # "y" and Enter by hand: the letter is the answer, Enter only the habit.
-            self._answer_held()
+            self._held.release()
             return True
-        self._drop_held()
+        self._held.drop()
         if self._composer is not None:
             self._composer.insert(letter)
         return False
 
-    def _drop_held(self) -> None:
-        self._held = None
-        if self._held_timer is not None:
-            self._held_timer.stop()
-            self._held_timer = None
-
-    def _answer_held(self) -> None:
-        if self._held is None:
-            return
-        held = self._held
-        self._drop_held()
-        if held.answer == "hunk":
-            self._choose_hunks(held.key)
-        elif held.answer:
-            self._decide(held.answer)
+    def _stood_alone(self, does: Answer, key: str) -> None:
+        if does == "hunk":
+            self._choose_hunks(key)
+        elif does == "always" and self._use == "always":
+            self._answer("always", "", self._pattern)
+        elif does:
+            self._decide(does)
 
     def _choose_hunks(self, key: str) -> None:
         """A key of the dock's was typed into an empty draft: it acts there, and so do those that follow."""
@@ -546,7 +457,7 @@ class ApprovalPanel(Widget, can_focus=True):
         elif decision == "refuse" and question.kind == "visit":
             self._answer("refuse", "")  # nobody would read why
         elif decision == "refuse" or self._refuses_all:
-            self._open_field("refuse", "")
+            self._open_field("refuse", self._hunks.words(question))
         elif decision == "always":
             self._open_always(question)
         else:
@@ -557,6 +468,11 @@ class ApprovalPanel(Widget, can_focus=True):
         if question is None:
             return
         refused = tuple(sorted(self.refused)) if decision != "refuse" else ()
+        if decision == "refuse":
+            self._hunks.said(question)
+        elif refused and not text:
+            text = self._hunks.words(question, refused)
+            self._hunks.said(question, refused)
         del self._waiting[0]
         self._hunks.forget(question.id)
         self._close_field()
@@ -584,7 +500,7 @@ class ApprovalPanel(Widget, can_focus=True):
         elif not armed:  # typed while the window came back: it may be meant for another one
             self._show_keys()
         elif not self._use and action in self._offered(question):
-            self._decide(dict(_ANSWERS).get(action) or "edit")
+            self._decide(DECISIONS.get(action) or "edit")
         elif not self._use and self._hunks.do(self.keymap, event.key):
             pass
         else:
@@ -645,22 +561,16 @@ class ApprovalPanel(Widget, can_focus=True):
             self._close_field()
             self.arming.asked()
             self._leave()
-        elif self._held is not None or (event.character and event.is_printable and action != "allow_always"):
+        elif self._held or (event.character and event.is_printable and action != "allow_always"):
             self._type_on(event)
         elif action == "allow_always" and armed and event.character:
-            self._held = _Held("always", event.key, event.character, event.time)
-            self._held_timer = self.set_timer(limits.APPROVAL_ALONE, self._write_always)
+            self._held.hold("always", event)
         self._show_keys()
         return True
 
-    def _write_always(self) -> None:
-        if self._held is not None and self._use == "always":
-            self._drop_held()
-            self._answer("always", "", self._pattern)
-
     def _type_on(self, event: events.Key) -> None:
         """These letters begin a message: it goes into the draft, and nothing was agreed to."""
-        letters = [self.keymap.label("allow_always"), self._held.character if self._held is not None else ""]
+        letters = [self.keymap.label("allow_always"), self._held.character]
         letters.append(event.character if event.character and event.is_printable else "")
         self._close_field()
         self._leave()
@@ -672,14 +582,7 @@ class ApprovalPanel(Widget, can_focus=True):
     def _open_field(self, use: Stage, text: str, *, focus: bool = True) -> None:
         self._use = use
         self._went_back = False
-        self._field.load_text(text)
-        self._field.move_cursor(self._field.document.end)
-        visits = self.current is not None and self.current.kind == "visit"
-        here = t("approval.paste_here" if visits else "approval.answer_here")
-        words = {"refuse": t("approval.why"), "answer": here}
-        self._field.placeholder = words.get(use, "")
-        self._field.display = True
-        self.fit_field()
+        self._field.open(use, text, self.current)
         if focus:
             self._come_forward(self._field)
         self._show_keys()
@@ -693,12 +596,11 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def _close_field(self) -> None:
         if self._use == "always":
-            self._drop_held()
+            self._held.drop()
             self._patterns = ()
             self._text.show(self.current, refused=self.refused)
         self._use = ""
-        self._field.load_text("")
-        self._field.display = False
+        self._field.close()
 
     def field_key(self, event: events.Key) -> bool:
         """A key in the field; True when it is no text."""
@@ -726,7 +628,8 @@ class ApprovalPanel(Widget, can_focus=True):
         elif key == "enter" and self._use == "refuse":
             self._answer("refuse", self._field.text.strip())
         elif key == "enter" and self._use == "answer":
-            self._send_answer(question)
+            if words := self._field.answer(question, self._text.marked):
+                self._answer("once", words)
         elif key in ("up", "down") and self._use == "answer" and question.choices and not self._field.text:
             step = 1 if key == "down" else -1
             self._text.mark((self._text.marked + step) % len(question.choices) if self._text.marked >= 0 or step > 0
@@ -737,32 +640,14 @@ class ApprovalPanel(Widget, can_focus=True):
             return False
         return True
 
-    def _send_answer(self, question: Question) -> None:
-        """The choice whose number was typed, else the words of the field, else the choice that is marked."""
-        words = self._field.text.strip()
-        number = _choice_number(words, question)
-        if number >= 0:
-            words = question.choices[number]
-        elif not words and 0 <= self._text.marked < len(question.choices):
-            words = question.choices[self._text.marked]
-        if words:
-            self._answer("once", words)
-
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
         question = self.current
         if self._use == "answer" and question is not None:
             typed = self._field.text.strip()
             if typed:  # an arrow's mark stays while nothing is typed
-                self._text.mark(_choice_number(typed, question))
-        self.fit_field()
+                self._text.mark(choice_number(typed, question))
+        self._field.fit()
 
     def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
         event.stop()
-
-    def fit_field(self) -> None:
-        """As many rows as the field's text needs, up to a quarter of the screen."""
-        rows = max(1, min(self._field.rows, max(1, self.app.size.height // 4)))
-        height = self._field.styles.height
-        if height is None or height.value != rows:
-            self._field.styles.height = rows

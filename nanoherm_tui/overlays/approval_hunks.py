@@ -40,6 +40,17 @@ class WaitingHunks:
         """The question waits no more."""
         self._refused.pop(question_id, None)
 
+    # -- what is said of them ----------------------------------------------------------------------------------------
+
+    def words(self, question: Question, keys: Sequence[str] | None = None) -> str:
+        """What the person has said of the hunks of a change, as a text; of those in `keys`, else of all."""
+        return self.docks[0].words_on(question.diffs, keys) if self.docks else ""
+
+    def said(self, question: Question, keys: Sequence[str] | None = None) -> None:
+        """The model is told that now."""
+        for dock in self.docks[:1]:
+            dock.said(question.diffs, keys)
+
     # -- the dock ----------------------------------------------------------------------------------------------------
 
     @property

@@ -19,10 +19,12 @@ from agent_core.records import dataclass
 from agent_core.text.diff import moves
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.comments import Comments, anchor_of
 from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans
 from nanoherm_tui.panes.wrapped import Piece, code_rows
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, cut_path, fit, visible, width
+from nanoherm_tui.text import wrap as text_wrap
 from nanoherm_tui.transcript.highlight import PLAIN, Ink, highlight, language_of
 
 NUMBER = 4  # columns of a line number, more for longer files
@@ -63,6 +65,7 @@ def diff_rows(
     split: bool = False,
     folds: Mapping[str, Fold] | None = None,
     refused: Collection[str] = (),
+    comments: Comments | None = None,
 ) -> list[Row]:
     """The rows of `diffs`, with `split` old and new side by side. `folds` are the unfolded runs, by their rows' key.
 
@@ -87,7 +90,7 @@ def diff_rows(
             key, old = f"{number}.0", diffs[moved[number]].path
             rows += _move_asked(diff, old, cells, key, refused) if wrap else _move(diff, old, cells, key)
             continue
-        rows += _file_rows(diff, number, _Shape(cells, _digits(diff), wrap, split), folds or {}, refused)
+        rows += _file_rows(diff, number, _Shape(cells, _digits(diff), wrap, split), folds or {}, refused, comments)
     return rows
 
 
@@ -107,7 +110,12 @@ class _Shape:
 
 
 def _file_rows(
-    diff: FileDiff, number: int, shape: _Shape, folds: Mapping[str, Fold], refused: Collection[str]
+    diff: FileDiff,
+    number: int,
+    shape: _Shape,
+    folds: Mapping[str, Fold],
+    refused: Collection[str],
+    comments: Comments | None,
 ) -> list[Row]:
     rows = _heading(diff, shape.cells, wrap=shape.wrap)
     if diff.old_path:
@@ -131,6 +139,8 @@ def _file_rows(
             rows[0] = replace(rows[0], key=key)
             key = ""
         rows += _HunkRows(hunk, diff.path, shape, is_refused=is_refused).rows(key)
+        if comments and (words := comments.on(anchor_of(diff, hunk))):
+            rows += _comment_rows(words, shape)
     below = diff.lines_after - new_end + 1 if old_end is not None and not diff.omitted_lines else 0
     if old_end is not None and below > 0:
         gap = _Gap(f"{FOLD}{number}.{len(diff.hunks)}", old_end, new_end, below)
@@ -149,6 +159,14 @@ def _hunk_heading(words: str, key: str, *, is_refused: bool, is_decided: bool) -
     else:
         mark, said = Span(sym("waiting"), "muted"), Span("")
     return Row((mark, Span(" "), Span(words, bold=True)), (said,) if said.text else (), key=key)
+
+
+def _comment_rows(words: str, shape: _Shape) -> list[Row]:
+    """What the person says about the hunk above, beside a bar."""
+    indent = shape.digits + 1
+    bar = (Span(" " * indent), Span(sym("bar"), "accent", mark=True), Span(" "))
+    lines = [line for part in words.split("\n") for line in text_wrap(part, max(shape.cells - indent - 2, 2)) or [""]]
+    return [Row((*bar, Span(line)), bg="surface", margin=indent + 2) for line in lines]
 
 
 # -- unchanged lines ----------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.comments import Comments
 from nanoherm_tui.panes.diff import FOLD, Fold, diff_rows
 from nanoherm_tui.panes.hunks import hunk_keys
 from nanoherm_tui.panes.tabbed import Tabbed
@@ -47,6 +48,8 @@ class DiffTab(Tabbed):
         self._fold = ""  # the key of the fold the cursor is at
         self._hunk = 0  # the hunk the user has moved to, while a change waits for an answer
         self._refused: frozenset[str] = frozenset()
+        self._browsed = ""  # the key of the hunk the user has moved to, while none waits
+        self.comments = Comments()
         self.toggle_hunk: ToggleHunk | None = None
         """Takes a hunk of the change that waits, named "file.hunk", out of what would be applied, or back into it."""
 
@@ -61,7 +64,7 @@ class DiffTab(Tabbed):
         if (tuple(diffs), asking) != (self._diffs, self._asking):
             self._diffs, self._asking, self._hunk = tuple(diffs), asking, 0
             self._folds.clear()
-            self._fold = ""
+            self._fold = self._browsed = ""
             self._changed("diff")
         if bring:
             self.show_tab("diff")
@@ -87,7 +90,13 @@ class DiffTab(Tabbed):
     def diff_body(self, cells: int) -> list[Row]:
         refused = self._refused if self._asking else ()
         return diff_rows(
-            self._diffs, cells, wrap=self._asking, split=self._is_split(cells), folds=self._folds, refused=refused
+            self._diffs,
+            cells,
+            wrap=self._asking,
+            split=self._is_split(cells),
+            folds=self._folds,
+            refused=refused,
+            comments=self.comments,
         )
 
     def diff_hints(self, cells: int) -> list[tuple[str, str]]:
@@ -106,8 +115,8 @@ class DiffTab(Tabbed):
         hunks = self._hunks() if self._asking else []
         if hunks:
             self.cursor = hunks[min(self._hunk, len(hunks) - 1)]
-        if self._fold:
-            self.cursor = next((i for i, row in enumerate(self._body) if row.key == self._fold), self.cursor)
+        if wanted := self._fold or (not self._asking and self._browsed):
+            self.cursor = next((i for i, row in enumerate(self._body) if row.key == wanted), self.cursor)
 
     def _is_split(self, cells: int) -> bool:
         wanted = cells >= limits.SPLIT_FROM if self._split is None else self._split
@@ -125,9 +134,31 @@ class DiffTab(Tabbed):
             self._hunk = max(0, min(self._hunk + by, len(hunks) - 1))
             self._go_to_hunk(hunks)
             return
-        beyond = [i for i in hunks if i > self.top] if by > 0 else [i for i in reversed(hunks) if i < self.top]
+        at = self.cursor if self.cursor in hunks and self._sees(self.cursor) else self.top
+        beyond = [i for i in hunks if i > at] if by > 0 else [i for i in reversed(hunks) if i < at]
         if beyond:
-            self.scroll_to_row(beyond[0])
+            self.go_to_hunk(beyond[0])
+
+    def _sees(self, index: int | None) -> bool:
+        return index is not None and self.top <= index < self.top + self.view_height
+
+    def hunk_at_hand(self) -> int | None:
+        """The row of the hunk that was gone to, else of the one at the top of the view."""
+        hunks = self._hunks()
+        if self._asking and hunks:
+            return hunks[min(self._hunk, len(hunks) - 1)]
+        if self.cursor in hunks and self._sees(self.cursor):
+            return self.cursor
+        return next((i for i in reversed(hunks) if i <= self.top), next(iter(hunks), None))
+
+    def go_to_hunk(self, index: int) -> None:
+        """Put the cursor on the hunk that begins in this row of the body, and bring it to the top."""
+        if self._asking:
+            self._hunk = self._hunks().index(index)
+        self._fold, self._browsed = "", self.rows[index].key
+        self.set_cursor(index)
+        self.scroll_to_row(index)
+        self.stale_foot()
 
     def _go_to_hunk(self, hunks: Sequence[int]) -> None:
         self._fold = ""
@@ -211,6 +242,10 @@ class DiffTab(Tabbed):
 
     def diff_chosen(self, key: str) -> None:
         """A click on the row with this key."""
+        if not self._asking and key in hunk_keys(self._diffs):
+            self._fold, self._browsed = "", key
+            self.set_cursor(next((i for i in self._hunks() if self.rows[i].key == key), None))
+            self.stale_foot()
         if key.startswith(FOLD):
             self._fold = key
             self._toggle(key)

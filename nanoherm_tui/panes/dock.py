@@ -14,10 +14,10 @@ from textual.message import Message
 from nanoherm_tui.context_words import plain_context
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.agents import count_at_work
+from nanoherm_tui.panes.comments_tab import CommentsTab
 from nanoherm_tui.panes.context import ITEM, context_rows
 from nanoherm_tui.panes.context_tab import ContextTab
 from nanoherm_tui.panes.diff import plain_diff
-from nanoherm_tui.panes.diff_tab import DiffTab
 from nanoherm_tui.panes.file_tab import FileTab
 from nanoherm_tui.panes.image import Picture
 from nanoherm_tui.panes.list_tabs import ListTabs
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from agent_core.ports import TodoItem
 
 
-class Dock(ResultTab, DiffTab, TasksTab, ContextTab, FileTab, ListTabs):
+class Dock(ResultTab, CommentsTab, TasksTab, ContextTab, FileTab, ListTabs):
     """Nothing is painted when what is shown has not changed."""
 
     ALLOW_SELECT = True
@@ -136,6 +136,8 @@ class Dock(ResultTab, DiffTab, TasksTab, ContextTab, FileTab, ListTabs):
         return [Row((Span(line, "muted"),)) for line in wrap(words, max(cells, 1))]
 
     def foot(self, cells: int) -> Sequence[Row]:
+        if (written := self.comment_foot(cells)) is not None:
+            return written
         found = self.find_row(cells)
         if found is not None and self._field is not None:
             return BLANK, found
@@ -150,7 +152,7 @@ class Dock(ResultTab, DiffTab, TasksTab, ContextTab, FileTab, ListTabs):
     def _hints(self, cells: int) -> list[tuple[str, str]]:
         """Keys and what they do here."""
         key = self.keymap.label
-        hints = self.diff_hints(cells) if self.tab == "diff" else []
+        hints = [*self.diff_hints(cells), *self.comment_hints()] if self.tab == "diff" else []
         if self._answers:
             return hints
         if self._find is None:

@@ -1,0 +1,176 @@
+"""What the dock's tab of changes has of comments: the hunk at hand, the field, and giving them away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.actions import SkipAction
+from textual.message import Message
+
+from agent_core.text.diff import hunks_of
+from nanoherm_tui import limits
+from nanoherm_tui.i18n import t
+from nanoherm_tui.keymap import show
+from nanoherm_tui.panes.comment_field import CommentField
+from nanoherm_tui.panes.comments import Anchor, Comments, anchor_of, place_of
+from nanoherm_tui.panes.diff_tab import DiffTab
+from nanoherm_tui.panes.rows import BLANK, LEFT, Row, Span
+from nanoherm_tui.text import cut_path, width
+
+if TYPE_CHECKING:
+    from agent_core.messages import FileDiff
+    from nanoherm_tui.panes.tabbed import Tab
+
+
+class CommentsTab(DiffTab):
+    """A comment stays beside its hunk until it is put into a message, or is the reason of a refusal."""
+
+    class MessageWanted(Message):
+        """All comments are to stand in the draft as one text; they are beside their hunks no longer."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._writing: CommentField | None = None
+        self._about: Anchor | None = None  # what the field is about
+
+    # -- what is shown ------------------------------------------------------------------------------------------
+
+    def use_comments(self, comments: Comments) -> None:
+        """Those of the session in view, from now on; what is being written belongs to the one before."""
+        self.end_comment()
+        self.comments = comments
+        self.stale()
+
+    def words_on(self, diffs: Sequence[FileDiff], keys: Sequence[str] | None = None) -> str:
+        """What is said of hunks of these changes, as a message; of those named "file.hunk" in `keys`, else of all."""
+        return self.comments.message(self.comments.among(self._anchors(diffs, keys)))
+
+    def said(self, diffs: Sequence[FileDiff], keys: Sequence[str] | None = None) -> None:
+        """That has been given to the model."""
+        self.comments.take(self.comments.among(self._anchors(diffs, keys)))
+        self.stale()
+
+    def _anchors(self, diffs: Sequence[FileDiff], keys: Sequence[str] | None) -> list[Anchor]:
+        return [
+            anchor_of(diff, hunk)
+            for number, diff in enumerate(diffs)
+            for index, hunk in enumerate(diff.hunks)
+            if keys is None or f"{number}.{index}" in keys
+        ]
+
+    def comment_hints(self) -> list[tuple[str, str]]:
+        key = self.keymap.label
+        at_hand = self._at_hand()
+        hints = []
+        if at_hand is not None:
+            again = self.comments.on(at_hand)
+            hints.append((key("dock_comment"), t("comments.hint_mend" if again else "comments.hint")))
+        if self.comments and not self._asking:
+            n = len(self.comments)
+            words = t("comments.hint_message_one") if n == 1 else t("comments.hint_message", n=n)
+            hints.append((key("dock_comments"), words))
+        return hints
+
+    def comment_foot(self, cells: int) -> Sequence[Row] | None:
+        """The rows that the field lies on; None: nothing is being written."""
+        field = self._writing
+        if field is None or self._about is None:
+            return None
+        keys = ((show("enter"), t("comments.keep")), (show("escape"), t("comments.leave")))
+        hints = [part for key, words in keys for part in (Span(f"  {key}", bold=True), Span(f" {words}", "muted"))]
+        room = cells - sum(width(span.text) for span in hints) - 1
+        if room < limits.COMMENT_HEADING:
+            hints, room = [], cells
+        heading = Row((Span(cut_path(place_of(self._about), max(room, 2)), "muted"),), tuple(hints))
+        return (BLANK, heading, *(BLANK for _ in range(self._field_rows(field))))
+
+    def _field_rows(self, field: CommentField) -> int:
+        most = max(1, min(limits.COMMENT_ROWS, self.size.height // 3))
+        return max(1, min(most, field.rows if field.is_mounted else 1))
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    @property
+    def holds_focus(self) -> bool:
+        return super().holds_focus or (self._writing is not None and self._writing.has_focus)
+
+    def _at_hand(self) -> Anchor | None:
+        """The hunk that a comment would be about."""
+        at = self.hunk_at_hand() if self.tab == "diff" else None
+        key = self._body[at].key if at is not None else ""
+        return (
+            anchor_of(*hunks_of(self._diffs)[key]) if key in self.hunks else None
+        )  # rows may still be those of before
+
+    def action_comment(self) -> None:
+        """Say something about the hunk at hand, or mend what was said."""
+        about = self._at_hand()
+        if about is None:
+            raise SkipAction
+        if self._writing is not None:
+            self._writing.focus()
+            return
+        at = self.hunk_at_hand()
+        if at is not None:
+            self.go_to_hunk(at)
+        self._about = about
+        self._writing = CommentField(self.keymap, self.comments.on(about), self._end_writing, self._fit)
+        self._writing.styles.margin = (0, 0, 0, LEFT)
+        self.mount(self._writing)
+        self._writing.focus()
+        self._fit()
+
+    def action_comments(self) -> None:
+        """Put all comments into the draft, as one text that can be mended there before it is sent."""
+        if not self.comments or self._asking:
+            raise SkipAction
+        anchors = list(self.comments.by_anchor)
+        text = self.comments.message(anchors)
+        self.comments.take(anchors)
+        self.stale()
+        self.post_message(self.MessageWanted(text))
+
+    def on_key(self, event: events.Key) -> None:
+        field = self._writing
+        if field is None or event.key in ("pageup", "pagedown"):
+            return
+        event.prevent_default()
+        if event is not field.latest:  # else it comes by here on its way up from the field
+            event.stop()
+            field.take_early(event)
+
+    def _fit(self) -> None:
+        """As many rows as the text needs; what is above gives way."""
+        field = self._writing
+        if field is not None:
+            field.styles.height = self._field_rows(field)
+            field.styles.width = max(1, self.cells)
+            self.stale_foot()
+
+    def _end_writing(self, keep: bool) -> None:
+        field, about = self._writing, self._about
+        if field is None or about is None:
+            return
+        if keep:
+            self.comments.put(about, field.text)
+        had_focus = field.has_focus
+        self._writing = self._about = None
+        field.remove()
+        if had_focus:
+            self.focus()
+        self.stale()
+
+    def end_comment(self) -> None:
+        """The field has to go: what was written so far is kept."""
+        self._end_writing(keep=True)
+
+    def show_tab(self, tab: Tab) -> None:
+        if tab != self.tab:
+            self.end_comment()
+        super().show_tab(tab)
