@@ -48,8 +48,10 @@ class CommentsTab(DiffTab):
         self.stale()
 
     def words_on(self, diffs: Sequence[FileDiff], keys: Sequence[str] | None = None) -> str:
-        """What is said of hunks of these changes, as a message; of those named "file.hunk" in `keys`, else of all."""
-        return self.comments.message(self.comments.among(self._anchors(diffs, keys)))
+        """What is said of hunks of these changes: of all as a message; of those named "file.hunk" in `keys`, which the
+        model is shown, only where and what."""
+        anchors = self.comments.among(self._anchors(diffs, keys))
+        return self.comments.message(anchors) if keys is None else self.comments.reasons(anchors)
 
     def said(self, diffs: Sequence[FileDiff], keys: Sequence[str] | None = None) -> None:
         """That has been given to the model."""
@@ -104,9 +106,8 @@ class CommentsTab(DiffTab):
         """The hunk that a comment would be about."""
         at = self.hunk_at_hand() if self.tab == "diff" else None
         key = self._body[at].key if at is not None else ""
-        return (
-            anchor_of(*hunks_of(self._diffs)[key]) if key in self.hunks else None
-        )  # rows may still be those of before
+        found = hunks_of(self._diffs).get(key)  # the rows may still be those of the changes before
+        return anchor_of(*found) if found is not None else None
 
     def action_comment(self) -> None:
         """Say something about the hunk at hand, or mend what was said."""
