@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from nanoherm_tui.actions import BY_SLASH, SLASH_ACTIONS, Slash, SlashProblem, parse_slash
+from nanoherm_tui.actions import BY_SLASH, SLASH_ACTIONS, Action, Slash, SlashProblem, complete_slash, parse_slash
 from nanoherm_tui.i18n import t
 from nanoherm_tui.text import one_line, visible
 
 if TYPE_CHECKING:
     from agent_core.knowledge import Typed
-    from nanoherm_tui.actions import Action
     from nanoherm_tui.plain.face import Face
 
 # Each is `function` of a room of this package, given the face and the argument, stripped.
@@ -52,6 +51,16 @@ def parse(text: str, typed: Sequence[Typed] = ()) -> Slash | SlashProblem | None
         if action.id in ARGUMENTS:
             return Slash(action, text.partition(" ")[2].strip())
     return parsed
+
+
+def complete(start: str, typed: Sequence[Typed]) -> list[str]:
+    """The names of commands that work here and that a line may become."""
+    found = complete_slash(start, typed)
+    return [one.slash if isinstance(one, Action) else one.name for one in found if _is_here(one)]
+
+
+def _is_here(one: Action | Typed) -> bool:
+    return not isinstance(one, Action) or one.id in ROOM_OF
 
 
 def run(face: Face, text: str) -> None:

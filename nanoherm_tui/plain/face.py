@@ -19,7 +19,7 @@ from agent_core import events, intents, names
 from agent_core.errors import AgentError, crash
 from agent_core.records import dataclass
 from nanoherm_tui import i18n, interrupt, limits
-from nanoherm_tui.actions import Slash, SlashProblem, complete_slash
+from nanoherm_tui.actions import Slash, SlashProblem
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.overlays.question import time_left
@@ -147,6 +147,12 @@ class Face:
             return names.EXIT_FAILED
         except OSError:  # the terminal is gone
             return names.EXIT_FAILED
+        except Exception as error:  # it ends in words, with a report
+            report = self.host.report_crash(error)
+            words = f"{type(error).__name__}: {clean(str(error))[: limits.CRASH_WORDS]}"
+            more = (t("app.crash_report", path=report),) if report is not None else ()
+            print(t("plain.crashed", error=words), *more, sep="\n", file=sys.stderr)
+            return names.EXIT_FAILED
         finally:
             self.source.close()
             for number, handler in former.items():
@@ -258,7 +264,11 @@ class Face:
             lines += self._closed(event)
         view.take((event,))
         if isinstance(event, events.HistoryChanged):
-            lines += history_lines(view.title, event.messages, event.earlier) if event.messages else []
+            if event.messages:
+                lines += history_lines(view.title, event.messages, event.earlier)
+                self.host.mark_seen(view.id, event.messages[-1].id)
+        elif isinstance(event, events.AssistantMessage) and one is self.current:
+            self.host.mark_seen(view.id, event.message_id)
         elif isinstance(event, events.TurnFinished) and one is self.current:
             self._last_outcome = event
         elif isinstance(event, events.ModeToConfirm) and one is self.current:
@@ -318,7 +328,11 @@ class Face:
             self._asked = asking.Asked(first.question, first.deadline)
             self._lines += asking.asked_lines(self._asked, len(self.view.waiting))
             self._before_answer(True)
-            self.source.wake_at(time.monotonic() + first.deadline - time.time() - limits.PLAIN_REMIND)
+            left = first.deadline - time.time() - limits.PLAIN_REMIND
+            if left > 0:
+                self.source.wake_at(time.monotonic() + left)
+            else:
+                self._reminded = first.question.id  # it has just been said
 
     def _before_answer(self, consents: bool) -> None:
         """What was typed before the question could be read is no answer to it."""
@@ -437,8 +451,9 @@ class Face:
             self.say_error(error)
 
     def _complete(self, start: str) -> list[str]:
-        found = complete_slash(start, self.typed_commands)
-        return [f"/{getattr(one, 'slash', '') or getattr(one, 'name', '')} " for one in found]
+        from nanoherm_tui.plain import commands
+
+        return [f"/{name} " for name in commands.complete(start, self.typed_commands)]
 
     # -- stopping and leaving ----------------------------------------------------------------------------------------
 
