@@ -16,19 +16,20 @@ if TYPE_CHECKING:
 class CommentField(DraftArea):
     """Enter keeps what is written, the keys for a new line make one, Esc leaves it as it was."""
 
-    def __init__(self, keymap: Keymap, words: str, leave: Callable[[bool], None], grown: Callable[[], None]) -> None:
+    def __init__(self, keymap: Keymap, leave: Callable[[bool], None], grown: Callable[[], None]) -> None:
         super().__init__(id="comment-field")
         self._keymap = keymap
-        self._words = words
         self._leave = leave
         self._grown = grown
         self.latest: events.Key | None = None
         """The key that came here last."""
 
-    def on_mount(self) -> None:
-        self.load_text(self._words)
+    def begin(self, words: str) -> None:
+        """Show the field, with what was said so far, and give it the keyboard."""
+        self.load_text(words)
         self.move_cursor(self.document.end)
-        self._grown()
+        self.display = True
+        self.focus()
 
     async def _on_key(self, event: events.Key) -> None:
         self.latest = event

@@ -36,8 +36,8 @@ class CommentsTab(DiffTab):
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._writing: CommentField | None = None
-        self._about: Anchor | None = None  # what the field is about
+        self._words: CommentField | None = None  # made when it is first wanted; then it is hidden, never taken away
+        self._about: Anchor | None = None  # what is being commented on
 
     # -- what is shown ------------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class CommentsTab(DiffTab):
 
     def comment_foot(self, cells: int) -> Sequence[Row] | None:
         """The rows that the field lies on; None: nothing is being written."""
-        field = self._writing
+        field = self._words
         if field is None or self._about is None:
             return None
         keys = ((show("enter"), t("comments.keep")), (show("escape"), t("comments.leave")))
@@ -100,7 +100,7 @@ class CommentsTab(DiffTab):
 
     @property
     def holds_focus(self) -> bool:
-        return super().holds_focus or (self._writing is not None and self._writing.has_focus)
+        return super().holds_focus or (self._words is not None and self._words.has_focus)
 
     def _at_hand(self) -> Anchor | None:
         """The hunk that a comment would be about."""
@@ -114,23 +114,26 @@ class CommentsTab(DiffTab):
         about = self._at_hand()
         if about is None:
             raise SkipAction
-        if self._writing is not None:
-            self._writing.focus()
+        if self._about is not None and self._words is not None:
+            self._words.focus()
             return
         at = self.hunk_at_hand()
         if at is not None:
             self.go_to_hunk(at)
         self._about = about
-        self._writing = CommentField(self.keymap, self.comments.on(about), self._end_writing, self._fit)
-        self._writing.styles.margin = (0, 0, 0, LEFT)
-        self.mount(self._writing)
-        self._writing.focus()
+        if self._words is None:
+            self._words = CommentField(self.keymap, self._end_writing, self._fit)
+            self._words.styles.margin = (0, 0, 0, LEFT)
+            self.mount(self._words)
+        self._words.begin(self.comments.on(about))
         self._fit()
 
     def action_comments(self) -> None:
         """Put all comments into the draft, as one text that can be mended there before it is sent."""
-        if not self.comments or self._asking:
+        if not self.comments:
             raise SkipAction
+        if self._asking:  # a draft would hold up the answer; what is said of what waits goes with that
+            return
         anchors = list(self.comments.by_anchor)
         text = self.comments.message(anchors)
         self.comments.take(anchors)
@@ -138,8 +141,8 @@ class CommentsTab(DiffTab):
         self.post_message(self.MessageWanted(text))
 
     def on_key(self, event: events.Key) -> None:
-        field = self._writing
-        if field is None or event.key in ("pageup", "pagedown"):
+        field = self._words
+        if field is None or self._about is None or event.key in ("pageup", "pagedown"):
             return
         event.prevent_default()
         if event is not field.latest:  # else it comes by here on its way up from the field
@@ -148,23 +151,22 @@ class CommentsTab(DiffTab):
 
     def _fit(self) -> None:
         """As many rows as the text needs; what is above gives way."""
-        field = self._writing
-        if field is not None:
+        field = self._words
+        if field is not None and self._about is not None:
             field.styles.height = self._field_rows(field)
             field.styles.width = max(1, self.cells)
             self.stale_foot()
 
     def _end_writing(self, keep: bool) -> None:
-        field, about = self._writing, self._about
+        field, about = self._words, self._about
         if field is None or about is None:
             return
         if keep:
             self.comments.put(about, field.text)
-        had_focus = field.has_focus
-        self._writing = self._about = None
-        field.remove()
-        if had_focus:
+        if field.has_focus:
             self.focus()
+        self._about = None
+        field.display = False
         self.stale()
 
     def end_comment(self) -> None:
