@@ -141,7 +141,8 @@ async def test_a_lone_letter_answers_once_the_panel_is_armed(key, answered):
 
 
 @pytest.mark.parametrize("at_panel", [True, False], ids=["at the panel", "at the draft"])
-async def test_a_letter_typed_as_the_window_comes_back_answers_nothing(at_panel):
+@pytest.mark.usefixtures("at_once")
+async def test_a_letter_typed_as_the_window_comes_back_answers_nothing(at_panel, monkeypatch):
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.ask()
@@ -152,11 +153,13 @@ async def test_a_letter_typed_as_the_window_comes_back_answers_nothing(at_panel)
         app.post_message(events.AppBlur())
         await until(pilot, lambda: app.focused is None)
         await pilot.pause(0.2)
+        monkeypatch.setattr(limits, "APPROVAL_ARM", 30.0)  # however slow the machine, it has not been so long
         app.post_message(events.AppFocus())
         await until(pilot, lambda: app.focused is not None)
         await pilot.press("y")
         await pilot.pause(alone())
         assert app.posted == []
+        monkeypatch.setattr(limits, "APPROVAL_ARM", 0.05)
         if not at_panel:
             await pilot.press("backspace")
         await answer(pilot, "y")
