@@ -43,7 +43,7 @@ from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
 from agent_core.messages import FileDiff, Message, new_id
 from agent_core.meter import Meter, SessionUsage
-from agent_core.model_choice import ModelChoice, ModelState
+from agent_core.model_choice import ModelChoice, ModelState, check_address
 from agent_core.models import Models
 from agent_core.names import (
     APPROVAL_POLICIES,
@@ -208,7 +208,9 @@ class Host:
         return insights(self.store.database, days)
 
     def save_setup(self, provider: str, key: str, model: str, base_url: str = "") -> ModelState:
-        """Store a provider: the key in the 0600 .env, the rest in the config. Raises ConfigError."""
+        """Store a provider: the key in the 0600 .env, the rest in the config. Raises ConfigError, having stored nothing
+        where the address cannot be one."""
+        check_address(provider, base_url)
         if key:
             preset = providers.PRESETS.get(provider)
             name = preset.key_env[0] if preset is not None and preset.key_env else "NANOHERMES_API_KEY"

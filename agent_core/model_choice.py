@@ -105,14 +105,31 @@ class ModelChoice:
             return discover.Health(False, state.problem.code if state.problem else "demo", text, ())
         return discover.check(state.endpoint)
 
-    @staticmethod
-    def try_out(provider: str, key: str, model: str, base_url: str = "") -> Health:
-        """Ask a provider's server whether it is there and takes this key, without storing anything."""
+    def try_out(self, provider: str, key: str, model: str, base_url: str = "") -> Health:
+        """Ask a provider's server whether it is there and takes this key, without storing anything.
+
+        An empty `key`: the one that would be used then, from the environment or the .env files.
+        """
         from agent_core.llm import discover
 
         tried = ProviderOptions(model=model, provider=provider, base_url=base_url)
+        env, dotenv = ({providers.ENV_API_KEY: key}, {}) if key else (_keys(self._env), _keys(self._dotenv()))
         try:
-            endpoint = providers.resolve(tried, {"NANOHERMES_API_KEY": key} if key else {}, {})
+            endpoint = providers.resolve(tried, env, dotenv)
         except ConfigError as error:
-            return discover.Health(False, error.code, error.text, ())
+            return discover.Health(False, error.code, error.text, params=error.params)
         return discover.check(endpoint)
+
+
+def _keys(variables: Mapping[str, str]) -> dict[str, str]:
+    """`variables` without those that say which server and which model."""
+    return {
+        name: value for name, value in variables.items() if name not in (providers.ENV_BASE_URL, providers.ENV_MODEL)
+    }
+
+
+def check_address(provider: str, base_url: str) -> None:
+    """Raises ConfigError "bad_base_url" where `base_url` cannot be the address of a server."""
+    preset = providers.PRESETS.get(provider)
+    if preset is not None and base_url:
+        providers.normal_url(base_url, preset)

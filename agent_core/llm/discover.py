@@ -35,6 +35,8 @@ class Health:
     """Tokens that models take in all, where the server tells."""
     sees: Mapping[str, bool] = field(default_factory=dict)
     """Whether models take images, where the server tells."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """What `text` names: an error's parameters; else "label" and "model"; "models" where the one is not listed."""
 
 
 def find_local_server(timeout: float = limits.PROBE_TIMEOUT) -> Endpoint | None:
@@ -69,16 +71,18 @@ def check(endpoint: Endpoint, timeout: float = limits.HEALTH_TIMEOUT) -> Health:
         body = _get(endpoint, endpoint.preset.models_path, deadline)
         models, windows, sees = model_names(body), model_windows(body), model_sees(body)
     except ProviderError as error:
-        return Health(False, error.code, error.text)
+        return Health(False, error.code, error.text, params=error.params)
     if not models:
         where = shown_url(endpoint.base_url)
         text = f"{endpoint.label} at {where} lists no models. Check the address; it often ends in /v1."
         return Health(False, "protocol", text)
     if endpoint.model and endpoint.model not in models and f"models/{endpoint.model}" not in models:
         text = f"{endpoint.label} answers but does not list {endpoint.model}. It has {', '.join(models[:5])}."
-        return Health(True, "model_not_listed", text, models, windows, sees)
-    text = f"{endpoint.label} answers and has {endpoint.model or models[0]}."
-    return Health(True, "ok", text, models, windows, sees)
+        named = {"label": endpoint.label, "model": endpoint.model, "models": ", ".join(models[:5])}
+        return Health(True, "model_not_listed", text, models, windows, sees, named)
+    model = endpoint.model or models[0]
+    text = f"{endpoint.label} answers and has {model}."
+    return Health(True, "ok", text, models, windows, sees, {"label": endpoint.label, "model": model})
 
 
 def _get(endpoint: Endpoint, path: str, deadline: float) -> bytes:

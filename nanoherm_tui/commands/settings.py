@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_core import events, intents
+from agent_core.errors import AgentError
 from agent_core.names import MODES
 from nanoherm_tui import limits, symbols
-from nanoherm_tui.i18n import LANGUAGES, t
+from nanoherm_tui.i18n import LANGUAGES, t, tell
 from nanoherm_tui.terminal_colours import AUTO
 
 if TYPE_CHECKING:
+    from agent_core.llm.discover import Health
     from agent_core.names import Mode
     from agent_core.session import LiveSession
     from nanoherm_tui.app import NanohermApp
@@ -136,6 +138,15 @@ def _preset_name(provider: str) -> str | None:
     return next((p.name for p in PRESETS.values() if provider and provider in (p.name, p.label)), None)
 
 
+def _told(health: Health) -> str:
+    """What came of a test, in the interface's language."""
+    if health.code == "ok":
+        return t("setup.answers", **health.params)
+    if health.code == "model_not_listed":
+        return t("setup.not_listed", **health.params)
+    return tell(health.code, health.params, health.text)
+
+
 def setup(app: NanohermApp, problem: str, provider: str = "") -> None:
     """Open the setup view. `problem`: why it opens by itself; `provider`: whose that is, by name or label."""
     from agent_core.llm.providers import PRESETS
@@ -159,11 +170,14 @@ def setup(app: NanohermApp, problem: str, provider: str = "") -> None:
     def test(values: SetupValues) -> None:
         app.desk.do(
             lambda: app.host.model.try_out(values.provider, values.key, values.model, values.base_url),
-            lambda health: screen.show_result(health.ok, health.text),
+            lambda health: screen.show_result(health.ok, _told(health)),
         )
 
     def save(values: SetupValues) -> None:
-        def saved(_: object) -> None:
+        def saved(error: AgentError | None) -> None:
+            if error is not None:
+                screen.show_result(False, tell(error.code, error.params, error.text))
+                return
             screen.dismiss()
 
             def begin(session: LiveSession) -> None:
@@ -174,7 +188,14 @@ def setup(app: NanohermApp, problem: str, provider: str = "") -> None:
 
             app.conversations.bring(app.host.new, begin)
 
-        app.desk.do(lambda: app.host.save_setup(values.provider, values.key, values.model, values.base_url), saved)
+        def work() -> AgentError | None:
+            try:
+                app.host.save_setup(values.provider, values.key, values.model, values.base_url)
+            except AgentError as error:  # told in the view itself: what is behind it is not seen
+                return error
+            return None
+
+        app.desk.do(work, saved)
 
     screen.on_test, screen.on_save = test, save
     app.open_overlay(screen)

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from agent_core import events
-from agent_core.errors import AgentError, StoreError
+from agent_core.errors import AgentError, ConfigError, StoreError
 from agent_core.file_desk import list_folders
 from agent_core.host import Host, Launch
 from agent_core.intents import SetMode, Shell, Submit
@@ -163,6 +163,7 @@ def test_a_setting_is_written_and_read_back(start, server):
 
 def test_setup_stores_the_key_apart_and_the_session_uses_it(start, server, monkeypatch):
     host = start(overrides={})
+    assert host.model.try_out("openai", "", "test-model", server.base_url).code == "no_key"
     health = host.model.try_out("custom", "sk-test-0123456789abcdef", "test-model", server.base_url)
     assert health.ok, health.text
     state = host.save_setup("custom", "sk-test-0123456789abcdef", "test-model", server.base_url)
@@ -172,6 +173,14 @@ def test_setup_stores_the_key_apart_and_the_session_uses_it(start, server, monke
     assert host.redact("the key sk-test-0123456789abcdef.") == "the key [REDACTED]."
     turn(host.new(), "hi")
     assert len(server.requests) == 1
+    # An empty field means the key that is there: the test asks with what would be used.
+    host.save_setup("openai", "sk-test-0123456789abcdef", "test-model", server.base_url)
+    assert host.model.try_out("openai", "", "test-model", server.base_url).ok
+    before = host.places.config_file.read_text()
+    with pytest.raises(ConfigError, match="cannot be used"):
+        host.save_setup("custom", "sk-other-0123456789abcdef", "m", "http://a host/v1")
+    assert host.places.config_file.read_text() == before
+    assert "sk-other" not in host.places.env_file.read_text()
 
 
 def test_setup_that_cannot_work_is_told_in_words(start):
