@@ -11,6 +11,7 @@ from agent_core.errors import AgentError, ConfigError, StoreError
 from agent_core.file_desk import list_folders
 from agent_core.host import Host, Launch
 from agent_core.intents import SetMode, Shell, Submit
+from agent_core.llm import discover
 from agent_core.memory import recall
 from agent_core.messages import user
 from agent_core.spill import find_note
@@ -163,7 +164,6 @@ def test_a_setting_is_written_and_read_back(start, server):
 
 def test_setup_stores_the_key_apart_and_the_session_uses_it(start, server, monkeypatch):
     host = start(overrides={})
-    assert host.model.try_out("openai", "", "test-model", server.base_url).code == "no_key"
     health = host.model.try_out("custom", "sk-test-0123456789abcdef", "test-model", server.base_url)
     assert health.ok, health.text
     state = host.save_setup("custom", "sk-test-0123456789abcdef", "test-model", server.base_url)
@@ -173,14 +173,23 @@ def test_setup_stores_the_key_apart_and_the_session_uses_it(start, server, monke
     assert host.redact("the key sk-test-0123456789abcdef.") == "the key [REDACTED]."
     turn(host.new(), "hi")
     assert len(server.requests) == 1
-    # An empty field means the key that is there: the test asks with what would be used.
-    host.save_setup("openai", "sk-test-0123456789abcdef", "test-model", server.base_url)
-    assert host.model.try_out("openai", "", "test-model", server.base_url).ok
     before = host.places.config_file.read_text()
     with pytest.raises(ConfigError, match="cannot be used"):
         host.save_setup("custom", "sk-other-0123456789abcdef", "m", "http://a host/v1")
     assert host.places.config_file.read_text() == before
     assert "sk-other" not in host.places.env_file.read_text()
+
+
+def test_an_empty_key_is_tried_as_the_one_that_is_there(start, server, monkeypatch):
+    asked = []
+    monkeypatch.setattr(discover, "check", lambda endpoint: asked.append(endpoint) or discover.Health(True, "ok", ""))
+    host = start()
+    assert host.model.try_out("openai", "", "gpt-5").code == "no_key"
+    host.save_setup("openai", "sk-stored-0123456789abcdef", "gpt-5")
+    assert host.model.try_out("openai", "", "gpt-5").ok
+    assert host.model.try_out("openai", "sk-typed-0123456789abcdef", "gpt-5").ok
+    assert [endpoint.key.reveal()[:8] for endpoint in asked] == ["sk-store", "sk-typed"]
+    assert {endpoint.base_url for endpoint in asked} == {"https://api.openai.com/v1"}  # not the environment's
 
 
 def test_setup_that_cannot_work_is_told_in_words(start):
