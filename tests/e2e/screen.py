@@ -134,6 +134,8 @@ class Screen(Watched):
     ):  # fmt: skip
         self.columns, self.rows = columns, rows
         self._holds_frames, self._ground = holds_frames, ground
+        self.rate, self.holds = 0, False
+        """How many bytes a second the line to the terminal carries, 0: any number; whether it stands still."""
         self.started = time.monotonic()
         self._emulator = Emulator(columns, rows)
         self._stream = pyte.ByteStream(self._emulator)
@@ -172,9 +174,12 @@ class Screen(Watched):
         while not self._hung_up:
             try:
                 ready, _, _ = select.select([self._fd], [], [], 0.1)
-                if not ready:
+                if not ready or self.holds:
+                    time.sleep(0.02 if self.holds else 0.0)
                     continue
-                data = os.read(self._fd, 65536)
+                data = os.read(self._fd, round(self.rate * 0.02) or 65536)
+                if self.rate:
+                    time.sleep(0.02)
             except OSError:
                 return
             if not data:

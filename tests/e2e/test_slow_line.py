@@ -1,0 +1,86 @@
+"""Over a slow line, and one that stands still: what is shown is of now, a key is answered, and Ctrl+C stops the turn."""
+
+import random
+import re
+import time
+from string import ascii_lowercase
+
+import pytest
+
+from tests.e2e.screen import KEYS, SLACK, Screen
+from tests.fakes.model_server import ModelServer, Reply
+
+SLOW = 15_000
+"""Bytes a second: an old modem would do; a screen of this size is some 25 KB."""
+LETTERS = random.Random(7)
+WORDS = "".join(
+    f"paragraph {n} " + " ".join("".join(LETTERS.choices(ascii_lowercase, k=9)) for _ in range(14)) + "，第三段。\n\n"
+    for n in range(4_000)
+)
+"""No row is like the one above it: each frame has to write all of them."""
+ENDLESS = Reply(text=WORDS, piece=60, gap=0.002)
+FRAME = re.compile(rb"\x1b\[\?2026h(.+?)\x1b\[\?2026l", re.DOTALL)
+
+
+@pytest.fixture
+def streaming(workspace, server_env):
+    """Starts an answer that streams faster than the line carries it."""
+
+    def begin(*args):
+        screen = Screen(args, env=server_env(server), cwd=workspace, columns=180, rows=50, holds_frames=True)
+        screen.wait_for("test-model")
+        screen.submit("write")
+        screen.wait_for("paragraph ")
+        return screen
+
+    with ModelServer([ENDLESS]) as server:
+        yield server, begin
+
+
+def seconds_until(condition, most):
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < most, f"not in {most} s"
+        time.sleep(0.01)
+    return time.monotonic() - began
+
+
+def test_over_a_slow_line_a_key_is_answered_and_ctrl_c_stops_the_turn(streaming):
+    server, begin = streaming
+    with begin() as screen:
+        screen.rate = SLOW
+        time.sleep(3.0)  # as much as would be seconds of old frames
+        waits = []
+        for number, letter in enumerate("zqzqz", 1):
+            screen.send(letter)
+            waits.append(seconds_until(lambda n=number: f"› {'zqzqz'[:n]}" in screen.text, 3.0 * SLACK))
+        assert sorted(waits)[2] < 2.0, waits  # behind a queue of frames it is more than 3
+        screen.send(KEYS["ctrl+c"])
+        seconds_until(lambda: not server.open_streams, 1.0 * SLACK)
+        screen.wait_for("Stopped.", "› zqzqz")
+
+
+def test_while_the_line_stands_still_ctrl_c_stops_the_turn_and_afterwards_the_newest_frame_is_drawn(streaming):
+    server, begin = streaming
+    with begin() as screen:
+        screen.holds = True
+        time.sleep(2.0)  # 45 frames, of which the terminal takes none
+        screen.send(KEYS["ctrl+c"])
+        seconds_until(lambda: not server.open_streams, 1.0 * SLACK)
+        before = len(screen.raw)
+        screen.holds = False
+        screen.wait_for("Message, /command", "Stopped")
+        shown = screen.still()
+        assert len(screen.raw) - before < 100_000  # no more than what was under way and a frame or two
+        screen.send("\x0c")  # drawn anew, all is as it was
+        assert screen.still() == shown
+
+
+def test_frames_a_second_are_bounded_by_the_config(streaming):
+    _, begin = streaming
+    with begin("--set", "display.fps=5") as screen:
+        time.sleep(0.5)
+        began, since = time.monotonic(), len(screen.raw)
+        time.sleep(1.5)
+        frames = len(FRAME.findall(bytes(screen.raw[since:])))
+        assert 3 <= frames <= 5 * (time.monotonic() - began) + 2
