@@ -1,4 +1,4 @@
-"""Over a slow line, and one that stands still: what is shown is of now, a key is answered, and Ctrl+C stops the turn."""
+"""Over a slow line, or one that stands still: what is shown is of now, keys are answered, Ctrl+C stops the turn."""
 
 import random
 import re
