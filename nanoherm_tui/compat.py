@@ -198,9 +198,9 @@ class FewBytes:
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         app = cast("App[Any]", self)
-        caret = getattr(app.focused, "cursor_screen_offset", None)
+        caret = getattr(app.focused, "drawn_caret", None) or getattr(app.focused, "cursor_screen_offset", None)
         if caret is not None:
-            # Whatever has moved the text since the last key: an input method opens its window at the terminal's caret.
+            # Where this frame has it, whatever the text has become since: an input method opens its window there.
             app.cursor_position = caret
         driver = app._driver
         if renderable is not None and isinstance(driver, _Driver) and not driver.has_room():

@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
 
 from agent_core.text.image_refs import leading
 from nanoherm_tui import limits
@@ -63,6 +64,11 @@ class _Draft(KillDraft):
         if paths:
             self._composer.post_message(self._composer.ImagesPasted(paths, text))
         return bool(paths)
+
+    def edit(self, edit: Edit) -> EditResult:
+        result = super().edit(edit)
+        self._composer.fit_height()  # with the next frame, or its caret would be below the rows that it has
+        return result
 
     async def _on_key(self, event: events.Key) -> None:
         self.begin_key()

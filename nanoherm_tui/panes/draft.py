@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 from rich.segment import Segment
 from textual import events
 from textual.binding import Binding
+from textual.geometry import Offset, Region
 from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
@@ -46,6 +47,8 @@ class DraftArea(TextArea, FocusAtOnce, inherit_bindings=False):
         self.cursor_blink = False
         self.highlight_cursor_line = False
         self.match_cursor_bracket = False
+        self.drawn_caret: Offset | None = None
+        """Where on the screen the caret was drawn last."""
 
     @property
     def rows(self) -> int:
@@ -102,6 +105,12 @@ class DraftArea(TextArea, FocusAtOnce, inherit_bindings=False):
         if self.has_focus:
             self.scroll_cursor_visible()  # looks for the caret anew: the text may have been wrapped to another width
             self.app.cursor_position = self.cursor_screen_offset
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The rows as they are drawn. Until they are drawn again the terminal's caret stays where they have it."""
+        if self.region.contains_point(caret := self.cursor_screen_offset):
+            self.drawn_caret = caret
+        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         strip = super().render_line(y)
