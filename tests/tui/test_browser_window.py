@@ -59,7 +59,7 @@ async def all_of(window):
 def test_its_program_has_the_pages_size_and_hears_of_another(child):
     child(
         "signal.signal(signal.SIGWINCH, lambda *_: print(os.get_terminal_size(), flush=True))\n"
-        "print(os.get_terminal_size(), flush=True)\nsys.stdin.read()"
+        "print(os.get_terminal_size(), flush=True)\nwhile True: time.sleep(0.02)"
     )
 
     async def use(window):
