@@ -117,7 +117,7 @@ def test_the_key_is_there(where):
 
 
 def test_nothing_is_told_by_the_pointer_alone():
-    """What stands under a resting pointer is told by no tooltip, and no style sheet changes more than a colour there."""
+    """What stands under a resting pointer is told by no tooltip, and looks as it did before."""
     for path in ROOMS.rglob("*.py"):
         assert "tooltip" not in path.read_text(), path
     for path in ROOMS.rglob("*.tcss"):
