@@ -15,6 +15,7 @@ from nanoherm_tui.i18n import set_language
 from nanoherm_tui.session_view import Waiting
 from nanoherm_tui.terminal_notes import has_title, note, title, way
 from nanoherm_tui.tmux import Tmux
+from nanoherm_tui.tmux import read as read_tmux
 from tests.fakes.model_server import Reply
 from tests.tui.test_app import Stage
 
@@ -62,6 +63,16 @@ def tmux(**fields):
 )
 def test_a_sequence_is_chosen_only_where_it_is_known_to_show(choice, env, around, how):
     assert way(choice, env, around) == how
+
+
+def test_what_tmux_prints_is_read_and_its_switches_by_name():
+    values = ["3.3a", "500", "off", "external", "1", "256,RGB", "xterm-kitty", "0", "kitty(0.35)", "1", "1", "0", "1"]
+    told = read_tmux("\n".join(values) + "\n")
+    assert told is not None
+    assert (told.allow_passthrough, told.focus_events, told.escape_time) == ("on", "off", "500")
+    assert told.is_seen
+    assert told.hands_on
+    assert read_tmux("3.3a\n500") is None
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=300) | st.sampled_from(["4;1;50", "\x1b]0;x\x07", "a\x9cb\x9d;"]))

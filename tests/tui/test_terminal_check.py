@@ -199,6 +199,8 @@ NO_ANSWERS = replace(GOOD, answers=None)
         ("tmux", in_tmux(escape_time="500"), "warn", "500 ms behind Esc", "set -s escape-time 10"),
         ("tmux", with_env(IN_TMUX, TERM="xterm-256color"), "warn", "not what tmux is", "default-terminal"),
         ("tmux", with_env(IN_TMUX, TERM="screen"), "warn", "TERM is screen", "default-terminal tmux-256color"),
+        ("tmux", in_tmux(focus_events="off"), "warn", "look elsewhere", "set -g focus-events on"),
+        ("tmux", in_tmux(focus_events="on"), "ok", "It tells when you look elsewhere", ""),
         ("tmux", replace(IN_TMUX, tmux=None), "skip", "does not tell", ""),
         ("tmux", in_tmux(features=""), "ok", "tmux 3.3a", ""),
     ],
