@@ -328,9 +328,9 @@ class Face:
             self._asked = asking.Asked(first.question, first.deadline)
             self._lines += asking.asked_lines(self._asked, len(self.view.waiting))
             self._before_answer(True)
-            left = first.deadline - time.time() - limits.PLAIN_REMIND
-            if left > 0:
-                self.source.wake_at(time.monotonic() + left)
+            until = first.deadline - time.time() - limits.PLAIN_REMIND
+            if until > 0:
+                self.source.wake_at(time.monotonic() + until)
             else:
                 self._reminded = first.question.id  # it has just been said
 
