@@ -136,18 +136,16 @@ def is_drawn(png):
     return min(shades) > 20 and len(set(edge.tobytes())) > 20
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGKILL, -signal.SIGKILL)])
-def test_a_servers_windows_end_with_it_however_it_ends(tmp_path, number, code):
+def test_a_servers_windows_end_with_it_when_it_is_killed(tmp_path):
     with Server(tmp_path / "work", "--demo") as server:
 
         def then():
             children = server.children()
             assert len(children) == 1
-            server.process.send_signal(number)
+            server.process.kill()
             assert gone(children)
 
         asyncio.run(a_window(server.url, then))
-        assert server.process.wait(SLOW) == code
 
 
 def run(folder, *arguments):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import socket
 
@@ -19,7 +20,7 @@ from nanoherm_tui.subcommands import serve
 ECHOES = """\
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-print(sys.argv[1:], os.get_terminal_size().columns, flush=True)
+print("pid", os.getpid(), sys.argv[1:], os.get_terminal_size().columns, flush=True)
 print("heard", input(), os.get_terminal_size().columns, flush=True)
 """
 
@@ -161,6 +162,20 @@ def test_a_window_speaks_textual_serves_messages_and_says_that_its_program_has_e
             assert page.close_code == servers.ENDED
 
     asks(use)
+
+
+def test_windows_end_with_the_server(asks):
+    async def use(session, base, door):
+        await enter(session, base, door)
+        page = await session.ws_connect(f"{base}{door.path}/window/dark", headers={"Origin": base})
+        out = b""
+        while b"pid" not in out:
+            out += (await page.receive()).data
+        pid = int(re.search(rb"pid (\d+)", out)[1])
+        assert os.path.exists(f"/proc/{pid}")
+        return pid
+
+    assert not os.path.exists(f"/proc/{asks(use)}")
 
 
 def test_there_is_a_bound_on_windows_at_a_time(asks, monkeypatch):

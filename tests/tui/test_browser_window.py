@@ -99,7 +99,7 @@ def test_what_is_typed_before_the_program_has_the_terminal_is_not_shown_twice(ch
 def test_closing_hangs_up_and_a_program_that_goes_on_is_killed(child, tmp_path, monkeypatch, ignores, kept):
     monkeypatch.setattr(limits, "WEB_ENDING", 0.3 if ignores else 15)
     handler = "signal.SIG_IGN" if ignores else f"lambda *_: (open({str(tmp_path / 'kept')!r}, 'w').close(), sys.exit())"
-    child(f"signal.signal(signal.SIGHUP, {handler})\nprint(os.getpid(), {READY[6:]}while True: time.sleep(60)")
+    child(f"signal.signal(signal.SIGHUP, {handler})\nprint(os.getpid(), {READY[6:]}while True: time.sleep(0.02)")
 
     async def use(window):
         return int((await until(window, b"ready\r\n")).rsplit(b"\x07", 1)[-1].split()[0])
