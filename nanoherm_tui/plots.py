@@ -17,6 +17,8 @@ _STEPS: Final = 4  # levels of a cell
 _LEVELS: Final = " \u28c0\u28e4\u28f6\u28ff"
 _ASCII_LEVELS: Final = " .:|#"
 _FULL, _HALF = "\u28ff", "\u2847"
+GLYPHS: Final = _LEVELS.strip() + _HALF
+"""All signs that bars are made of, but for their stand-ins."""
 
 
 def columns(figures: Sequence[float], rows: int, cells: int = 1, gap: int = 0) -> list[str]:

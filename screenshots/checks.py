@@ -11,7 +11,7 @@ from typing import Final
 
 from rich.cells import cell_len, split_graphemes
 
-from nanoherm_tui import i18n, symbols, text
+from nanoherm_tui import i18n, plots, symbols, text
 from nanoherm_tui.i18n import LANGUAGES
 from nanoherm_tui.panes.image import GLYPHS
 from screenshots import content
@@ -94,8 +94,9 @@ def _has_glyph(character: str) -> bool:
 
 @cache
 def _signs() -> frozenset[str]:
-    """The program's own signs, whichever set of them is in use now, and those that images are drawn with."""
-    return frozenset(symbols.SPINNER + symbols.STILL + GLYPHS + "".join(glyph for glyph, _ in symbols._TABLE.values()))
+    """The program's own signs, whichever set of them is in use now, and those that images and plots are drawn with."""
+    own = symbols.SPINNER + symbols.STILL + GLYPHS + plots.GLYPHS
+    return frozenset(own + "".join(glyph for glyph, _ in symbols._TABLE.values()))
 
 
 def _cells(row: str) -> list[str]:

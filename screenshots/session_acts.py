@@ -92,6 +92,7 @@ async def insights(stage: Stage) -> None:
     """What all sessions have used."""
     commands.run(stage.app, "insights")
     await stage.until(lambda: isinstance(stage.app.screen, InsightScreen), "the view")
+    await stage.settle()
     await stage.until(lambda: stage.app.screen.query_one(InsightBody).found is not None, "the sums")
     await stage.settle()
 

@@ -19,6 +19,7 @@ from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import Cost, count, duration, fit, money, one_line, visible
 from nanoherm_tui.transcript.pairs import Aligned, Fold, Head, Pair
+from nanoherm_tui.transcript.render import RIGHT_MARGIN
 
 if TYPE_CHECKING:
     from agent_core.store.compare import Comparison
@@ -37,8 +38,9 @@ def facts(comparison: Comparison, side: int) -> tuple[str, ...]:
     session: Session = (comparison.left, comparison.right)[side]
     spent, row_ = session.spent, session.row
     title = one_line(visible(row_.title)) or t("sessions.untitled")
+    models = [model.model for model in spent.models] or [row_.model]
     used = [
-        one_line(visible(row_.model)) or "?",
+        one_line(visible(", ".join(filter(None, models)))) or "?",
         t("compare.turns", n=row_.turns),
         t("compare.tokens", n=count(spent.tokens)),
         money(Cost(spent.cost, spent.is_partial)),
@@ -61,7 +63,7 @@ class CompareHead(Painted):
         self._comparison = comparison
 
     def paint(self, width: int) -> list[Strip]:
-        look, height = look_of(self), self.app.size.height
+        height = self.app.size.height
         beside = width >= limits.COMPARE_BESIDE
         sides = [facts(self._comparison, side) for side in (0, 1)]
         if height < limits.SHORT:
@@ -69,19 +71,17 @@ class CompareHead(Painted):
         elif not beside and height < _STACKED_WHOLE:
             sides = [(title, f"{used}   {changed}") for title, used, changed in sides]
         if not beside:
-            return [
-                row(width, self._parts(side, n, line), look.style())
-                for side, lines in enumerate(sides)
-                for n, line in enumerate(lines)
-            ]
+            return [self._row(side, n, line, width) for side, lines in enumerate(sides) for n, line in enumerate(lines)]
         left = width // 2
         return [
-            Strip.join(
-                row(cells, self._parts(side, n, sides[side][n]), look.style())
-                for side, cells in ((0, left), (1, width - left))
-            )
+            Strip.join(self._row(side, n, sides[side][n], cells) for side, cells in ((0, left), (1, width - left)))
             for n in range(len(sides[0]))
         ]
+
+    def _row(self, side: int, n: int, line: str, cells: int) -> Strip:
+        """A row of a side's facts, as wide as the conversation below it, with its margins."""
+        ground, margin = look_of(self).style(), min(RIGHT_MARGIN, cells)
+        return Strip.join([row(cells - margin, self._parts(side, n, line), ground), row(margin, [], ground)])
 
     def _parts(self, side: int, n: int, line: str) -> list[Part]:
         look = look_of(self)
@@ -89,7 +89,7 @@ class CompareHead(Painted):
         bar = (sym("bar"), look.mark("accent" if lit else "muted")) if n == 0 else (" ", look.style())
         name = fit(_NAMES[side] if n == 0 else "", _LABEL)
         style = look.style("text", bold=True) if n == 0 else look.style("muted")
-        return [("  ", look.style()), bar, (" ", look.style()), (name, style), (line, style), ("  ", look.style())]
+        return [("  ", look.style()), bar, (" ", look.style()), (name, style), (line, style)]
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
@@ -139,8 +139,11 @@ class CompareBody(Painted, can_focus=True):
             units = self._aligned.units(stacked=stacked, unfolded=self._unfolded)
             new = Drawn(units, width, look, stacked=stacked, unfolded=self._unfolded)
             if old is not None and old.units:
-                self.at = new.find(old.units[self.at])
-                self._top = (self.at, 0)
+                again = old.key[2:] == new.key[2:]  # the same units, at another width or look
+                self.at = self.at if again else new.find(old.units[self.at], self.side)
+                self._top = (
+                    (self._top[0], min(self._top[1], len(new.rows(self._top[0])) - 1)) if again else (self.at, 0)
+                )
             self._drawn = old = new
         return old
 
@@ -153,8 +156,9 @@ class CompareBody(Painted, can_focus=True):
         out: list[Strip] = []
         unit, skip = self._top
         while unit < len(drawn.units) and len(out) < height:
-            for strip in drawn.rows(unit)[skip : skip + height - len(out)]:
-                out.append(drawn.lit(strip, self.side) if unit == self.at else strip)
+            blank = drawn.has_gap(unit)
+            for n, strip in enumerate(drawn.rows(unit)[skip : skip + height - len(out)], skip):
+                out.append(drawn.lit(strip, self.side) if unit == self.at and n >= blank else strip)
             unit, skip = unit + 1, 0
         return out
 

@@ -46,18 +46,23 @@ class Drawn:
             self._kept.move_to_end(number)
         return rows
 
+    def has_gap(self, number: int) -> bool:
+        """A unit's first row is a blank one."""
+        unit = self.units[number]
+        return self._gap(number, unit) if isinstance(unit, Pair) else isinstance(unit, Head)
+
     def forget(self, number: int) -> None:
         """A unit looks different now."""
         self._count -= len(self._kept.pop(number, ()))
 
-    def find(self, unit: Unit) -> int:
-        """Where a unit of another arrangement is in this one, or what is nearest to it."""
+    def find(self, unit: Unit, side: int) -> int:
+        """Where a side of a unit of another arrangement is in this one, or what is nearest to it."""
         if isinstance(unit, Fold) or not self.units:
             return 0
-        entries = {id(entry) for entry in unit.entries if entry is not None} if isinstance(unit, Pair) else set[int]()
+        wanted = (unit.entries[side] or unit.entries[1 - side]) if isinstance(unit, Pair) else None
         turn = 0
         for number, other in enumerate(self.units):
-            if isinstance(other, Pair) and any(id(entry) in entries for entry in other.entries):
+            if wanted is not None and isinstance(other, Pair) and any(entry is wanted for entry in other.entries):
                 return number
             if isinstance(other, Pair | Head) and other.turn == unit.turn and not turn:
                 turn = number

@@ -59,7 +59,7 @@ Unit = Pair | Fold | Head
 class Aligned:
     common: tuple[Pair, ...]
     messages: int
-    """How many messages the common beginning has."""
+    """How many messages the common beginning has: the whole turns of it."""
     turns: tuple[tuple[Pair, ...], ...]
     models: tuple[TranscriptModel, ...]
     """Of the common beginning, the left and the right, for what folds and unfolds."""
@@ -88,7 +88,7 @@ def _alone(entry: Entry, side: Side) -> tuple[Entry | None, Entry | None]:
 def align(comparison: Comparison) -> Aligned:
     """Pair what two sessions hold. Takes some time for a long one: not for the thread that draws."""
     models = []
-    equal = comparison.equal
+    equal = _folded(comparison)
     for messages in (
         comparison.left.messages[:equal],
         comparison.left.messages[equal:],
@@ -105,6 +105,15 @@ def align(comparison: Comparison) -> Aligned:
         tuple(tuple(_pairs(left, right, number)) for number, (left, right) in enumerate(turns, 1)),
         tuple(models),
     )
+
+
+def _folded(comparison: Comparison) -> int:
+    """How many messages the fold holds: the turn in which the two part is shown from its beginning."""
+    equal, left = comparison.equal, comparison.left.messages
+    after = [side.messages[equal] for side in (comparison.left, comparison.right) if len(side.messages) > equal]
+    if all(message.starts_turn for message in after):
+        return equal
+    return next((n for n in range(equal - 1, -1, -1) if left[n].starts_turn), equal)
 
 
 def _turns(entries: Sequence[Entry]) -> list[list[Entry]]:

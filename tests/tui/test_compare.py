@@ -137,6 +137,20 @@ def test_what_is_of_the_same_kind_stands_side_by_side_turn_by_turn(store):
     assert [pair.starts for pair in second] == [True, False, False, False]
 
 
+def test_the_turn_in_which_two_part_is_shown_from_its_beginning(store):
+    sides = []
+    for answer in ("this way", "that way"):
+        sides.append(store.create("/w").id)
+        for message in [*BEGUN, user("how?"), *step(2), Message("assistant", answer)]:
+            store.append(sides[-1], message)
+    comparison = compare(store, *sides)
+    aligned = align(comparison)
+    assert (comparison.equal, aligned.messages) == (8, 4)
+    assert [kinds(pair) for pair in aligned.turns[0]] == [
+        ("user", "user"), ("read_file", "read_file"), ("answer", "answer"), ("answer", "answer"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("size", [(200, 60), (80, 24), (40, 10), (12, 3)])
 async def test_both_are_shown_whole_in_every_size(store, size):
     comparison = compare(store, *filled(store))
