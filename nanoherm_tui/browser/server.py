@@ -50,7 +50,7 @@ _PARTS: Final = {
 """What the page is made of, by its name there: package, file, kind. All of it is on this machine."""
 _POLICY: Final = "; ".join((
     "default-src 'none'", "script-src 'self'", "style-src 'self' 'unsafe-inline'", "font-src 'self'", "img-src data:",
-    "connect-src 'self' ws://{host}", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+    "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 ))  # fmt: skip
 """Styles may stand inline: xterm.js writes its own."""
 _HEADERS: Final = {
@@ -144,8 +144,8 @@ class Faces:
         try:
             columns, rows = _cells(request.query.get("width"), 80), _cells(request.query.get("height"), 24)
             window = await Window.open(self._arguments, self._env, request.match_info["scheme"], columns, rows)
-        except OSError:
-            log.exception("a window's program could not be started")
+        except OSError as error:
+            log.error("a window's program could not be started: %s", error)
             await page.close(code=FAILED)
             return
         out, keys = asyncio.create_task(_to_page(window, page)), asyncio.create_task(_from_page(page, window))
@@ -191,8 +191,8 @@ async def _from_page(page: web.WebSocketResponse, window: Window) -> None:
 async def _take_image(window: Window, data: bytes) -> None:
     try:
         await window.give_image(data)
-    except OSError:
-        log.exception("a pasted image could not be written")
+    except OSError as error:
+        log.error("a pasted image could not be written: %s", error)
 
 
 def _cells(given: Any, otherwise: int) -> int:
@@ -210,7 +210,7 @@ def _file(package: str, name: str) -> Traversable:
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(_HEADERS)
     if response.content_type == "text/html":
-        response.headers["Content-Security-Policy"] = _POLICY.format(host=request.headers.get("Host", ""))
+        response.headers["Content-Security-Policy"] = _POLICY
 
 
 def listen(address: str, port: int) -> socket.socket:

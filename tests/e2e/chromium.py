@@ -91,7 +91,7 @@ class Chromium:
         page.call("Page.navigate", url=url)
         return page
 
-    def call(self, method: str, session: str = "", seconds: float = 20.0, **params: Any) -> dict[str, Any]:
+    def call(self, method: str, session: str = "", seconds: float = 40.0, **params: Any) -> dict[str, Any]:
         """Ask it something; what else it says meanwhile waits for `events`."""
         number = next(self._ids)
         said = {"id": number, "method": method, "params": params, **({"sessionId": session} if session else {})}

@@ -16,8 +16,6 @@ import aiohttp
 import pytest
 from PIL import Image
 
-from agent_core import names
-from tests.e2e import warm
 from tests.e2e.chromium import PROGRAM, Chromium
 from tests.e2e.screen import ROOT, home_env
 
@@ -146,30 +144,3 @@ def test_a_servers_windows_end_with_it_when_it_is_killed(tmp_path):
             assert gone(children)
 
         asyncio.run(a_window(server.url, then))
-
-
-def run(folder, *arguments):
-    env = {**os.environ, "PYTHONPATH": str(ROOT), **home_env(folder / "home")}
-    command = [sys.executable, "-m", "nanoherm_tui", "serve", *arguments]
-    return warm.run(command, cwd=folder, env=env)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        ((), names.EXIT_USAGE, "serve needs --web"),
-        (("--web", "hello"), names.EXIT_USAGE, "serve takes no message"),
-        (("--web", "-p"), names.EXIT_USAGE, "serve takes no message"),
-        (("--web", "--no-such-flag"), names.EXIT_USAGE, "unrecognized arguments"),
-        (("--web", "--port", "70000"), names.EXIT_USAGE, "must be 0 to 65535"),
-        (("--web", "-C", "nowhere"), names.EXIT_USAGE, "is not a folder"),
-        (("--web", "--host", "0.0.0.0"), names.EXIT_USAGE, "--expose allows it"),
-        (("--web", "--host", "192.0.2.1", "--expose"), names.EXIT_FAILED, "192.0.2.1 port 0"),
-        (("--web", "--port", "1", "--host", "no-such-name.invalid", "--expose"), names.EXIT_FAILED, "no-such-name"),
-    ],
-)
-def test_what_cannot_be_served_is_said_in_words(tmp_path, arguments, code, words):
-    done = run(tmp_path, *arguments)
-    assert (done.returncode, done.stdout) == (code, "")
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr

@@ -237,3 +237,30 @@ def test_a_missing_package_is_named_with_what_brings_it(monkeypatch, capsys, tmp
     monkeypatch.setattr(serve, "find_spec", lambda name: None)
     assert serve.main(["--web", "-C", str(tmp_path)]) == names.EXIT_FAILED
     assert "pip install 'nanoherm-tui[web]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((), names.EXIT_USAGE, "serve needs --web"),
+        (("--web", "hello"), names.EXIT_USAGE, "serve takes no message"),
+        (("--web", "-p"), names.EXIT_USAGE, "serve takes no message"),
+        (("--web", "--no-such-flag"), names.EXIT_USAGE, "unrecognized arguments"),
+        (("--web", "--port", "70000"), names.EXIT_USAGE, "must be 0 to 65535"),
+        (("--web", "-C", "nowhere"), names.EXIT_USAGE, "is not a folder"),
+        (("--web", "--host", "0.0.0.0"), names.EXIT_USAGE, "--expose allows it"),
+        (("--web", "--host", "192.0.2.1", "--expose"), names.EXIT_FAILED, "192.0.2.1 port 0"),
+        (("--web", "--port", "1", "--host", "no-such-name.invalid", "--expose"), names.EXIT_FAILED, "no-such-name"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_words(tmp_path, monkeypatch, capsys, arguments, code, words):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NANOHERMES_HOME", str(tmp_path / "home"))
+    try:
+        ended = serve.main(arguments)
+    except SystemExit as usage:
+        ended = usage.code
+    said = capsys.readouterr()
+    assert (ended, said.out) == (code, "")
+    assert words in said.err
+    assert not (tmp_path / "home").exists()
