@@ -25,7 +25,18 @@ from textual.timer import Timer
 from agent_core import names
 from agent_core.errors import AgentError, ConfigError, crash
 from agent_core.records import dataclass
-from nanoherm_tui import commands, compat, i18n, limits, pane_messages, remembered, symbols, terminal, welcome
+from nanoherm_tui import (
+    commands,
+    compat,
+    i18n,
+    limits,
+    pane_messages,
+    remembered,
+    safe_diffs,
+    symbols,
+    terminal,
+    welcome,
+)
 from nanoherm_tui.actions import ACTIONS, PANES, Action
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.desk import Desk
@@ -44,6 +55,7 @@ from nanoherm_tui.terminal_colours import AUTO
 from nanoherm_tui.terminal_notes import has_title
 from nanoherm_tui.text import clean
 from nanoherm_tui.theme_choice import ThemeChoice
+from nanoherm_tui.theme_files import load_themes
 from nanoherm_tui.theme_watch import ThemeChange, Watching, watch_themes
 from nanoherm_tui.themes import Look, Theme, to_textual
 
@@ -120,6 +132,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def __init__(self, start: Start) -> None:
         i18n.set_language(start.config.get("display.language"))
+        safe_diffs.use(start.config.get("display.diff_colours"))
         self.themes = ThemeChoice(start.places.themes_dir, start.config.get("display.theme"))
         self.asks_ground = self.themes.asks_terminal
         self.look = Look(self.themes.theme_or_auto())  # before super: Textual asks for styles while it starts
@@ -533,6 +546,11 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.themes.ground_is(colour)
         if self.themes.chosen == AUTO:
             self.use_theme(AUTO)
+
+    def reload_themes(self) -> None:
+        """Have all themes read again: what they are coloured by has changed."""
+        folder, colours = self._start.places.themes_dir, self.themes.depth
+        self.desk.do(lambda: ThemeChange(load_themes(folder, colours=colours)[0]), self.themes_changed)
 
     def themes_changed(self, change: ThemeChange) -> None:
         """A user's theme was saved, renamed or deleted."""

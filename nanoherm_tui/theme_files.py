@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_core.errors import ConfigError
-from nanoherm_tui import limits
+from nanoherm_tui import limits, safe_diffs
 from nanoherm_tui.eight_bit import MIN_CONTRAST
 from nanoherm_tui.i18n import t
 from nanoherm_tui.terminal_colours import Depth, depth
@@ -67,7 +67,7 @@ def shown_themes(
     """All themes by name, in the colours that the terminal can show."""
     known = depth() if colours is None else colours
     themes = {**shipped, **{theme.name: theme for theme in users}}
-    return {name: for_terminal(theme, shipped["ansi"], known) for name, theme in themes.items()}
+    return {name: for_terminal(safe_diffs.coloured(theme), shipped["ansi"], known) for name, theme in themes.items()}
 
 
 def theme_files(folder: Path | None) -> list[Path]:

@@ -521,6 +521,14 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("display.ascii", "flag", False, "Draw with ASCII signs only.", "harmless"),
     Key("display.reduced_motion", "flag", False, "The running mark stands still.", "harmless"),
     Key(
+        "display.diff_colours",
+        "text",
+        "theme",
+        "Colours of added and removed lines: the theme's, or blue and orange, which colour-blind eyes tell apart.",
+        "harmless",
+        choices=("theme", "safe"),
+    ),
+    Key(
         "display.fps",
         "whole",
         limits.DISPLAY_FPS,

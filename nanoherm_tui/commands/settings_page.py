@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_core.errors import AgentError
-from nanoherm_tui import symbols
+from nanoherm_tui import safe_diffs, symbols
 from nanoherm_tui.commands import run
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.setting_values import choices
@@ -80,6 +80,9 @@ def _act(app: NanohermApp, name: str, value: Any) -> None:
         app.composer.vim = value == "vim"
     elif name == "display.reduced_motion":
         symbols.set_reduced_motion(value)
+    elif name == "display.diff_colours":
+        safe_diffs.use(value)
+        app.reload_themes()
     elif name == "display.fps":
         app.use_frame_rate(value)
     elif name == "display.hints":

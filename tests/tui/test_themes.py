@@ -1,6 +1,7 @@
 """Themes: every pair that is used can be read, a broken file is named by line, words stay plain where they must."""
 
 import asyncio
+import math
 
 import pytest
 from textual.app import App
@@ -8,7 +9,8 @@ from textual.color import Color
 from textual.widgets import Static
 
 from agent_core.errors import ConfigError
-from nanoherm_tui.eight_bit import shown
+from nanoherm_tui import safe_diffs
+from nanoherm_tui.eight_bit import _oklab, shown
 from nanoherm_tui.theme_files import find_themes_dir, load_theme, load_themes
 from nanoherm_tui.themes import MIN_CONTRAST, ROLES, USED_ON, Look, contrast, to_textual
 
@@ -128,6 +130,64 @@ def test_css_variables_carry_the_roles(themes, name):
     else:
         assert styles.background == Color.parse(theme.roles["panel"])
         assert styles.color == Color.parse(theme.roles["muted"])
+
+
+# -- eyes that see fewer colours ----------------------------------------------------------------------------------
+
+# Machado, Oliveira and Fernandes (2009), severity 1, for linear RGB.
+BLIND = {
+    "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.01182, 0.04294, 0.968881)),
+    "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "tritanopia": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.3039)),
+}
+APART = 0.04
+"""Of two grounds in OKLab; a step of 0.02 is just seen where they touch, the default pair is 0.002 apart."""
+
+
+def seen(colour, kind):
+    """#rrggbb as these eyes see it."""
+    values = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    light = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
+    mixed = [min(1.0, max(0.0, sum(a * b for a, b in zip(row, light, strict=True)))) for row in BLIND[kind]]
+    return "#" + "".join(
+        f"{round(255 * (12.92 * v if v <= 0.0031308 else 1.055 * v ** (1 / 2.4) - 0.055)):02x}" for v in mixed
+    )
+
+
+@pytest.fixture
+def safe():
+    safe_diffs.use("safe")
+    yield
+    safe_diffs.use("theme")
+
+
+@pytest.mark.parametrize("kind", BLIND)
+@pytest.mark.parametrize("colours", ["true", "256"])
+@pytest.mark.parametrize("name", [n for n in SHIPPED if n != "ansi"])
+def test_with_safe_colours_added_and_removed_differ_for_colour_blind_eyes_and_can_be_read(safe, name, colours, kind):
+    theme = load_themes(colours=colours)[0][name]
+    for added, removed in (("added_bg", "removed_bg"), ("added_word", "removed_word")):
+        a, b = (theme.colour(role) if colours == "true" else shown(theme.colour(role)) for role in (added, removed))
+        assert math.dist(_oklab(seen(a, kind)), _oklab(seen(b, kind))) >= APART, (added, a, b)
+    look = Look(theme, no_color=False)
+    for ground in ("added_bg", "removed_bg", "added_word", "removed_word"):
+        for word in USED_ON[ground]:
+            style = look.style(word, ground)
+            words, behind = (c.get_truecolor().hex for c in (style.color, style.bgcolor))
+            assert contrast(words, behind) >= MIN_CONTRAST, (word, ground)
+
+
+def test_safe_colours_are_not_taken_by_a_theme_that_could_not_be_read_on_them_nor_by_the_terminals_own(safe, tmp_path):
+    roles = {"text": "'#7f858f'", "ground": "'#000000'", "panel": "'#000000'", "surface": "'#000000'",
+             "muted": "'#808080'", "added_bg": "'#000000'", "removed_bg": "'#010000'", "added_word": "'#000100'",
+             "removed_word": "'#020000'", "selection": "'#ffffff'", "seltext": "'#000000'"}  # fmt: skip
+    lines = "".join(f"  {role}: {colour}\n" for role, colour in roles.items())
+    (tmp_path / "dim.yaml").write_text(f"base: nanoherm-dark\nroles:\n{lines}")
+    found, broken = load_themes(tmp_path, colours="true")
+    assert not broken
+    assert found["dim"].colour("removed_bg") == "#010000"
+    assert found["ansi"].roles["added_bg"] == "default"
+    assert found["nanoherm-dark"].colour("added_bg") != found["nanoherm-light"].colour("added_bg")
 
 
 # -- a user's own files -------------------------------------------------------------------------------------------
