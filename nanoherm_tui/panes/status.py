@@ -53,10 +53,6 @@ class StatusInfo:
     """Since the turn began."""
     waiting: int = 0
     """Questions that wait for an answer, of any session."""
-    elsewhere: int = 0
-    """How many of them are not of the session in view."""
-    inbox: str = ""
-    """The key that leads to them."""
     tokens_in: int | None = None
     tokens_out: int | None = None
     context_percent: int | None = None
@@ -74,6 +70,10 @@ class StatusInfo:
     """What mode goal works towards."""
     tasks: int = 0
     """Commands of the session that run in the background."""
+    elsewhere: int = 0
+    """How many of those that wait are not of the session in view."""
+    inbox: str = ""
+    """The key that leads to them."""
 
 
 def status_row(info: StatusInfo, frame: int, cells: int) -> Row:

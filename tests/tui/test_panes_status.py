@@ -305,3 +305,19 @@ async def test_the_colour_of_the_mode_tells_how_free_it_is(info, role):
         await pilot.pause()
         assert styles(line, 0, 2, 2 + len(info.mode)) == [app.look.style(role, "ground", bold=True)]
         assert ("yolo: danger-full-access" in lines(line)[0]) == info.yolo
+
+
+@pytest.mark.parametrize(
+    ("waiting", "elsewhere", "cells", "words"),
+    [
+        (2, 0, 120, "? 2 waiting"),
+        (1, 1, 120, "? 1 waiting elsewhere (F7)"),
+        (3, 1, 120, "? 3 waiting, 1 elsewhere (F7)"),
+        (3, 1, 76, "? 1 elsewhere"),
+    ],
+)
+def test_questions_of_sessions_out_of_view_are_counted_apart_with_the_key_that_leads_there(
+    waiting, elsewhere, cells, words
+):
+    info = StatusInfo(sandbox="read-only", waiting=waiting, elsewhere=elsewhere, inbox="F7")
+    assert plain(status_row(info, 0, cells).left).endswith(f"   {words}")
