@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -24,10 +24,10 @@ from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.overlays.question import time_left
 from nanoherm_tui.panes.entered import OneMoreImage, ShellCommand, entered
-from nanoherm_tui.plain import asking
+from nanoherm_tui.plain import asking, greeting
+from nanoherm_tui.plain.gathering import Gathered
 from nanoherm_tui.plain.typing_in import Ended, FromDescriptor, FromReadline, Line, Pressed, Source, Woken
-from nanoherm_tui.plain.words import Teller, history_lines, mode_line
-from nanoherm_tui.sandbox_words import sandbox_words, why_none
+from nanoherm_tui.plain.words import Teller, history_lines
 from nanoherm_tui.session_view import SessionView
 from nanoherm_tui.terminal import EXIT_BY_SIGNAL
 from nanoherm_tui.text import clean, one_line, pasted, shorten_home, visible
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-
-_TRIPLE = '"""'
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +105,15 @@ class Face:
         """What is on disk of it."""
         self._answering = ""
         """The same of an answer."""
-        self._gathered: list[str] | None = None
-        """Lines of a message that goes on."""
-        self._triple = False
+        self._gathered = Gathered()
         self._asked: asking.Asked | None = None
         self._reminded = ""
         self._choices: deque[Choice] = deque()
         self._shown: Choice | None = None
         self._waiting_lines: deque[str] = deque()
         """Lines from a program that came before they were wanted."""
-        self._first: list[str] = [begin.prompt] if begin.prompt.strip() else []
+        self._first: list[str] = []
+        """Messages to send before any line is read."""
         self._input_over = False
         self._last_press: tuple[float, Step] = (float("-inf"), "nothing")
         self._last_leave = float("-inf")
@@ -134,9 +131,9 @@ class Face:
         former = {number: signal.signal(number, self._end) for number in EXIT_BY_SIGNAL}
         try:
             self.source.remember(self.history.entries)
-            self._greet()
+            greeting.greet(self, self._begin)
             self.show(session)
-            self._start_words()
+            self._first = greeting.begin_session(self, self._begin)
             while self.exit_code is None:
                 self._turn_of_the_loop()
             return self.exit_code
@@ -213,7 +210,7 @@ class Face:
             return self._shown.prompt
         if self._asked is not None:
             return self._asked.prompt
-        if self._gathered is not None:
+        if self._gathered.goes_on:
             return "... "
         return "" if self._busy else "> "
 
@@ -360,25 +357,15 @@ class Face:
             self._typed = ""
             if whole.strip():
                 self._take_message(whole)
-            self._keep_draft("")
+            self._keep_draft(self._typed)
 
     def _whole(self, text: str) -> str | None:
-        r"""The message that ends with this line; None while it goes on (a \ at its end, or three quotes around it)."""
-        opens = self._gathered is None and text.lstrip().startswith(_TRIPLE)
-        if opens:
-            self._gathered, self._triple, text = [], True, text.lstrip().removeprefix(_TRIPLE)
-        closes = self._triple and text.rstrip().endswith(_TRIPLE)
-        if closes:
-            text = text.rstrip().removesuffix(_TRIPLE)
-        goes_on = (self._triple and not closes) or (not self._triple and text.endswith("\\"))
-        self._gathered = [*(self._gathered or []), text.removesuffix("\\") if not self._triple else text]
+        """The message that ends with this line; None while it goes on."""
         self._typed = ""
-        if goes_on:
-            self._keep_draft("\n".join(self._gathered))
-            return None
-        lines, was_triple = self._gathered, self._triple
-        self._gathered, self._triple = None, False
-        return "\n".join(lines).strip("\n") if was_triple else "\n".join(lines)
+        whole = self._gathered.take(text)
+        if whole is None:
+            self._keep_draft(self._gathered.text)
+        return whole
 
     def _take_choice(self, text: str) -> None:
         choice = self._shown
@@ -461,7 +448,7 @@ class Face:
         """Ctrl+C: stop the turn; clear the line; twice in an empty one, leave."""
         now = time.monotonic()
         is_answer = self._shown is not None or self._asked is not None
-        draft = bool(typed or self._gathered) and not is_answer
+        draft = bool(typed or self._gathered.goes_on) and not is_answer
         state = self.session.state if self.current is not None else "idle"
         step = interrupt.ctrl_c(interrupt.Moment(state, now, *self._last_press, draft=draft))
         self._last_press = now, step
@@ -474,9 +461,9 @@ class Face:
                 self._typed = typed
             self.session.send(intents.Interrupt(abandon=step == "abandon"))
         elif step == "clear_draft":
-            self.history.add("\n".join([*(self._gathered or ()), typed]))
+            self.history.add(f"{self._gathered.text}\n{typed}".strip("\n"))
             self.source.remember((typed,) if typed else ())
-            self._gathered, self._triple, self._typed = None, False, ""
+            self._gathered, self._typed = Gathered(), ""
             self._keep_draft("")
         elif step == "quit":
             self.exit_code = names.EXIT_OK
@@ -625,58 +612,6 @@ class Face:
     def _end_line(self) -> None:
         """What was being typed stays where it is; what follows begins on a line of its own."""
         self._put("")
-
-    def _greet(self) -> None:
-        self.say(*self._begin.notes, t("plain.greeting"))
-        state = self.host.model.state
-        if state.problem is not None:
-            problem = tell(state.problem.code, state.problem.params, state.problem.text)
-            self.say(t("welcome.no_model"), clean(problem), t("plain.no_setup"))
-        elif state.demo:
-            self.say(t("welcome.demo_title"), t("welcome.demo_text"))
-        else:
-            self.say(t("plain.model", model=one_line(state.label)))
-
-    def _start_words(self) -> None:
-        """How this session stands, and what is wrong with what was read at the start."""
-        self.held = held = self.host.walls.containment()
-        folder = self.shown_path(self.session.workspace)
-        self.say(t("plain.folder", folder=folder))
-        if self._begin.mode not in (None, self.session.mode):
-            # Who writes it on a command line means it.
-            self.session.send(intents.SetMode(self._begin.mode, confirmed=True))
-        else:
-            self.say(mode_line(self.session.mode))
-        if held.has_none and not held.accepted:
-            self.say(t("app.no_sandbox", why=why_none(held)))
-        elif words := sandbox_words(self.session.mode, held):
-            self.say(t("plain.sandbox", sandbox=words))
-        self.say(*(t("plain.warning", text=clean(words)) for words in self._problems()))
-        if self._typed:
-            self.say(t("plain.draft"))
-        references = list(self._first_images())
-        if references and self._first:
-            self._first[0] = "\n".join([self._first[0], " ".join(references)])
-        elif references:
-            self._typed = f"{' '.join(references)} "
-        if self._begin.choose:
-            from nanoherm_tui.plain import commands
-
-            self.do(lambda: commands.run(self, "/resume"))
-
-    def _first_images(self) -> Iterable[str]:
-        for path in self._begin.images:
-            try:
-                yield self.host.images.take_file(path, os.path.basename(path))
-            except AgentError as error:
-                self.say_error(error)
-
-    def _problems(self) -> Iterable[str]:
-        for problem in self.host.hook_problems:
-            yield tell(problem.code, problem.params, problem.text)
-        for found in self.host.warnings:
-            yield tell(found.code, {"file": found.file, "line": found.line, "key": found.key}, found.text)
-        yield from self.host.store.warnings
 
 
 def run(host: Host, session: LiveSession, begin: Begin) -> int:

@@ -1,0 +1,76 @@
+"""What is said first: the model, the folder, the mode, the sandbox, and what is wrong with what was read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from agent_core import intents
+from agent_core.errors import AgentError
+from nanoherm_tui.i18n import t, tell
+from nanoherm_tui.plain.words import mode_line
+from nanoherm_tui.sandbox_words import sandbox_words, why_none
+from nanoherm_tui.text import clean, one_line
+
+if TYPE_CHECKING:
+    from agent_core.host import Host
+    from nanoherm_tui.plain.face import Begin, Face
+
+
+def greet(face: Face, begin: Begin) -> None:
+    """What the program is, and which model answers."""
+    face.say(*begin.notes, t("plain.greeting"))
+    state = face.host.model.state
+    if state.problem is not None:
+        problem = tell(state.problem.code, state.problem.params, state.problem.text)
+        face.say(t("welcome.no_model"), clean(problem), t("plain.no_setup"))
+    elif state.demo:
+        face.say(t("welcome.demo_title"), t("welcome.demo_text"))
+    else:
+        face.say(t("plain.model", model=one_line(state.label)))
+
+
+def begin_session(face: Face, begin: Begin) -> list[str]:
+    """How the first session stands, and what it begins with. Gives the messages to send first."""
+    face.held = held = face.host.walls.containment()
+    face.say(t("plain.folder", folder=face.shown_path(face.session.workspace)))
+    if begin.mode is not None and begin.mode != face.session.mode:
+        face.session.send(intents.SetMode(begin.mode, confirmed=True))  # who writes it on a command line means it
+    else:
+        face.say(mode_line(face.session.mode))
+    if held.has_none and not held.accepted:
+        face.say(t("app.no_sandbox", why=why_none(held)))
+    elif words := sandbox_words(face.session.mode, held):
+        face.say(t("plain.sandbox", sandbox=words))
+    face.say(*(t("plain.warning", text=clean(words)) for words in _problems(face.host)))
+    if face.line:
+        face.say(t("plain.draft"))
+    first = [begin.prompt] if begin.prompt.strip() else []
+    references = " ".join(_pictures(face, begin.images))
+    if references and first:
+        first = [f"{first[0]}\n{references}"]
+    elif references:
+        face.put_in_line(f"{references} ")
+    if begin.choose:
+        from nanoherm_tui.plain import commands
+
+        face.do(lambda: commands.run(face, "/resume"))
+    return first
+
+
+def _pictures(face: Face, paths: Sequence[str]) -> Iterable[str]:
+    """References to the images of these files; what is none is said."""
+    for path in paths:
+        try:
+            yield face.host.images.take_file(path, os.path.basename(path))
+        except AgentError as error:
+            face.say_error(error)
+
+
+def _problems(host: Host) -> Iterable[str]:
+    for problem in host.hook_problems:
+        yield tell(problem.code, problem.params, problem.text)
+    for found in host.warnings:
+        yield tell(found.code, {"file": found.file, "line": found.line, "key": found.key}, found.text)
+    yield from host.store.warnings
