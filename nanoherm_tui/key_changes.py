@@ -72,7 +72,7 @@ def _words(problem: KeymapProblem) -> str:
         return t("keys.taken", key=params["key"], holder=t(holder.title), place=place(holder.context))
     known = normalise(params.get("key", ""))
     name = show(known) if known is not None else visible(params.get("key", ""))
-    return t(problem.key.replace("keymap.", "keys."), **{**params, "key": name})
+    return t(f"keys.{problem.key.partition('.')[2]}", **{**params, "key": name})
 
 
 def caution(key: str) -> str:
