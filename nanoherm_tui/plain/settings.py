@@ -15,7 +15,6 @@ from nanoherm_tui import i18n
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.plain import consents
 from nanoherm_tui.plain.words import mode_line, options_line
-from nanoherm_tui.setting_values import problem
 from nanoherm_tui.text import count, one_line, visible
 
 if TYPE_CHECKING:
@@ -198,6 +197,8 @@ def _setting(face: Face, one: Setting) -> str:
 
 def _change(face: Face, one: Setting, text: str) -> None:
     """Write it; `default` takes it out of the file. What loosens a guard is asked about first."""
+    from nanoherm_tui.setting_values import problem  # it knows the themes, and loads what draws them
+
     name = one.key.name
     try:
         value = None if text == CONFIGURED else config_settings.typed(one.key, [text])
