@@ -54,12 +54,15 @@ def pages(titles: Sequence[str], cells: int) -> list[range]:
 
 
 def title_row(titles: Mapping[T, str], counted: Mapping[T, str], front: T, cells: int) -> list[Title[T]]:
-    """The titles of the page that the tab in front is on. `counted`: the same with figures, where there is room."""
+    """The titles of the page that the tab in front is on.
+
+    `counted`: those that have a figure, with it; room for one digit is kept, more stand where there is room.
+    """
     tabs = list(titles)
-    dealt = pages(list(titles.values()), cells)
+    dealt = pages([f"{words} 0" if tab in counted else words for tab, words in titles.items()], cells)
     number = next((n for n, page in enumerate(dealt) if tabs.index(front) in page), 0)
     page = dealt[number]
-    words = [(tabs[i], counted[tabs[i]]) for i in page]
+    words = [(tabs[i], counted.get(tabs[i], titles[tabs[i]])) for i in page]
     signs = [(page.start - 1, page.start > 0), (page.stop, page.stop < len(tabs))]
     room = cells - _MORE * sum(there for _, there in signs)
     if _row_of(words, 1) > room:

@@ -50,8 +50,7 @@ class Tabbed(Findable):
 
     def _title_row(self, cells: int) -> list[Title[Tab]]:
         titles = {tab: t(f"dock.{tab}") for tab in TABS}
-        counts = self.counts()
-        counted = {tab: f"{words} {n}" if (n := counts.get(tab, 0)) else words for tab, words in titles.items()}
+        counted = {tab: f"{titles[tab]} {n}" if n else titles[tab] for tab, n in self.counts().items()}
         return title_row(titles, counted, self.tab, cells)
 
     def clicked_head(self, x: int, y: int) -> None:

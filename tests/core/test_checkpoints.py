@@ -351,6 +351,27 @@ def test_only_the_files_that_are_named_are_rolled_back(desk):
     assert d.plan("u1") == [("a.txt", "restore", "")]
 
 
+def test_what_one_turn_did_to_a_file_is_shown_whatever_later_turns_did(desk):
+    d = desk()
+    fill(d.ws)
+    with d.turn("u1") as turn:
+        d.write(turn, "a.txt", b"one\n")
+        d.write(turn, "new.txt", b"made\n")
+    with d.turn("u2") as turn:
+        d.write(turn, "a.txt", b"two\n")
+    d.kept.roll_back("s", "u1", ("new.txt",))
+
+    def lines(turn, path):
+        change = d.kept.change("s", turn, path)
+        return change.change, [(line.kind, line.text) for hunk in change.hunks for line in hunk.lines]
+
+    assert lines("u2", "a.txt") == ("edit", [("remove", "one"), ("add", "two")])
+    assert lines("u1", "a.txt")[1][-1] == ("add", "one")
+    assert lines("u1", "new.txt") == ("create", [("add", "made")]), "also of a file that is gone again"
+    with pytest.raises(StoreError):
+        d.kept.change("s", "u2", "new.txt")
+
+
 def test_a_redo_leaves_what_was_changed_since_the_rollback(desk):
     d = desk()
     fill(d.ws)

@@ -323,6 +323,7 @@ def test_what_the_model_remembers_is_shown_and_found_by_the_next_turn(tmp_path, 
     assert memory.scope == (str(table.workspace) if scope else "")
     assert memory.source == table.session.id
     assert table.memories.list() == (memory,)
+    assert table.of(events.Recalled)[0].memories == (), "there was nothing yet"
     table.turn("uv?", count=2)
     assert "Use uv." in table.sent()
 

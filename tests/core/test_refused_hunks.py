@@ -11,6 +11,7 @@ from agent_core.ports import EditAction, Prepared, Reply, Tool, ToolOutput
 from agent_core.safety import redact
 from agent_core.text.diff import hunks_of
 from agent_core.tools import registry
+from agent_core.tools.refused_hunks import told_of
 
 from .test_deciding import Desk
 
@@ -85,6 +86,20 @@ def test_the_model_is_told_exactly_which_lines_were_refused_and_knows_the_file_a
     # It may go on without reading the file again.
     assert desk.run("edit_file", path="a.txt", old_text="LINE 35\n", new_text="last\n").ok
     assert desk.lines()[34] == "last"
+
+
+def test_what_the_person_says_of_a_refused_hunk_is_told(tmp_path):
+    desk = Edits(tmp_path, Reply("once", "a.txt:20: keep it small", refused=("0.1",)))
+    text = desk.run("edit_file", path="a.txt", edits=EDITS).text
+    assert "\nThe user says: a.txt:20: keep it small\n" in text
+    assert desk.lines() == changed(5, 35)
+
+
+def test_keys_in_what_the_person_says_of_a_hunk_are_not_told():
+    key = "sk-ant-api03-" + "a1B2" * 20
+    text = told_of({}, 1, redact.redact, f"keep it small, not {key}")
+    assert "keep it small" in text
+    assert key not in text
 
 
 def test_all_hunks_refused_is_a_refusal_of_the_call(tmp_path):

@@ -97,3 +97,10 @@ def test_a_word_of_many_brackets_is_read_at_once():
     before = time.process_time()
     assert [one.target for one in references("@a" + ")" * 100_000 + " @b(" + ")" * 100_000)] == ["a", "b()"]
     assert time.process_time() - before < 3
+
+
+@pytest.mark.parametrize("fence", ["```", "`````"])
+def test_quoted_lines_of_a_change_refer_to_nothing(fence):
+    text = f"see @a.py\na.py:3-4\n{fence}diff\n @url:http://x\n+    @diff\n{fence}\nand @b.py"
+    assert [one.raw for one in references(text)] == ["@a.py", "@b.py"]
+    assert [one.raw for one in references(text.replace("diff\n @url", "\n @url"))][1] == "@url:http://x"

@@ -65,7 +65,7 @@ async def test_each_stands_with_its_state_its_task_and_what_it_has_used_the_newe
     async with AgentsApp(dock).run_test(size=(76, 20)) as pilot:
         await opened(pilot, dock, tasks=(SERVER,))
         rows = shown(dock)
-    assert rows[0] == "Result   Diff   Plan   Tasks 3   Context   File"
+    assert rows[0] == "Result  Diff  Plan  Tasks 3  Context  File  Memory  Servers  Turns"
     heads = [row for row in rows[2:] if "explorer" in row]
     assert [row[0] for row in heads] == ["◦", "⠋", "✗", "✗", "✓"]
     ends = ["waits", "3 steps 12.3k", "stopped", "failed  3 steps 12.3k", "3 steps 12.3k"]

@@ -65,7 +65,7 @@ async def test_a_browsed_diff_shows_heading_numbers_signs_and_gaps_and_cuts_long
         dock.show_diffs([DATES, NEW])
         await pilot.pause()
         rows = [row.rstrip() for row in lines(dock)]
-    assert rows[0] == "  Result   Diff   Plan   Tasks   Context   File"
+    assert rows[0] == "  Result  Diff  Plan  Tasks  Context  File  Memory ⋯"
     assert rows[2:19] == [
         "  src/ledger/dates.py                          +3 −3",
         "    38   def parse_date(text: str) -> datetime:",
@@ -85,7 +85,7 @@ async def test_a_browsed_diff_shows_heading_numbers_signs_and_gaps_and_cuts_long
         "     2 +     assert True",
         "",
     ]
-    assert rows[-2:] == ["  [ ] previous, next hunk   Enter unfold", "  s side by side   y copy"]
+    assert rows[-2:] == ["  [ ] previous, next hunk   Enter unfold", "  s side by side   c comment   y copy"]
 
 
 async def test_while_a_change_waits_every_character_of_it_is_on_the_screen():
@@ -95,7 +95,7 @@ async def test_while_a_change_waits_every_character_of_it_is_on_the_screen():
     async with PaneApp(dock).run_test(size=(40, 80)) as pilot:
         dock.show_diffs([change], asking=True)
         await pilot.pause()
-        rows = lines(dock)
+        rows = lines(dock)[1:]  # below the titles of the tabs
     shown = "".join("".join(rows).split())
     assert "⋯" not in shown
     for text in (long, long + "x"):
@@ -235,6 +235,9 @@ async def test_empty_tabs_say_what_would_be_there():
             "4": "No tasks and no sub-agents.",
             "5": "Nothing is",
             "6": "No file",
+            "7": "Told in this turn",
+            "8": "Looking.",
+            "9": "Looking.",
         }
         for key, words in empty.items():
             await pilot.press(key)
@@ -255,6 +258,8 @@ async def test_tabs_turn_by_key_and_mouse_and_each_keeps_its_place():
         await pilot.press("left")
         assert (dock.tab, dock.top) == ("result", top)
         await pilot.press("3", "left", "left", "left")
+        assert dock.tab == "turns"
+        await pilot.press("6")
         assert dock.tab == "file"
         await pilot.click(dock, offset=(12, 0))
         assert dock.tab == "diff"

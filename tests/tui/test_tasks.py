@@ -10,6 +10,7 @@ from nanoherm_tui import i18n, limits
 from nanoherm_tui.panes import tasks as tab
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.status import StatusInfo, status_row
+from nanoherm_tui.panes.tabbed import TABS
 from nanoherm_tui.panes.task_output import OutputWindow, Piece, Wanted
 from nanoherm_tui.panes.task_rows import output_rows
 from nanoherm_tui.text import width
@@ -82,7 +83,7 @@ async def test_the_newest_task_is_first_with_its_state_how_it_ended_and_its_time
     async with TasksApp(dock).run_test(size=(64, 16)) as pilot:
         await opened(pilot, dock)
         rows = shown(dock)
-    assert rows[0] == "Result   Diff   Plan   Tasks 1   Context   File"
+    assert rows[0] == "Result Diff Plan Tasks 1 Context File Memory Servers Turns"
     assert rows[2].startswith("✗ watch 中文 watch")
     assert "⋯" in rows[2]
     assert rows[2].endswith("lost, its end is not known    12 s")
@@ -123,11 +124,19 @@ async def test_the_tabs_fit_also_where_tasks_run(language, cells):
     async with TasksApp(dock).run_test(size=(cells + 4, 10)) as pilot:
         for tasks in ((), (SERVER,), tuple(replace(SERVER, id=f"t{n}") for n in range(12))):
             await opened(pilot, dock, tasks)
-            head = shown(dock)[0]
-            assert head.endswith(i18n.t("dock.file")), head
-            assert "⋯" not in head
-            await pilot.click(dock, offset=(2 + width(head) - 1, 0))
-            assert dock.tab == "file", "a click is where the title stands"
+            seen = set()
+            for _ in TABS:
+                head = shown(dock)[0]
+                title = i18n.t(f"dock.{dock.tab}")
+                assert title in head
+                assert width(head) <= cells
+                seen |= {tab for tab in TABS if i18n.t(f"dock.{tab}") in head}
+                at = width(head[: head.index(title)])
+                front = dock.tab
+                await pilot.click(dock, offset=(2 + at, 0))
+                assert dock.tab == front, "a click is where the title stands"
+                await pilot.press("right")
+            assert seen == set(TABS)
 
 
 async def test_marks_step_and_seconds_count_and_nothing_else_is_painted(clock):
@@ -149,7 +158,7 @@ async def test_marks_step_and_seconds_count_and_nothing_else_is_painted(clock):
         assert dock.builds == builds, "one row is painted, none made anew"
         dock.show_tasks((replace(SERVER, state="ended", ended=NOW + 3, exit_code=0), *ALL[1:]))
         await pilot.pause()
-        assert "Tasks " not in shown(dock)[0].replace("Tasks   ", "")
+        assert "Tasks 1" not in shown(dock)[0].replace("Tasks   ", "")
         assert not dock.ticks
         paints = dock.paints
         dock.tick(3)
