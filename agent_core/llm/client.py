@@ -215,6 +215,7 @@ class ModelClient:
                 self._link = link
 
     def _read(self, exchange: Exchange, builder: Builder, clocks: _Clocks, sink: DeltaSink, who: Asked) -> LlmReply:
+        exchange.on_stop = clocks.stood_still
         head = exchange.take(clocks.deadline(builder))
         assert isinstance(head, Head)
         clocks.byte()
@@ -247,7 +248,8 @@ class ModelClient:
         import httpx
 
         # The reading thread's own bound, only so that it ends one day if it is left where no socket can be shut.
-        timeout = httpx.Timeout(idle + limits.CONNECT_TIMEOUT, connect=self._options.connect_timeout)
+        # The kernel's clock goes on while this process is stopped: it must not end what `take` still waits for.
+        timeout = httpx.Timeout(idle + limits.SOCKET_LEFT, connect=self._options.connect_timeout)
         http = httpx.Client(
             transport=self._transport,
             verify=tls(self._endpoint.base_url.partition(":")[0]),
@@ -284,6 +286,13 @@ class _Clocks:
 
     def byte(self) -> None:
         self.last_byte = time.monotonic()
+
+    def stood_still(self, seconds: float) -> None:
+        """This process was stopped for so long, and saw nothing of what the server did."""
+        self.last_byte += seconds
+        self.last_content += seconds
+        if self.finished_at is not None:
+            self.finished_at += seconds
 
     def content(self, builder: Builder) -> None:
         if builder.progress != self.seen:

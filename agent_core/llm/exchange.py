@@ -111,6 +111,7 @@ class Exchange:
         self._ended = False
         self._over = False
         """The last item has been taken."""
+        self.on_stop: Callable[[float], None] = lambda seconds: None
         self.opened = False
         """The head has come."""
         self.peer = ""
@@ -134,7 +135,11 @@ class Exchange:
             self._link.cut()
 
     def take(self, deadline: float) -> _Item:
-        """The next item. Raises Silence at `deadline` (monotonic), Interrupted when cancelled, Broken."""
+        """The next item. Raises Silence at `deadline` (monotonic), Interrupted when cancelled, Broken.
+
+        Time in which this process was stopped (Ctrl+Z, a machine that was paused) is no silence of the server: the
+        deadline moves by it, and `on_stop` is called with its seconds.
+        """
         with self._ready:
             while not self._items:
                 if self._cancel.cancelled:
@@ -142,7 +147,12 @@ class Exchange:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise Silence
-                self._ready.wait(left)
+                begun, wait = time.monotonic(), min(left, limits.STREAM_LOOK)
+                self._ready.wait(wait)
+                passed = time.monotonic() - begun
+                if passed > wait + limits.STOPPED_FROM:
+                    deadline += passed
+                    self.on_stop(passed)
             if self._cancel.cancelled:
                 raise Interrupted
             item = self._items.popleft()
