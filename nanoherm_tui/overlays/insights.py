@@ -121,9 +121,10 @@ def _by_day(
         cut_year = 5 if days[0].day[:4] == days[-1].day[:4] else 0
         ends = (days[0].day[cut_year:], days[-1].day[cut_year:])
         under = len(figures) * wide - gap
-        dates = fit(ends[0], max(0, under - width(ends[1]))) + ends[1] if under > 2 * width(ends[1]) else ends[1]
-        more = f"   {t('insights.each', n=each)}" if each > 1 else ""
-        return [*lines, [inks.muted(" " * _AXIS + dates + more)]]
+        note = f"   {t('insights.each', n=each)}" if each > 1 else ""
+        room = under - width(ends[1]) - 1
+        dates = f"{fit(cut(ends[0] + note, room), room)} {ends[1]}" if room > width(ends[1]) else ends[1]
+        return [*lines, [inks.muted(" " * _AXIS + dates)]]
 
     return Plot(t(f"insights.plot_{name}"), draw)
 
