@@ -1,4 +1,4 @@
-"""A program that was stopped, by Ctrl+Z or because its machine was paused, does not take its own absence for silence."""
+"""A program that was stopped, by Ctrl+Z or with its whole machine, does not take its own absence for silence."""
 
 import os
 import signal
