@@ -25,7 +25,7 @@ def shown(app):
 
 
 async def armed(stage):
-    await stage.until(lambda: stage.app.screen.arming.armed(draft_empty=True))
+    await stage.until(lambda: stage.app.screen._under and stage.app.screen.arming.armed(draft_empty=True))
 
 
 def test_sessions_come_by_whose_time_is_over_first_and_their_questions_too():
