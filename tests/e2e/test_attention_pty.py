@@ -78,7 +78,7 @@ def test_a_terminal_that_reports_is_told_once_nobody_looks_and_no_word_of_the_co
     ids=["as it is", "switched off"],
 )
 def test_a_terminal_that_does_not_report_rings_when_a_question_stays_unseen(home, workspace, server_env, config, rings):
-    (home / ".nanohermes").mkdir(parents=True)
+    (home / ".nanohermes").mkdir(parents=True, exist_ok=True)
     (home / ".nanohermes" / "config.yaml").write_text(config)
     with (server := ModelServer([ASKS])), Screen(env=server_env(server), cwd=workspace) as screen:
         screen.wait_for("test-model")

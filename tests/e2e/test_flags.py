@@ -119,7 +119,7 @@ def test_help_names_every_flag_and_command_and_comes_at_once(home, workspace):
 
 def test_added_folders_stand_beside_the_configured_ones(tmp_path):
     home = tmp_path / "home"
-    (home / ".nanohermes").mkdir(parents=True)
+    (home / ".nanohermes").mkdir(parents=True, exist_ok=True)
     (home / ".nanohermes" / "config.yaml").write_text("sandbox:\n  add_dirs: [/configured]\n")
     host = Host(Launch(tmp_path, {"HOME": str(home)}, {}, demo=True, add_dirs=(tmp_path / "other",)))
     try:

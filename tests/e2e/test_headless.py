@@ -209,7 +209,7 @@ def test_no_screen_library_is_loaded_on_this_path(home, workspace):
 
 @pytest.mark.parametrize("content", ["model:\n  default: [1,2\n", "- a list\n", "model: \xff\n"])
 def test_a_config_that_cannot_be_read_stops_a_run_nobody_watches(home, workspace, content):
-    (home / ".nanohermes").mkdir(parents=True)
+    (home / ".nanohermes").mkdir(parents=True, exist_ok=True)
     (home / ".nanohermes" / "config.yaml").write_bytes(content.encode("latin-1"))
     done = run(home, workspace, "-p", "hi")
     assert done.returncode == 78

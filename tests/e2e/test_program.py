@@ -233,7 +233,7 @@ def test_quitting_while_a_request_hangs_takes_less_than_a_second(home, workspace
 
 
 def test_a_broken_config_names_file_line_and_key_and_the_program_still_starts(home, workspace):
-    (home / ".nanohermes").mkdir(parents=True)
+    (home / ".nanohermes").mkdir(parents=True, exist_ok=True)
     (home / ".nanohermes" / "config.yaml").write_text("model:\n  default: m\nagent:\n  max_turns: many\nmodle: x\n")
     with Screen(["--demo"], env=home_env(home), cwd=workspace, columns=160) as screen:
         screen.wait_for("config.yaml:4", "agent.max_turns", "config.yaml:5", "modle")
@@ -245,7 +245,7 @@ def test_a_missing_key_or_a_dead_endpoint_leads_to_setup(home, workspace, proble
     env = home_env(home)
     arguments = []
     if problem == "no key":
-        (home / ".nanohermes").mkdir(parents=True)
+        (home / ".nanohermes").mkdir(parents=True, exist_ok=True)
         (home / ".nanohermes" / "config.yaml").write_text("model:\n  provider: openai\n  default: gpt-5\n")
     else:
         env |= {"NANOHERMES_BASE_URL": "http://127.0.0.1:9/v1", "NANOHERMES_MODEL": "m"}

@@ -211,7 +211,7 @@ def test_the_terminal_is_whole_after_a_crash(terminal, home, workspace, where):
 
 
 def test_a_config_that_cannot_be_read_stops_before_the_screen(terminal, home, workspace):
-    (home / ".nanohermes").mkdir(parents=True)
+    (home / ".nanohermes").mkdir(parents=True, exist_ok=True)
     (home / ".nanohermes" / "config.yaml").write_bytes(b"model:\n  default: [1,2\n")
     with Stage(terminal, workspace, home_env(home)) as screen:
         screen.wait_for("config.yaml")

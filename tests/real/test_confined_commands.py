@@ -393,7 +393,7 @@ def test_the_search_program_is_held_to_reading(seat, monkeypatch):
 
 def test_the_program_lets_a_model_work_alone_inside_the_walls_and_leaves_nothing_behind(tmp_path, workspace):
     home, beside = tmp_path / "home", tmp_path / "beside"
-    (home / ".nanohermes").mkdir(parents=True)
+    (home / ".nanohermes").mkdir(parents=True, exist_ok=True)
     beside.mkdir()
     (home / ".nanohermes/config.yaml").write_text(f"sandbox:\n  add_dirs: [{beside}]\n  max_processes: 64\n")
     (workspace / ".env").write_text("A=plain\n")
