@@ -41,7 +41,16 @@ from nanoherm_tui.overlays.rollback import RollbackScreen
 from nanoherm_tui.overlays.servers import ServersScreen
 from nanoherm_tui.overlays.setup import SetupScreen
 from nanoherm_tui.overlays.trust import TrustScreen
-from screenshots import background, content, inbox_acts, memory_files, session_acts, skill_files
+from screenshots import (
+    background,
+    composer_acts,
+    content,
+    dock_acts,
+    inbox_acts,
+    memory_files,
+    session_acts,
+    skill_files,
+)
 from screenshots.stage import Stage
 
 Act = Callable[[Stage], Awaitable[None]]
@@ -938,6 +947,11 @@ _ALL: Final[tuple[View, ...]] = (
     View("dock-task-output", _task_output, _dock),
     View("dock-task-ending", _task_ending, _dock),
     View("dock-context", _context, _dock),
+    View("dock-comment", dock_acts.writing, dock_acts.go_on),
+    View("dock-comments", dock_acts.commented, _dock),
+    View("dock-memory", dock_acts.memory, _dock),
+    View("dock-servers", dock_acts.servers(_servers), _dock),
+    View("dock-turns", dock_acts.turns, _dock),
     View("dock-file", _file, _file),
     View("dock-image", _image, _dock),
     View("dock-empty", _nothing, _dock, {"stored": False}),
@@ -950,6 +964,10 @@ _ALL: Final[tuple[View, ...]] = (
     View("composer-slash", _slash),
     View("composer-own", _slash_own),
     View("composer-values", _slash_values),
+    View("composer-vim", composer_acts.vim_normal),
+    View("composer-vim-lines", composer_acts.vim_lines),
+    View("composer-snippets", composer_acts.snippet_names),
+    View("composer-snippet-places", composer_acts.snippet_places),
     View("composer-pending", _pending),
     View("composer-held", _held),
     View("composer-stopping", _stopping),
