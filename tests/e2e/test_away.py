@@ -1,4 +1,4 @@
-"""Somebody goes away and comes back, by Ctrl+Z or by leaving tmux: nothing is lost, and the screen fits its new size."""
+"""Somebody goes away and comes back, by Ctrl+Z or out of tmux: nothing is lost, and the screen fits its new size."""
 
 import os
 import signal
@@ -40,22 +40,24 @@ def test_stopped_while_an_answer_streams_and_brought_back_in_another_size_it_goe
 
 @pytest.mark.skipif(not HAS_TMUX, reason="tmux is not installed")
 def test_a_turn_goes_on_while_tmux_is_detached_and_the_window_that_attaches_shows_its_end(workspace, server_env):
-    with ModelServer([ANSWER]) as server:
-        with Tmux(env=server_env(server), cwd=workspace, columns=120, rows=36) as screen:
-            screen.wait_for("test-model")
-            screen.submit("write")
-            screen.wait_for("point 3 ")
-            screen._run("detach-client")
-            screen.until(lambda: not screen._run("list-clients").strip())
-            screen.until(lambda: not server.open_streams, seconds=30)
-            again = Screen(command=["tmux", "-L", screen._socket, "attach"], columns=80, rows=24, env={"TMUX": ""})
-            try:
-                again.wait_for("That is all.", "Message, /command")
-                shown = again.still()
-                assert max(len(line) for line in shown) <= 80
-                assert "test-model" in shown[-1]
-                again.send("a draft")
-                again.wait_for("› a draft")
-                assert screen.alive
-            finally:
-                again.__exit__()
+    with (
+        ModelServer([ANSWER]) as server,
+        Tmux(env=server_env(server), cwd=workspace, columns=120, rows=36) as screen,
+    ):
+        screen.wait_for("test-model")
+        screen.submit("write")
+        screen.wait_for("point 3 ")
+        screen._run("detach-client")
+        screen.until(lambda: not screen._run("list-clients").strip())
+        screen.until(lambda: not server.open_streams, seconds=30)
+        again = Screen(command=["tmux", "-L", screen._socket, "attach"], columns=80, rows=24, env={"TMUX": ""})
+        try:
+            again.wait_for("That is all.", "Message, /command")
+            shown = again.still()
+            assert max(len(line) for line in shown) <= 80
+            assert "test-model" in shown[-1]
+            again.send("a draft")
+            again.wait_for("› a draft")
+            assert screen.alive
+        finally:
+            again.__exit__()
