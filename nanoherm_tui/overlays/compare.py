@@ -11,13 +11,14 @@ from textual.containers import Vertical
 from textual.geometry import Size
 from textual.strip import Strip
 
+from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.compare_rows import Drawn
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import Cost, count, duration, fit, money, one_line, visible
+from nanoherm_tui.text import Cost, count, cut, duration, fit, money, one_line, visible, width
 from nanoherm_tui.transcript.pairs import Aligned, Fold, Head, Pair
 from nanoherm_tui.transcript.render import RIGHT_MARGIN
 
@@ -29,28 +30,48 @@ Place = tuple[str, str]
 """A session's id and the id of an entry in it; the latter "" where none is meant."""
 _NAMES: Final = ("A", "B")
 _LABEL: Final = 2  # cells of a side's letter and a blank
+_BEFORE: Final = 6  # cells before a side's facts
+_LEAST_MODEL: Final = 6  # cells of the models' names
+_GAP: Final = "   "
 _STACKED_WHOLE: Final = 32  # rows from which both sides' facts have three rows each, one above the other
 _WHERE: Final = 22  # cells for the turn, beside the keys
 
 
-def facts(comparison: Comparison, side: int) -> tuple[str, ...]:
-    """What is told of a side in three rows: its title; what it used; what it changed."""
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is told of a side."""
+
+    title: str
+    models: str
+    used: str
+    """Turns, tokens, cost, time."""
+    changed: str
+
+    def use(self, cells: int) -> str:
+        """Models and figures in one row; the models give way."""
+        return f"{cut(self.models, max(_LEAST_MODEL, cells - width(self.used) - len(_GAP)))}{_GAP}{self.used}"
+
+
+def facts(comparison: Comparison, side: int) -> Facts:
     session: Session = (comparison.left, comparison.right)[side]
     spent, row_ = session.spent, session.row
-    title = one_line(visible(row_.title)) or t("sessions.untitled")
     models = [model.model for model in spent.models] or [row_.model]
-    used = [
-        one_line(visible(", ".join(filter(None, models)))) or "?",
-        t("compare.turns", n=row_.turns),
+    used = (
+        t("compare.turns_one" if row_.turns == 1 else "compare.turns", n=row_.turns),
         t("compare.tokens", n=count(spent.tokens)),
         money(Cost(spent.cost, spent.is_partial)),
         duration(spent.seconds),
-    ]
-    only = [one_line(visible(path)) for path in comparison.only[side]]
-    changed = t("compare.files", n=len(session.files))
-    if only:
-        changed = t("compare.files_only", n=len(session.files), only=", ".join(only))
-    return title, "   ".join(used), changed
+    )
+    files = len(session.files)
+    changed = t("compare.files_one" if files == 1 else "compare.files", n=files)
+    if only := [one_line(visible(path)) for path in comparison.only[side]]:
+        changed += _GAP + t("compare.only", paths=", ".join(only))
+    return Facts(
+        one_line(visible(row_.title)) or t("sessions.untitled"),
+        one_line(visible(", ".join(filter(None, models)))) or "?",
+        _GAP.join(used),
+        changed,
+    )
 
 
 class CompareHead(Painted):
@@ -65,14 +86,19 @@ class CompareHead(Painted):
     def paint(self, width: int) -> list[Strip]:
         height = self.app.size.height
         beside = width >= limits.COMPARE_BESIDE
-        sides = [facts(self._comparison, side) for side in (0, 1)]
-        if height < limits.SHORT:
-            sides = [lines[:1] for lines in sides]
-        elif not beside and height < _STACKED_WHOLE:
-            sides = [(title, f"{used}   {changed}") for title, used, changed in sides]
+        left = width // 2 if beside else width
+        sides = []
+        for side, cells in ((0, left), (1, width - left if beside else width)):
+            told = facts(self._comparison, side)
+            use = told.use(cells - _BEFORE - RIGHT_MARGIN)
+            lines = [told.title, use, told.changed]
+            if height < limits.SHORT:
+                lines = lines[:1]
+            elif not beside and height < _STACKED_WHOLE:
+                lines = [told.title, use + _GAP + told.changed]
+            sides.append(lines)
         if not beside:
             return [self._row(side, n, line, width) for side, lines in enumerate(sides) for n, line in enumerate(lines)]
-        left = width // 2
         return [
             Strip.join(self._row(side, n, sides[side][n], cells) for side, cells in ((0, left), (1, width - left)))
             for n in range(len(sides[0]))
@@ -269,8 +295,10 @@ class CompareBody(Painted, can_focus=True):
             self.side = unit.side
         elif isinstance(unit, Pair) and unit.entries[self.side] is None:
             self.side = 1 - self.side
-        self.screen.query_one(CompareHead).active = self.side
-        self.screen.query_one(CompareHead).refresh()
+        head = self.screen.query_one(CompareHead)
+        if head.active != self.side:
+            head.active = self.side
+            head.refresh()
         self.screen.query_one(CompareFoot).refresh()
         self.refresh()
 

@@ -80,6 +80,9 @@ class Drawn:
         unit, look = self.units[number], self._look
         if isinstance(unit, Fold):
             words = t("compare.equal_one" if unit.messages == 1 else "compare.equal", n=unit.messages)
+            last = self.units[-1]
+            if isinstance(last, Fold) or (isinstance(last, Pair) and not last.turn):
+                words = t("compare.all_equal", n=unit.messages)
             mark = sym("open" if self._unfolded else "folded")
             return [self._line(f"{mark} {words}", number)]
         if isinstance(unit, Head):

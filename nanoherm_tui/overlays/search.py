@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 
 from agent_core.store.filters import put, read
+from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
@@ -35,7 +36,8 @@ class _Foot(Painted):
         keys = [("Enter", t("search.jump")), ("Tab", t("search.narrow")), ("Esc", t("search.close"))]
         if self.on_fields:
             keys[1:2] = [(key("left") + " " + key("right"), t("search.change")), ("Tab", t("search.next_field"))]
-        return flow(width, hints(look, keys), look.style("text", "surface"), indent=2)
+        rows = flow(width, hints(look, keys), look.style("text", "surface"), indent=2)
+        return rows[:2] if self.app.size.height < limits.SHORT else rows
 
 
 class SearchScreen(Overlay[Hit | None]):

@@ -106,15 +106,15 @@ def test_what_each_has_used_and_changed_is_told(store):
     comparison = compare(store, *filled(store))
     assert comparison.equal == 4
     assert comparison.only == (("table.py",), ("plain.py",))
-    assert facts(comparison, 0) == (
-        "修复时区",
-        "qwen3   3 turns   1.2k tokens   $0.50   30.0 s",
-        "2 files changed, only here: table.py",
-    )
-    title, used, changed = facts(comparison, 1)
-    assert title == "修复时区 (fork)"
-    assert used == "qwen3   2 turns   12 tokens   $?   1m 30s"
-    assert changed == "2 files changed, only here: plain.py"
+    told = facts(comparison, 0)
+    assert (told.title, told.models) == ("修复时区", "qwen3")
+    assert told.used == "3 turns   1.2k tokens   $0.50   30.0 s"
+    assert told.changed == "2 files changed   only here: table.py"
+    assert told.use(60) == "qwen3   " + told.used
+    told = facts(comparison, 1)
+    assert told.title == "修复时区 (fork)"
+    assert told.used == "2 turns   12 tokens   $?   1m 30s"
+    assert told.changed == "2 files changed   only here: plain.py"
 
 
 def kinds(pair):
@@ -176,6 +176,19 @@ def test_a_window_of_hardly_any_width_has_rows_of_that_width(store, cells, stack
     units = align(compare(store, *filled(store))).units(stacked=stacked, unfolded=True)
     drawn = Drawn(units, cells, look, stacked=stacked, unfolded=True)
     assert all(strip.cell_length == cells for n in range(len(units)) for strip in drawn.rows(n))
+
+
+async def test_two_that_are_equal_say_so(store):
+    first = filled(store)[0]
+    comparison = compare(store, first, store.fork(first).id)
+    app = OverlayApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(CompareScreen(comparison, align(comparison)), app.results.append)
+        await pilot.pause()
+        assert "13 equal messages, and nothing else." in shown(app)
+        await pilot.press("enter")
+        await pilot.pause()
+    assert app.results == [(first, comparison.left.messages[-1].id)]
 
 
 async def test_keys_move_through_both_and_enter_gives_the_side_that_is_lit(store):
