@@ -88,7 +88,8 @@ def keys_page() -> str:
     out = [
         "# Keys and commands\n",
         NOTE,
-        "`/keys` changes keys: what speaks against one is said first. They stand in the config under `keymap:` by the action's name.\n",
+        "`/keys` changes keys: what speaks against one is said first. "
+        "They stand in the config under `keymap:` by the action's name.\n",
     ]
     for context in CONTEXTS:
         out += [f"## {i18n.t(f'help.{context}')}\n", "| key | does | action |", "|---|---|---|"]
