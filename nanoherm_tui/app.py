@@ -228,6 +228,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def on_load(self) -> None:
         compat.teach_alt_keys()
+        self.animation_level = "none"  # nothing glides, whatever the config says of motion
         get = self._start.config.get
         symbols.set_ascii(True if get("display.ascii") else None)
         symbols.set_reduced_motion(get("display.reduced_motion"))

@@ -159,15 +159,15 @@ class _Frame(CompositorUpdate):
     """An update of Textual's, written by Frames."""
 
     def __init__(self, update: LayoutUpdate | ChopsUpdate, frames: Frames) -> None:
-        self._update, self._frames = update, frames
+        if isinstance(update, LayoutUpdate):
+            frames.forget()  # the screen has another size, or is another screen
+            rows = enumerate(update.strips, update.region.y)
+            self.text = frames.frame((y, update.region.x, chain.from_iterable(strips)) for y, strips in rows)
+        else:
+            self.text = frames.frame(_changed(update))
 
     def render_segments(self, console: Console) -> str:
-        if isinstance(self._update, LayoutUpdate):
-            self._frames.forget()  # the screen has another size, or is another screen
-            region = self._update.region
-            rows = enumerate(self._update.strips, region.y)
-            return self._frames.frame((y, region.x, chain.from_iterable(strips)) for y, strips in rows)
-        return self._frames.frame(_changed(self._update))
+        return self.text
 
 
 def _changed(update: ChopsUpdate) -> Iterator[tuple[int, int, Strip]]:
@@ -206,8 +206,11 @@ class FewBytes:
         if renderable is not None and isinstance(driver, _Driver) and not driver.has_room():
             self._owes = "changes" if isinstance(renderable, ChopsUpdate) and self._owes != "all" else "all"
             renderable = None
-        if isinstance(renderable, (LayoutUpdate, ChopsUpdate)):
-            renderable = cast(RenderableType, _Frame(renderable, self.frames))
+        if isinstance(renderable, (LayoutUpdate, ChopsUpdate)) and not app.is_headless:
+            frame = _Frame(renderable, self.frames)
+            caret_stays = screen.outer_size.clamp_offset(app.cursor_position) == app._previous_cursor_position
+            # A clock that shows the same second, a mark that stands still: over a slow line even no change costs.
+            renderable = None if not frame.text and caret_stays else cast(RenderableType, frame)
         cast("App[Any]", super())._display(screen, renderable)
 
     def draw_what_is_owed(self) -> None:

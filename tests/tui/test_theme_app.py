@@ -163,6 +163,7 @@ async def test_ascii_reduced_motion_and_language_hold_from_the_first_frame(tmp_p
     async with Stage(tmp_path, [Reply(text="x")], **settings) as stage:
         assert symbols.is_ascii()
         assert symbols.motion_is_reduced()
+        assert stage.app.animation_level == "none"
         assert "会话" in "".join(text for text, *_ in drawn(stage.app))
 
 
