@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from agent_core import limits
+from agent_core.search_filters import Filters
 from agent_core.store.children import CHILD
-from agent_core.store.filters import Filters
 
 Candidate = tuple[str, str, float]
 """Session, uid of the message ("": the title), rank."""

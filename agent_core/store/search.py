@@ -23,10 +23,10 @@ from agent_core.errors import StoreError
 from agent_core.line_child import LineChild
 from agent_core.messages import from_json
 from agent_core.records import dataclass
+from agent_core.search_filters import Filters
 from agent_core.store import index_child
 from agent_core.store.children import CHILD
 from agent_core.store.db import Database, explain
-from agent_core.store.filters import Filters
 from agent_core.store.narrowing import Candidate, choices, narrow, of_messages, sessions_of
 from agent_core.store.passages import Passage, passages, snippet
 from agent_core.store.query import Query, parse

@@ -185,12 +185,13 @@ def show_insights(app: NanohermApp, argument: str) -> None:
     if argument and not (argument.isascii() and argument.isdigit() and 0 < int(argument) <= limits.INSIGHT_DAYS):
         app.conversations.tell("insights_usage", t("insights.usage"))
         return
+    from nanoherm_tui.insight_plots import pictured
     from nanoherm_tui.overlays.insights import InsightScreen
 
     screen = InsightScreen(int(argument)) if argument else InsightScreen()
 
     def ask(days: int) -> None:  # some seconds over a hundred thousand messages
-        app.desk.do_beside(lambda: app.host.insights(days), screen.show)
+        app.desk.do_beside(lambda: pictured(app.host.insights(days)), screen.show)
 
     screen.on_ask = ask
     app.open_overlay(screen)

@@ -9,11 +9,10 @@ from agent_core.errors import StoreError
 from nanoherm_tui import limits
 from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.compare import CompareScreen, Place
+from nanoherm_tui.overlays.compare import CompareScreen, Facts, Place
 
 if TYPE_CHECKING:
     from agent_core.host import Host
-    from agent_core.store.compare import Comparison
     from nanoherm_tui.app import NanohermApp
     from nanoherm_tui.transcript.pairs import Aligned
 
@@ -99,14 +98,16 @@ def side_by_side(app: NanohermApp, both: Both) -> None:
         app.hint(t("compare.same"))
         return
 
-    def read() -> tuple[Comparison, Aligned]:
+    def read() -> tuple[tuple[Facts, Facts], Aligned]:
         from agent_core.store.compare import compare as read_both
+        from nanoherm_tui.compare_words import facts
         from nanoherm_tui.transcript.pairs import align
 
         comparison = read_both(app.host.store, *both)
-        return comparison, align(comparison)
+        aligned = align(comparison.left.messages, comparison.right.messages, comparison.equal)
+        return (facts(comparison, 0), facts(comparison, 1)), aligned
 
-    def show(found: tuple[Comparison, Aligned]) -> None:
+    def show(found: tuple[tuple[Facts, Facts], Aligned]) -> None:
         app.hint("")
         app.open_overlay(CompareScreen(*found), opened)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from agent_core.errors import AgentError, crash
-from agent_core.store.filters import read
+from agent_core.search_filters import read
 from nanoherm_tui import i18n, limits
 from nanoherm_tui.overlays.search import SearchScreen
 from nanoherm_tui.overlays.search_hits import Answer, Hit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
@@ -18,13 +18,9 @@ from nanoherm_tui.overlays.compare_rows import Drawn
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import Cost, count, cut, duration, fit, money, one_line, visible, width
+from nanoherm_tui.text import cut, fit, width
 from nanoherm_tui.transcript.pairs import Aligned, Fold, Head, Pair
 from nanoherm_tui.transcript.render import RIGHT_MARGIN
-
-if TYPE_CHECKING:
-    from agent_core.store.compare import Comparison
-    from agent_core.store.compare import Side as Session
 
 Place = tuple[str, str]
 """A session's id and the id of an entry in it; the latter "" where none is meant."""
@@ -41,6 +37,8 @@ _WHERE: Final = 22  # cells for the turn, beside the keys
 class Facts:
     """What is told of a side."""
 
+    session: str
+    """Its id."""
     title: str
     models: str
     used: str
@@ -52,36 +50,14 @@ class Facts:
         return f"{cut(self.models, max(_LEAST_MODEL, cells - width(self.used) - len(_GAP)))}{_GAP}{self.used}"
 
 
-def facts(comparison: Comparison, side: int) -> Facts:
-    session: Session = (comparison.left, comparison.right)[side]
-    spent, row_ = session.spent, session.row
-    models = [model.model for model in spent.models] or [row_.model]
-    used = (
-        t("compare.turns_one" if row_.turns == 1 else "compare.turns", n=row_.turns),
-        t("compare.tokens", n=count(spent.tokens)),
-        money(Cost(spent.cost, spent.is_partial)),
-        duration(spent.seconds),
-    )
-    files = len(session.files)
-    changed = t("compare.files_one" if files == 1 else "compare.files", n=files)
-    if only := [one_line(visible(path)) for path in comparison.only[side]]:
-        changed += _GAP + t("compare.only", paths=", ".join(only))
-    return Facts(
-        one_line(visible(row_.title)) or t("sessions.untitled"),
-        one_line(visible(", ".join(filter(None, models)))) or "?",
-        _GAP.join(used),
-        changed,
-    )
-
-
 class CompareHead(Painted):
     """The facts of both, side by side or one above the other; the side that Enter opens is lit."""
 
     active = 0
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, sides: tuple[Facts, Facts]) -> None:
         super().__init__(id="compare-head")
-        self._comparison = comparison
+        self._sides = sides
 
     def paint(self, width: int) -> list[Strip]:
         height = self.app.size.height
@@ -89,7 +65,7 @@ class CompareHead(Painted):
         left = width // 2 if beside else width
         sides = []
         for side, cells in ((0, left), (1, width - left if beside else width)):
-            told = facts(self._comparison, side)
+            told = self._sides[side]
             use = told.use(cells - _BEFORE - RIGHT_MARGIN)
             lines = [told.title, use, told.changed]
             if height < limits.SHORT:
@@ -393,10 +369,10 @@ class CompareScreen(Overlay[Place | None]):
         Binding("q", "close", show=False),
     ]
 
-    def __init__(self, comparison: Comparison, aligned: Aligned) -> None:
+    def __init__(self, sides: tuple[Facts, Facts], aligned: Aligned) -> None:
         super().__init__()
-        self._comparison = comparison
-        self._head = CompareHead(comparison)
+        self.sides = sides
+        self._head = CompareHead(sides)
         self._body = CompareBody(aligned)
 
     def compose(self) -> ComposeResult:
@@ -435,7 +411,7 @@ class CompareScreen(Overlay[Place | None]):
 
     def action_choose(self) -> None:
         side, entry = self._body.place()
-        self.dismiss(((self._comparison.left, self._comparison.right)[side].row.id, entry))
+        self.dismiss((self.sides[side].session, entry))
 
     def on_mouse_scroll_down(self) -> None:
         self._body.scroll_rows(limits.WHEEL_ROWS)

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from agent_core.store.filters import put, read
+from agent_core.search_filters import put, read
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from agent_core.store.filters import HERE, WHO, Asked, put
+from agent_core.search_filters import HERE, WHO, Asked, put
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.keys import FocusAtOnce
 from nanoherm_tui.strips import Painted, Part, look_of, row

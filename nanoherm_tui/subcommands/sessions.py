@@ -160,7 +160,7 @@ def _text_of(places: Places, session: str, form: str) -> str:
 
 
 def _search(args: argparse.Namespace, places: Places) -> int:
-    from agent_core.store.filters import read
+    from agent_core.search_filters import read
     from agent_core.store.search import Search
 
     asked = read(" ".join(args.query), str(places.workspace))

@@ -15,7 +15,7 @@ from agent_core.records import dataclass
 from nanoherm_tui.transcript.model import TranscriptModel
 
 if TYPE_CHECKING:
-    from agent_core.store.compare import Comparison
+    from agent_core.messages import Message
     from nanoherm_tui.transcript.entry import Entry
 
 _MATCHED: Final = 200  # entries of a turn that are matched by kind; finding out is quadratic
@@ -85,15 +85,14 @@ def _alone(entry: Entry, side: Side) -> tuple[Entry | None, Entry | None]:
     return (entry, None) if side == 0 else (None, entry)
 
 
-def align(comparison: Comparison) -> Aligned:
-    """Pair what two sessions hold. Takes some time for a long one: not for the thread that draws."""
+def align(left: Sequence[Message], right: Sequence[Message], equal: int) -> Aligned:
+    """Pair what two sessions hold; `equal` messages at their beginning are the same.
+
+    Takes some time for a long one: not for the thread that draws.
+    """
     models = []
-    equal = _folded(comparison)
-    for messages in (
-        comparison.left.messages[:equal],
-        comparison.left.messages[equal:],
-        comparison.right.messages[equal:],
-    ):
+    folded = _folded(left, right, equal)
+    for messages in (left[:folded], left[folded:], right[folded:]):
         model = TranscriptModel()
         model.load(messages)
         models.append(model)
@@ -101,16 +100,15 @@ def align(comparison: Comparison) -> Aligned:
     turns = zip_longest(_turns(models[1].entries), _turns(models[2].entries), fillvalue=())
     return Aligned(
         common,
-        equal,
-        tuple(tuple(_pairs(left, right, number)) for number, (left, right) in enumerate(turns, 1)),
+        folded,
+        tuple(tuple(_pairs(ours, theirs, number)) for number, (ours, theirs) in enumerate(turns, 1)),
         tuple(models),
     )
 
 
-def _folded(comparison: Comparison) -> int:
+def _folded(left: Sequence[Message], right: Sequence[Message], equal: int) -> int:
     """How many messages the fold holds: the turn in which the two part is shown from its beginning."""
-    equal, left = comparison.equal, comparison.left.messages
-    after = [side.messages[equal] for side in (comparison.left, comparison.right) if len(side.messages) > equal]
+    after = [messages[equal] for messages in (left, right) if len(messages) > equal]
     if all(message.starts_turn for message in after):
         return equal
     return next((n for n in range(equal - 1, -1, -1) if left[n].starts_turn), equal)

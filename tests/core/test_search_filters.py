@@ -10,7 +10,7 @@ import pytest
 
 from agent_core import limits, messages
 from agent_core.messages import Message, ShellRun, ToolResult, shell, tool, user
-from agent_core.store.filters import Asked, Filters, put, read
+from agent_core.search_filters import Asked, Filters, put, read
 from agent_core.store.passages import Passage, snippet
 from agent_core.store.query import parse
 from agent_core.store.search import Search

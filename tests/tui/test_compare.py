@@ -20,7 +20,8 @@ from agent_core.messages import (
 from agent_core.store.compare import changed_files, common, compare
 from agent_core.store.sessions import Store
 from agent_core.store.usage import Booking
-from nanoherm_tui.overlays.compare import CompareBody, CompareScreen, facts
+from nanoherm_tui.compare_words import facts
+from nanoherm_tui.overlays.compare import CompareBody, CompareScreen
 from nanoherm_tui.overlays.compare_rows import Drawn
 from nanoherm_tui.overlays.palette import PaletteScreen
 from nanoherm_tui.text import width
@@ -117,12 +118,20 @@ def test_what_each_has_used_and_changed_is_told(store):
     assert told.changed == "2 files changed   only here: plain.py"
 
 
+def aligned_of(comparison):
+    return align(comparison.left.messages, comparison.right.messages, comparison.equal)
+
+
+def screen_of(comparison):
+    return CompareScreen((facts(comparison, 0), facts(comparison, 1)), aligned_of(comparison))
+
+
 def kinds(pair):
     return tuple(entry and (entry.card.name if entry.card else entry.kind) for entry in pair.entries)
 
 
 def test_what_is_of_the_same_kind_stands_side_by_side_turn_by_turn(store):
-    aligned = align(compare(store, *filled(store)))
+    aligned = aligned_of(compare(store, *filled(store)))
     assert [kinds(pair) for pair in aligned.common] == [
         ("user", "user"), ("read_file", "read_file"), ("answer", "answer"),
     ]  # fmt: skip
@@ -144,7 +153,7 @@ def test_the_turn_in_which_two_part_is_shown_from_its_beginning(store):
         for message in [*BEGUN, user("how?"), *step(2), Message("assistant", answer)]:
             store.append(sides[-1], message)
     comparison = compare(store, *sides)
-    aligned = align(comparison)
+    aligned = aligned_of(comparison)
     assert (comparison.equal, aligned.messages) == (8, 4)
     assert [kinds(pair) for pair in aligned.turns[0]] == [
         ("user", "user"), ("read_file", "read_file"), ("answer", "answer"), ("answer", "answer"),
@@ -156,7 +165,7 @@ async def test_both_are_shown_whole_in_every_size(store, size):
     comparison = compare(store, *filled(store))
     app = OverlayApp()
     async with app.run_test(size=size) as pilot:
-        app.push_screen(CompareScreen(comparison, align(comparison)))
+        app.push_screen(screen_of(comparison))
         await pilot.pause()
         for key in ("space", "j", "pagedown", "right_curly_bracket", "tab", "up", "G", "space", "k", "g"):
             await pilot.press(key)
@@ -173,7 +182,7 @@ async def test_both_are_shown_whole_in_every_size(store, size):
 @pytest.mark.parametrize("stacked", [True, False])
 def test_a_window_of_hardly_any_width_has_rows_of_that_width(store, cells, stacked):
     look = Look(load_themes()[0]["high-contrast"])
-    units = align(compare(store, *filled(store))).units(stacked=stacked, unfolded=True)
+    units = aligned_of(compare(store, *filled(store))).units(stacked=stacked, unfolded=True)
     drawn = Drawn(units, cells, look, stacked=stacked, unfolded=True)
     assert all(strip.cell_length == cells for n in range(len(units)) for strip in drawn.rows(n))
 
@@ -183,7 +192,7 @@ async def test_two_that_are_equal_say_so(store):
     comparison = compare(store, first, store.fork(first).id)
     app = OverlayApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.push_screen(CompareScreen(comparison, align(comparison)), app.results.append)
+        app.push_screen(screen_of(comparison), app.results.append)
         await pilot.pause()
         assert "13 equal messages, and nothing else." in shown(app)
         await pilot.press("enter")
@@ -196,7 +205,7 @@ async def test_keys_move_through_both_and_enter_gives_the_side_that_is_lit(store
     comparison = compare(store, first, fork)
     app = OverlayApp()
     async with app.run_test(size=(120, 40)) as pilot:
-        app.push_screen(CompareScreen(comparison, align(comparison)), app.results.append)
+        app.push_screen(screen_of(comparison), app.results.append)
         await pilot.pause()
         assert "4 equal messages" in shown(app)
         assert "fix 时区" not in shown(app)
@@ -225,10 +234,10 @@ async def test_a_very_long_answer_and_thousands_of_messages_are_drawn_only_where
                 store.append(session, message)
         store.append(session, Message("assistant", "\n\n".join(f"paragraph {n}" for n in range(2_000))))
     comparison = compare(store, *ids)
-    aligned = align(comparison)
+    aligned = aligned_of(comparison)
     app = OverlayApp()
     async with app.run_test(size=(160, 50)) as pilot:
-        app.push_screen(CompareScreen(comparison, aligned))
+        app.push_screen(CompareScreen((facts(comparison, 0), facts(comparison, 1)), aligned))
         await pilot.pause()
         drawn = app.screen.query_one(CompareBody).drawn
         assert len(drawn._kept) < 60
@@ -252,7 +261,7 @@ async def test_sessions_are_named_marked_or_chosen_and_gone_to(tmp_path):
         await pilot.press("alt+3")
         await stage.type("/compare")
         await stage.until(lambda: isinstance(app.screen, CompareScreen))
-        assert app.screen._comparison.left.row.id == first
+        assert app.screen.sides[0].session == first
         await pilot.press("escape")
         # In the list: one is marked, then another.
         app.conversations.reload()
@@ -268,7 +277,7 @@ async def test_sessions_are_named_marked_or_chosen_and_gone_to(tmp_path):
         pane.set_cursor(next(n for n, row in enumerate(pane.rows) if row.key == fork))
         await pilot.press("c")
         await stage.until(lambda: isinstance(app.screen, CompareScreen))
-        assert app.screen._comparison.right.row.id == fork
+        assert app.screen.sides[1].session == fork
         await pilot.press("escape")
         # Where nothing is related, the other one is chosen from a list.
         alone = stage.host.store.create(str(stage.host.places.workspace), title="alone")
@@ -281,4 +290,4 @@ async def test_sessions_are_named_marked_or_chosen_and_gone_to(tmp_path):
         await stage.until(lambda: isinstance(app.screen, PaletteScreen))
         await pilot.press("enter")
         await stage.until(lambda: isinstance(app.screen, CompareScreen))
-        assert app.screen._comparison.left.row.id == alone.id
+        assert app.screen.sides[0].session == alone.id

@@ -11,6 +11,7 @@ from agent_core.messages import Usage
 from agent_core.store.insights import LENGTHS, DayUse, FolderUse, Insights, ToolUse
 from agent_core.store.usage import Booking, Costs, ModelCost, Spent
 from nanoherm_tui import symbols
+from nanoherm_tui.insight_plots import pictured
 from nanoherm_tui.overlays.insights import InsightBody, InsightScreen
 from nanoherm_tui.plots import GLYPHS, bar, columns, joined
 from nanoherm_tui.text import width
@@ -101,11 +102,11 @@ async def test_the_view_is_whole_in_every_size_and_span(size, ascii):
         app.push_screen(screen)
         await pilot.pause()
         assert asked == [30]
-        screen.show(used(30))
+        screen.show(pictured(used(30)))
         for key, days in (("4", 0), ("right", 7), ("tab", 30), ("left", 7), ("4", 0)):
             await pilot.press(key)
             assert asked[-1] == days
-            screen.show(used(days))
+            screen.show(pictured(used(days)))
             body = screen.query_one(InsightBody)
             assert all(strip.cell_length == body.size.width for strip in body._all(body.size.width))
         await pilot.press("end", "pageup", "down", "home", "pagedown")
@@ -130,9 +131,9 @@ async def test_a_late_answer_is_passed_over_and_nothing_says_so():
         await pilot.pause()
         assert "5 days" in shown(app)
         assert "Summing up" in shown(app)
-        screen.show(used(30))
+        screen.show(pictured(used(30)))
         assert screen.query_one(InsightBody).found is None
-        screen.show(Insights(5, 0, 0, 0, Spent(), (), (0,) * 24, ()))
+        screen.show(pictured(Insights(5, 0, 0, 0, Spent(), (), (0,) * 24, ())))
         await pilot.pause()
         assert "Nothing was used then." in shown(app)
         await pilot.press("q")

@@ -6,7 +6,7 @@ import pytest
 
 from agent_core.errors import StoreError
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
-from agent_core.store.filters import read
+from agent_core.search_filters import read
 from agent_core.store.search import Found
 from nanoherm_tui.overlays.search import SearchScreen
 from nanoherm_tui.overlays.search_fields import folder_words, shifted
