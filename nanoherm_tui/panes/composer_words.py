@@ -91,7 +91,8 @@ def mode(doing: Doing) -> str:
     """Vim's mode and the keys that wait for more, where keys do not type; "" where they do."""
     if doing.keys == "insert":
         return ""
-    words = t("composer.vim_" + doing.keys.replace(" ", "_"))
+    words = {"normal": t("composer.vim_normal"), "visual": t("composer.vim_visual")}.get(doing.keys)
+    words = words or t("composer.vim_visual_line")
     return f"{words} {doing.pending}".rstrip()
 
 
