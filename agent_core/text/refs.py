@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import Final, Literal
 
 from agent_core.records import dataclass
@@ -109,8 +110,8 @@ _REFERENCE: Final = re.compile(
     rf'|(?P<path>"[^"\n]+"(?:#\d+(?:-\d+)?)?|{_WORD})'
     r")"
 )
-_QUOTED_CHANGE: Final = re.compile(r"^(?P<fence>`{3,})diff[^\n]*\n.*?^(?P=fence)`*[ \t]*$", re.MULTILINE | re.DOTALL)
-"""Lines of a file that were quoted: what stands in them was not written to refer to anything."""
+_FENCE: Final = re.compile(r"^(`{3,})(?:(diff)[^\n]*|[ \t]*)$", re.MULTILINE)
+"""A line that begins a block of quoted changes, or ends a block."""
 _WITH_LINES: Final = re.compile(r"(?P<path>.+?)(?:[:#](?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?\Z", re.DOTALL)
 _PATH_LINES: Final = re.compile(r"(?P<path>.+?)(?:#(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?\Z", re.DOTALL)
 _BRACKETS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
@@ -119,9 +120,10 @@ _BRACKETS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
 def references(text: str) -> tuple[Reference, ...]:
     """Everything `text` refers to, in order. What "@name" means without a type only the disk can tell."""
     found = []
-    quoted = [block.span() for block in _QUOTED_CHANGE.finditer(text)]
+    quoted = _quoted_changes(text)
     for match in _REFERENCE.finditer(text):
-        if any(start <= match.start() < end for start, end in quoted):
+        block = bisect_right(quoted, (match.start(), len(text))) - 1
+        if block >= 0 and match.start() < quoted[block][1]:
             continue
         if match["alone"]:
             kind: Kind = "diff" if match["alone"] == "diff" else "staged"
@@ -141,6 +143,28 @@ def references(text: str) -> tuple[Reference, ...]:
         if target:
             found.append(Reference(raw, kind, target, match.start(), first, last))
     return tuple(found)
+
+
+def _quoted_changes(text: str) -> list[tuple[int, int]]:
+    """Where lines of a file are quoted, in order: what stands in them was not written to refer to anything."""
+    blocks: list[tuple[int, int]] = []
+    begun: list[
+        tuple[int, int]
+    ] = []  # each with a shorter fence than the one before; any fence that ends it ends those
+    for fence in _FENCE.finditer(text):
+        length = len(fence[1])
+        if fence[2] is not None:
+            if not begun or length < begun[-1][0]:
+                begun.append((length, fence.start()))
+            continue
+        ended = next((number for number, (least, _) in enumerate(begun) if least <= length), None)
+        if ended is not None:
+            start = begun[ended][1]
+            del begun[ended:]
+            while blocks and blocks[-1][0] > start:  # inside this one
+                blocks.pop()
+            blocks.append((start, fence.end()))
+    return blocks
 
 
 _TYPED: Final[tuple[Kind, ...]] = ("file", "folder", "git", "url")

@@ -1,5 +1,7 @@
 """snippets.yaml: what is read of it, what is wrong with it and where, and the places of a text."""
 
+import time
+
 import pytest
 
 from agent_core import limits
@@ -35,11 +37,21 @@ def written(places, text):
         (r"${1:a\}b}", "a}b", [(0, 3), (3, 3)]),
         ("$x $ ${x} ${1:open", "$x $ ${x} ${1:open", [(18, 18)]),
         ("${1:a\nb}$0", "a\nb", [(0, 3), (3, 3)]),
+        ("${1:a\\\nb}", "a\nb", [(0, 3), (3, 3)]),
+        (r"${1:open $2 \}", "${1:open  }", [(9, 9), (11, 11)]),
+        ("${1:a ${2:b} c}", "a ${2:b c}", [(0, 7), (10, 10)]),
     ],
 )
 def test_places_are_taken_out_of_a_text_in_the_order_of_their_numbers(text, laid, stops):
     made = lay_out(text)
     assert (made.text, list(made.stops)) == (laid, stops)
+
+
+@pytest.mark.parametrize("piece", ["${1:", r"${1:\}", "$1", r"\\"])
+def test_a_text_of_many_places_is_laid_out_at_once(piece):
+    before = time.process_time()
+    lay_out(piece * (limits.SNIPPET_FILE // len(piece)))
+    assert time.process_time() - before < 3
 
 
 def test_a_map_of_names_to_texts_is_read_and_control_characters_are_left_out(places):

@@ -104,3 +104,15 @@ def test_quoted_lines_of_a_change_refer_to_nothing(fence):
     text = f"see @a.py\na.py:3-4\n{fence}diff\n @url:http://x\n+    @diff\n{fence}\nand @b.py"
     assert [one.raw for one in references(text)] == ["@a.py", "@b.py"]
     assert [one.raw for one in references(text.replace("diff\n @url", "\n @url"))][1] == "@url:http://x"
+
+
+def test_a_fence_ends_lines_that_were_quoted_with_one_as_long_or_shorter():
+    begun = "````diff\n @a\n```diff\n @b\n"
+    assert [one.raw for one in references(f"{begun}```\n @c\n")] == ["@a", "@c"]
+    assert [one.raw for one in references(f"{begun}```\n @c\n`````\n @d")] == ["@d"]
+
+
+def test_many_quotes_that_are_never_ended_are_read_at_once():
+    before = time.process_time()
+    assert [one.target for one in references("```diff\n" * 50_000 + "@a")] == ["a"]
+    assert time.process_time() - before < 3
