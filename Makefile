@@ -5,7 +5,7 @@
 # make wheel   build the wheel into dist/
 # make docs    write docs/*.md from the tables in the code
 # make screenshots   pictures of every pane, each checked, in build/screenshots
-# make bench   measure the program against its bars, in a real terminal, ten minutes
+# make bench   measure the program against its bars, in a real terminal, twenty minutes
 # make lock    pin the dependencies anew, with hashes
 
 PYTHON ?= python3

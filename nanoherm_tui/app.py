@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import importlib
 import logging
 import os
@@ -38,6 +37,7 @@ from nanoherm_tui import (
     welcome,
 )
 from nanoherm_tui.actions import ACTIONS, PANES, Action
+from nanoherm_tui.collecting import Collecting
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.desk import Desk
 from nanoherm_tui.file_picker import FilePicker
@@ -173,6 +173,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self._hint = ""
         self._hint_timer: Timer | None = None
         self._ticker: Timer | None = None
+        self.collecting = Collecting(self)
         self.frame_rate: int = start.config.get("display.fps")
         """Frames a second at most."""
         self._frame = 0
@@ -504,6 +505,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         elif not busy and self._ticker is not None:
             self._ticker.stop()
             self._ticker = None
+            self.collecting.turn_ended()
 
     def _tick(self) -> None:
         self._frame += 1
@@ -809,10 +811,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def settle_memory(self) -> None:
         """Keep the collector from walking what lives as long as the program while an answer streams."""
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*limits.GC_THRESHOLDS)
-        gc.enable()
+        self.collecting.settle()
 
     def open_call(self, call_id: str) -> None:
         """Show a tool call's result, or its changes, in the dock."""

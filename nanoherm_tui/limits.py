@@ -106,6 +106,7 @@ TICK_SECONDS: Final = 0.25  # running marks step four times a second
 # cycles in Textual's caches hold until they are found: 20,000 objects are 5 MB and take 4 ms to look at.
 GC_THRESHOLDS: Final = (20_000, 50, 1_000)
 GC_AFTER: Final = 0.3  # seconds; a new history is on the screen before the collector looks at it, which takes a frame
+GC_REST: Final = 5.0  # seconds without a key before all is looked at, which takes some 0.1 s
 SETTLE_AFTER: Final = 0.4  # seconds; what the first screen does not need is loaded once it stands
 COMMENT_LINES: Final = 40  # of a hunk quoted with a comment; the model can read the rest in the file
 COMMENT_LINE: Final = 400  # characters of one such line

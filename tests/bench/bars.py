@@ -19,6 +19,8 @@ class Bar:
     """One value; called once a round. Raises TimeoutError when the program does not do what it should."""
     strict: bool = False
     """The limit itself is too much already."""
+    long: bool = False
+    """Takes minutes: measured in the first round alone."""
 
     def missed(self, value: float) -> bool:
         return value >= self.limit if self.strict else value > self.limit

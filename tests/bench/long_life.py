@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,9 +34,11 @@ ARMED = 0.7
 """Seconds after which a letter answers a question."""
 CALM = 0.5
 """Seconds without output after which a bout is over."""
+REST = 6.0
+"""Seconds in which nobody does anything, every three bouts: six minutes of the replayed day."""
 SETTLED = 20.0
 """Seconds a task and a title may still take after a bout."""
-PAUSE = 0.3
+PAUSE = 0.5
 """Seconds without output after a key before the next: what it opened is there, and what is behind it is no Alt."""
 SIZES = ((150, 40), (80, 24), (200, 60), (40, 10), (150, 40))
 ASKED = frozenset({"command", "task", "edit"})
@@ -164,9 +166,9 @@ class Worker:
             self.press(F1, ESC, CTRL_P, "t", "h", ESC)
         else:
             self.say("/search offset")
-            self.terminal.quiet(0.3)
+            self.terminal.quiet(PAUSE)
             self.press(ESC)
-        self.terminal.quiet(0.2)
+        self.terminal.quiet(PAUSE)
 
     def elsewhere(self) -> None:
         """To another session: every third time a new one, else one that has been."""
@@ -197,6 +199,8 @@ def lived(lab: Lab) -> Life:
             while not looks or looks[-1].hour < HOURS:
                 worker.bout()
                 terminal.quiet(CALM, SETTLED)
+                if len(looks) % 3 == 2:
+                    time.sleep(REST)
                 looks.append(look_at(terminal.pid, (time.monotonic() - begun) / HOUR))
                 if report := os.environ.get("BENCH_LOOKS"):
                     with open(report, "a") as out:
@@ -205,9 +209,13 @@ def lived(lab: Lab) -> Life:
     return Life(slope(judged), more_held(judged), worker.turns)
 
 
+def _more(what: int) -> Callable[[Lab], float]:
+    return lambda lab: float(lab.once(lived).more[what])
+
+
 BARS = (
-    Bar("long: 8 hours, memory in an hour", 5.0, "MB", lambda lab: lab.once(lived).growth, strict=True),
-    Bar("long: 8 hours, more open files at the end", 0.0, "", lambda lab: float(lab.once(lived).more[0])),
-    Bar("long: 8 hours, more threads at the end", 0.0, "", lambda lab: float(lab.once(lived).more[1])),
-    Bar("long: 8 hours, more children at the end", 0.0, "", lambda lab: float(lab.once(lived).more[2])),
+    Bar("long: 8 hours, memory in an hour", 5.0, "MB", lambda lab: lab.once(lived).growth, strict=True, long=True),
+    Bar("long: 8 hours, more open files at the end", 0.0, "", _more(0), long=True),
+    Bar("long: 8 hours, more threads at the end", 0.0, "", _more(1), long=True),
+    Bar("long: 8 hours, more children at the end", 0.0, "", _more(2), long=True),
 )

@@ -1,0 +1,36 @@
+"""What turns leave in cycles is taken when they have ended, and what was frozen and closed since while hands rest."""
+
+import gc
+import weakref
+
+from nanoherm_tui import limits
+from tests.fakes.model_server import Reply
+from tests.tui.test_app import Stage
+
+
+class Knot:
+    """Garbage that only the collector finds."""
+
+    def __init__(self):
+        self.me = self
+
+
+async def test_garbage_that_is_no_longer_young_goes_when_a_turn_has_ended_and_frozen_garbage_while_hands_rest(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(limits, "GC_REST", 0.3)
+    frozen = Knot()
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        stage.app.settle_memory()
+        old = Knot()
+        gc.collect(0)
+        knots = [weakref.ref(frozen), weakref.ref(old)]
+        del frozen, old
+        try:
+            await stage.type("go")
+            await stage.until(lambda: stage.state == "idle" and stage.app.view.usage.total_tokens)
+            await stage.until(lambda: knots[1]() is None)
+            await stage.until(lambda: knots[0]() is None)
+            assert stage.app.collecting.whole == 1
+        finally:
+            gc.unfreeze()
