@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.compare import Facts
+from nanoherm_tui.overlays.compare_head import Facts
 from nanoherm_tui.text import Cost, count, duration, money, one_line, visible
 
 if TYPE_CHECKING:

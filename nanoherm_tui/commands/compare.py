@@ -9,11 +9,12 @@ from agent_core.errors import StoreError
 from nanoherm_tui import limits
 from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.compare import CompareScreen, Facts, Place
+from nanoherm_tui.overlays.compare import CompareScreen, Place
 
 if TYPE_CHECKING:
     from agent_core.host import Host
     from nanoherm_tui.app import NanohermApp
+    from nanoherm_tui.overlays.compare_head import Facts
     from nanoherm_tui.transcript.pairs import Aligned
 
 Both = tuple[str, str]
