@@ -127,10 +127,13 @@ class FilterRow(Painted, FocusAtOnce, can_focus=True):
         bold = look.style("text", "surface", bold=True)
         said = values(self._asked)
         set_ = {"when" if key in ("since", "before") else key for key, _ in self._asked.typed}
+        wrong: list[Part] = []
+        if self._asked.unread:
+            wrong = [(cut(one_line(visible(self._asked.unread[-1])), _VALUE) + " ?", look.style("warn", "surface"))]
+        labelled = width >= _LABELLED + _cells(wrong)
         parts: list[Part] = [("  ", words)]
         self._ends = []
         for number, name in enumerate(FIELDS):
-            labelled = width >= _LABELLED
             value = cut(one_line(visible(said[name] if labelled or name in set_ else t(f"search.{name}"))), _VALUE)
             here = self.has_focus and number == self.at
             style = look.style("seltext", "selection") if here else bold if name in set_ else muted
@@ -141,9 +144,6 @@ class FilterRow(Painted, FocusAtOnce, can_focus=True):
             self._ends.append(_cells(parts))
             if name != FIELDS[-1]:
                 parts.append((_GAP if labelled else "  ", words))
-        wrong: list[Part] = []
-        if self._asked.unread:
-            wrong = [(cut(one_line(visible(self._asked.unread[-1])), _VALUE) + " ?", look.style("warn", "surface"))]
         return [row(width, parts, words, wrong)]
 
     def action_shift(self, step: int) -> None:
