@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,23 +60,37 @@ def step_of(chain: Chain, rules: PathRules, records: Records, were_folders: Coll
     return Step(shown, verdict, rules, chain.before, present, does, why, chain, bool(above))
 
 
-def carry_out(steps: Sequence[Step], records: Records, remove_folders: Callable[[], None]) -> tuple[Steps, Steps]:
-    """Put the targets in their places: the steps that were done, and those that were not.
+@dataclass(frozen=True, slots=True)
+class CarriedOut:
+    """What became of steps."""
+
+    done: Steps
+    failed: Steps
+    removed: frozenset[bytes]
+    """The folders beside them that were removed."""
+
+
+def carry_out(steps: Sequence[Step], records: Records, made: Collection[bytes], rules: PathRules) -> CarriedOut:
+    """Put the targets in their places, and remove the folders that were `made` where nothing else is in them.
 
     First what goes, and its folders: a file may come where they are. Then a folder before what is in it.
     """
     is_durable = len(steps) <= limits.CHECKPOINT_SYNCED
+    folders = {step.chain.path: step for step in steps if step.target == NOTHING and step.present == FOLDER}
     done: set[bytes] = set()
     for step in steps:
-        if step.target == NOTHING and _put(step, records, is_durable):
+        if step.target == NOTHING and step.present != FOLDER and _put(step, records, is_durable):
             done.add(step.chain.path)
-    remove_folders()
+    for path in sorted({*made, *folders}, reverse=True):  # those inside others first
+        if _put(folders[path], records, is_durable) if path in folders else remove_folder(path, rules):
+            done.add(path)
     for step in sorted(steps, key=lambda step: step.chain.path):
         if step.target != NOTHING and _put(step, records, is_durable):
             done.add(step.chain.path)
     if not is_durable:
         os.sync()  # before it is noted as done: what it took away is in the record until then, and after
-    return [s for s in steps if s.chain.path in done], [s for s in steps if s.chain.path not in done]
+    failed = [step for step in steps if step.chain.path not in done]
+    return CarriedOut([step for step in steps if step.chain.path in done], failed, frozenset(done.intersection(made)))
 
 
 def _above(path: bytes) -> Iterator[bytes]:

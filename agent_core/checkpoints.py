@@ -24,12 +24,12 @@ from agent_core.checkpoint_looks import LookOptions, Looks
 from agent_core.checkpoint_plan import Chain, chains, fate, folders, is_cache, is_of_folder
 from agent_core.checkpoint_records import FOLDER, NOTHING, Change, Moved, Records, RollbackRow, State
 from agent_core.checkpoint_steps import (
+    CarriedOut,
     Step,
     Steps,
     carry_out,
     content_now,
     make_folder,
-    remove_folder,
     step_of,
     taken_away,
 )
@@ -201,7 +201,7 @@ class Checkpoints:
             last = next(iter(records.rollbacks(session_id)), None)
             if last is None:
                 return None
-            steps = self._redo_steps(session_id, last, records)
+            _, steps = self._redo_steps(session_id, last, records)
         return RollbackPlan(last.uid, tuple(map(_planned, steps)))
 
     def diff(self, session_id: str, turn_id: str, path: str) -> FileDiff:
@@ -270,14 +270,15 @@ class Checkpoints:
         steps = [step for step in steps if step.does != "nothing" and not step.chain.is_empty]
         return sorted(steps, key=lambda step: is_cache(step.chain.path)), changes
 
-    def _redo_steps(self, session_id: str, row: RollbackRow, records: Records) -> Steps:
+    def _redo_steps(self, session_id: str, row: RollbackRow, records: Records) -> tuple[PathRules | None, Steps]:
+        """Without rules where the turn is not known any more."""
         turn = next((turn for turn in records.turns(session_id) if turn.uid == row.uid), None)
         if turn is None:
-            return []
+            return None, []
         changes = [Change(0, 0, moved.path, "tool", moved.was, moved.now, "", 0) for moved in row.moved]
         were_folders = {change.path for change in changes if change.before == FOLDER}
         rules = self._rules(Path(turn.workspace))
-        return [step_of(chain, rules, records, were_folders) for chain in chains(changes)]
+        return rules, [step_of(chain, rules, records, were_folders) for chain in chains(changes)]
 
     # -- acting -----------------------------------------------------------------------------------------------------
 
@@ -300,17 +301,12 @@ class Checkpoints:
             moved += [Moved(path, NOTHING, FOLDER) for path in removed]
             number = records.begin_rollback(session_id, turn_id, moved, taken_away(acts, records))
             rules = acts[0].rules
-            paths: set[bytes] = set()
             missing = [path for path in removed if not put_back.is_folder(path)]
-
-            def remove_folders() -> None:
-                paths.update(path for path in reversed(made) if remove_folder(path, rules))
-
-            done, failed = carry_out(acts, records, remove_folders)
-            paths |= {path for path in missing if make_folder(path, rules) or put_back.is_folder(path)}
-            paths |= {step.chain.path for step in done}
+            came = carry_out(acts, records, made, rules)
+            paths = {path for path in missing if make_folder(path, rules) or put_back.is_folder(path)}
+            paths |= came.removed.union(step.chain.path for step in came.done)
             records.end_rollback(number, [change.id for change in changes if change.path in paths], paths)
-        return _result(turn_id, done, (*left, *((step.shown, REASONS["failed"]) for step in failed)))
+        return _result(turn_id, came, left)
 
     def redo(self, session_id: str) -> RolledBack | None:
         """Take the last rollback back; None: there is none."""
@@ -318,24 +314,20 @@ class Checkpoints:
             last = next(iter(records.rollbacks(session_id)), None)
             if last is None:
                 return None
-            steps = self._redo_steps(session_id, last, records)
+            rules, steps = self._redo_steps(session_id, last, records)
             records.begin_redo(last.id)
             moved = [(one.path, one.was) for one in last.moved if {one.was, one.now} == {FOLDER, NOTHING}]
-
-            def remove_folders() -> None:
-                for path, was in reversed(moved):
-                    if was == NOTHING and steps:
-                        remove_folder(path, steps[0].rules)
-
+            if rules is None:
+                records.taken_back(last.id, {path for path, _ in moved})
+                return RolledBack(last.uid)
             acts = [step for step in steps if step.does not in ("leave", "nothing")]
-            done, failed = carry_out(acts, records, remove_folders)
+            came = carry_out(acts, records, [path for path, was in moved if was == NOTHING], rules)
             for path, was in moved:  # those that no file came with
-                if was == FOLDER and steps:
-                    make_folder(path, steps[0].rules)
+                if was == FOLDER:
+                    make_folder(path, rules)
             there = {step.chain.path for step in steps if step.does == "nothing"} | {path for path, _ in moved}
-            records.taken_back(last.id, {step.chain.path for step in done} | there)
-        left = _left([step for step in steps if step.does == "leave"])
-        return _result(last.uid, done, (*left, *((step.shown, REASONS["failed"]) for step in failed)))
+            records.taken_back(last.id, there.union(step.chain.path for step in came.done))
+        return _result(last.uid, came, _left([step for step in steps if step.does == "leave"]))
 
     def _end_interrupted(self, session_id: str, records: Records) -> None:
         """What a killed program had done of a rollback, or not yet taken back of one, is one; the rest is none."""
@@ -407,8 +399,10 @@ def _left(steps: Sequence[Step]) -> tuple[tuple[str, str], ...]:
     return tuple((step.shown, REASONS.get(step.why, step.why)) for step in steps)
 
 
-def _result(turn_id: str, done: Sequence[Step], left: tuple[tuple[str, str], ...]) -> RolledBack:
-    return RolledBack(turn_id, tuple(step.shown for step in done), tuple(step.verdict.path for step in done), left)
+def _result(turn_id: str, came: CarriedOut, left: tuple[tuple[str, str], ...]) -> RolledBack:
+    left = (*left, *((step.shown, REASONS["failed"]) for step in came.failed))
+    paths = tuple(step.verdict.path for step in came.done)
+    return RolledBack(turn_id, tuple(step.shown for step in came.done), paths, left)
 
 
 def _text(data: bytes) -> str:

@@ -62,7 +62,9 @@ def put(
         if not _is(folder, name, expected):
             return False
         if wanted in (NOTHING, FOLDER):
-            if expected != NOTHING:
+            if expected == FOLDER:  # an empty one
+                os.rmdir(name, dir_fd=folder)
+            elif expected != NOTHING:
                 os.unlink(name, dir_fd=folder)
             if wanted == FOLDER:
                 os.mkdir(name, dir_fd=folder)

@@ -340,6 +340,40 @@ def test_a_folder_that_somebody_uses_does_not_give_way_to_the_file_it_took_the_p
     assert (d.ws / "a").read_text() == "file"
 
 
+def test_a_folder_that_took_the_place_of_a_file_of_the_same_turn_goes_with_all_that_is_in_it(desk):
+    d = desk()
+    fill(d.ws)
+    tick()
+    before = snapshot(d.ws)
+    with d.turn("u1") as turn:
+        d.run(turn, "mkdir top; echo x > top/a")
+        d.run(turn, "rm top/a; mkdir -p top/a/sub/deep; echo y > top/a/x; echo z > top/a/sub/z")
+    after = snapshot(d.ws)
+    done = d.kept.roll_back("s", "u1")
+    assert (set(done.shown), done.left) == ({"top/a", "top/a/x", "top/a/sub/z"}, ())
+    assert snapshot(d.ws) == before
+    d.kept.redo("s")
+    assert snapshot(d.ws) == after
+    (d.ws / "top" / "a" / "mine").write_text("mine")
+    assert d.kept.roll_back("s", "u1").left == (("top/a", "could not be written"),)
+    assert [str(path) for path in snapshot(d.ws / "top")] == ["a", "a/mine"]
+
+
+def test_an_empty_folder_in_the_place_of_a_file_of_the_same_turn_comes_and_goes(desk):
+    d = desk()
+    fill(d.ws)
+    tick()
+    before = snapshot(d.ws)
+    with d.turn("u1") as turn:
+        d.run(turn, "echo x > a")
+        d.run(turn, "rm a; mkdir a")
+    after = snapshot(d.ws)
+    assert d.kept.roll_back("s", "u1").shown == ("a",)
+    assert snapshot(d.ws) == before
+    d.kept.redo("s")
+    assert snapshot(d.ws) == after
+
+
 def test_only_the_files_that_are_named_are_rolled_back(desk):
     d = desk()
     fill(d.ws)
