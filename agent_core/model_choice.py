@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,7 @@ class ModelChoice:
         self._dotenv = dotenv
         self._demo = demo
         self._listeners: list[Callable[[ModelState], None]] = []
+        self._lock = threading.Lock()
         self.state = self._resolve()
 
     def listen(self, listener: Callable[[ModelState], None]) -> None:
@@ -70,11 +72,11 @@ class ModelChoice:
 
     def settle(self) -> ModelState:
         """Settle an unsettled model: a local server that answers, else the demo. Takes up to limits.PROBE_TIMEOUT."""
-        if not self.state.settled:
+        while not (unsettled := self.state).settled:
             from agent_core.llm import discover
 
             found = discover.find_local_server()
-            self._set(ModelState(found.model, found) if found is not None else DEMO)
+            self._set(ModelState(found.model, found) if found is not None else DEMO, unsettled)
         return self.state
 
     def look_again(self) -> ModelState:
@@ -82,8 +84,12 @@ class ModelChoice:
         self._set(self._resolve())
         return self.settle()
 
-    def _set(self, state: ModelState) -> None:
-        self.state = state
+    def _set(self, state: ModelState, instead_of: ModelState | None = None) -> None:
+        """`instead_of`: nothing is put in the place of another state, which was chosen meanwhile."""
+        with self._lock:
+            if instead_of is not None and self.state is not instead_of:
+                return
+            self.state = state
         for listener in self._listeners:
             listener(state)
 

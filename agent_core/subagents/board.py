@@ -125,11 +125,13 @@ class Board:
             live.scope.cancel()
 
     def steer(self, agent_id: str, text: str) -> None:
-        """Give one that has not ended a text for its next step."""
+        """Give one that has not ended a text for its next step; else the person has it again."""
         with self._lock:
             live = self._live.get(agent_id)
             if live is not None and text.strip():
                 live.steers.append(text)
+        if live is None and text.strip():
+            self._give_back(text)
 
     def take_steers(self, agent_id: str) -> list[str]:
         with self._lock:

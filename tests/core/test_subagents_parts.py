@@ -337,14 +337,19 @@ def test_of_many_the_oldest_that_have_ended_go():
     assert board.rows[-1].id == "agent-78"
 
 
-def test_a_text_for_one_that_has_ended_goes_nowhere():
-    board = Board(lambda rows: None)
+def test_a_text_for_one_that_has_ended_comes_back_to_the_person():
+    back = []
+    board = Board(lambda rows: None, give_back=back.append)
     row = board.add("worker", "t", CancelScope())
     board.steer(row.id, "  ")
     board.steer(row.id, "more")
     assert board.take_steers(row.id) == ["more"]
+    board.steer(row.id, "not taken")
     board.end(row.id, state="done")
+    assert back == ["not taken"]
     board.steer(row.id, "late")
+    board.steer(row.id, " ")
     board.steer("agent-99", "nobody")
     board.stop("agent-99")
     assert board.take_steers(row.id) == []
+    assert back == ["not taken", "late", "nobody"]
