@@ -18,7 +18,7 @@ NAME: Final = "memory.json.forgotten"
 
 
 class Forgotten:
-    """Whoever changes it holds the lock of a store; two stores at once are two engines, and one runs at a time."""
+    """Safe to change from several programs: two files of one engine are changed at the same time."""
 
     def __init__(self, data_home: Path) -> None:
         self._path = data_home / NAME
@@ -29,14 +29,16 @@ class Forgotten:
 
     def add(self, id: str) -> None:
         """It is forgotten; the oldest leave where there are too many. Raises MemoryFailure."""
-        known = {**self._load(), id: round(time.time(), 3)}
-        self._save(dict(list(known.items())[-limits.MEMORY_FORGOTTEN :]))
+        with store_file.alone(self._path):
+            known = {**self._load(), id: round(time.time(), 3)}
+            self._save(dict(list(known.items())[-limits.MEMORY_FORGOTTEN :]))
 
     def discard(self, *ids: str) -> None:
         """They are remembered again. Raises MemoryFailure."""
-        known = self._load()
-        if not known.keys().isdisjoint(ids):
-            self._save({id: when for id, when in known.items() if id not in ids})
+        if self.ids().isdisjoint(ids):  # mostly; what is being remembered is forgotten by nobody else meanwhile
+            return
+        with store_file.alone(self._path):
+            self._save({id: when for id, when in self._load().items() if id not in ids})
 
     def signature(self) -> object:
         """Changes when the file does."""

@@ -146,8 +146,16 @@ class Pages:
         """What a change would do; writes nothing. Raises MemoryFailure."""
         return self._planned(target, self._admitted(operations, target))
 
-    def change(self, target: Target, operations: Sequence[Operation], seen: tuple[str, ...] | None = None) -> Change:
-        """Do it. `seen`: the entries that it was approved for; others by now are refused. Raises MemoryFailure."""
+    def change(
+        self,
+        target: Target,
+        operations: Sequence[Operation],
+        seen: tuple[str, ...] | None = None,
+        *,
+        forgets: str = "",
+    ) -> Change:
+        """Do it. `seen`: the entries that it was approved for; others by now are refused. `forgets`: the id of an entry
+        that a person takes out by it. Raises MemoryFailure."""
         steps, path = self._admitted(operations, target), self.path(target)
         with self._lock, store_file.alone(path):
             change = self._planned(target, steps)
@@ -156,6 +164,8 @@ class Pages:
                     "memory_changed", f"{path.name} has changed meanwhile. Look at it, and try again.", file=path.name
                 )
             if change.after != change.before:
+                if forgets:
+                    self._forgotten.add(forgets)  # first: a kill in between leaves it forgotten
                 self._forgotten.discard(*(_id(target, text) for text in change.after if text not in change.before))
                 store_file.save(path, formed(change.after))
             return change
@@ -232,9 +242,7 @@ class Pages:
     def forget(self, id: str) -> tuple[Memory, ...]:
         """As `Memories.forget`; nothing is known to build on an entry."""
         target, old = self._find(id)
-        self.change(target, (Operation("remove", old=old),))
-        with self._lock, store_file.alone(self.path(target)):
-            self._forgotten.add(id)
+        self.change(target, (Operation("remove", old=old),), forgets=id)
         return ()
 
     def _find(self, id: str) -> tuple[Target, str]:

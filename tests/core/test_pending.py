@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -188,6 +189,40 @@ def test_an_old_copy_that_is_put_back_brings_nothing_in_again_that_was_forgotten
         assert {memory.text for memory in host.memory.list()} == {"Use uv.", "The tests need Redis."}
     finally:
         host.close()
+
+
+def test_a_program_that_is_killed_while_it_forgets_has_forgotten(tmp_path, monkeypatch):
+    pages = Pages(tmp_path / "memories", hide)
+    goes, stays = (pages.add(Memory("", "fact", text)) for text in ("The tests need Redis.", "Deploys are tagged."))
+    save = store_file.save
+
+    def killed(path, text):
+        if path.name == "MEMORY.md":
+            raise KeyboardInterrupt
+        save(path, text)
+
+    monkeypatch.setattr(store_file, "save", killed)
+    with pytest.raises(KeyboardInterrupt):
+        pages.forget(goes.id)
+    assert Pages(tmp_path / "memories", hide).list() == (stays,)
+
+
+def test_two_programs_that_forget_at_the_same_time_forget_both(tmp_path):
+    texts = [f"n{number}" for number in range(25)]
+    kinds = ("fact", "preference")
+    first = Pages(tmp_path / "memories", hide)
+    ids = {kind: [first.add(Memory("", kind, text)).id for text in texts] for kind in kinds}
+    copies = {file: file.read_bytes() for file in (tmp_path / "memories").glob("*.md")}
+
+    def forget(kind):
+        for one in ids[kind]:
+            Pages(tmp_path / "memories", hide).forget(one)
+
+    with ThreadPoolExecutor() as programs:
+        list(programs.map(forget, kinds))
+    for file, content in copies.items():
+        file.write_bytes(content)
+    assert first.list() == ()
 
 
 @pytest.mark.parametrize("content", ["[]", "{", "[" * 100_000])
