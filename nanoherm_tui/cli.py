@@ -275,8 +275,8 @@ def _plain(args: argparse.Namespace, run: Run) -> int:
     from agent_core.errors import AgentError, ConfigError
     from agent_core.host import Host
     from nanoherm_tui import i18n
-    from nanoherm_tui.plain.face import Begin
     from nanoherm_tui.plain.face import run as run_face
+    from nanoherm_tui.plain.greeting import Begin
 
     try:
         host = Host(run.launch(args))

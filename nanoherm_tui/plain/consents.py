@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agent_core import intents
 from agent_core.sandbox.policy import UNCONFINED
 from nanoherm_tui.i18n import t
-from nanoherm_tui.plain.face import Choice
+from nanoherm_tui.plain.questions import Choice
 from nanoherm_tui.sandbox_words import why_none
 from nanoherm_tui.text import clean, visible
 

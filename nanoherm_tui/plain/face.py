@@ -18,58 +18,35 @@ from typing import TYPE_CHECKING, TypeVar
 from agent_core import events, intents, names
 from agent_core.errors import AgentError, crash
 from agent_core.records import dataclass
-from nanoherm_tui import i18n, interrupt, limits
+from nanoherm_tui import i18n, limits
 from nanoherm_tui.actions import Slash, SlashProblem
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t, tell
-from nanoherm_tui.overlays.question import time_left
 from nanoherm_tui.panes.entered import OneMoreImage, ShellCommand, entered
-from nanoherm_tui.plain import asking, greeting
+from nanoherm_tui.plain import greeting
+from nanoherm_tui.plain.by_descriptor import FromDescriptor
+from nanoherm_tui.plain.by_readline import FromReadline
 from nanoherm_tui.plain.gathering import Gathered
-from nanoherm_tui.plain.typing_in import Ended, FromDescriptor, FromReadline, Line, Pressed, Source, Woken
-from nanoherm_tui.plain.words import Teller, history_lines
+from nanoherm_tui.plain.questions import Choice, Questions
+from nanoherm_tui.plain.stopping import Stopping
+from nanoherm_tui.plain.typing_in import Ended, Line, Pressed, Source, Woken
+from nanoherm_tui.plain.words import Teller, closed_line, history_lines
 from nanoherm_tui.session_view import SessionView
 from nanoherm_tui.terminal import EXIT_BY_SIGNAL
 from nanoherm_tui.text import clean, one_line, pasted, shorten_home, visible
 
 if TYPE_CHECKING:
+    from agent_core.events import SessionState
     from agent_core.host import Host
     from agent_core.knowledge import Typed
     from agent_core.services import Containment
     from agent_core.session import LiveSession
-    from nanoherm_tui.interrupt import Step
+    from nanoherm_tui.plain.greeting import Begin
+    from nanoherm_tui.session_view import Waiting
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """What a run begins with."""
-
-    prompt: str = ""
-    """The first message."""
-    images: tuple[str, ...] = ()
-    """Files with images for it."""
-    choose: bool = False
-    """Begin with the list of sessions."""
-    mode: names.Mode | None = None
-    """What the command line wants the first session to be in."""
-    notes: tuple[str, ...] = ()
-    """What is to be said first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A question of the program's own. It may be answered by nothing but what `take` knows."""
-
-    lines: tuple[str, ...]
-    prompt: str
-    take: Callable[[str], bool]
-    """Given what was typed; False: it was no answer, and the question stays."""
-    consents: bool = True
-    """It lets something act: what was typed before it was asked must not reach it."""
 
 
 @dataclass(slots=True)
@@ -96,6 +73,9 @@ class Face:
         """How far commands are confined here."""
         self.history = History(host.places.history_file)
         self.exit_code: int | None = None
+        self.gathered = Gathered()
+        self.questions = Questions(self)
+        self.stopping = Stopping(self)
         self._lines: list[str] = []
         self._typed = ""
         """The message that is being written, as far as it goes."""
@@ -103,26 +83,21 @@ class Face:
         """What was in the line when it was last looked at, and since when, in monotonic seconds."""
         self._saved = ""
         """What is on disk of it."""
-        self._answering = ""
-        """The same of an answer."""
-        self._gathered = Gathered()
-        self._asked: asking.Asked | None = None
-        self._reminded = ""
-        self._choices: deque[Choice] = deque()
-        self._shown: Choice | None = None
+        self._prompted = ""
+        """What stands before the line that is being typed."""
         self._waiting_lines: deque[str] = deque()
         """Lines from a program that came before they were wanted."""
         self._first: list[str] = []
         """Messages to send before any line is read."""
         self._input_over = False
-        self._last_press: tuple[float, Step] = (float("-inf"), "nothing")
-        self._last_leave = float("-inf")
         self._last_outcome: events.TurnFinished | None = None
         self._folders: set[Path] = set()
+        self._beside = 0
+        """How much is being done on other threads."""
         self._done: deque[Callable[[], None]] = deque()
         """What is to be done with results of other threads."""
         terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "")
-        self.source: Source = FromReadline(self._due, self._complete) if terminal else FromDescriptor()
+        self.source: Source = FromReadline(self._due, self._complete) if terminal else FromDescriptor(self._due)
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 
@@ -160,11 +135,13 @@ class Face:
         self._gather()
         while self._done:
             self._done.popleft()()
-        self._ask()
+        self.questions.put()
+        if self._input_over and self.questions.is_open:
+            self.questions.refuse()
         self._write()
-        if self._asked is None and self._shown is None and not self._busy:
+        if not (self.questions.is_open or self._at_work):
             if self._first:
-                self._take_message(self._first.pop(0))
+                self.take_message(self._first.pop(0))
                 return
             if self._waiting_lines:
                 self._take_line(self._waiting_lines.popleft())
@@ -172,9 +149,18 @@ class Face:
             if self._input_over:
                 self.exit_code = self._code_of_the_end()
                 return
-        wanted = self.source.is_terminal or not self._busy or self._asked is not None
-        prompt = self._prompt
-        came = self.source.read(prompt, self._beginning, wanted=wanted and not self._input_over)
+        self._read()
+
+    def _read(self) -> None:
+        """Wait for the next line, or for something that happens."""
+        wanted = self.source.is_terminal or not self._at_work or self.questions.is_open
+        prompt = self._prompted = self._prompt
+        if (when := min((one.teller.waits.next for one in self.open.values()), default=float("inf"))) < float("inf"):
+            self.source.wake_at(when)
+        if self.questions.secret and self.source.is_terminal:
+            came = self.source.secret(prompt)
+        else:
+            came = self.source.read(prompt, self._beginning, wanted=wanted and not self._input_over)
         match came:
             case Woken(typed):
                 self._keep(typed)
@@ -182,7 +168,7 @@ class Face:
                     self._end_line()
             case Pressed(typed):
                 self._end_line()
-                self._press(typed)
+                self.stopping.press(typed)
             case Ended():
                 self._end_line()
                 self._input_ended()
@@ -201,29 +187,39 @@ class Face:
         return self.view.session
 
     @property
+    def state(self) -> SessionState:
+        return self.session.state if self.current is not None else "idle"
+
+    @property
+    def waiting(self) -> list[Waiting]:
+        """The questions of this session that wait."""
+        return self.view.waiting if self.current is not None else []
+
+    @property
     def _busy(self) -> bool:
         return self.current is not None and (self.session.busy or bool(self.view.turn_started))
 
     @property
+    def _at_work(self) -> bool:
+        """A turn runs, or something else whose end is waited for."""
+        return self._busy or self._beside > 0
+
+    @property
     def _prompt(self) -> str:
-        if self._shown is not None:
-            return self._shown.prompt
-        if self._asked is not None:
-            return self._asked.prompt
-        if self._gathered.goes_on:
+        if self.questions.is_open:
+            return self.questions.prompt
+        if self.gathered.goes_on:
             return "... "
-        return "" if self._busy else "> "
+        return "" if self._at_work else "> "
 
     @property
     def _beginning(self) -> str:
         """What the line begins with."""
-        if self._shown is not None or self._asked is not None:
-            return self._answering
-        return self._typed
+        return self.questions.typed if self.questions.is_open else self._typed
 
     def _keep(self, typed: str) -> None:
-        if self._shown is not None or self._asked is not None:
-            self._answering = typed
+        if self.questions.is_open:
+            self.questions.keep(typed)
         else:
             self._typed = typed
 
@@ -235,13 +231,14 @@ class Face:
         if typed != self._typed_at[0]:
             self._typed_at = typed, now
         self._gather()
-        if self._shown is None and self._asked is None:
-            self._keep_draft(typed)
-        asks = self._next_question() is not None and self._asked is None and self._shown is None
-        if not (self._lines or self._done or asks or self._is_done_with_question() or self._reminder_due()):
+        asks = self.questions
+        if not asks.is_open and self.source.edits:
+            self._keep_draft(f"{self.gathered.text}\n{typed}" if self.gathered.goes_on else typed)
+        changed = self._prompt != self._prompted
+        if not (self._lines or self._done or asks.one_waits or asks.is_void or asks.reminder_due or changed):
             return False
-        left = (limits.APPROVAL_ARM if asks else limits.PLAIN_HOLD) - (now - self._typed_at[1])
-        if typed and left > 0:
+        left = (limits.APPROVAL_ARM if asks.one_waits else limits.PLAIN_HOLD) - (now - self._typed_at[1])
+        if typed and left > 0 and self.source.edits:
             self.source.wake_at(now + left)
             return False
         return True
@@ -253,12 +250,13 @@ class Face:
             for envelope in one.view.session.mailbox.drain():
                 lines = self._take_event(one, envelope.event)
                 self._lines += lines if here else [f"{one_line(one.view.title)}: {line}" for line in lines if line]
+            self._lines += one.teller.waits.due(time.monotonic()) if here else []
 
     def _take_event(self, one: Open, event: events.Event) -> list[str]:
         view = one.view
         lines = one.teller.tell(event)
         if isinstance(event, events.QuestionClosed):
-            lines += self._closed(event)
+            lines += closed_line(event, view.waiting)
         view.take((event,))
         if isinstance(event, events.HistoryChanged):
             if event.messages:
@@ -271,7 +269,7 @@ class Face:
         elif isinstance(event, events.ModeToConfirm) and one is self.current:
             from nanoherm_tui.plain.consents import confirm_mode
 
-            self._choices.append(confirm_mode(self, event))
+            self.ask(confirm_mode(self, event))
         for text in view.returned:
             self._typed = f"{self._typed}\n{text}" if self._typed else text
             self._keep_draft(self._typed)
@@ -280,60 +278,8 @@ class Face:
         view.errors.clear()
         return lines
 
-    def _closed(self, event: events.QuestionClosed) -> list[str]:
-        if event.by == "person":
-            kind = next((w.question.kind for w in self.view.waiting if w.question.id == event.question_id), "command")
-            if event.decision == "once" and kind in ("ask_user", "form", "visit"):
-                return [t("plain.closed_answered")]
-            return [t(f"plain.closed_{event.decision}")]
-        return [t(f"plain.closed_{event.by}")] if event.by in ("timeout", "interrupt") else []
-
-    # -- questions ---------------------------------------------------------------------------------------------------
-
-    def _next_question(self) -> object:
-        waiting = self.view.waiting if self.current is not None else []
-        return self._choices[0] if self._choices else waiting[0] if waiting else None
-
-    def _is_done_with_question(self) -> bool:
-        """The one that is asked waits no more."""
-        return self._asked is not None and all(w.question.id != self._asked.question.id for w in self.view.waiting)
-
-    def _reminder_due(self) -> bool:
-        asked = self._asked
-        return (
-            asked is not None
-            and self._reminded != asked.question.id
-            and asked.deadline - time.time() <= limits.PLAIN_REMIND
-        )
-
-    def _ask(self) -> None:
-        """Put the next question, unless one is asked already; what it was asked about may be void by now."""
-        if self._is_done_with_question():
-            self._asked, self._answering = None, ""
-        if self._reminder_due() and self._asked is not None:
-            self._reminded = self._asked.question.id
-            left = time_left(self._asked.deadline, time.time())
-            self._lines.append(t("plain.remind", time=left))
-        if self._shown is not None or self._asked is not None:
-            return
-        if self._choices:
-            self._shown = self._choices.popleft()
-            self._lines += self._shown.lines
-            self._before_answer(self._shown.consents)
-        elif self.current is not None and self.view.waiting:
-            first = self.view.waiting[0]
-            self._asked = asking.Asked(first.question, first.deadline)
-            self._lines += asking.asked_lines(self._asked, len(self.view.waiting))
-            self._before_answer(True)
-            until = first.deadline - time.time() - limits.PLAIN_REMIND
-            if until > 0:
-                self.source.wake_at(time.monotonic() + until)
-            else:
-                self._reminded = first.question.id  # it has just been said
-
-    def _before_answer(self, consents: bool) -> None:
+    def before_answer(self, consents: bool) -> None:
         """What was typed before the question could be read is no answer to it."""
-        self._answering = ""
         if self._typed:
             self._lines.append(t("plain.line_kept"))
         self._write()
@@ -344,68 +290,33 @@ class Face:
 
     def ask(self, choice: Choice) -> None:
         """Have a question of the program's own put next."""
-        self._choices.append(choice)
+        self.questions.add(choice)
 
     # -- lines that were typed ---------------------------------------------------------------------------------------
 
     def _take_line(self, text: str) -> None:
-        if self._shown is not None:
-            self._take_choice(text)
-        elif self._asked is not None:
-            self._take_answer(text)
+        if self.questions.is_open:
+            self.questions.take(text)
         elif (whole := self._whole(text)) is not None:
             self._typed = ""
             if whole.strip():
-                self._take_message(whole)
+                self.take_message(whole)
             self._keep_draft(self._typed)
 
     def _whole(self, text: str) -> str | None:
         """The message that ends with this line; None while it goes on."""
         self._typed = ""
-        whole = self._gathered.take(text)
+        whole = self.gathered.take(text)
         if whole is None:
-            self._keep_draft(self._gathered.text)
+            self._keep_draft(self.gathered.text)
         return whole
 
-    def _take_choice(self, text: str) -> None:
-        choice = self._shown
-        assert choice is not None
-        self._answering = ""
-        if choice.take(text.strip()):
-            self._shown = None
-        else:
-            self.say(t("plain.enter_is_none") if not text.strip() else t("plain.not_that"))
-
-    def _take_answer(self, text: str) -> None:
-        asked = self._asked
-        assert asked is not None
-        self._answering = ""
-        if self._is_command(text) and asked.stage == "":
-            self._take_message(text.strip())
-            return
-        taken = asking.take(asked, text)
-        self.say(*taken.lines)
-        if taken.answer is not None:
-            if asked.edited:  # what is told of the call is told of what runs
-                self.view.work.renamed(asked.question.call_id, one_line(asked.edited))
-            self.session.send(taken.answer)
-            self._asked = None
-            self._forget_waiting(taken.answer.question_id)
-            return
-        self._asked = taken.asked
-        if self._asked is not None and self._asked.stage == "edit" and asked.stage != "edit":
-            self._answering = self._asked.typed if self.source.edits else ""
-
-    def _forget_waiting(self, question_id: str) -> None:
-        """It is answered: the session tells so in a moment, and must not be asked again before that."""
-        self.view.waiting = [w for w in self.view.waiting if w.question.id != question_id]
-
-    def _is_command(self, text: str) -> bool:
+    def is_command(self, text: str) -> bool:
         from nanoherm_tui.plain import commands
 
         return isinstance(commands.parse(text.strip(), self.typed_commands), Slash)
 
-    def _take_message(self, text: str) -> None:
+    def take_message(self, text: str) -> None:
         """Do what a line means: a command, a shell command, a message."""
         self.history.add(text)
         self.source.remember((text,))
@@ -442,59 +353,23 @@ class Face:
 
         return [f"/{name} " for name in commands.complete(start, self.typed_commands)]
 
-    # -- stopping and leaving ----------------------------------------------------------------------------------------
+    def clear_line(self, typed: str) -> None:
+        """What was written is put away, where it can be called up again; `typed` is its last line."""
+        self.history.add(f"{self.gathered.text}\n{typed}".strip("\n"))
+        self.source.remember((typed,) if typed else ())
+        self.gathered, self._typed = Gathered(), ""
+        self._keep_draft("")
 
-    def _press(self, typed: str) -> None:
-        """Ctrl+C: stop the turn; clear the line; twice in an empty one, leave."""
-        now = time.monotonic()
-        is_answer = self._shown is not None or self._asked is not None
-        draft = bool(typed or self._gathered.goes_on) and not is_answer
-        state = self.session.state if self.current is not None else "idle"
-        step = interrupt.ctrl_c(interrupt.Moment(state, now, *self._last_press, draft=draft))
-        self._last_press = now, step
-        if self._shown is not None and step in ("hint", "quit"):
-            self._shown = None
-            self.say(t("plain.choice_left"))
-            return
-        if step in ("stop", "abandon"):
-            if typed and not is_answer:
-                self._typed = typed
-            self.session.send(intents.Interrupt(abandon=step == "abandon"))
-        elif step == "clear_draft":
-            self.history.add(f"{self._gathered.text}\n{typed}".strip("\n"))
-            self.source.remember((typed,) if typed else ())
-            self._gathered, self._typed = Gathered(), ""
-            self._keep_draft("")
-        elif step == "quit":
-            self.exit_code = names.EXIT_OK
-        elif step == "hint":
-            self.say(self._leaving_words() or t("app.again_to_quit", key="Ctrl+C"))
+    # -- the end -----------------------------------------------------------------------------------------------------
 
     def leave(self) -> None:
-        """End the program; where commands in the background would end with it, only the second time."""
-        words, now = self._leaving_words(), time.monotonic()
-        if words and self.source.is_terminal and now - self._last_leave > limits.TOLD_HINT:
-            self._last_leave = now
-            self.say(words)
-        else:
-            self.exit_code = names.EXIT_OK
-
-    def _leaving_words(self) -> str:
-        tasks = [task for one in self.open.values() for task in one.view.tasks]
-        count = sum(task.state == "running" and not task.kept for task in tasks)
-        return "" if not count else t("tasks.leaving_one") if count == 1 else t("tasks.leaving", n=count)
+        self.stopping.leave()
 
     def _input_ended(self) -> None:
         if self.source.is_terminal:
             self.leave()
-            return
-        self._input_over = True
-        if self._shown is not None:
-            self._shown = None
-        if self._asked is not None:  # nobody can answer any more
-            self.session.send(intents.Answer(self._asked.question.id, "refuse"))
-            self._forget_waiting(self._asked.question.id)
-            self._asked = None
+        else:
+            self._input_over = True
 
     def _code_of_the_end(self) -> int:
         """Of a run whose input has ended: how its last turn did."""
@@ -548,7 +423,7 @@ class Face:
         if standing.asks:
             from nanoherm_tui.plain.consents import trust
 
-            self._choices.append(trust(self, standing, workspace))
+            self.ask(trust(self, standing, workspace))
 
     def _keep_draft(self, text: str) -> None:
         if self.current is not None and text != self._saved:
@@ -574,18 +449,24 @@ class Face:
     def beside(self, work: Callable[[], T], then: Callable[[T], object]) -> None:
         """Do what may take long on a thread of its own, then `then` with its result in the main thread."""
 
+        def ended(act: Callable[[], object]) -> None:
+            self._beside -= 1
+            self.do(act)
+
         def job() -> None:
             try:
                 result = work()
             except AgentError as error:
-                self._done.append(partial(self.say_error, error))
+                act: Callable[[], object] = partial(self.say_error, error)
             except Exception as error:  # the face must survive whatever one command does
                 log.exception("a command failed")
-                self._done.append(partial(self.say_error, crash(error)))
+                act = partial(self.say_error, crash(error))
             else:
-                self._done.append(lambda: self.do(lambda: then(result)))
+                act = partial(then, result)
+            self._done.append(partial(ended, act))
             self.source.wake()
 
+        self._beside += 1
         Thread(target=job, name="beside", daemon=True).start()
 
     @property

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from agent_core import intents
+from agent_core import intents, names
 from agent_core.errors import AgentError
+from agent_core.records import dataclass
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.plain.words import mode_line
 from nanoherm_tui.sandbox_words import sandbox_words, why_none
@@ -15,7 +16,23 @@ from nanoherm_tui.text import clean, one_line
 
 if TYPE_CHECKING:
     from agent_core.host import Host
-    from nanoherm_tui.plain.face import Begin, Face
+    from nanoherm_tui.plain.face import Face
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """What a run begins with."""
+
+    prompt: str = ""
+    """The first message."""
+    images: tuple[str, ...] = ()
+    """Files with images for it."""
+    choose: bool = False
+    """Begin with the list of sessions."""
+    mode: names.Mode | None = None
+    """What the command line wants the first session to be in."""
+    notes: tuple[str, ...] = ()
+    """What is to be said first."""
 
 
 def greet(face: Face, begin: Begin) -> None:

@@ -10,7 +10,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.memory_words import all_forgotten, forgotten_words
 from nanoherm_tui.plain.diffs import diff_lines
-from nanoherm_tui.plain.face import Choice
+from nanoherm_tui.plain.questions import Choice
 from nanoherm_tui.server_words import lines as server_lines
 from nanoherm_tui.server_words import problems
 from nanoherm_tui.text import one_line, visible

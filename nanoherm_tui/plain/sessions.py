@@ -14,7 +14,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.exporting import slug, write_new
 from nanoherm_tui.i18n import t
 from nanoherm_tui.plain.consents import yes_or_no
-from nanoherm_tui.plain.face import Choice
+from nanoherm_tui.plain.questions import Choice
 from nanoherm_tui.text import age, clean, one_line, visible
 from nanoherm_tui.worktree_words import about, shown, sure_lines
 

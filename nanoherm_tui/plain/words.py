@@ -13,6 +13,7 @@ from nanoherm_tui import i18n
 from nanoherm_tui.calls import Call
 from nanoherm_tui.i18n import phrase, t, tell
 from nanoherm_tui.plain.answer import Answer
+from nanoherm_tui.plain.waits import MODEL, Waits
 from nanoherm_tui.text import Cost, clean, count, duration, money, one_line, visible
 from nanoherm_tui.transcript.outcomes import in_words
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from agent_core.messages import Message
     from agent_core.ports import TodoItem
     from agent_core.servers import ServerRow
-    from nanoherm_tui.session_view import SessionView
+    from nanoherm_tui.session_view import SessionView, Waiting
 
 _AT_WORK: Final = ("waiting", "running")
 
@@ -41,8 +42,8 @@ class Teller:
         self._used = Usage()
         self._cost: float | None = 0.0
         self._servers: dict[str, str] = {}
-        self._called: dict[str, float] = {}
-        """Calls that run, and when one was last heard of."""
+        self.waits = Waits()
+        """What takes long."""
 
     def tell(self, event: Event) -> list[str]:
         """The lines for one event; most of those about a session's opening are left to `opened`."""
@@ -50,7 +51,10 @@ class Teller:
             return []
         match event:
             case events.TextDelta(text):
-                return self._answer.more(text)
+                lines = self._answer.more(text)
+                if lines:  # that is sign of life enough
+                    self.waits.begin(MODEL, "", time.monotonic())
+                return lines
             case events.ReasoningDelta():
                 thought, self._thinks = self._thinks, True
                 return [] if thought else [t("plain.thinks")]
@@ -59,6 +63,7 @@ class Teller:
                 return self._answer.void()
             case events.AssistantMessage(_, text, _, interrupted):
                 self._thinks = False
+                self.waits.end(MODEL)
                 return self._answer.whole(text) + ([t("transcript.stopped")] if interrupted else [])
             case events.TurnStarted():
                 self._in_turn, self._has_message, self._used, self._cost = True, False, Usage(), 0.0
@@ -68,6 +73,7 @@ class Teller:
                 self._has_message = True
                 return [t("plain.told_model", text=one_line(text))] if is_steer else []
             case events.StepStarted(step):
+                self.waits.begin(MODEL, "", time.monotonic())
                 return [t("plain.step", n=step)] if step > 1 else []
             case events.TurnFinished():
                 return self._turn_ended(event)
@@ -76,8 +82,14 @@ class Teller:
                 self._cost = None if cost is None or self._cost is None else self._cost + cost
                 return []
             case events.ToolStarted(call_id):
-                self._called[call_id] = time.monotonic()
+                self.waits.begin(call_id, self._call(call_id), time.monotonic())
                 return [t("plain.call_begins", call=self._call(call_id))]
+            case events.ToolProgress(call_id, text):
+                self.waits.heard(call_id, text)
+                return []
+            case events.ToolEnded(call_id):
+                self.waits.end(call_id)
+                return []
             case events.ToolFinished():
                 return self._call_ended(event)
             case events.PlanChanged(items):
@@ -135,7 +147,7 @@ class Teller:
         return f"{one_line(call.name)} {one_line(call.subject)}".strip()
 
     def _call_ended(self, event: events.ToolFinished) -> list[str]:
-        self._called.pop(event.call_id, None)
+        self.waits.end(event.call_id)
         outcome = in_words(one_line(event.outcome)) or t("plain.call_ok" if event.ok else "plain.call_failed")
         key = "plain.call_ended" if event.ok else "plain.call_ended_badly"
         head = t(key, call=self._call(event.call_id), outcome=outcome, took=duration(event.seconds))
@@ -145,7 +157,7 @@ class Teller:
 
     def _turn_ended(self, event: events.TurnFinished) -> list[str]:
         self._in_turn = False
-        self._called.clear()
+        self.waits.clear()
         lines = self._answer.whole("") if event.outcome == "failed" else []
         facts = [duration(event.seconds), t("agents.step") if event.steps == 1 else t("agents.steps", n=event.steps)]
         if self._used.prompt_tokens is not None:
@@ -177,6 +189,16 @@ class Teller:
 
 def _listed(parts: Iterable[str]) -> str:
     return ("，" if i18n.language() == "zh" else ", ").join(filter(None, parts))
+
+
+def closed_line(event: events.QuestionClosed, waiting: Sequence[Waiting]) -> list[str]:
+    """What has become of a question, unless the session's own words tell it."""
+    if event.by == "person":
+        kind = next((one.question.kind for one in waiting if one.question.id == event.question_id), "command")
+        if event.decision == "once" and kind in ("ask_user", "form", "visit"):
+            return [t("plain.closed_answered")]
+        return [t(f"plain.closed_{event.decision}")]
+    return [t(f"plain.closed_{event.by}")] if event.by in ("timeout", "interrupt") else []
 
 
 def _new(before: Sequence[str], now: Sequence[str]) -> list[str]:
