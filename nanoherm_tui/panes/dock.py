@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from textual.actions import SkipAction
 from textual.message import Message
 
+from nanoherm_tui import limits
 from nanoherm_tui.context_words import plain_context
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.agents import count_at_work
@@ -146,7 +147,10 @@ class Dock(ResultTab, CommentsTab, TasksTab, ContextTab, FileTab, ListTabs):
             for key, words in (*self._answers, *self._hunk_hint())
         ]
         hints += [(Span(key, bold=True), Span(f" {words}", "muted")) for key, words in self._hints(cells) if key]
-        rows = [*([found] if found is not None else []), *_flowed(hints, cells)]
+        flowed = _flowed(hints, cells)
+        if not self._answers:  # on a low screen what is read goes before all that can be done with it
+            flowed = flowed[: max(1, self.size.height // limits.DOCK_HINTS)]
+        rows = [*([found] if found is not None else []), *flowed]
         return (BLANK, *rows) if rows else ()
 
     def _hints(self, cells: int) -> list[tuple[str, str]]:

@@ -31,8 +31,8 @@ class TurnsTab(ListTab):
 
     def show(self, turns: Sequence[Checkpoint], redoable: bool) -> None:
         """The newest first. `redoable`: a rollback can be taken back."""
-        if not self._looked and turns:
-            self.open.add(_TURN + turns[0].turn_id)
+        if turns and (not self._turns or self._turns[0].turn_id != turns[0].turn_id):
+            self.open.add(_TURN + turns[0].turn_id)  # the newest is what somebody comes for
         self._turns, self._redoable, self._looked = turns, redoable, True
 
     def clear(self) -> None:
