@@ -260,6 +260,17 @@ def keep_clipboard(app: App[Any], text: str) -> None:
     app._clipboard = text
 
 
+def forget_closed(app: App[Any]) -> None:
+    """Let go of widgets that watched the app, its theme say, and are closed.
+
+    Textual does so only when what they watched changes: until then each overlay that was ever open is kept, with all
+    that it has drawn.
+    """
+    watchers: dict[str, list[tuple[Widget, object]]] = getattr(app, "__watchers", {})
+    for watching in watchers.values():
+        watching[:] = [one for one in watching if not one[0]._closing]
+
+
 # -- the end ---------------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,19 @@ from tests.fakes.model_server import Reply
 from tests.tui.test_app import Stage
 
 
+async def test_an_overlay_that_was_closed_is_not_kept(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        await stage.pilot.press("f1")
+        overlay = weakref.ref(stage.app.screen)
+        await stage.pilot.press("escape")
+        await stage.until(lambda: len(stage.app.screen_stack) == 1)
+        try:
+            await stage.type("go")
+            await stage.until(lambda: gc.collect() is not None and overlay() is None)
+        finally:
+            gc.unfreeze()
+
+
 class Knot:
     """Garbage that only the collector finds."""
 
