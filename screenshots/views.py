@@ -1017,6 +1017,7 @@ _ALL: Final[tuple[View, ...]] = (
     View("keys-taken", _overlay("keys", *"/new", "enter", "f2")),
     View("tour", _tour(1), stage=_FRESH),
     View("tour-last", _tour(5), stage=_FRESH),
+    View("tour-demo", _tour(0), stage={"stored": False, "model": "demo"}),
     View("remark", _remark),
     View("insights", session_acts.used),
     View("insights-below", session_acts.insights_below),

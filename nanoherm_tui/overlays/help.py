@@ -1,4 +1,7 @@
-"""Help: the keys of the focused pane first, then all others, and the commands; typing filters."""
+"""Help: the keys of the focused pane first, then those that work everywhere, all others, and the commands.
+
+Typing filters.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class Line:
 
 
 def sections(keymap: Keymap, focused: str, query: str = "") -> list[list[Line]]:
-    """The help's sections, the focused pane's first.
+    """The help's sections, the focused pane's first, then what works everywhere.
 
     A query keeps what has it in keys, name or remark, without regard to case.
     """
@@ -48,7 +51,8 @@ def sections(keymap: Keymap, focused: str, query: str = "") -> list[list[Line]]:
         "sessions": t("help.sessions"),
         "dock": t("help.dock"),
     }
-    order = sorted(CONTEXTS, key=lambda c: 0 if c == focused else 1 if c == "pane" and focused in PANES else 2)
+    first = (focused, *(["pane"] if focused in PANES else []), "everywhere")
+    order = sorted(CONTEXTS, key=lambda c: first.index(c) if c in first else len(first))
     found: list[list[Line]] = []
     for context in order:
         actions = [a for a in ACTIONS if a.context == context and keymap.keys(a.id)]
@@ -123,16 +127,13 @@ class HelpText(Painted):
         return self._count > self._top + self.size.height
 
     def _columns(self, width: int) -> list[list[Line]]:
-        """Sections below each other, or in two columns of about the same height, in reading order."""
+        """Sections below each other, or in two columns: each goes on where there is more room, so that what comes
+        first stands at the top of both."""
         cells = width if width < _TWO_COLUMNS else (width - _GAP) // 2
-        blocks = [[*_wrapped(section, cells), Line()] for section in self._sections]
-        if width < _TWO_COLUMNS:
-            return [[line for block in blocks for line in block]]
-        half = sum(map(len, blocks)) / 2
-        left: list[Line] = []
-        while blocks and (not left or len(left) + len(blocks[0]) / 2 <= half):
-            left += blocks.pop(0)
-        return [left, [line for block in blocks for line in block]]
+        columns: list[list[Line]] = [[] for _ in range(1 if width < _TWO_COLUMNS else 2)]
+        for section in self._sections:
+            min(columns, key=len).extend([*_wrapped(section, cells), Line()])
+        return columns
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return max((len(column) for column in self._columns(width)), default=1)

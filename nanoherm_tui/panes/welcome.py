@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from textual.strip import Strip
 
 from agent_core.records import dataclass
 from nanoherm_tui.strips import Painted, Part, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import clean, fit, wrap
+from nanoherm_tui.text import clean, cut, fit, wrap
+from nanoherm_tui.text import width as cell_width
 
 LEFT, RIGHT = 4, 3  # the transcript's text column and margin
 KEY_CELLS = 9
@@ -27,6 +28,14 @@ class Greeting:
     keys: tuple[tuple[str, str, str], ...] = ()
     note: str = ""
     """A warning in a paragraph of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    parts: list[Part]
+    bar: bool = False
+    goes_on: bool = False
+    """Its sentence ends in a row below."""
 
 
 class Welcome(Painted):
@@ -48,34 +57,44 @@ class Welcome(Painted):
         self.refresh()
 
     def paint(self, width: int) -> list[Strip]:
-        greeting, look = self._greeting, look_of(self)
-        cells = max(8, width - LEFT - RIGHT)
+        look, height = look_of(self), self.size.height
         ground = look.style()
-        margin: Part = (" " * LEFT, ground)
+        lines = list(self._lines(max(8, width - LEFT - RIGHT)))
+        if 0 < height < len(lines) and lines[height - 1].goes_on:  # what ends in mid-sentence says so
+            *parts, (words, style) = lines[height - 1].parts
+            room = width - RIGHT - LEFT - sum(cell_width(part) for part, _ in parts)
+            lines[height - 1] = _Line([*parts, (cut(f"{words} {sym('cut')}", max(1, room)), style)])
         rows = []
-        for number, parts in enumerate(_head(greeting, cells)):
-            bar = sym("bar") if greeting.warning and number == 0 else " "
-            edge: list[Part] = [("  ", ground), (bar, look.mark("warn")), (" ", ground)]
-            styles = {"head": look.style("warn" if greeting.warning else "text", bold=True), "text": ground}
-            rows.append(row(width, [*edge, *[(words, styles[role]) for words, role in parts]], ground))
-        rows.append(Strip.blank(width, ground))
-        for number, line in enumerate(wrap(clean(greeting.note), cells) if greeting.note else ()):
-            bar = sym("bar") if number == 0 else " "
-            rows.append(row(width, [("  ", ground), (bar, look.mark("warn")), (" ", ground), (line, ground)], ground))
-        if greeting.note:
-            rows.append(Strip.blank(width, ground))
+        for line in lines[:height]:
+            edge: list[Part] = [("  ", ground), (sym("bar") if line.bar else " ", look.mark("warn")), (" ", ground)]
+            rows.append(row(width, [*edge, *line.parts], ground))
+        return rows
+
+    def _lines(self, cells: int) -> Iterator[_Line]:
+        """All of it, in as many rows as it has."""
+        greeting, look = self._greeting, look_of(self)
+        ground = look.style()
+        styles = {"head": look.style("warn" if greeting.warning else "text", bold=True), "text": ground}
+        head = _head(greeting, cells)
+        for number, parts in enumerate(head, 1):
+            words: list[Part] = [(text, styles[role]) for text, role in parts]
+            yield _Line(words, greeting.warning and number == 1, number < len(head))
+        yield _Line([])
+        note = wrap(clean(greeting.note), cells) if greeting.note else []
+        for number, line in enumerate(note, 1):
+            yield _Line([(line, ground)], number == 1, number < len(note))
+        if note:
+            yield _Line([])
         room = cells - KEY_CELLS - NAME_CELLS
         for key, name, help_text in greeting.keys:
-            lines = wrap(help_text, room) if room >= LEAST_HELP else [""]
-            for number, line in enumerate(lines):
-                left = [
-                    margin,
-                    (fit("" if number else key, KEY_CELLS), look.style("accent", bold=True)),
-                    (fit("" if number else name, NAME_CELLS), ground),
+            helps = wrap(help_text, room) if room >= LEAST_HELP else [""]
+            for number, line in enumerate(helps, 1):
+                left: list[Part] = [
+                    (fit(key if number == 1 else "", KEY_CELLS), look.style("accent", bold=True)),
+                    (fit(name if number == 1 else "", NAME_CELLS), ground),
                     (line, look.style("muted")),
                 ]
-                rows.append(row(width, left, ground))
-        return rows
+                yield _Line(left, goes_on=number < len(helps))
 
 
 def _head(greeting: Greeting, cells: int) -> Sequence[list[tuple[str, str]]]:

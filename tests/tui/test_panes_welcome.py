@@ -1,5 +1,7 @@
 """The greeting of an empty session."""
 
+from dataclasses import replace
+
 import pytest
 from rich.cells import cell_len
 
@@ -28,3 +30,16 @@ async def test_the_greeting_is_shown_whole_at_every_width(size):
     helps = size[0] > 42
     assert ("three" in words) == helps
     assert "/setup Setup" in words
+
+
+@pytest.mark.parametrize(("size", "ends"), [((30, 2), "⋯"), ((30, 5), ""), ((60, 4), "three⋯"), ((44, 5), "⋯")])
+async def test_a_greeting_that_is_taller_than_its_room_does_not_break_off_in_silence(size, ends):
+    greeting = replace(GREETING, text=f"{GREETING.text} 编辑和命令都会先问你。")
+    welcome = Welcome()
+    async with PaneApp(welcome).run_test(size=size) as pilot:
+        welcome.show(greeting)
+        await pilot.pause()
+        rows = lines(welcome)
+    assert {cell_len(row) for row in rows} == {size[0]}
+    assert rows[-1].rstrip().endswith(ends)
+    assert [row for row in rows[:-1] if "⋯" in row] == []
