@@ -14,6 +14,17 @@ class Change:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From `start` up to `end`; whole `lines` with their line end."""
+
+    start: int
+    end: int
+    lines: bool = False
+    last: bool = False
+    """The text's last line is one of them: it has no line end."""
+
+
 class Page:
     """Changed in place; `changes` are to be made in this order."""
 

@@ -73,6 +73,11 @@ def chip_around(text: str, at: int) -> tuple[int, int] | None:
     return chip.span() if chip is not None and chip.start() < at < chip.end() else None
 
 
+def bare(text: str) -> str:
+    """The text, place for place, without what stands in its chips: no bracket, quote or letter of theirs is meant."""
+    return _CHIP.sub(lambda chip: "\x0e" * len(chip[0]), text) if "\x0e" in text else text
+
+
 def _begins(character: str) -> bool:
     return character < _SIMPLE or "\u3400" <= character <= "\u9fff"
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final, Literal
 from agent_core.records import dataclass
 from nanoherm_tui.editing import vim_edits
 from nanoherm_tui.editing import vim_motions as motions
-from nanoherm_tui.editing.page import Change, Page
+from nanoherm_tui.editing.page import Change, Page, Span
 from nanoherm_tui.editing.units import after, before, snap
+from nanoherm_tui.editing.vim_aim import Aim
 from nanoherm_tui.editing.vim_keys import Command, read
-from nanoherm_tui.editing.vim_motions import Goal, How, line_end, line_start, on_unit
-from nanoherm_tui.editing.vim_objects import Span, text_object
+from nanoherm_tui.editing.vim_motions import beyond, line_end, line_start, lines, on_unit
+from nanoherm_tui.editing.vim_objects import text_object
 
 if TYPE_CHECKING:
     from nanoherm_tui.editing.vim_edits import Register
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 Mode = Literal["insert", "normal", "visual", "visual line"]
 Ask = Literal["", "undo", "redo", "history_previous", "history_next"]
 
-_BACKWARDS: Final = {"f": "F", "F": "f", "t": "T", "T": "t"}
-_STAYS: Final = frozenset({"w", "W", "e", "E", "0", "^", "$", "g_", "l", "h"})
 _REPEATED: Final = frozenset("pPJ~riaIAoO")
+_ON_SELECTION: Final = {"x": "d", "X": "d", "s": "c", "S": "c", "C": "c", "D": "d", "R": "c", "Y": "y"}
+_EDITS_SELECTION: Final = frozenset("pPJ~uUr")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,10 @@ class Vim:
         self._anchor = 0
         self._caret = 0
         self._shown = (-1, -1)  # caret and anchor as they were last told; others mean that a mouse was there
-        self._column: int | None = None  # in cells, where j and k want to be
-        self._found: tuple[str, str] | None = None
+        self._aim = Aim()
         self._inserting: _Inserting | None = None
         self._last: Command | None = None
         self._last_text = ""
-        self._reached = 0  # where the motion of an operator has led
         self._last_span: tuple[int, bool] | None = None  # how much a command of a selection took
 
     @property
@@ -79,7 +78,7 @@ class Vim:
 
     def begin_anew(self) -> None:
         """Another draft: text is typed."""
-        self.mode, self._keys, self._inserting, self._column = "insert", [], None, None
+        self.mode, self._keys, self._inserting, self._aim.column = "insert", [], None, None
 
     def leave_selection(self) -> None:
         """What was selected has been changed by something else."""
@@ -107,7 +106,7 @@ class Vim:
         vertical = found.name in ("j", "k") and not found.operator
         done = self._do(page, found)
         if not vertical and found.name != "$":
-            self._column = None
+            self._aim.column = None
         return done
 
     def _true_caret(self, text: str, caret: int, anchor: int) -> int:
@@ -163,7 +162,7 @@ class Vim:
         return self._told(page)
 
     def _go(self, page: Page, command: Command) -> Done:
-        goal = self._goal(page, command)
+        goal = self._aim.goal(page, command)
         if goal is None:
             if command.name in ("j", "k") and command.times == 1:
                 return self._told(page, "history_next" if command.name == "j" else "history_previous")
@@ -174,7 +173,7 @@ class Vim:
     def _change(self, page: Page, command: Command) -> bool:
         """Do what changes the text or keeps a part of it; False: there is nothing to do it to."""
         if command.operator:
-            span = self._span(page, command)
+            span = self._aim.span(page, command)
             if span is None:
                 return False
             self._operate(page, command, span)
@@ -237,154 +236,7 @@ class Vim:
         if command.operator == "c":
             self._begin_insert(page)
         elif command.operator == "y":
-            page.caret = on_unit(page.text, min(at, self._reached) if span.lines else span.start)
-
-    # -- where motions lead ------------------------------------------------------------------------------------------
-
-    def _span(self, page: Page, command: Command) -> Span | None:
-        """What the operator of a command takes."""
-        name, text, at = command.name, page.text, page.caret
-        if name == command.operator:
-            goal = motions.by_lines(text, at, command.times - 1, 0) if command.times > 1 else None
-            self._reached = at
-            return self._lines(text, at, goal.at if goal is not None else at)
-        if len(name) == 2 and name[0] in "ia":
-            span = text_object(text, at, name[0] == "a", name[1], command.times)
-            self._reached = span.start if span is not None else at
-            return span
-        if command.operator == "c" and name in ("w", "W") and at < len(text) and not text[at].isspace():
-            return self._change_word(text, at, name == "W", command.times)
-        goal = self._goal(page, command)
-        if goal is None:  # an empty line can be changed by what does not move on it
-            return Span(at, at) if command.operator == "c" and name in _STAYS else None
-        self._reached = at if name == "_" else goal.at
-        if goal.how == "lines":
-            return self._lines(text, at, goal.at)
-        start, end = sorted((at, goal.at))
-        if goal.how == "inclusive":
-            end = after(text, end) if end < line_end(text, end) else end
-        elif name in ("w", "W"):
-            end = self._not_over_the_line(text, start, end)
-        elif name in "(){}" and end > start and end == line_start(text, end) and line_start(text, start) != end:
-            end -= 1  # it ends with the line before; from a line's first word on it is whole lines
-            if start <= motions.first_word(text, start):
-                return self._lines(text, start, end)
-        return Span(start, end) if end > start or (command.operator == "c" and name in _STAYS) else None
-
-    @staticmethod
-    def _change_word(text: str, at: int, big: bool, times: int) -> Span:
-        """cw changes to the end of the word, not to the next one."""
-        end = at
-        for step in range(times):
-            first = step == 0
-            behind = after(text, end)
-            alone = first and (
-                behind >= len(text) or motions.class_of(text, behind, big) != motions.class_of(text, end, big)
-            )
-            end = end if alone else motions.word_end(text, end, big)
-        return Span(at, after(text, end))
-
-    @staticmethod
-    def _not_over_the_line(text: str, start: int, end: int) -> int:
-        """dw takes no line end behind the last word that it takes."""
-        if text.find("\n", start, end) < 0:
-            return end
-        back = end
-        while back > start and text[back - 1].isspace():
-            back -= 1
-        stop = line_end(text, max(back, start))
-        return min(stop, end)
-
-    @staticmethod
-    def _lines(text: str, one: int, other: int) -> Span:
-        first, last = sorted((one, other))
-        end = line_end(text, last)
-        return Span(line_start(text, first), min(end + 1, len(text)), True, end == len(text))
-
-    def _goal(self, page: Page, command: Command) -> Goal | None:
-        """Where a motion leads from the caret; None where it cannot be made."""
-        text, at, name, times = page.text, page.caret, command.name, command.times
-        if name in ("j", "k", "+", "-", "_"):
-            return self._vertical(text, at, name, times)
-        if name in ("G", "gg"):
-            last = text.count("\n") + 1
-            return motions.to_line(text, command.count or (last if name == "G" else 1))
-        if name in ("f", "F", "t", "T", ";", ","):
-            return self._find(text, at, command)
-        if name == "%":
-            place = motions.match_bracket(text, at)
-            return Goal(place, "inclusive") if place is not None else None
-        if name == "$":
-            self._column = motions.END
-            down = (
-                motions.by_lines(text, at, times - 1, motions.END) if times > 1 else Goal(motions.last_unit(text, at))
-            )
-            return Goal(down.at, "inclusive") if down is not None else None
-        if name == "0":
-            return Goal(line_start(text, at))
-        if name == "^":
-            return Goal(motions.first_word(text, at))
-        if name == "g_":
-            down = motions.by_lines(text, at, times - 1, 0) if times > 1 else None
-            at = down.at if down is not None else at
-            end = line_end(text, at)
-            while end > line_start(text, at) and text[end - 1].isspace():
-                end -= 1
-            return Goal(before(text, end) if end > line_start(text, at) else end, "inclusive")
-        return self._repeated(text, at, name, times)
-
-    def _repeated(self, text: str, at: int, name: str, times: int) -> Goal | None:
-        how: How = "inclusive" if name in ("e", "E", "ge", "gE") else "exclusive"
-        big = name in ("W", "B", "E", "gE")
-        place = at
-        for _ in range(times):
-            match name:
-                case "h":
-                    to = before(text, place) if place > line_start(text, place) else place
-                case "l":
-                    to = after(text, place) if place < line_end(text, place) else place
-                case "w" | "W":
-                    to = motions.next_word(text, place, big)
-                case "b" | "B":
-                    to = motions.word_back(text, place, big)
-                case "e" | "E":
-                    to = motions.word_end(text, place, big)
-                case "ge" | "gE":
-                    to = motions.word_end_back(text, place, big)
-                case ")":
-                    to = motions.next_sentence(text, place)
-                case "(":
-                    to = motions.sentence_back(text, place)
-                case "}":
-                    to = motions.next_paragraph(text, place)
-                case _:
-                    to = motions.paragraph_back(text, place)
-            if to == place:
-                break
-            place = to
-        return Goal(place, how) if place != at else None
-
-    def _vertical(self, text: str, at: int, name: str, times: int) -> Goal | None:
-        if name in ("j", "k"):
-            if self._column is None:
-                self._column = motions.cells(text, at)
-            return motions.by_lines(text, at, times if name == "j" else -times, self._column)
-        steps = -times if name == "-" else times - (name == "_")
-        goal = motions.by_lines(text, at, steps, 0) if steps else Goal(at)
-        return Goal(motions.first_word(text, goal.at), "lines") if goal is not None else None
-
-    def _find(self, text: str, at: int, command: Command) -> Goal | None:
-        again = command.name in (";", ",")
-        if not again:
-            self._found = (command.name, command.argument)
-        if self._found is None:
-            return None
-        name, wanted = self._found
-        if command.name == ",":
-            name = _BACKWARDS[name]
-        on = name in "ft"
-        place = motions.find(text, at, wanted, command.times, on=on, till=name in "tT", again=again)
-        return Goal(place, "inclusive" if on else "exclusive") if place is not None else None
+            page.caret = on_unit(page.text, min(at, self._aim.reached) if span.lines else span.start)
 
     # -- selections --------------------------------------------------------------------------------------------------
 
@@ -397,57 +249,52 @@ class Vim:
         if name == "o":
             self._anchor, page.caret = page.caret, self._anchor
             return self._told(page)
-        if len(name) == 2 and name[0] in "ia":
-            span = text_object(text, page.caret, name[0] == "a", name[1], command.times)
-            if span is not None and span.end > span.start:
-                self._anchor, page.caret = span.start, before(text, span.end)
-                if span.lines:
-                    self.mode = "visual line"
+        if command.is_object:
+            self._select_object(page, command)
             return self._told(page)
-        operator = command.operator or {
-            "x": "d",
-            "X": "d",
-            "s": "c",
-            "S": "c",
-            "C": "c",
-            "D": "d",
-            "R": "c",
-            "Y": "y",
-        }.get(name, "")
-        if not operator and name not in ("p", "P", "J", "~", "u", "U", "r"):
-            goal = self._goal(page, command)
+        operator = command.operator or _ON_SELECTION.get(name, "")
+        if not operator and name not in _EDITS_SELECTION:
+            goal = self._aim.goal(page, command)
             if goal is not None:
                 page.caret = on_unit(text, goal.at)
+                if name == "$" and self.mode == "visual":
+                    page.caret = line_end(text, goal.at)  # with the line's end
             return self._told(page)
         first, last = sorted((page.caret, self._anchor))
         whole = self.mode == "visual line" or name in ("X", "S", "C", "D", "R", "Y") or operator in ("<", ">")
-        span = self._lines(text, first, last) if whole else Span(first, self._behind(text, last))
+        span = lines(text, first, last) if whole else Span(first, beyond(text, last))
         self.mode = "normal"
         self._last, self._last_text = Command(name, operator, command.argument, command.count), ""
-        self._last_span = (text.count("\n", first, last) if whole else self._units(text, span), whole)
+        self._last_span = (text.count("\n", first, last) if whole else _units(text, span), whole)
         self._on_span(page, self._last, span)
         return self._told(page)
 
-    @staticmethod
-    def _behind(text: str, at: int) -> int:
-        return min(at + 1, len(text)) if at == line_end(text, at) else after(text, at)
-
-    @staticmethod
-    def _units(text: str, span: Span) -> int:
-        count, at = 0, span.start
-        while at < span.end:
-            count, at = count + 1, after(text, at)
-        return count
+    def _select_object(self, page: Page, command: Command) -> None:
+        """Select a text object; where more is selected already, one more of them, or the next pair outwards."""
+        text, one = page.text, command.name[1:]
+        first, last = sorted((page.caret, self._anchor))
+        grows = first != last and self.mode == "visual"
+        if grows and one in "wWp" and page.caret == last:
+            at, start = min(beyond(text, last), len(text)), first
+            span = text_object(text, at, command.name, command.times)
+        else:
+            span = text_object(text, page.caret, command.name, command.times)
+            if grows and span is not None and first <= span.start and span.end <= beyond(text, last):
+                span = text_object(text, page.caret, command.name, command.times + 1) or span
+            start = span.start if span is not None else 0
+        if span is not None and span.end > span.start:
+            self._anchor, page.caret = start, before(text, span.end)
+            self.mode = "visual line" if span.lines else "visual"
 
     def _on_span(self, page: Page, command: Command, span: Span) -> None:
         """Do to a selection what a command says."""
         name = command.name
         page.caret = span.start if not span.lines else page.caret
         if command.operator:
-            self._reached = span.start
+            self._aim.reached = span.start
             self._operate(page, command, span, command.times)
         elif name in ("p", "P"):
-            self._put_over(page, span, command.times)
+            vim_edits.put_over(page, span, self._register, command.times, keeps=name == "p")
         elif name == "J":
             page.caret = span.start
             vim_edits.join(page, max(2, page.text.count("\n", span.start, max(span.start, span.end - 1)) + 1))
@@ -457,20 +304,6 @@ class Vim:
         else:
             vim_edits.recase(page, span, "swap" if name == "~" else "lower" if name == "u" else "upper")
             page.caret = span.start
-
-    def _put_over(self, page: Page, span: Span, times: int) -> None:
-        """p on a selection: what was put comes in its place, and it is kept instead."""
-        kill = self._register.current
-        if kill is None:
-            return
-        text = kill.text * times
-        if span.lines:
-            text = text.removesuffix("\n") + "\n" * (not span.last)
-        elif kill.lines:
-            text = "\n" + text
-        vim_edits.keep(page, span, self._register)
-        page.put(span.start, span.end, text)
-        page.caret = on_unit(page.text, span.start + (0 if span.lines else max(0, len(text) - 1)))
 
     # -- typing, and doing it again ----------------------------------------------------------------------------------
 
@@ -507,7 +340,7 @@ class Vim:
         command = Command(last.name, last.operator, last.argument, count or last.count)
         typed, span = self._last_text, self._last_span
         if span is not None:
-            self._on_span(page, command, self._span_again(page, *span))
+            self._on_span(page, command, _span_again(page, *span))
         elif not self._change(page, command):
             return self._told(page)
         if self.mode == "insert":
@@ -520,9 +353,18 @@ class Vim:
         self._last = command
         return self._told(page)
 
-    def _span_again(self, page: Page, size: int, lines: bool) -> Span:
-        """As much from the caret on as a selection had."""
-        end = page.caret
-        for _ in range(size):
-            end = min(line_end(page.text, end) + 1, len(page.text)) if lines else self._behind(page.text, end)
-        return self._lines(page.text, page.caret, end) if lines else Span(page.caret, end)
+
+def _units(text: str, span: Span) -> int:
+    """How many units the caret steps over in a span."""
+    count, at = 0, span.start
+    while at < span.end:
+        count, at = count + 1, after(text, at)
+    return count
+
+
+def _span_again(page: Page, size: int, whole: bool) -> Span:
+    """As much from the caret on as a selection had."""
+    end = page.caret
+    for _ in range(size):
+        end = min(line_end(page.text, end) + 1, len(page.text)) if whole else beyond(page.text, end)
+    return lines(page.text, page.caret, end) if whole else Span(page.caret, end)

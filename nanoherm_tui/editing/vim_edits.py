@@ -9,8 +9,7 @@ from nanoherm_tui.editing.vim_motions import first_word, line_end, line_start, o
 
 if TYPE_CHECKING:
     from nanoherm_tui.editing.kill_ring import Kill
-    from nanoherm_tui.editing.page import Page
-    from nanoherm_tui.editing.vim_objects import Span
+    from nanoherm_tui.editing.page import Page, Span
 
 _INDENT: Final = "    "
 
@@ -60,7 +59,8 @@ def _shift(page: Page, span: Span, steps: int) -> None:
         starts.append(end + 1)
     for start in reversed(starts):
         if steps > 0 and line_end(page.text, start) > start:
-            page.put(start, start, _INDENT * steps)
+            at = first_word(page.text, start)  # behind a tab: before it blanks would move nothing
+            page.put(at, at, _INDENT * steps)
         elif steps < 0:
             blank, room = start, len(_INDENT) * -steps
             while room > 0 and page.text[blank : blank + 1] in (" ", "\t"):
@@ -93,6 +93,27 @@ def put(page: Page, register: Register, times: int, *, behind: bool) -> None:
         at = after(page.text, at)
     page.put(at, at, text)
     page.caret = on_unit(page.text, at if "\n" in text else before(page.text, at + len(text)))
+
+
+def put_over(page: Page, span: Span, register: Register, times: int, *, keeps: bool) -> None:
+    """p and P on a selection: what was put comes in its place, which p `keeps` instead."""
+    kill = register.current
+    if kill is None:
+        return
+    text = kill.text * times
+    if span.lines:
+        text = text.removesuffix("\n") + "\n" * (not span.last)
+    elif kill.lines:
+        text = "\n" + text
+    if keeps:
+        keep(page, span, register)
+    page.put(span.start, span.end, text)
+    at = span.start
+    if kill.lines:
+        at = first_word(page.text, at + (not span.lines))
+    elif not span.lines and "\n" not in text:
+        at += max(0, len(text) - 1)
+    page.caret = on_unit(page.text, at)
 
 
 def join(page: Page, times: int) -> None:

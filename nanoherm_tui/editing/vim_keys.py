@@ -44,6 +44,10 @@ class Command:
     count: int = 0
 
     @property
+    def is_object(self) -> bool:
+        return len(self.name) == 2 and self.name[0] in "ia"
+
+    @property
     def times(self) -> int:
         return self.count or 1
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from agent_core.records import dataclass
-from nanoherm_tui.editing.units import Kind, after, before, kind, snap
+from nanoherm_tui.editing.page import Span
+from nanoherm_tui.editing.units import Kind, after, bare, before, kind, snap
 from nanoherm_tui.text import width
 
 How = Literal["exclusive", "inclusive", "lines"]
@@ -59,6 +60,26 @@ def last_unit(text: str, at: int) -> int:
     """The place of the line's last unit; its start when it is empty."""
     start, end = line_start(text, at), line_end(text, at)
     return before(text, end) if end > start else start
+
+
+def last_word(text: str, at: int) -> int:
+    """The last place of the line that is no blank, else its start."""
+    start, end = line_start(text, at), line_end(text, at)
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return before(text, end) if end > start else start
+
+
+def lines(text: str, one: int, other: int) -> Span:
+    """The whole lines from that of one place to that of another."""
+    first, last = sorted((one, other))
+    end = line_end(text, last)
+    return Span(line_start(text, first), min(end + 1, len(text)), True, end == len(text))
+
+
+def beyond(text: str, at: int) -> int:
+    """Behind the unit at `at`, also where that is a line end."""
+    return min(at + 1, len(text)) if at == line_end(text, at) else after(text, at)
 
 
 def on_unit(text: str, at: int) -> int:
@@ -159,6 +180,8 @@ def word_back(text: str, at: int, big: bool) -> int:
 def word_end_back(text: str, at: int, big: bool) -> int:
     """The last unit of the word before."""
     of = class_of(text, at, big)
+    if of == "blank" and at and _is_empty_line(text, at):
+        at -= 1
     while at and class_of(text, at, big) == of and of != "blank":
         at = before(text, at)
     while at and class_of(text, at, big) == "blank" and not _is_empty_line(text, at):
@@ -169,17 +192,17 @@ def word_end_back(text: str, at: int, big: bool) -> int:
 # -- in the line, brackets, sentences, paragraphs --------------------------------------------------------------------
 
 
-def find(text: str, at: int, wanted: str, count: int, *, on: bool, till: bool, again: bool = False) -> int | None:
+def find(text: str, at: int, wanted: str, count: int, *, on: bool, till: bool, over: bool = False) -> int | None:
     """f, t (`on`) and F, T: the `count`th `wanted` of the line, or the unit beside it (`till`).
 
-    `again`: ; after t does not stop at the one that it stands before.
+    `over`: ; after t goes over the one that it stands before.
     """
     start, end = line_start(text, at), line_end(text, at)
-    place = at
-    if again and till:
+    place, seen = at, bare(text)
+    if over and till:
         place = after(text, at) if on else before(text, at)
     for _ in range(count):
-        place = text.find(wanted, after(text, place), end) if on else text.rfind(wanted, start, place)
+        place = seen.find(wanted, after(text, place), end) if on else seen.rfind(wanted, start, place)
         if place < 0:
             return None
     if till:
@@ -189,7 +212,7 @@ def find(text: str, at: int, wanted: str, count: int, *, on: bool, till: bool, a
 
 def match_bracket(text: str, at: int) -> int | None:
     """%: the partner of the first bracket at or behind `at` in its line."""
-    end = line_end(text, at)
+    end, text = line_end(text, at), bare(text)
     place = next((p for p in range(at, end) if text[p] in PAIRS or text[p] in _OPENERS), -1)
     if place < 0:
         return None
@@ -220,6 +243,16 @@ def opening(text: str, at: int, opener: str) -> int | None:
     return None
 
 
+def enclosing(text: str, at: int, opener: str) -> int | None:
+    """The bracket around the one at `at`."""
+    depth = 1
+    for place in range(at - 1, -1, -1):
+        depth += (text[place] == PAIRS[opener]) - (text[place] == opener)
+        if depth == 0:
+            return place
+    return None
+
+
 def next_paragraph(text: str, at: int) -> int:
     """The next empty line behind text, else the end."""
     start, seen = line_start(text, at), False
@@ -234,7 +267,8 @@ def next_paragraph(text: str, at: int) -> int:
 
 def paragraph_back(text: str, at: int) -> int:
     """The empty line before the text at `at` or before, else the start."""
-    start, seen = line_start(text, at), at > line_start(text, at)
+    start = line_start(text, at)
+    seen = line_end(text, start) > start
     while start > 0:
         start = line_start(text, start - 1)
         if line_end(text, start) > start:
