@@ -19,7 +19,7 @@ PANE = ("row_up", "row_down", "page_up", "page_down", "first", "last")
 # in it; "room:Class.method key ..." a method that reads the keys itself; words alone are actions.
 KEYS = {
     "overlays.approval_parts ApprovalText": {"scroll": f"overlays.approval:ApprovalPanel._on_key {' '.join(DOWN)}"},
-    "overlays.compare CompareHead": {"click": "overlays.compare:CompareScreen left right"},
+    "overlays.compare_head CompareHead": {"click": "overlays.compare:CompareScreen left right"},
     "overlays.compare CompareBody": {"click": "overlays.compare:CompareScreen up down left right space"},
     "overlays.compare CompareScreen": {"scroll": f"overlays.compare:CompareScreen {' '.join(DOWN)}"},
     "overlays.grouped GroupedList": {"click": "overlays.inbox:InboxScreen up down enter"},
