@@ -11,8 +11,8 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -274,16 +274,17 @@ class SessionJobs:
 
     # -- what the model is told ---------------------------------------------------------------------------------------
 
-    def news(self) -> str:
-        """What has ended since this was asked last, for the model; "" when nothing has. Reads files."""
+    @contextmanager
+    def news(self) -> Iterator[str]:
+        """What has ended and the model has not heard of; "" when nothing has. Once the block has ended it has heard:
+        not before its message is stored. Reads and writes files."""
         self.look()
         with self._lock:
             ended = [job for job in self._all.values() if not job.runs and not job.told]
-            for job in ended:
-                job.told = True
+        yield "\n".join(f"[{how_it_is(job.task)}{_where_output_is(job)}]" for job in ended)
         for job in ended:
+            job.told = True
             job_files.mark_told(job.folder)
-        return "\n".join(f"[{how_it_is(job.task)}{_where_output_is(job)}]" for job in ended)
 
     def saw_end(self, task_id: str) -> None:
         """The model has just been told how this one is."""

@@ -360,8 +360,10 @@ class SessionTurns:
 
     def _task_news(self, conversation: Conversation) -> None:
         """The model hears of commands in the background that have ended."""
-        if self.kit.tasks is not None and (news := self.kit.tasks.news()):
-            conversation.add(user(news, origin="note"))
+        if self.kit.tasks is not None:
+            with self.kit.tasks.news() as news:
+                if news:
+                    conversation.add(user(news, origin="note"))
 
     def _tell_read(self, worker: Worker) -> None:
         """A stored conversation was read: the plan, what was chosen and what was used belong to it."""

@@ -34,6 +34,12 @@ ENV = child_env(os.environ)
 SECRET = "sk-live-0123456789abcdefghijABCDEFGHIJ"
 
 
+def heard(session) -> str:
+    """What the model is told of what has ended."""
+    with session.news() as news:
+        return news
+
+
 class Desk:
     """One session's tasks, and what was told of them."""
 
@@ -284,7 +290,7 @@ def test_there_are_so_many_and_no_more_and_ended_ones_make_room(desk, monkeypatc
 def test_ended_ones_go_after_a_while(desk, monkeypatch):
     desk.start("true")
     desk.ended("t1")
-    desk.session.news()
+    heard(desk.session)
     monkeypatch.setattr(limits, "TASK_KEPT", 0.0)
     assert desk.session.list() == ()
     assert list(desk.jobs.home.iterdir()) == []
@@ -299,7 +305,7 @@ def test_an_end_that_the_model_has_not_heard_of_waits_for_it_without_what_was_wr
     other = Desk(tmp_path)  # the next day
     other.jobs.of("s2", print).find()
     other.session.find()
-    assert "ended with exit code 5" in (told := other.session.news())
+    assert "ended with exit code 5" in (told := heard(other.session))
     assert "task_output" not in told
     assert other.session.list() == ()
     assert list(desk.jobs.home.iterdir()) == []
@@ -419,8 +425,20 @@ def test_a_person_and_the_model_hear_of_an_end_once(desk):
         time.sleep(0.05)
     assert (notices[0].code, notices[0].params["n"], notices[0].level) == ("task_failed", 7, "warning")
     assert isinstance(desk.told[-1], events.TasksChanged) or isinstance(desk.told[-2], events.TasksChanged)
-    assert "Task t1 (sleep 1; exit 7) ended with exit code 7" in desk.session.news()
-    assert desk.session.news() == ""
+    assert "Task t1 (sleep 1; exit 7) ended with exit code 7" in heard(desk.session)
+    assert heard(desk.session) == ""
+
+
+def test_an_end_that_could_not_be_told_is_told_later_and_by_the_next_program_too(tmp_path, desk):
+    desk.start("exit 5")
+    desk.ended("t1")
+    with pytest.raises(OSError, match="disk full"), desk.session.news():
+        raise OSError("disk full")
+    other = Desk(tmp_path)
+    other.session.find()
+    assert "ended with exit code 5" in heard(other.session)
+    assert "ended with exit code 5" in heard(desk.session)
+    other.jobs.close()
 
 
 def test_growing_output_is_told_now_and_then_only(desk):
@@ -437,7 +455,7 @@ def test_what_a_person_has_ended_is_no_news_to_them(desk):
     desk.session.obey(KillTask("t1"))
     desk.until("t1", lambda task: task.state == "killed")
     assert not [event for event in desk.told if isinstance(event, events.Notice)]
-    assert "Task t1 (sleep 7331) was ended" in desk.session.news(), "and to the model it is"
+    assert "Task t1 (sleep 7331) was ended" in heard(desk.session), "and to the model it is"
     desk.session.obey(KillTask("t9"))
     deadline = time.monotonic() + 5
     while not (notices := [event for event in desk.told if isinstance(event, events.Notice)]):
@@ -605,12 +623,12 @@ def test_only_what_a_person_keeps_outlives_the_program_and_the_next_one_finds_it
     assert {name: task.state for name, task in tasks.items()} == {
         "t1": "closed", "t2": "running", "t3": "closed", "t4": "running"
     }  # fmt: skip
-    told = desk.session.news().splitlines()
+    told = heard(desk.session).splitlines()
     assert [line.split()[1] for line in told] == ["t1", "t3"]
     assert all("together with the program" in line for line in told)
     again = Desk(tmp_path)
     again.session.find()
-    assert again.session.news() == "", "said once, whoever opens the session"
+    assert heard(again.session) == "", "said once, whoever opens the session"
     again.jobs.close()
     assert tasks["t2"].kept
     assert tasks["t4"].origin == "promoted"
@@ -626,7 +644,7 @@ def test_only_what_a_person_keeps_outlives_the_program_and_the_next_one_finds_it
 def test_what_nobody_can_want_any_more_goes_with_the_next_session_whosever_it_is(tmp_path, desk, monkeypatch):
     desk.start("true")
     desk.ended("t1")
-    desk.session.news()
+    heard(desk.session)
     desk.start("sleep 7396")
     desk.session.keep("t2", True)
     desk.until("t2", lambda task: task.kept)
