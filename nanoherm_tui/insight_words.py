@@ -21,12 +21,12 @@ _BAR: Final = 16  # cells of the longest bar: with its figures it fits the dock 
 _GAP: Final = "  "
 
 
-def insight_lines(found: Insights) -> list[str]:
-    """All there is to say, part by part with blank lines between."""
+def insight_lines(found: Insights, *, bars: bool = True) -> list[str]:
+    """All there is to say, part by part with blank lines between; without `bars` in words and figures alone."""
     span = t("insights.of_all") if not found.days else t("insights.of_days", n=found.days)
     if not (found.sessions or found.agents):
         return [span, "", t("insights.nothing")]
-    parts = [_sums(found, span), _models(found), _days(found), _tools(found), _hours(found)]
+    parts = [_sums(found, span), _models(found), _days(found, bars), _tools(found), _hours(found, bars)]
     lines: list[str] = []
     for part in parts:
         lines += [*([""] if lines and part else []), *part]
@@ -71,7 +71,7 @@ def _models(found: Insights) -> list[str]:
     return [t("insights.by_model"), *_table([head, *rows])]
 
 
-def _days(found: Insights) -> list[str]:
+def _days(found: Insights, drawn: bool) -> list[str]:
     shown = found.by_day[-DAYS_SHOWN:]
     if not shown:
         return []
@@ -80,7 +80,7 @@ def _days(found: Insights) -> list[str]:
     bars = ["", *_bars([one.tokens or one.turns for one in shown] if any(one.tokens for one in shown) else
                        [one.turns for one in shown])]  # fmt: skip
     title = t("insights.by_day") if len(shown) == len(found.by_day) else t("insights.by_day_newest", n=len(shown))
-    return [title, *_table([head, *rows], bars)]
+    return [title, *_table([head, *rows], bars if drawn else ())]
 
 
 def _tools(found: Insights) -> list[str]:
@@ -96,13 +96,13 @@ def _tools(found: Insights) -> list[str]:
     return [t("insights.by_tool"), *_table([head, *rows]), *([t("insights.more", n=more)] if more else [])]
 
 
-def _hours(found: Insights) -> list[str]:
+def _hours(found: Insights, drawn: bool) -> list[str]:
     used = sorted((hour for hour in range(24) if found.by_hour[hour]), key=lambda hour: -found.by_hour[hour])
     shown = sorted(used[:HOURS_SHOWN])
     if not shown:
         return []
     rows = [(f"{hour:02}:00", str(found.by_hour[hour])) for hour in shown]
-    return [t("insights.by_hour"), *_table(rows, _bars([found.by_hour[hour] for hour in shown]))]
+    return [t("insights.by_hour"), *_table(rows, _bars([found.by_hour[hour] for hour in shown]) if drawn else ())]
 
 
 def _bars(figures: Sequence[int]) -> list[str]:

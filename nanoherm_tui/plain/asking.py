@@ -18,6 +18,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.question import QuestionRow, always_rows, question_rows, time_left, title, wants_words
 from nanoherm_tui.panes.hunks import hunk_keys
 from nanoherm_tui.plain.diffs import diff_lines
+from nanoherm_tui.plain.words import pair
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, one_line, visible
 
@@ -161,7 +162,7 @@ def _facts(rows: Iterable[QuestionRow]) -> list[str]:
         if row.kind == "choice":
             words = f"{row.label}. {words}"
         elif row.label:
-            words = f"{row.label}: {words}"
+            words = pair(row.label, words)
         lines.append(f"  {words}")
     return lines
 
@@ -211,7 +212,7 @@ def _edited(asked: Asked, said: str) -> Taken:
     """The command as it is to run: shown once more, and checked anew before it does."""
     edited = "" if said == asked.question.command.strip() else said
     now = replace(asked, stage="", edited=edited)
-    return Taken(asked=now, lines=(f"  {t('approval.command')}: {visible(said)}", *answers_lines(now)))
+    return Taken(asked=now, lines=(f"  {pair(t('approval.command'), visible(said))}", *answers_lines(now)))
 
 
 def _take_words(asked: Asked, said: str) -> Taken:
@@ -259,7 +260,7 @@ def _take_always(asked: Asked, said: str) -> Taken:
 def _field_lines(asked: Asked) -> tuple[str, ...]:
     if asked.stage == "send":
         values = dict(asked.values)
-        shown = (f"  {visible(f.title or f.name)}: {_shown(f, values)}" for f in asked.question.form)
+        shown = (f"  {pair(visible(f.title or f.name), _shown(f, values))}" for f in asked.question.form)
         return (*shown, f"  y: {t('form.send')}", f"  n: {t('form.decline')}")
     field = asked._field
     lines = [f"{t('plain.field', n=asked.at + 1, total=len(asked.question.form))} {visible(field.title or field.name)}"]

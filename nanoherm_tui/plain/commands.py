@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from nanoherm_tui.actions import BY_SLASH, SLASH_ACTIONS, Action, Slash, SlashProblem, complete_slash, parse_slash
 from nanoherm_tui.i18n import t
+from nanoherm_tui.plain.words import head, pair
 from nanoherm_tui.text import one_line, visible
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def help(face: Face, argument: str) -> None:
     face.say(*(_help_line(action) for action in SLASH_ACTIONS if action.id in ROOM_OF))
     face.know_typed()
     if face.typed_commands:
-        face.say(t("palette.typed") + ":")
+        face.say(head(t("palette.typed")))
         face.say(*(f"  /{one.name}  {one_line(visible(one.description))}".rstrip() for one in face.typed_commands))
 
 
@@ -91,4 +92,4 @@ def _help_line(action: Action) -> str:
     written = ARGUMENTS.get(action.id, action.argument)
     argument = f" {written}" if written else ""
     remark = t("plain.help_here" if action.id == "help" else action.help)
-    return f"  /{action.slash}{argument}  {t(action.title)}: {remark}"
+    return f"  /{action.slash}{argument}  {pair(t(action.title), remark)}"

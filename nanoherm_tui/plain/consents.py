@@ -11,6 +11,7 @@ from agent_core import intents
 from agent_core.sandbox.policy import UNCONFINED
 from nanoherm_tui.i18n import t
 from nanoherm_tui.plain.questions import Choice
+from nanoherm_tui.plain.words import pair
 from nanoherm_tui.sandbox_words import why_none
 from nanoherm_tui.text import clean, visible
 
@@ -46,11 +47,11 @@ def trust_lines(standing: Standing, folder: str) -> list[str]:
     """What a folder brings and how it stands, each file with what it would do."""
     state = {"none": "none", "new": "new", "changed": "has_changed", "trusted": "trusted", "refused": "refused"}
     title = t("trust.title_none") if standing.state == "none" else t("trust.title")
-    lines = ["", f"{title}: {folder}", t(f"trust.{state[standing.state]}")]
+    lines = ["", pair(title, folder), t(f"trust.{state[standing.state]}")]
     for name, rows in groupby(standing.offer.rows, key=lambda row: row.name):
         changed = f" ({t('trust.changed')})" if name in standing.changed else ""
         lines += [f"  {clean(name)}{changed}"] if name else []
-        lines += (f"    {t(f'trust.{row.what}')}: {clean(row.words)}" for row in rows)
+        lines += (f"    {pair(t(f'trust.{row.what}'), clean(row.words))}" for row in rows)
     gone = [name for name in standing.changed if name not in standing.offer.digests]
     return [*lines, t("trust.gone", files=clean(", ".join(gone)))] if gone else lines
 
@@ -117,14 +118,14 @@ def confirm_mode(face: Face, asked: ModeToConfirm) -> Choice:
         "",
         t("consent.mode_title", mode=mode),
         t("consent.mode_text_free" if free else "consent.mode_text"),
-        f"  {t('consent.folder')}: {face.shown_path(view.session.workspace)}",
-        f"  {t('consent.sandbox')}: "
-        + (t("consent.free") if free else t("consent.held", sandbox=sandbox, writes=writes)),
-        f"  {t('consent.network')}: {t('consent.network_on' if network or free else 'consent.network_off')}",
-        f"  {t('consent.asks')}: {t('consent.asks_free' if free else 'consent.asks_still')}",
+        f"  {pair(t('consent.folder'), face.shown_path(view.session.workspace))}",
+        "  "
+        + pair(t("consent.sandbox"), t("consent.free") if free else t("consent.held", sandbox=sandbox, writes=writes)),
+        f"  {pair(t('consent.network'), t('consent.network_on' if network or free else 'consent.network_off'))}",
+        f"  {pair(t('consent.asks'), t('consent.asks_free' if free else 'consent.asks_still'))}",
     ]
     if mode == "goal":
-        lines.append(f"  {t('consent.ends')}: {t('consent.goal_ends')}")
+        lines.append(f"  {pair(t('consent.ends'), t('consent.goal_ends'))}")
 
     def enter() -> None:
         view.to_confirm = None
@@ -161,10 +162,10 @@ def no_sandbox(face: Face) -> None:
             "",
             t("consent.none_title"),
             t("consent.none_text"),
-            f"  {t('consent.missing')}: {visible(why_none(held))}",
-            f"  {t('consent.then')}: {t('consent.then_text')}",
-            f"  {t('consent.asks')}: {t('consent.none_asks')}",
-            f"  {t('consent.back')}: {t('consent.back_text')}",
+            f"  {pair(t('consent.missing'), visible(why_none(held)))}",
+            f"  {pair(t('consent.then'), t('consent.then_text'))}",
+            f"  {pair(t('consent.asks'), t('consent.none_asks'))}",
+            f"  {pair(t('consent.back'), t('consent.back_text'))}",
         ]
         yes, no = t("consent.accept"), t("consent.leave")
     face.ask(yes_or_no(lines, yes, no, change, lambda: None))

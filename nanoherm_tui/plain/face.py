@@ -30,7 +30,7 @@ from nanoherm_tui.plain.gathering import Gathered
 from nanoherm_tui.plain.questions import Choice, Questions
 from nanoherm_tui.plain.stopping import Stopping
 from nanoherm_tui.plain.typing_in import Ended, Line, Pressed, Source, Woken
-from nanoherm_tui.plain.words import Teller, closed_line, history_lines
+from nanoherm_tui.plain.words import Teller, pair
 from nanoherm_tui.session_view import SessionView
 from nanoherm_tui.terminal import EXIT_BY_SIGNAL
 from nanoherm_tui.text import clean, one_line, pasted, shorten_home, visible
@@ -249,18 +249,15 @@ class Face:
             here = one is self.current
             for envelope in one.view.session.mailbox.drain():
                 lines = self._take_event(one, envelope.event)
-                self._lines += lines if here else [f"{one_line(one.view.title)}: {line}" for line in lines if line]
+                self._lines += lines if here else [pair(one_line(one.view.title), line) for line in lines if line]
             self._lines += one.teller.waits.due(time.monotonic()) if here else []
 
     def _take_event(self, one: Open, event: events.Event) -> list[str]:
         view = one.view
         lines = one.teller.tell(event)
-        if isinstance(event, events.QuestionClosed):
-            lines += closed_line(event, view.waiting)
         view.take((event,))
         if isinstance(event, events.HistoryChanged):
             if event.messages:
-                lines += history_lines(view.title, event.messages, event.earlier)
                 self.host.mark_seen(view.id, event.messages[-1].id)
         elif isinstance(event, events.AssistantMessage) and one is self.current:
             self.host.mark_seen(view.id, event.message_id)

@@ -11,6 +11,7 @@ from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.memory_words import all_forgotten, forgotten_words
 from nanoherm_tui.plain.diffs import diff_lines
 from nanoherm_tui.plain.questions import Choice
+from nanoherm_tui.plain.words import head, pair
 from nanoherm_tui.server_words import lines as server_lines
 from nanoherm_tui.server_words import problems
 from nanoherm_tui.text import one_line, visible
@@ -50,11 +51,11 @@ def _list_servers(face: Face) -> None:
     found = server_lines(desk.views(workspace), face.home)
     for line in found:
         side = f", {line.side}" if line.side else ""
-        face.say(f"{visible(line.name)}: {line.words}{side}", *(f"  {one}" for one in line.detail))
+        face.say(pair(visible(line.name), f"{line.words}{side}"), *(f"  {one}" for one in line.detail))
         face.say(*(f"    {small.words}" for small in line.below))
     wrong = problems(desk.problems(workspace), face.home)
     if wrong:
-        face.say(f"{t('servers.problems')}:", *(f"  {line.words}" for line in wrong))
+        face.say(head(t("servers.problems")), *(f"  {line.words}" for line in wrong))
     if not found and not wrong:
         face.say(t("servers.none"), t("servers.how"))
 
@@ -117,7 +118,7 @@ def _list_memories(face: Face, query: str) -> None:
 
 
 def _memory_line(one: Memory) -> str:
-    return f"{one.id}  {t(f'memory.{one.kind}')}: {one_line(visible(one.text))}"
+    return f"{one.id}  {pair(t(f'memory.{one.kind}'), one_line(visible(one.text)))}"
 
 
 # -- what waits for a person ------------------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ def skills(face: Face, argument: str) -> None:
         for skill in found:
             unmet = [t(f"skills.unmet_{one.kind}", what=visible(one.what)) for one in skill.unmet]
             facts = "; ".join([t(f"skills.place_{skill.place}"), *unmet])
-            face.say(f"/{visible(skill.name)} ({facts}): {one_line(skill.description)}")
+            face.say(pair(f"/{visible(skill.name)} ({facts})", one_line(skill.description)))
         waiting = len(face.host.pending.list("skill"))
         face.say(*([] if found else [t("skills.none")]), *([t("plain.skills_wait", n=waiting)] if waiting else []))
     elif word == "pending" and not id:

@@ -17,7 +17,7 @@ from nanoherm_tui.permission_words import sections
 from nanoherm_tui.plain.consents import yes_or_no
 from nanoherm_tui.plain.diffs import diff_lines
 from nanoherm_tui.plain.sessions import numbered
-from nanoherm_tui.plain.words import agent_line, task_line
+from nanoherm_tui.plain.words import agent_line, head, listed, pair, task_line
 from nanoherm_tui.text import age, clean, one_line, visible
 from nanoherm_tui.usage_words import budget_lines, remarks, table
 
@@ -99,12 +99,12 @@ def context(face: Face, argument: str) -> None:
         face.session.send(intents.SetView((report.items[at - 1].message_id,), wanted))
         return
     face.say(total(report), counts(report), *filter(None, (counted(report),)))
-    face.say(*(f"  {part_name(part)}: {tokens(part.tokens)}" for part in report.parts))
+    face.say(*(f"  {pair(part_name(part), tokens(part.tokens))}" for part in report.parts))
     if report.items:
-        face.say(t("context.messages") + ":")
+        face.say(head(t("context.messages")))
     for at, item in enumerate(report.items[: limits.PLAIN_LISTED], 1):
-        mark = f", {t('context.pinned' if item.view == 'pinned' else 'context.dropped_only')}" if item.view else ""
-        face.say(f"  {at}. {item_name(item)}, {tokens(item.tokens)}{mark}: {visible(item_subject(item))}")
+        mark = t("context.pinned" if item.view == "pinned" else "context.dropped_only") if item.view else ""
+        face.say(f"  {at}. {pair(listed((item_name(item), tokens(item.tokens), mark)), visible(item_subject(item)))}")
     if report.items:
         face.say(t("plain.usage_context"))
 
@@ -126,12 +126,12 @@ def permissions(face: Face, argument: str) -> None:
         face.say(t("plain.taken_back", what=one_line(givable[at - 1].words)))
         return
     for section in found:
-        face.say(f"{section.title}:")
+        face.say(head(section.title))
         for line in section.lines:
             number = f"{givable.index(line) + 1}. " if line.allowed is not None else ""
             side = f" ({one_line(line.side)})" if line.side else ""
-            verdict = f"{t(f'plain.verdict_{line.mark}')}: " if line.mark else ""
-            face.say(f"  {number}{verdict}{one_line(line.words)}{side}")
+            words = one_line(line.words) + side
+            face.say(f"  {number}{pair(t(f'plain.verdict_{line.mark}'), words) if line.mark else words}")
     if givable:
         face.say(t("plain.usage_permissions"))
 
@@ -142,10 +142,10 @@ def usage(face: Face, argument: str) -> None:
     if not rows:
         face.say(t("usage.nothing"))
         return
-    face.say(f"{t('usage.title')}:")
+    face.say(head(t("usage.title")))
     for row in rows:
         facts = [f"{t(f'usage.{name}')} {value}" for name, value in row.items() if name != "model" and value]
-        face.say(f"  {row['model']}: {', '.join(facts)}")
+        face.say(f"  {pair(row['model'], listed(facts))}")
     face.say(*budget_lines(used), *remarks(rows))
 
 
@@ -158,7 +158,7 @@ def insights(face: Face, days: str) -> None:
     def come(found: Insights) -> None:
         from nanoherm_tui.insight_words import insight_lines
 
-        face.say(*insight_lines(found))
+        face.say(*insight_lines(found, bars=False))
 
     face.say(t("insights.summing"))
     face.beside(lambda: face.host.insights(int(days or 0)), come)
@@ -166,7 +166,7 @@ def insights(face: Face, days: str) -> None:
 
 def disk(face: Face, argument: str) -> None:
     report = face.host.disk_report()
-    face.say(f"{t('disk.title')}:", *(f"  {what}: {size}" for what, size in parts(report)))
+    face.say(head(t("disk.title")), *(f"  {pair(what, size)}" for what, size in parts(report)))
     if report.sessions:
         face.say(f"{t('disk.session')}:")
         face.say(*(f"  {title}: {n} {t('disk.messages')}, {size}" for title, n, size in largest(report)))
@@ -229,7 +229,7 @@ def _turns(face: Face, turns: Sequence[Checkpoint]) -> None:
     def chosen(number: int) -> None:
         face.beside(lambda: look.plan(here, turns[number].turn_id), lambda plan: _plan(face, plan))
 
-    numbered(face, f"{t('rollback.title')}:", [_turn(turn) for turn in turns], chosen)
+    numbered(face, head(t("rollback.title")), [_turn(turn) for turn in turns], chosen)
 
 
 def _turn(turn: Checkpoint) -> str:
@@ -242,7 +242,7 @@ def _plan_lines(plan: RollbackPlan) -> list[str]:
     lines = []
     for file in plan.files:
         why = f" ({phrase('left_because', one_line(file.why))})" if file.why else ""
-        lines.append(f"  {t(f'rollback.does_{file.does}')}: {visible(one_line(file.path))}{why}")
+        lines.append(f"  {pair(t(f'rollback.does_{file.does}'), visible(one_line(file.path)))}{why}")
     return lines
 
 

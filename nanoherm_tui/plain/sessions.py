@@ -15,6 +15,7 @@ from nanoherm_tui.exporting import slug, write_new
 from nanoherm_tui.i18n import t
 from nanoherm_tui.plain.consents import yes_or_no
 from nanoherm_tui.plain.questions import Choice
+from nanoherm_tui.plain.words import head, listed, pair
 from nanoherm_tui.text import age, clean, one_line, visible
 from nanoherm_tui.worktree_words import about, shown, sure_lines
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from nanoherm_tui.plain.face import Face
 
 
-def numbered(face: Face, head: str, rows: Sequence[str], chosen: Callable[[int], object]) -> None:
+def numbered(face: Face, above: str, rows: Sequence[str], chosen: Callable[[int], object]) -> None:
     """Offer a list; a number chooses, n leaves it as it is."""
 
     def take(said: str) -> bool:
@@ -37,7 +38,7 @@ def numbered(face: Face, head: str, rows: Sequence[str], chosen: Callable[[int],
         face.do(lambda: chosen(number - 1))
         return True
 
-    lines = (head, *(f"  {number}. {row}" for number, row in enumerate(rows, 1)))
+    lines = (above, *(f"  {number}. {row}" for number, row in enumerate(rows, 1)))
     face.ask(Choice(lines, f"{t('plain.choose')} (1-{len(rows)}/n): ", take, consents=False))
 
 
@@ -57,12 +58,12 @@ def sessions(face: Face, title: str) -> None:
     if not rows:
         face.say(t("plain.no_sessions"))
         return
-    numbered(face, f"{t('sessions.title')}:", [_row(face, row) for row in rows], lambda n: _open(face, rows[n].id))
+    numbered(face, head(t("sessions.title")), [_row(face, row) for row in rows], lambda n: _open(face, rows[n].id))
 
 
 def _row(face: Face, row: SessionRow) -> str:
     title = one_line(visible(row.title)) or t("sessions.untitled")
-    return f"{title}, {age(time.time() - row.updated)}, {face.shown_path(row.workspace)}"
+    return listed((title, age(time.time() - row.updated), face.shown_path(row.workspace)))
 
 
 def _open(face: Face, session_id: str) -> None:
@@ -175,7 +176,7 @@ def rewind(face: Face, argument: str) -> None:
         face.put_in_line(said[number].text)
         face.say(t("rewind.taken_out", command="/redo"))
 
-    numbered(face, f"{t('rewind.title')}:", [one_line(clean(one.text)) for one in said], chosen)
+    numbered(face, head(t("rewind.title")), [one_line(clean(one.text)) for one in said], chosen)
 
 
 def search(face: Face, query: str) -> None:
@@ -201,7 +202,7 @@ def search(face: Face, query: str) -> None:
 def _hit(hit: SearchHit) -> str:
     title = one_line(visible(hit.session.title)) or t("sessions.untitled")
     speaker = t(f"search.{hit.speaker}") if hit.speaker in _SPEAKERS else hit.speaker
-    return f"{title}, {age(time.time() - hit.created)}, {speaker}: {one_line(visible(hit.snippet))}"
+    return pair(listed((title, age(time.time() - hit.created), speaker)), one_line(visible(hit.snippet)))
 
 
 _SPEAKERS = ("user", "assistant", "thought", "summary", "title")
@@ -245,8 +246,8 @@ def _offer(face: Face, found: Sequence[Worktree]) -> None:
         else:
             face.switch(lambda: face.host.new(found[number].folder))
 
-    rows = [f"{visible(one.name)}: {about(one, len(_sessions_in(face, one.folder)))}" for one in found]
-    numbered(face, f"{t('palette.ask_worktree')}:", rows, chosen)
+    rows = [pair(visible(one.name), about(one, len(_sessions_in(face, one.folder)))) for one in found]
+    numbered(face, head(t("palette.ask_worktree")), rows, chosen)
 
 
 def _remove(face: Face, trees: Worktrees, name: str) -> None:

@@ -14,7 +14,7 @@ from agent_core.toolsets import SHOWN, in_order, tools_named, tools_of
 from nanoherm_tui import i18n
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.plain import consents
-from nanoherm_tui.plain.words import mode_line, options_line
+from nanoherm_tui.plain.words import head, mode_line, options_line
 from nanoherm_tui.text import count, one_line, visible
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def model(face: Face, name: str) -> None:
         for one in found:
             if one.models:
                 face.say(
-                    f"{one_line(one.label)}:", *(f"  /model {one.provider}/{visible(name)}" for name in one.models)
+                    head(one_line(one.label)), *(f"  /model {one.provider}/{visible(name)}" for name in one.models)
                 )
             else:
                 face.say(t("app.no_model_list", label=one_line(one.label)))
@@ -143,7 +143,7 @@ def tools(face: Face, argument: str) -> None:
 def _tool_lines(entries: Sequence[ToolEntry], off: frozenset[str]) -> list[str]:
     lines = []
     for toolset in dict.fromkeys(entry.toolset for entry in entries):
-        lines.append(f"{visible(toolset)}:")
+        lines.append(head(visible(toolset)))
         for entry in (one for one in entries if one.toolset == toolset):
             state = f", {t('tools.is_off')}" if entry.name in off else ""
             lines.append(f"  {visible(entry.name)}, {t('tools.costs', n=count(entry.tokens))}{state}")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent_core.messages import Message
     from agent_core.ports import TodoItem
     from agent_core.servers import ServerRow
-    from nanoherm_tui.session_view import SessionView, Waiting
+    from nanoherm_tui.session_view import SessionView
 
 _AT_WORK: Final = ("waiting", "running")
 
@@ -44,6 +44,10 @@ class Teller:
         self._servers: dict[str, str] = {}
         self.waits = Waits()
         """What takes long."""
+        self.last_answer = ""
+        """What the model said last."""
+        self._kinds: dict[str, str] = {}
+        """Of the questions that wait, by id."""
 
     def tell(self, event: Event) -> list[str]:
         """The lines for one event; most of those about a session's opening are left to `opened`."""
@@ -64,6 +68,7 @@ class Teller:
             case events.AssistantMessage(_, text, _, interrupted):
                 self._thinks = False
                 self.waits.end(MODEL)
+                self.last_answer = text.strip() or self.last_answer
                 return self._answer.whole(text) + ([t("transcript.stopped")] if interrupted else [])
             case events.TurnStarted():
                 self._in_turn, self._has_message, self._used, self._cost = True, False, Usage(), 0.0
@@ -137,6 +142,14 @@ class Teller:
                 return self._server_lines(servers)
             case events.Remembered():
                 return memory_lines(event)
+            case events.QuestionAsked(question):
+                self._kinds[question.id] = question.kind
+                return []
+            case events.QuestionClosed(question_id):
+                return closed_line(event, self._kinds.pop(question_id, ""))
+            case events.HistoryChanged(messages, earlier):
+                self.last_answer = next((m.text for m in reversed(messages) if _is_answer(m)), self.last_answer)
+                return history_lines(self._view.title, messages, earlier) if messages else []
             case _:
                 return []
 
@@ -150,10 +163,10 @@ class Teller:
         self.waits.end(event.call_id)
         outcome = in_words(one_line(event.outcome)) or t("plain.call_ok" if event.ok else "plain.call_failed")
         key = "plain.call_ended" if event.ok else "plain.call_ended_badly"
-        head = t(key, call=self._call(event.call_id), outcome=outcome, took=duration(event.seconds))
+        words = t(key, call=self._call(event.call_id), outcome=outcome, took=duration(event.seconds))
         if event.name == names.SHELL:  # the person's own command: what it wrote is what it was run for
-            return [head, *clean(event.text, tab_size=0).rstrip("\n").split("\n")]
-        return [head, *(f"  {clean(line)}" for line in event.preview)]
+            return [words, *clean(event.text, tab_size=0).rstrip("\n").split("\n")]
+        return [words, *(f"  {clean(line)}" for line in event.preview)]
 
     def _turn_ended(self, event: events.TurnFinished) -> list[str]:
         self._in_turn = False
@@ -168,7 +181,7 @@ class Teller:
             facts.append(money(Cost(self._cost)))
         if self._view.context_percent is not None:
             facts.append(t("plain.context", n=self._view.context_percent))
-        return [*lines, t(f"plain.turn_{event.outcome}", facts=_listed(facts))]
+        return [*lines, t(f"plain.turn_{event.outcome}", facts=listed(facts))]
 
     def _server_lines(self, servers: Sequence[ServerRow]) -> list[str]:
         lines = []
@@ -187,14 +200,23 @@ class Teller:
 # -- the parts, each by itself ----------------------------------------------------------------------------------------
 
 
-def _listed(parts: Iterable[str]) -> str:
+def listed(parts: Iterable[str]) -> str:
     return ("，" if i18n.language() == "zh" else ", ").join(filter(None, parts))
 
 
-def closed_line(event: events.QuestionClosed, waiting: Sequence[Waiting]) -> list[str]:
-    """What has become of a question, unless the session's own words tell it."""
+def pair(name: str, value: str) -> str:
+    """A name and what belongs to it."""
+    return t("plain.pair", name=name, value=value)
+
+
+def head(title: str) -> str:
+    """What stands above a list."""
+    return t("plain.head", title=title)
+
+
+def closed_line(event: events.QuestionClosed, kind: str) -> list[str]:
+    """What has become of a question of this kind, unless the session's own words tell it."""
     if event.by == "person":
-        kind = next((one.question.kind for one in waiting if one.question.id == event.question_id), "command")
         if event.decision == "once" and kind in ("ask_user", "form", "visit"):
             return [t("plain.closed_answered")]
         return [t(f"plain.closed_{event.decision}")]
@@ -231,8 +253,8 @@ def plan_lines(items: Sequence[TodoItem]) -> list[str]:
     if not items:
         return [t("dock.no_plan")]
     done = sum(item.status == "completed" for item in items)
-    head = t("plain.plan", done=t("dock.plan_done", n=done, total=len(items)))
-    return [head, *(f"  {t(f'plain.todo_{item.status}')}: {one_line(item.text)}" for item in items)]
+    words = t("plain.plan", done=t("dock.plan_done", n=done, total=len(items)))
+    return [words, *(f"  {pair(t(f'plain.todo_{item.status}'), one_line(item.text))}" for item in items)]
 
 
 def options_line(options: events.OptionsChanged) -> str:
@@ -246,7 +268,7 @@ def options_line(options: events.OptionsChanged) -> str:
     ]
     if options.tools_off is not None:
         parts.append(t("tools.off_are", tools=", ".join(options.tools_off) or t("tools.none_off")).rstrip("."))
-    return _listed(parts)
+    return listed(parts)
 
 
 def held_line(pid: int, since: float) -> str:
@@ -267,7 +289,7 @@ def task_outcome(task: Task) -> str:
 def task_line(task: Task, now: float) -> str:
     took = duration((task.ended or now) - task.started)
     kept = f" ({t('tasks.kept')})" if task.kept and task.state == "running" else ""
-    return f"{task.id} {task_outcome(task)}, {took}: {one_line(task.command)}{kept}"
+    return pair(f"{task.id} {listed((task_outcome(task), took))}", f"{one_line(task.command)}{kept}")
 
 
 def task_lines(before: Sequence[Task], now: Sequence[Task]) -> list[str]:
@@ -289,9 +311,9 @@ def task_lines(before: Sequence[Task], now: Sequence[Task]) -> list[str]:
 def agent_line(agent: AgentRow, now: float) -> str:
     took = duration((agent.ended or now) - agent.started)
     steps = t("agents.step") if agent.steps == 1 else t("agents.steps", n=agent.steps)
-    facts = _listed([t(f"agents.{agent.state}"), took, steps])
+    facts = listed([t(f"agents.{agent.state}"), took, steps])
     says = one_line(agent.doing if agent.state in _AT_WORK else agent.preview)
-    return f"{agent.id} {one_line(agent.name)} ({facts}): {one_line(agent.task)}" + (f". {says}" if says else "")
+    return pair(f"{agent.id} {one_line(agent.name)} ({facts})", one_line(agent.task)) + (f". {says}" if says else "")
 
 
 def agent_lines(before: Sequence[AgentRow], now: Sequence[AgentRow]) -> list[str]:
@@ -349,8 +371,12 @@ def history_lines(title: str, messages: Sequence[Message], earlier: int) -> list
     if asked is None:
         return lines
     lines += [t("plain.you_said"), clean(messages[asked].text, tab_size=0).rstrip("\n")]
-    answers = [one.text for one in messages[asked:] if one.role == "assistant" and one.text.strip()]
+    answers = [one.text for one in messages[asked:] if _is_answer(one)]
     return lines + (Answer().whole(answers[-1]) if answers else [])
+
+
+def _is_answer(message: Message) -> bool:
+    return message.role == "assistant" and bool(message.text.strip())
 
 
 def _is_said(message: Message) -> bool:
