@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
-from agent_core.errors import StoreError
 from nanoherm_tui import limits
 from nanoherm_tui.commands.sessions import open_by_id
+from nanoherm_tui.compared import Both, names_in, which_two
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.compare import CompareScreen, Place
 
 if TYPE_CHECKING:
-    from agent_core.host import Host
     from nanoherm_tui.app import NanohermApp
     from nanoherm_tui.overlays.compare_head import Facts
     from nanoherm_tui.transcript.pairs import Aligned
-
-Both = tuple[str, str]
-"""Ids of the two."""
 
 
 def compare(app: NanohermApp, argument: str) -> None:
@@ -27,13 +22,13 @@ def compare(app: NanohermApp, argument: str) -> None:
     With none of that, another one is asked for.
     """
     here = app.view.id if app.view is not None else ""
-    names = _names(argument)
+    names = names_in(argument)
     if not names and not (app.view is not None and app.view.stored):
         app.hint(t("compare.name_two"), limits.TOLD_HINT)
         return
 
     def which() -> Both | None:
-        return _which(app.host, here, names)
+        return which_two(app.host, here, names)
 
     def known(both: Both | None) -> None:
         if both is None:
@@ -42,39 +37,6 @@ def compare(app: NanohermApp, argument: str) -> None:
             side_by_side(app, both)
 
     app.desk.do(which, known)
-
-
-def _names(argument: str) -> list[str]:
-    """What the words name: one session, or two; more than two words are one title."""
-    try:
-        words = shlex.split(argument)
-    except ValueError:  # a quotation mark alone
-        words = argument.split()
-    return words if len(words) <= 2 else [argument]
-
-
-def _which(host: Host, here: str, names: list[str]) -> Both | None:
-    """Raises StoreError for a name that is no session's."""
-    if not names:
-        return _relative(host, here)
-    if len(names) == 2:
-        try:
-            return host.find(names[0]).id, host.find(names[1]).id
-        except StoreError:
-            names = [" ".join(names)]  # a title of two words
-    other = host.find(names[0]).id
-    return (here, other) if here else None
-
-
-def _relative(host: Host, here: str) -> Both | None:
-    """The session that `here` was forked from, or the newest fork of it."""
-    rows = host.store.list()
-    ids = {row.id for row in rows}
-    parent = next((row.parent for row in rows if row.id == here), "")
-    if parent in ids:
-        return parent, here
-    fork = next((row.id for row in rows if row.parent == here), "")
-    return (here, fork) if fork else None
 
 
 def _offer(app: NanohermApp, here: str) -> None:

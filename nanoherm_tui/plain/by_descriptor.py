@@ -93,6 +93,9 @@ class FromDescriptor(Reader):
     def remember(self, entries: Iterable[str]) -> None:
         """There is nothing to call them up with."""
 
+    def use_vi(self, on: bool) -> None:
+        """There is nothing to edit with."""
+
     def forget_typed(self, quiet: float) -> None:
         flush(self._in, quiet)
         self._lines.clear()

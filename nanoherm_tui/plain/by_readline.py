@@ -142,6 +142,10 @@ class FromReadline(Reader):
         for entry in entries:
             self._readline.add_history(entry)
 
+    def use_vi(self, on: bool) -> None:
+        self._readline.parse_and_bind(f"set editing-mode {'vi' if on else 'emacs'}")
+        self._readline.parse_and_bind("tab: complete")  # in the keys that count now
+
     def take_waiting(self) -> list[str]:
         return []
 

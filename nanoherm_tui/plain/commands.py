@@ -20,14 +20,16 @@ _ROOMS: Final[Mapping[str, tuple[str, ...]]] = {
     "commands": ("help",),
     "sessions": (
         "new", "sessions", "fork", "rename", "delete", "restore", "export", "clear", "undo", "redo", "rewind", "retry",
-        "search", "worktree", "quit", "steer", "queue", "redirect", "editor", "image",
+        "search", "worktree",
     ),
+    "line": ("quit", "steer", "queue", "redirect", "editor", "image", "snippet", "copy", "vim"),
+    "comparing": ("compare",),
     "settings": (
         "mode", "plan_mode", "goal", "model", "persona", "temperature", "effort", "tools", "language", "settings",
         "trust", "no_sandbox", "compact",
     ),
     "looking": (
-        "diff", "tasks", "agents", "context", "permissions", "usage", "insights", "disk", "doctor", "rollback",
+        "diff", "tasks", "agents", "inbox", "context", "permissions", "usage", "insights", "disk", "doctor", "rollback",
     ),
     "keeping": ("servers", "memory", "skills"),
 }  # fmt: skip
@@ -36,11 +38,12 @@ ROOM_OF: Final[Mapping[str, str]] = {name: room for room, several in _ROOMS.item
 ARGUMENTS: Final[Mapping[str, str]] = {
     "tasks": "[output|end|keep|let id]",
     "agents": "[id text|stop id]",
+    "inbox": "[n]",
     "context": "[drop|pin|back n]",
     "permissions": "[back n]",
 }
 """What follows these here, where the screen has keys."""
-INSTEAD: Final[Mapping[str, str]] = {"setup": "plain.instead_setup", "copy": "plain.instead_copy"}
+INSTEAD: Final[Mapping[str, str]] = {"setup": "plain.instead_setup"}
 """What does it here, for some of those that are of the screen only."""
 
 

@@ -106,6 +106,7 @@ class Face:
         former = {number: signal.signal(number, self._end) for number in EXIT_BY_SIGNAL}
         try:
             self.source.remember(self.history.entries)
+            self.source.use_vi(self.host.config.get("display.composer_keys") == "vim")
             greeting.greet(self, self._begin)
             self.show(session)
             self._first = greeting.begin_session(self, self._begin)
@@ -465,6 +466,11 @@ class Face:
 
         self._beside += 1
         Thread(target=job, name="beside", daemon=True).start()
+
+    @property
+    def last_answer(self) -> str:
+        """What the model said last here, as Markdown."""
+        return self.current.teller.last_answer if self.current is not None else ""
 
     @property
     def line(self) -> str:

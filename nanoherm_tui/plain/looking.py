@@ -13,6 +13,7 @@ from nanoherm_tui.context_words import counted, counts, item_name, item_subject,
 from nanoherm_tui.disk_words import parts
 from nanoherm_tui.disk_words import sessions as largest
 from nanoherm_tui.i18n import phrase, t
+from nanoherm_tui.overlays.question import time_left, title
 from nanoherm_tui.permission_words import sections
 from nanoherm_tui.plain.consents import yes_or_no
 from nanoherm_tui.plain.diffs import diff_lines
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from agent_core.rollback import Checkpoint, RollbackPlan
     from agent_core.store.insights import Insights
     from nanoherm_tui.plain.face import Face
+    from nanoherm_tui.session_view import Waiting
 
 
 def diff(face: Face, argument: str) -> None:
@@ -84,6 +86,28 @@ def agents(face: Face, argument: str) -> None:
     else:
         face.session.send(intents.SteerAgent(named.id, text))
         face.say(t("agents.told", name=named.id))
+
+
+def inbox(face: Face, argument: str) -> None:
+    """The questions that wait, its own and its sub-agents'; a number has one put first."""
+    waiting, now = face.waiting, time.time()
+    if not waiting:
+        face.say(t("app.nothing_asked"))
+    elif argument:
+        at = int(argument) if argument.isascii() and argument.isdecimal() and len(argument) < 6 else 0
+        if 1 <= at <= len(waiting):
+            face.questions.bring(waiting[at - 1].question.id)
+        else:
+            face.say(t("plain.usage_inbox"))
+    else:
+        face.say(*(f"  {at}. {_question(one, now)}" for at, one in enumerate(waiting, 1)), t("plain.usage_inbox"))
+
+
+def _question(one: Waiting, now: float) -> str:
+    asked = one.question
+    about = asked.command or asked.url or asked.query or asked.path or asked.text or asked.tool
+    left = t("approval.left", time=time_left(one.deadline, now))
+    return listed((pair(title(asked), one_line(visible(about))) if about else title(asked), left))
 
 
 def context(face: Face, argument: str) -> None:

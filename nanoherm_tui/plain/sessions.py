@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_core import intents
-from agent_core.errors import AgentError
 from nanoherm_tui import limits
 from nanoherm_tui.exporting import slug, write_new
 from nanoherm_tui.i18n import t
@@ -58,10 +56,12 @@ def sessions(face: Face, title: str) -> None:
     if not rows:
         face.say(t("plain.no_sessions"))
         return
-    numbered(face, head(t("sessions.title")), [_row(face, row) for row in rows], lambda n: _open(face, rows[n].id))
+    numbered(
+        face, head(t("sessions.title")), [session_line(face, row) for row in rows], lambda n: _open(face, rows[n].id)
+    )
 
 
-def _row(face: Face, row: SessionRow) -> str:
+def session_line(face: Face, row: SessionRow) -> str:
     title = one_line(visible(row.title)) or t("sessions.untitled")
     return listed((title, age(time.time() - row.updated), face.shown_path(row.workspace)))
 
@@ -283,40 +283,3 @@ def _remove(face: Face, trees: Worktrees, name: str) -> None:
         face.beside(work, gone)
 
     face.beside(lambda: trees.find(name), found)
-
-
-# -- what is said, and the line itself --------------------------------------------------------------------------------
-
-
-def steer(face: Face, text: str) -> None:
-    face.session.send(intents.Steer(text))
-
-
-def queue(face: Face, text: str) -> None:
-    face.session.send(intents.Queue(text))
-
-
-def redirect(face: Face, text: str) -> None:
-    face.session.send(intents.Redirect(text))
-
-
-def quit(face: Face, argument: str) -> None:
-    face.leave()
-
-
-def editor(face: Face, argument: str) -> None:
-    """Write the message in the user's editor; it comes back into the line."""
-    from nanoherm_tui import editor as program
-
-    if not face.source.edits:
-        raise AgentError("editor_no_terminal", "There is no terminal here that an editor could have.")
-    face.put_in_line(program.edit(face.line, program.command(os.environ)).rstrip("\n"))
-
-
-def image(face: Face, argument: str) -> None:
-    """Put the image of a file into the line. The path may be written as a mention is: @docs/shot.png."""
-    path = argument.removeprefix("@").strip("\"'")
-    full = face.session.workspace / Path(path).expanduser()
-    reference = face.host.images.take_file(full, path)
-    face.put_in_line(f"{face.line}{reference} ")
-    face.say(t("plain.image_taken"))

@@ -72,6 +72,10 @@ class Source(Protocol):
         """What was sent, the newest last: to be called up again, where that can be."""
         ...
 
+    def use_vi(self, on: bool) -> None:
+        """Edit with the keys of vi, or of Emacs, where lines are edited here."""
+        ...
+
     def take_waiting(self) -> list[str]:
         """Lines that have come already from where nobody types: not meant for what comes next."""
         ...
