@@ -145,9 +145,14 @@ class Conversation:
 
 
 def for_the_record(message: Message, redact: Callable[[str], str]) -> Message:
-    """`message` as it may be stored: its text and the arguments of its calls without keys."""
+    """`message` as it may be stored: its texts and the arguments of its calls without keys."""
     calls = tuple(replace(call, arguments=_without_keys(call.arguments, redact)) for call in message.tool_calls)
-    return replace(message, text=between(message.text, redact), tool_calls=calls, added=redact(message.added))
+    done = message.rollback
+    if done is not None:
+        done = replace(done, paths=tuple(map(redact, done.paths)), left=tuple(map(redact, done.left)))
+    return replace(
+        message, text=between(message.text, redact), tool_calls=calls, added=redact(message.added), rollback=done
+    )
 
 
 def _without_keys(value: Any, redact: Callable[[str], str]) -> Any:

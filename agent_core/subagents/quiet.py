@@ -46,8 +46,13 @@ class Quiet:
         self._over.set()
 
     def heard(self, event: events.Event) -> None:
-        """It has told something; a request that is tried again is no sign of life."""
-        if isinstance(event, _SIGNS):
+        """It has told something; a request that is tried again is no sign of life. A summary is made by another model,
+        and nothing tells of its words."""
+        if isinstance(event, events.CompactionStarted):
+            self._hold(1)
+        elif isinstance(event, events.CompactionFinished):
+            self._hold(-1)
+        elif isinstance(event, _SIGNS):
             self.sign()
 
     def sign(self) -> None:
@@ -57,14 +62,16 @@ class Quiet:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Meanwhile it is not its own silence: a person is asked."""
-        with self._lock:
-            self._held += 1
+        self._hold(1)
         try:
             yield
         finally:
-            self.sign()
-            with self._lock:
-                self._held -= 1
+            self._hold(-1)
+
+    def _hold(self, more: int) -> None:
+        self.sign()  # first: who watches must not see the old one with nothing held
+        with self._lock:
+            self._held += more
 
     def listened(self, client: LlmClient) -> LlmClient:
         """`client`, a call that it writes being no silence: its arguments may be long, and nothing tells of them."""

@@ -6,12 +6,14 @@ import stat
 import subprocess
 import time
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agent_core import checkpoint_child, events, intents, limits, put_back
+from agent_core import checkpoint_child, events, intents, limits, messages, put_back
 from agent_core.checkpoints import Checkpoints, Options
+from agent_core.conversation import for_the_record
 from agent_core.errors import StoreError
 from agent_core.line_child import Asked
 from agent_core.safety.paths import PathRules
@@ -901,6 +903,13 @@ def test_a_session_rolls_back_tells_the_model_and_takes_it_back(table, desk):
     results = [m.result for m in t.model.requests[3].messages if m.result is not None]
     assert "Read it first" in results[-1].text, "the model does not write over what it has not seen again"
     assert file.read_text() == "agent\n"
+
+
+def test_what_is_kept_of_a_rollback_has_no_keys():
+    done = messages.Rollback(("sk-secret.txt", "a.py"), ("sk-secret.md: changed since",), more=(0, 2))
+    note = replace(messages.user("sk-secret.txt", origin="note"), rollback=done)
+    kept = for_the_record(note, lambda text: text.replace("sk-secret", "***"))
+    assert kept.rollback == messages.Rollback(("***.txt", "a.py"), ("***.md: changed since",), more=(0, 2))
 
 
 def wait_idle(t):

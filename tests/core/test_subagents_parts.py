@@ -7,10 +7,10 @@ import time
 
 import pytest
 
+from agent_core import events
 from agent_core.cancel import CancelScope
 from agent_core.delegation import AgentRow
 from agent_core.errors import Interrupted
-from agent_core.events import TurnFinished
 from agent_core.host import Host, Launch
 from agent_core.intents import Submit
 from agent_core.ports import Args, Effect, NoAction, Prepared, Tool, ToolOutput
@@ -20,6 +20,7 @@ from agent_core.subagents.board import Board
 from agent_core.subagents.definitions import Definition
 from agent_core.subagents.gate import Gate
 from agent_core.subagents.lent import tools_for
+from agent_core.subagents.quiet import Quiet
 from tests.fakes.model_server import ModelServer, Reply
 
 LACKS = "" if layers().can_confine else f"the kernel here cannot confine commands: {layers().why}"
@@ -225,7 +226,7 @@ def test_its_commands_run_behind_the_walls_of_its_parents_session(program, tmp_p
         session = host.new(project)
         session.send(Submit("go"))
         end = time.monotonic() + 30
-        while not any(isinstance(e.event, TurnFinished) for e in session.mailbox.drain()):
+        while not any(isinstance(e.event, events.TurnFinished) for e in session.mailbox.drain()):
             assert time.monotonic() < end
             time.sleep(0.02)
         ran = [m["content"] for m in server.requests[2]["messages"] if m["role"] == "tool"]
@@ -353,3 +354,14 @@ def test_a_text_for_one_that_has_ended_comes_back_to_the_person():
     board.stop("agent-99")
     assert board.take_steers(row.id) == []
     assert back == ["not taken", "late", "nobody"]
+
+
+def test_the_time_that_a_summary_takes_is_no_silence():
+    with CancelScope() as scope, Quiet(0.2, scope) as quiet:
+        quiet.heard(events.CompactionStarted(3))
+        time.sleep(0.6)
+        assert not scope.cancelled
+        quiet.heard(events.CompactionFinished())
+        assert not scope.cancelled, "its time begins anew"
+        assert scope.wait(10)
+    assert quiet.has_stopped
