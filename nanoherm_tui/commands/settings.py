@@ -9,10 +9,10 @@ from agent_core.errors import AgentError
 from agent_core.names import MODES
 from nanoherm_tui import limits, symbols
 from nanoherm_tui.i18n import LANGUAGES, t, tell
+from nanoherm_tui.setup_words import told
 from nanoherm_tui.terminal_colours import AUTO
 
 if TYPE_CHECKING:
-    from agent_core.llm.discover import Health
     from agent_core.names import Mode
     from agent_core.session import LiveSession
     from nanoherm_tui.app import NanohermApp
@@ -138,15 +138,6 @@ def _preset_name(provider: str) -> str | None:
     return next((p.name for p in PRESETS.values() if provider and provider in (p.name, p.label)), None)
 
 
-def _told(health: Health) -> str:
-    """What came of a test, in the interface's language."""
-    if health.code == "ok":
-        return t("setup.answers", **health.params)
-    if health.code == "model_not_listed":
-        return t("setup.not_listed", **health.params)
-    return tell(health.code, health.params, health.text)
-
-
 def setup(app: NanohermApp, problem: str, provider: str = "") -> None:
     """Open the setup view. `problem`: why it opens by itself; `provider`: whose that is, by name or label."""
     from agent_core.llm.providers import PRESETS
@@ -170,7 +161,7 @@ def setup(app: NanohermApp, problem: str, provider: str = "") -> None:
     def test(values: SetupValues) -> None:
         app.desk.do(
             lambda: app.host.model.try_out(values.provider, values.key, values.model, values.base_url),
-            lambda health: screen.show_result(health.ok, _told(health)),
+            lambda health: screen.show_result(health.ok, told(health)),
         )
 
     def save(values: SetupValues) -> None:

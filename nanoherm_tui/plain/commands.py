@@ -24,6 +24,7 @@ _ROOMS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "line": ("quit", "steer", "queue", "redirect", "editor", "image", "snippet", "copy", "vim"),
     "comparing": ("compare",),
+    "setup": ("setup",),
     "settings": (
         "mode", "plan_mode", "goal", "model", "persona", "temperature", "effort", "tools", "language", "settings",
         "trust", "no_sandbox", "compact",
@@ -43,8 +44,6 @@ ARGUMENTS: Final[Mapping[str, str]] = {
     "permissions": "[back n]",
 }
 """What follows these here, where the screen has keys."""
-INSTEAD: Final[Mapping[str, str]] = {"setup": "plain.instead_setup"}
-"""What does it here, for some of those that are of the screen only."""
 
 
 def parse(text: str, typed: Sequence[Typed] = ()) -> Slash | SlashProblem | None:
@@ -75,8 +74,7 @@ def run(face: Face, text: str) -> None:
     action = parsed.action
     room = ROOM_OF.get(action.id)
     if room is None:
-        words = t("plain.of_the_screen", command=f"/{action.slash}", title=t(action.title))
-        face.say(f"{words} {t(INSTEAD[action.id])}" if action.id in INSTEAD else words)
+        face.say(t("plain.of_the_screen", command=f"/{action.slash}", title=t(action.title)))
         return
     getattr(import_module(f"nanoherm_tui.plain.{room}"), action.id)(face, parsed.argument)
 
