@@ -56,8 +56,7 @@ def step_of(chain: Chain, rules: PathRules, records: Records, were_folders: Coll
     does, why = fate(chain, present, records.has)
     if does not in ("leave", "nothing") and (verdict.verdict == "deny" or not is_there):
         does, why = "leave", "refused"
-    shown = verdict.shown + "/" * (chain.path.endswith(b"/") and verdict.shown != ".")
-    return Step(shown, verdict, rules, chain.before, present, does, why, chain, bool(above))
+    return Step(_shown(chain, verdict), verdict, rules, chain.before, present, does, why, chain, bool(above))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +90,15 @@ def carry_out(steps: Sequence[Step], records: Records, made: Collection[bytes], 
         os.sync()  # before it is noted as done: what it took away is in the record until then, and after
     failed = [step for step in steps if step.chain.path not in done]
     return CarriedOut([step for step in steps if step.chain.path in done], failed, frozenset(done.intersection(made)))
+
+
+def is_shown_as(chain: Chain, path: str, rules: PathRules) -> bool:
+    """Whether a person is shown a chain by this name. Looks at no file's content."""
+    return _shown(chain, _verdict(chain, b"", rules)) == path
+
+
+def _shown(chain: Chain, verdict: PathVerdict) -> str:
+    return verdict.shown + "/" * (chain.path.endswith(b"/") and verdict.shown != ".")
 
 
 def _above(path: bytes) -> Iterator[bytes]:

@@ -29,6 +29,7 @@ from agent_core.checkpoint_steps import (
     Steps,
     carry_out,
     content_now,
+    is_shown_as,
     make_folder,
     step_of,
     taken_away,
@@ -224,10 +225,10 @@ class Checkpoints:
             turn = next((turn for turn in turns if turn.uid == turn_id), None)
             rules = self._rules(Path(turn.workspace)) if turn is not None else None
             here = records.changes([turn.id]) if turn is not None else []
-            steps = [step_of(chain, rules, records, ()) for chain in chains(here)] if rules is not None else []
-            step = next((step for step in steps if step.shown == path), None)
-            if step is None:
+            chain = next((one for one in chains(here) if rules is not None and is_shown_as(one, path, rules)), None)
+            if rules is None or chain is None:
                 raise StoreError("no_such_file", f"{path} is not among the files of this turn.", path=path)
+            step = step_of(chain, rules, records, ())
             old, new = self._kept(step.chain.before, step, records), self._kept(step.chain.after, step, records)
         return _without_keys(diff.build(path, old, new), self._redact)
 

@@ -135,10 +135,11 @@ def end_all(folders: list[Path]) -> None:
         job_files.remove(folder)
 
 
-def is_old(folder: Path) -> bool:
-    """Whether nobody can want it any more: it has ended so long ago, or its program was killed while it began.
+def put_away(folder: Path) -> bool:
+    """Take off the disk what nobody can want any more: it has ended so long ago, or its program was killed while it
+    began. One whose end the model has not heard of waits for its session, for longer; what it wrote does not.
 
-    One whose end the model has not heard of waits for its session, for longer; what it wrote does not.
+    Gives whether all of it was put away.
     """
     state = job_files.read_state(folder)
     try:
@@ -149,6 +150,7 @@ def is_old(folder: Path) -> bool:
     if age <= limits.TASK_KEPT or (state.gone is None and life_of(state.relay) != "gone"):
         return False
     if age > limits.TASK_UNTOLD or job_files.was_told(folder) or job_files.read_record(folder) is None:
+        job_files.remove(folder)
         return True
     job_files.forget_output(folder)
     return False

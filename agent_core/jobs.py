@@ -23,7 +23,7 @@ from agent_core.events import Event
 from agent_core.intents import KeepTask, KillTask
 from agent_core.job_files import Record
 from agent_core.job_start import Start, begin, take_in
-from agent_core.job_watch import Job, as_told, bury, end_all, found, is_old, signal_relay
+from agent_core.job_watch import Job, as_told, bury, end_all, found, put_away, signal_relay
 from agent_core.job_words import ended_notice, how_it_is
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED, Apart, Box, SandboxPolicy
@@ -153,9 +153,8 @@ class SessionJobs:
                 return
             self._found = True
             for session, task_id, folder in job_files.all_folders(self._jobs.home):
-                if is_old(folder):  # of any session: it may never be opened again
-                    job_files.remove(folder)
-                elif session == self._session_id:
+                is_gone = put_away(folder)  # of any session: it may never be opened again
+                if not is_gone and session == self._session_id:
                     self._count = max(self._count, int(task_id[1:]))
                     job = found(folder, self._jobs.keys())
                     if job is not None:
@@ -258,7 +257,7 @@ class SessionJobs:
         old = [
             job
             for number, job in enumerate(ended)
-            if number < over or (time.time() - (job.task.ended or 0.0) > limits.TASK_KEPT and is_old(job.folder))
+            if number < over or (time.time() - (job.task.ended or 0.0) > limits.TASK_KEPT and put_away(job.folder))
         ]
         for job in old:
             del self._all[job.task.id]
