@@ -65,7 +65,7 @@ from agent_core.services import Connection, Seat, SessionServices
 from agent_core.session import LiveSession
 from agent_core.store import exchange
 from agent_core.store.audit import Entry, for_the_record
-from agent_core.store.notes import Draft, Seen
+from agent_core.store.notes import Comment, Commented, Draft, Seen
 from agent_core.store.sessions import SessionRow, Store
 from agent_core.trust import Standing, projects_hooks
 from agent_core.trusting import Answer, Trusting
@@ -209,8 +209,9 @@ class Host:
 
     def save_setup(self, provider: str, key: str, model: str, base_url: str = "") -> ModelState:
         """Store a provider: the key in the 0600 .env, the rest in the config. Raises ConfigError, having stored nothing
-        where the address cannot be one."""
+        where the address cannot be one. An empty `model`: the first that the server offers, which is asked for it."""
         check_address(provider, base_url)
+        model = model or str(self.model.try_out(provider, key, "", base_url).params.get("model", ""))
         if key:
             preset = providers.PRESETS.get(provider)
             name = preset.key_env[0] if preset is not None and preset.key_env else "NANOHERMES_API_KEY"
@@ -754,6 +755,14 @@ class Host:
         """The unsent text of a session; of a new one, what was left unsent in its workspace. Raises StoreError."""
         live = self._sessions.get(session_id)
         return self.store.notes.draft(session_id, str(live.workspace) if live is not None else "")
+
+    def keep_comments(self, session_id: str, comments: Sequence[Comment]) -> None:
+        """Have what is said about hunks, and not sent yet, written down; () forgets it. Does not block."""
+        self._notebook.keep(Commented(session_id, tuple(comments)))
+
+    def comments(self, session_id: str) -> tuple[Comment, ...]:
+        """What is said about hunks of a session and not sent yet. Raises StoreError."""
+        return self.store.notes.comments(session_id)
 
     def mark_seen(self, session_id: str, message_uid: str) -> None:
         """Have it written down that the person has seen a session up to this message. Does not block."""

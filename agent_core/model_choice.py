@@ -114,14 +114,15 @@ class ModelChoice:
     def try_out(self, provider: str, key: str, model: str, base_url: str = "") -> Health:
         """Ask a provider's server whether it is there and takes this key, without storing anything.
 
-        An empty `key`: the one that would be used then, from the environment or the .env files.
+        An empty `key`: the one that would be used then, from the environment or the .env files. An empty `model`: the
+        provider's usual one, else the first that the server offers; the answer's `params` have it.
         """
         from agent_core.llm import discover
 
         tried = ProviderOptions(model=model, provider=provider, base_url=base_url)
         env, dotenv = ({providers.ENV_API_KEY: key}, {}) if key else (_keys(self._env), _keys(self._dotenv()))
         try:
-            endpoint = providers.resolve(tried, env, dotenv)
+            endpoint = providers.server_of(tried, env, dotenv)
         except ConfigError as error:
             return discover.Health(False, error.code, error.text, params=error.params)
         return discover.check(endpoint)

@@ -16,6 +16,7 @@ from nanoherm_tui.text import clean, one_line
 
 if TYPE_CHECKING:
     from agent_core.host import Host
+    from agent_core.model_choice import ModelState
     from nanoherm_tui.plain.face import Face
 
 
@@ -38,14 +39,17 @@ class Begin:
 def greet(face: Face, begin: Begin) -> None:
     """What the program is, and which model answers."""
     face.say(*begin.notes, t("plain.greeting"))
-    state = face.host.model.state
+    face.say(*model_lines(face.host.model.state))
+
+
+def model_lines(state: ModelState) -> tuple[str, ...]:
+    """Which model answers, or why none does."""
     if state.problem is not None:
         problem = tell(state.problem.code, state.problem.params, state.problem.text)
-        face.say(t("welcome.no_model"), clean(problem), t("plain.no_setup"))
-    elif state.demo:
-        face.say(t("welcome.demo_title"), t("welcome.demo_text"))
-    else:
-        face.say(t("plain.model", model=one_line(state.label)))
+        return (t("welcome.no_model"), clean(problem), t("plain.no_setup"))
+    if state.demo:
+        return (t("welcome.demo_title"), t("welcome.demo_text"))
+    return (t("plain.model", model=one_line(state.label)),)
 
 
 def begin_session(face: Face, begin: Begin) -> list[str]:

@@ -27,7 +27,7 @@ class Choice:
     lines: tuple[str, ...]
     prompt: str
     take: Callable[[str], bool]
-    """Given what was typed; False: it was no answer, and the question stays."""
+    """Given what was typed; False: it was no answer, and the question stays. Of an empty line it says why itself."""
     consents: bool = True
     """It lets something act: what was typed before it was asked must not reach it."""
     typed: str = ""
@@ -148,10 +148,12 @@ class Questions:
     def _take_choice(self, choice: Choice, text: str) -> None:
         self._answer = ""
         said = text.strip()
-        if (said or choice.enter_answers) and choice.take(said):
+        if not (said or choice.enter_answers):
+            self._face.say(t("plain.enter_is_none"))
+        elif choice.take(said):
             self._shown = None
-        else:
-            self._face.say(t("plain.not_that" if said else "plain.enter_is_none"))
+        elif said:
+            self._face.say(t("plain.not_that"))
 
     def _take_answer(self, asked: asking.Asked, text: str) -> None:
         face = self._face

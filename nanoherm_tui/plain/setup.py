@@ -10,6 +10,7 @@ from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.plain.consents import yes_or_no
+from nanoherm_tui.plain.greeting import model_lines
 from nanoherm_tui.plain.questions import Choice
 from nanoherm_tui.plain.sessions import numbered
 from nanoherm_tui.plain.words import head, pair
@@ -59,7 +60,7 @@ def _ask(
 
     prompt = pair(f"{t(f'setup.{name}')} ({hint})" if hint else t(f"setup.{name}"), "")
     lines = (t("setup.stored"),) if secret else ()
-    face.ask(Choice(lines, f"{prompt.rstrip()} ", take, consents=False, enter_answers=True, secret=secret))
+    face.ask(Choice(lines, prompt, take, consents=False, enter_answers=True, secret=secret))
 
 
 def _ask_address(face: Face, written: Written) -> None:
@@ -95,7 +96,7 @@ def _try_out(face: Face, written: Written) -> None:
         face.say(told(health))
         if health.models:
             face.say(
-                head(t("plain.server_has", n=len(health.models))),
+                t("plain.server_has", n=len(health.models)),
                 *(f"  {one_line(visible(model))}" for model in health.models[: limits.PLAIN_LISTED]),
             )
         face.ask(yes_or_no((), t("setup.save"), t("confirm.keep"), lambda: _save(face, written), lambda: None))
@@ -106,8 +107,9 @@ def _try_out(face: Face, written: Written) -> None:
 
 def _save(face: Face, written: Written) -> None:
     def saved(state: ModelState) -> None:
-        face.say(t("plain.model", model=one_line(state.label)))
-        face.switch(face.host.new)
+        face.say(*model_lines(state))
+        if state.problem is None:
+            face.switch(face.host.new)
 
     name = written.preset.name
     face.say(t("setup.saving"))

@@ -12,7 +12,11 @@ CHECKS = {
     "import agent_core.agent, agent_core.session": ("textual", "rich", "httpx", "nanoherm_tui", "numpy"),
     "import agent_core.host, agent_core.headless": ("textual", "rich", "httpx", "nanoherm_tui", "numpy"),
     "from nanoherm_tui import cli\ntry: cli.main(['--version'])\nexcept SystemExit: pass": ("textual", "httpx", "yaml"),
-    "from nanoherm_tui.plain import commands, face, keeping, looking, sessions, settings": ("textual", "httpx", "yaml"),
+    "from nanoherm_tui.plain import commands, comparing, face, keeping, line, looking, sessions, settings, setup": (
+        "textual",
+        "httpx",
+        "yaml",
+    ),
 }
 
 

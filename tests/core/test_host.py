@@ -180,6 +180,15 @@ def test_setup_stores_the_key_apart_and_the_session_uses_it(start, server, monke
     assert "sk-other" not in host.places.env_file.read_text()
 
 
+def test_setup_without_a_model_takes_the_first_that_the_server_offers(start, server):
+    host = start(overrides={})
+    health = host.model.try_out("custom", "sk-test-0123456789abcdef", "", server.base_url)
+    assert (health.ok, health.params["model"]) == (True, "test-model"), health.text
+    state = host.save_setup("custom", "sk-test-0123456789abcdef", "", server.base_url)
+    assert state.endpoint.model == "test-model"
+    assert "default: test-model" in host.places.config_file.read_text()
+
+
 def test_an_empty_key_is_tried_as_the_one_that_is_there(start, server, monkeypatch):
     asked = []
     monkeypatch.setattr(discover, "check", lambda endpoint: asked.append(endpoint) or discover.Health(True, "ok", ""))

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from agent_core.llm.providers import PRESETS
 from tests.e2e.screen import KEYS, ROOT, Screen, home_env
 from tests.fakes.model_server import ModelServer, Reply
 
@@ -52,6 +53,8 @@ def test_a_turn_a_question_and_a_stop_are_lines_and_nothing_is_drawn_over(home, 
         screen.wait_for(
             "The turn begins.", "Answer:", "回声 你好世界", "```", "raw  code", "| a | b |", "The turn is done"
         )
+        typed(screen, "!echo h""i")
+        screen.wait_for("\nhi\n>")
         typed(screen, "call touch made")
         screen.wait_for("Question: Run this command?", "command: touch made")
         screen.send("y\r")  # faster than anybody reads: it was not meant for this
@@ -114,6 +117,23 @@ def test_a_dumb_terminal_gets_lines_by_itself_and_no_escape(home, workspace, ser
         screen.wait_for("回声 one", "two", "The turn is done")
         typed(screen, "/theme")
         screen.wait_for("/theme (Theme) is of the full screen only.")
+        typed(screen, "/setup")
+        screen.wait_for("Custom server\nNumber (1-")
+        typed(screen, str(len(PRESETS)))
+        screen.wait_for("Address (")
+        typed(screen, server.base_url)
+        screen.wait_for("Key (")
+        typed(screen, "a-secret")
+        screen.wait_for("Model (")
+        screen.send(KEYS["enter"])
+        screen.wait_for("Custom server answers and has test-model.", "y: Save and start")
+        time.sleep(ARMED)
+        typed(screen, "y")
+        screen.wait_for("Model: test-model\n", "A session in")
+        assert "a-secret" not in screen.text
+        config = (home / ".nanohermes" / "config.yaml").read_text()
+        assert "default: test-model" in config
+        assert "a-secret" not in config
         screen.send(KEYS["ctrl+d"])
         assert screen.wait_exit() == 0
         assert b"\x1b" not in screen.raw
@@ -130,12 +150,14 @@ def run(args, lines, cwd, env):
 def test_lines_of_a_pipe_are_messages_in_turn_and_never_answers_to_what_comes_later(
     home, workspace, server, server_env
 ):
-    lines = '"""\none\ntwo\n"""\n!echo h""i\ncall touch made\ny\n'
+    lines = '"""\none\ntwo\n"""\n!echo h""i\n/insights\ncall touch made\ny\n/insights\ncall touch last\ncall touch end\n'
     done = run([], lines, workspace, server_env(server))
     for expected in ("回声 one\ntwo", "\nhi\n", "Question: Run this command?", "Refused.", "回声 y"):
         assert expected in done.stdout
     assert done.stdout.index("Refused.") < done.stdout.index("回声 y"), "what came before the question is a message"
-    assert not (workspace / "made").exists()
+    assert done.stdout.count("Busiest hours") == 2, "what takes a while is told before the next line, and before the end"
+    assert done.stdout.count("Refused.") == 3, "nobody can answer any more"
+    assert [path.name for path in workspace.iterdir() if path.name in ("made", "last", "end")] == []
     assert "\x1b" not in done.stdout
     assert done.returncode == 0, done.stderr
 

@@ -7,10 +7,11 @@ from agent_core.background import Task
 from agent_core.delegation import AgentRow
 from agent_core.knowledge import Memory
 from agent_core.messages import Message, Usage
-from agent_core.ports import TodoItem
+from agent_core.ports import Question, TodoItem
 from agent_core.servers import ServerRow
 from nanoherm_tui.i18n import set_language
 from nanoherm_tui.plain.answer import Answer
+from nanoherm_tui.plain.waits import MODEL, Waits
 from nanoherm_tui.plain.words import Teller, history_lines
 from nanoherm_tui.session_view import SessionView
 
@@ -101,6 +102,14 @@ SAYS = [
         [events.ServersChanged((ServerRow("git", "starting"),)), events.ServersChanged((ServerRow("git", "ready"),))],
         ["MCP server git: starting", "MCP server git: runs"],
     ),
+    (
+        [events.QuestionAsked(Question("ask_user", "", id="q"), 9e9), events.QuestionClosed("q", "once", "person")],
+        ["Answered."],
+    ),
+    (
+        [events.QuestionAsked(Question("command", "", id="q"), 9e9), events.QuestionClosed("q", "once", "person")],
+        ["Allowed once."],
+    ),
     ([events.Remembered((Memory("m", "fact", "likes tea"),))], ["remembered: likes tea"]),
     ([events.GoalChanged("win", "reached", "tests pass")], ["The goal is reached: win", "Evidence: tests pass"]),
     (
@@ -163,3 +172,33 @@ def test_what_a_retry_makes_void_is_said_and_not_taken_back():
 def test_a_stored_session_is_told_by_its_last_exchange():
     said = (messages.user("old"), Message("assistant", "long ago"), messages.user("new"), Message("assistant", "now"))
     assert history_lines("T", said, 6) == ["Session: T. Messages: 10", "You said:", "new", "", "Answer:", "now", ""]
+
+
+STILL = [
+    (9.9, []), (10.0, ["Still running: make, 10.0 s"]), (12.0, []), (61.0, ["Still running: make, 1m 01s"]), (90.0, []),
+    (119.0, []), (120.0, ["Still running: make, 2m 00s"]), (1000.0, ["Still running: make, 16m 40s"]), (1019.0, []),
+    (1020.0, ["Still running: make, 17m 00s"]),
+]  # fmt: skip
+
+
+def test_what_takes_long_is_told_of_ever_more_rarely_and_never_late_in_a_heap():
+    waits = Waits()
+    waits.begin("c", "make", 0.0)
+    for now, lines in STILL:
+        assert waits.due(now) == lines, now
+    assert waits.next == 1080.0
+    waits.end("c")
+    assert waits.next == float("inf")
+
+
+def test_a_wait_tells_its_newest_line_once_and_the_models_has_words_of_its_own():
+    waits = Waits()
+    waits.begin("c", "make", 0.0)
+    waits.begin(MODEL, "", 0.0)
+    waits.heard("c", "1 of 2\x1b[2J\nmore")
+    waits.heard("unknown", "x")
+    assert waits.due(10.0) == [
+        "Still running: make, 10.0 s; its newest line: 1 of 2␛[2J more",
+        "Still waiting for the model, 10.0 s",
+    ]
+    assert waits.due(30.0) == ["Still running: make, 30.0 s", "Still waiting for the model, 30.0 s"]
