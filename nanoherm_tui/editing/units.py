@@ -9,10 +9,13 @@ import re
 from collections.abc import Callable
 from typing import Final, Literal
 
-from rich.cells import split_graphemes
+from rich.cells import get_character_cell_size, split_graphemes
 
 _CHIP: Final = re.compile("\\[\x0e[^\x0e\x0f\n]*\x0f\\]")  # as chips.py makes them
+_ENDS: Final = re.compile("\n|\\[\x0e")  # no character goes on over a line end, or into a chip
 _SIMPLE: Final = "\u0300"  # below it no character joins the one before
+_JOINER: Final = "\u200d"
+_JOINS: Final = _JOINER + "\ufe0f"  # and what makes the character before it an emoji
 _PIECE: Final = 64  # characters looked at for one that is seen; the longest emoji have some ten
 _BACK: Final = 256  # characters gone back for one that surely begins a new one
 
@@ -29,7 +32,7 @@ def after(text: str, at: int) -> int:
         return chip.end()
     if two < _SIMPLE or one == "\n":
         return at + 1
-    piece = text[at : at + _PIECE].partition("\n")[0]
+    piece = _ENDS.split(text[at : at + _PIECE], maxsplit=1)[0]
     spans = split_graphemes(piece)[0]
     pair = len(spans) > 1 and _is_half_flag(piece[0]) and _is_half_flag(piece[spans[1][0]])
     return at + spans[1 if pair else 0][1]
@@ -44,10 +47,8 @@ def before(text: str, at: int) -> int:
         return chip[0]
     if one == "]" and at > 1 and text[at - 2] == "\x0f" and (start := text.rfind("[\x0e", 0, at)) >= 0:
         return start
-    if one < _SIMPLE and (at == len(text) or text[at] < _SIMPLE):
-        return at - 1
     start = at - 1
-    while start > max(0, at - _BACK) and not (_begins(text[start]) and text[start - 1] != "\u200d"):
+    while start > max(0, at - _BACK) and not _surely_begins(text, start):
         start -= 1
     while (end := after(text, start)) < at:
         start = end
@@ -60,7 +61,7 @@ def snap(text: str, at: int) -> int:
         return max(0, min(at, len(text)))
     if (chip := chip_around(text, at)) is not None:
         return chip[0]
-    if text[at] < _SIMPLE:
+    if text[at] < _SIMPLE and text[at - 1] != _JOINER:
         return at
     start = before(text, at)
     return at if after(text, start) == at else start
@@ -78,8 +79,14 @@ def bare(text: str) -> str:
     return _CHIP.sub(lambda chip: "\x0e" * len(chip[0]), text) if "\x0e" in text else text
 
 
-def _begins(character: str) -> bool:
-    return character < _SIMPLE or "\u3400" <= character <= "\u9fff"
+def _surely_begins(text: str, at: int) -> bool:
+    """Whether a unit begins at `at`: a character with a width of its own, behind no joiner. Of flags it is not sure."""
+    one, last = text[at], text[at - 1]
+    if text[at : at + 2] == "[\x0e" or text[max(0, at - 2) : at] == "\x0f]":  # nothing joins a chip
+        return True
+    if last == _JOINER or one < _SIMPLE:
+        return last != _JOINER
+    return get_character_cell_size(one) > 0 and one not in _JOINS and not _is_half_flag(one)
 
 
 def _is_half_flag(character: str) -> bool:

@@ -28,6 +28,8 @@ FAMILY = "👨‍👩‍👧"
         (f"a{CHIP}{CHIP}", [0, 1, 1 + len(CHIP), 1 + 2 * len(CHIP)]),
         ("각" + "é" * 400, list(range(402))),
         ("か\u3099" * 300, list(range(0, 601, 2))),
+        ("при" * 200, list(range(601))),
+        (f"a\u200d{CHIP}\u0301\u200dé\n\u0301", [0, 2, 2 + len(CHIP), 5 + len(CHIP), 6 + len(CHIP), 7 + len(CHIP)]),
     ],
 )
 def test_a_step_is_a_character_as_it_is_seen_or_a_chip_forwards_and_back(text, edges):
