@@ -329,7 +329,7 @@ class _Layers:
         from agent_core.llm.providers import API_MODES
 
         for provider in reading.entries(node):
-            for entry in reading.entries(provider.node) if provider.node.id == "mapping" else ():
+            for entry in reading.entries(provider.node):
                 if entry.key == "api_mode" and reading.plain(entry.node) not in (None, "", *API_MODES):
                     name = f"providers.{provider.key}.api_mode"
                     text = f"{name} must be one of {', '.join(API_MODES)}. It is not used."
@@ -348,9 +348,9 @@ class _Layers:
 
     def _check_hooks(self, node: reading.Node, file: Path) -> None:
         """Name what a hook's entry says and nothing here understands: it may have been meant to be heeded."""
-        for event in reading.entries(node) if node.id == "mapping" else ():
+        for event in reading.entries(node):
             for hook in event.node.value if event.node.id == "sequence" else ():
-                for entry in reading.entries(hook) if hook.id == "mapping" else ():
+                for entry in reading.entries(hook):
                     if entry.key is not None and entry.key not in schema.HOOK_KEYS:
                         name = f"hooks.{event.key}.{entry.key}"[: limits.SUBJECT_CHARS]
                         text = f"a hook has no {name}. What its command is given stands in command, on one line."

@@ -116,14 +116,15 @@ def parse(text: str, path: Path) -> Node | None:
 
 
 def entries(node: Node) -> Iterator[Entry]:
-    """The entries of a mapping; first those it merges (`<<`) and does not set itself."""
+    """The entries of a mapping, none of any other node; first those it merges (`<<`) and does not set itself."""
+    if node.id != "mapping":
+        return
     own: list[Entry] = []
     merged: list[Entry] = []
     for key, value in node.value:
         if key.tag == "tag:yaml.org,2002:merge":
             for other in value.value if value.id == "sequence" else (value,):
-                if other.id == "mapping":
-                    merged += entries(other)
+                merged += entries(other)
         else:
             own.append(Entry(key.value if key.id == "scalar" else None, value, key.start_mark.line + 1))
     names = {entry.key for entry in own}

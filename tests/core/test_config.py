@@ -529,11 +529,11 @@ def test_a_line_of_an_env_file(line, value):
 
 def test_keys_come_from_both_homes_and_ours_go_first(world):
     world.write("hermes env", "OPENAI_API_KEY=theirs\nONLY_THEIRS=x\n")
-    world.write("env", "OPENAI_API_KEY=first\nOPENAI_API_KEY=ours\n")
+    world.write("env", "OPENAI_API_KEY=first\nOPENAI_API_KEY=our-own\n")
     config = world.load()
-    assert config.dotenv == {"OPENAI_API_KEY": "ours", "ONLY_THEIRS": "x"}
+    assert config.dotenv == {"OPENAI_API_KEY": "our-own", "ONLY_THEIRS": "x"}
     assert config.warnings == ()
-    assert "ours" not in repr(config)
+    assert "our-own" not in repr(config)
 
 
 def test_an_env_file_open_to_others_is_told(world):
@@ -821,7 +821,15 @@ def test_the_mode_and_a_link_are_kept(tmp_path):
 
 
 def test_every_key_can_be_set_and_read_back(world):
-    samples = {"text": "x", "flag": False, "whole": 2, "number": 1.5, "texts": ["a"], "list": [1], "mapping": {"a": 1}}
+    samples = {
+        "text": "x",
+        "flag": False,
+        "whole": 2,
+        "number": 1.5,
+        "texts": ["a"],
+        "list": [1],
+        "mapping": {"a": "b"},
+    }
     for key in schema.KEYS:
         value = key.choices[-1] if key.choices else samples.get(key.kind, "x/y")
         if key.name == "agent.disabled_toolsets":
@@ -854,6 +862,18 @@ def test_a_manner_of_speaking_that_is_no_text_is_named_with_its_line(world):
     wrong = [(warning.file, warning.line, warning.key) for warning in world.load().warnings]
     names = {3: "list", 7: "odd", 8: "海盗"}
     assert wrong == [(str(file), line, f"personalities.{name}") for line, name in names.items()]
+
+
+@pytest.mark.parametrize("owner", ["user", "project"])
+@pytest.mark.parametrize("value", ["5", "word", "[a]", "[[a, b]]", "[{a: 5}]", "!!binary aa", "2026-01-01"])
+@pytest.mark.parametrize("key", [key.name for key in schema.KEYS if key.kind == "mapping"])
+def test_what_is_no_mapping_where_one_is_wanted_is_named_and_keeps_nothing_from_starting(world, owner, value, key):
+    *sections, last = key.split(".")
+    text = "".join(f"{'  ' * depth}{name}:\n" for depth, name in enumerate(sections))
+    world.write(owner, f"{text}{'  ' * len(sections)}{last}: {value}\n")
+    config = world.load()
+    assert config.get(key) == {}
+    assert [warning.key for warning in config.warnings] == [key]
 
 
 def test_a_wire_that_nobody_knows_is_named_with_its_line(world):
