@@ -5,35 +5,49 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.compare_head import Facts
 from nanoherm_tui.text import Cost, count, duration, money, one_line, visible
 
 if TYPE_CHECKING:
     from agent_core.store.compare import Comparison
     from agent_core.store.compare import Side as Session
+    from nanoherm_tui.overlays.compare_head import Facts
 
 _GAP: Final = "   "
 
 
-def facts(comparison: Comparison, side: int) -> Facts:
-    """Of the left (0) or the right (1)."""
-    session: Session = (comparison.left, comparison.right)[side]
-    spent, row_ = session.spent, session.row
-    models = [model.model for model in spent.models] or [row_.model]
-    used = (
-        t("compare.turns_one" if row_.turns == 1 else "compare.turns", n=row_.turns),
+def title(session: Session) -> str:
+    return one_line(visible(session.row.title)) or t("sessions.untitled")
+
+
+def models(session: Session) -> str:
+    """Those that answered, else the one that was chosen."""
+    named = [model.model for model in session.spent.models] or [session.row.model]
+    return one_line(visible(", ".join(filter(None, named)))) or "?"
+
+
+def used(session: Session) -> tuple[str, ...]:
+    """Turns, tokens, money, time."""
+    spent, turns = session.spent, session.row.turns
+    return (
+        t("compare.turns_one" if turns == 1 else "compare.turns", n=turns),
         t("compare.tokens", n=count(spent.tokens)),
         money(Cost(spent.cost, spent.is_partial)),
         duration(spent.seconds),
     )
-    files = len(session.files)
-    changed = t("compare.files_one" if files == 1 else "compare.files", n=files)
-    if only := [one_line(visible(path)) for path in comparison.only[side]]:
-        changed += _GAP + t("compare.only", paths=", ".join(only))
-    return Facts(
-        row_.id,
-        one_line(visible(row_.title)) or t("sessions.untitled"),
-        one_line(visible(", ".join(filter(None, models)))) or "?",
-        _GAP.join(used),
-        changed,
-    )
+
+
+def changed(comparison: Comparison, side: int) -> tuple[str, ...]:
+    """How many files the left (0) or the right (1) has changed, and which no other has."""
+    files = len((comparison.left, comparison.right)[side].files)
+    words = t("compare.files_one" if files == 1 else "compare.files", n=files)
+    only = [one_line(visible(path)) for path in comparison.only[side]]
+    return (words, t("compare.only", paths=", ".join(only))) if only else (words,)
+
+
+def facts(comparison: Comparison, side: int) -> Facts:
+    """Of the left (0) or the right (1)."""
+    from nanoherm_tui.overlays.compare_head import Facts
+
+    session = (comparison.left, comparison.right)[side]
+    words = _GAP.join(used(session)), _GAP.join(changed(comparison, side))
+    return Facts(session.row.id, title(session), models(session), *words)

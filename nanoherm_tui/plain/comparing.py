@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from nanoherm_tui import compare_words as words
 from nanoherm_tui import limits
 from nanoherm_tui.compared import Both, names_in, which_two
 from nanoherm_tui.i18n import t
 from nanoherm_tui.plain.sessions import numbered, session_line
 from nanoherm_tui.plain.words import listed, pair
-from nanoherm_tui.text import Cost, count, money, one_line, visible
+from nanoherm_tui.text import one_line, visible
 
 if TYPE_CHECKING:
     from agent_core.messages import Message
-    from agent_core.store.compare import Comparison, Side
+    from agent_core.store.compare import Comparison
     from nanoherm_tui.plain.face import Face
 
 
@@ -54,7 +55,7 @@ def _read(face: Face, both: Both) -> None:
 
 def compared_lines(found: Comparison) -> list[str]:
     """All there is to say of two sessions, A and B."""
-    lines = [_side("A", found.left, found.only[0]), _side("B", found.right, found.only[1])]
+    lines = [_side(found, 0), _side(found, 1)]
     rests = [side.messages[found.equal :] for side in (found.left, found.right)]
     if found.equal or not any(rests):
         key = "compare.equal_one" if found.equal == 1 else "compare.equal" if any(rests) else "compare.all_equal"
@@ -65,27 +66,20 @@ def compared_lines(found: Comparison) -> list[str]:
     return lines
 
 
-def _side(letter: str, side: Side, only: Iterable[str]) -> str:
-    title = one_line(visible(side.row.title)) or t("sessions.untitled")
-    turns, files = sum(message.starts_turn for message in side.messages), len(side.files)
-    facts = [
-        t("compare.turns_one") if turns == 1 else t("compare.turns", n=turns),
-        t("compare.files_one") if files == 1 else t("compare.files", n=files),
-        t("compare.tokens", n=count((side.spent.usage.prompt_tokens or 0) + (side.spent.usage.completion_tokens or 0))),
-        money(Cost(side.spent.cost, side.spent.is_partial)),
-    ]
-    paths = ", ".join(visible(one_line(path)) for path in only)
-    return pair(letter, listed([title, *facts, t("compare.only", paths=paths) if paths else ""]))
+def _side(found: Comparison, side: int) -> str:
+    session = (found.left, found.right)[side]
+    facts = (words.title(session), words.models(session), *words.used(session), *words.changed(found, side))
+    return pair("AB"[side], listed(facts))
 
 
 def _told(messages: Iterable[Message]) -> list[str]:
     """What was said and done, a line each; the whole is in the session."""
     lines = []
     for message in messages:
-        words = one_line(visible(message.text))
-        if message.role in ("user", "assistant") and words:
+        said = one_line(visible(message.text))
+        if message.role in ("user", "assistant") and said:
             who = t("search.user" if message.role == "user" else "search.assistant")
-            lines.append(f"  {pair(who, words)}")
+            lines.append(f"  {pair(who, said)}")
         lines += (f"  {one_line(visible(call.name))}" for call in message.tool_calls)
     more = len(lines) - limits.PLAIN_LISTED
     return lines if more <= 0 else [*lines[: limits.PLAIN_LISTED], f"  {t('compare.long')}"]

@@ -24,6 +24,7 @@ from nanoherm_tui.compare_words import facts
 from nanoherm_tui.overlays.compare import CompareBody, CompareScreen
 from nanoherm_tui.overlays.compare_rows import Drawn
 from nanoherm_tui.overlays.palette import PaletteScreen
+from nanoherm_tui.plain.comparing import compared_lines
 from nanoherm_tui.text import width
 from nanoherm_tui.theme_files import load_themes
 from nanoherm_tui.themes import Look
@@ -116,6 +117,17 @@ def test_what_each_has_used_and_changed_is_told(store):
     assert told.title == "修复时区 (fork)"
     assert told.used == "2 turns   12 tokens   $?   1m 30s"
     assert told.changed == "2 files changed   only here: plain.py"
+
+
+def test_line_by_line_the_same_is_told_and_what_follows_in_each(store):
+    lines = compared_lines(compare(store, *filled(store)))
+    assert lines[lines.index("What follows in B:") + 1] == "  you: without one"
+    assert lines[:7] == [
+        "A: 修复时区, qwen3, 3 turns, 1.2k tokens, $0.50, 30.0 s, 2 files changed, only here: table.py",
+        "B: 修复时区 (fork), qwen3, 2 turns, 12 tokens, $?, 1m 30s, 2 files changed, only here: plain.py",
+        "4 equal messages",
+        "What follows in A:", "  you: with a table", "  edit_file", "  answer: a table",
+    ]  # fmt: skip
 
 
 def aligned_of(comparison):
