@@ -170,4 +170,5 @@ def _known() -> frozenset[str]:
         + [repr(words) for words in content.WORDS.values()]
         + [prompt for code in LANGUAGES for prompt in content.prompts(code).values()]
     )
-    return _interface() | frozenset(_WORD.findall(told))
+    as_remarks = frozenset(word[:1].lower() + word[1:] for word in _interface())  # help has titles in its lists
+    return _interface() | as_remarks | frozenset(_WORD.findall(told))

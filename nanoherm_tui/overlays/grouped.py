@@ -87,6 +87,11 @@ class GroupedList(Painted, Generic[H, R]):
         return self._rows[self.at][1] if self._rows else None
 
     @property
+    def count(self) -> int:
+        """How many lines there are, with headings and blank ones; at least the one that says that there is none."""
+        return max(1, len(self._lines))
+
+    @property
     def has_more(self) -> bool:
         """There are lines under those that are in view."""
         return len(self._lines) > self._first() + self.size.height

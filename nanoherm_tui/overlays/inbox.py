@@ -14,6 +14,8 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.css.scalar import Scalar
+from textual.geometry import Size
 from textual.strip import Strip
 
 from agent_core.records import dataclass
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from agent_core.ports import Question
 
 _TICK: Final = 0.1  # seconds between two looks at the questions and the clocks
+_AROUND: Final = 8  # rows of blanks around the list and its panel, and two of the foot
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,13 @@ class InboxList(FollowedList[str, _Line]):
         return row(cells, left, words, [(line.left, muted), (" ", words)])
 
 
+class _Detail(Detail):
+    """On a short screen one row, and the list has the others: Enter leads to all there is to know."""
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return 1 if self.app.size.height < limits.SHORT else super().get_content_height(container, viewport, width)
+
+
 class _Foot(Painted):
     asked: Asked | None = None
     of_session = 0
@@ -137,7 +147,8 @@ class _Foot(Painted):
             keys = [(key("enter"), t("inbox.go"))]
             refusing = ["n"] if self.asked.may_refuse else []
             refusing += ["N"] if self.of_session > 1 else []
-            keys += [(one, t("inbox.refuse" if one == "n" else "inbox.refuse_all")) for one in refusing]
+            every = "inbox.refuse_every" if self.app.size.height < limits.SHORT else "inbox.refuse_all"
+            keys += [(one, t("inbox.refuse" if one == "n" else every)) for one in refusing]
         keys.append((key("escape"), t("inbox.close")))
         keys += [(key("pagedown"), t("permissions.more"))] if self.more else []
         items = hints(look, keys)
@@ -167,10 +178,12 @@ class InboxScreen(Overlay[Asked | None]):
         self.arming = Arming()
         self._look, self._clock = look, clock
         self._list = InboxList(self._follow, self._open)
-        self._detail = Detail(id="inbox-detail")
+        self._detail = _Detail(id="inbox-detail")
         self._foot = _Foot(id="inbox-foot")
         self._under = ""
         """The question that the cursor is on."""
+        self._rows = 0
+        """The most lines it has had in this size: an answer makes it no lower, so nothing moves under a hand."""
         self._shown: tuple[Asked | None, int, bool, bool, bool] | None = None
 
     def compose(self) -> ComposeResult:
@@ -187,7 +200,10 @@ class InboxScreen(Overlay[Asked | None]):
 
     def on_resize(self, event: events.Resize) -> None:
         super().on_resize(event)
+        self._rows = 0
+        self._fit()
         self._detail.refresh(layout=True)
+        self._foot.refresh(layout=True)
 
     def on_key(self, event: events.Key) -> None:
         """Whatever does not refuse: somebody is typing, or looking. It comes here before what it is bound to."""
@@ -198,7 +214,19 @@ class InboxScreen(Overlay[Asked | None]):
 
     def _show(self) -> None:
         self._list.show(self._look(), self._clock())
+        self._fit()
         self._follow()
+
+    def _fit(self) -> None:
+        """As tall as what has waited at most, up to what the style sheet allows; a short screen is taken whole."""
+        if self.has_class("-short"):
+            height = None
+        else:
+            self._rows = max(self._rows, self._list.count)
+            height = Scalar.from_number(self._rows + self._detail.get_content_height(self.size, self.size, 0) + _AROUND)
+        halo = self.query_one("#overlay-halo")
+        if halo.styles.inline.height != height:
+            halo.styles.height = height
 
     def _follow(self) -> None:
         """The row under the cursor may be another one, and the time for a refusal may have come."""

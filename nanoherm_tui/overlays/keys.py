@@ -214,7 +214,7 @@ class KeysScreen(Overlay[None]):
     def _look(self) -> None:
         found = fitting(self._keymap, self._field.text)
         here = self._list.row.id if self._list.row is not None else ""
-        self._count.words = t("keys.count", n=len(found))
+        self._count.words = t("keys.count_one") if len(found) == 1 else t("keys.count", n=len(found))
         self._count.refresh()
         self._list.show(self._keymap, found, here)
 

@@ -270,7 +270,7 @@ class SettingsScreen(Overlay[None]):
     def _look(self) -> None:
         found = fitting(self._settings, self._field.text)
         here = self._list.row.key.name if self._list.row is not None else ""
-        self._count.words = t("settings.count", n=len(found))
+        self._count.words = t("settings.count_one") if len(found) == 1 else t("settings.count", n=len(found))
         self._count.refresh()
         self._list.show(found, t("settings.none"), here)
 

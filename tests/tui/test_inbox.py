@@ -8,7 +8,7 @@ import pytest
 from agent_core import events, intents
 from agent_core.events import Envelope
 from agent_core.ports import Question
-from nanoherm_tui import commands
+from nanoherm_tui import commands, limits
 from nanoherm_tui.commands.inbox import waiting
 from nanoherm_tui.overlays.inbox import InboxScreen, about
 from nanoherm_tui.session_view import Waiting
@@ -57,7 +57,7 @@ def ask(stage, view, *questions):
         stage.app.conversations.deliver([Envelope(view.id, n, 0.0, event)])
 
 
-async def test_the_inbox_leads_to_each_question_and_enter_approves_none(tmp_path):
+async def test_the_inbox_leads_to_each_question_and_enter_approves_none(tmp_path, monkeypatch):
     asks = [Reply(calls=[("run_command", {"command": f"touch {name}"})]) for name in ("one", "two")]
     async with Stage(tmp_path, [*asks, Reply(text="Over."), Reply(text="Over.")], size=(120, 36)) as stage:
         app, pilot = stage.app, stage.pilot
@@ -80,12 +80,14 @@ async def test_the_inbox_leads_to_each_question_and_enter_approves_none(tmp_path
         await armed(stage)
         for key in "y", "a", "w", "e":
             await pilot.press(key)
-        await pilot.press("down", "enter")
-        await stage.until(lambda: app.view is views[1] and app.approval.display)
-        assert app.approval.current is views[1].waiting[0].question
-        assert not app.approval.armed
-        await pilot.press("enter")
-        assert [len(view.waiting) for view in views] == [1, 1]
+        with monkeypatch.context() as patch:
+            patch.setattr(limits, "APPROVAL_ARM", 1_000.0)  # however slow the machine: the keys have not rested
+            await pilot.press("down", "enter")
+            await stage.until(lambda: app.view is views[1] and app.approval.display)
+            assert app.approval.current is views[1].waiting[0].question
+            assert not app.approval.armed
+            await pilot.press("enter")
+            assert [len(view.waiting) for view in views] == [1, 1]
         await stage.until(lambda: app.approval.armed)
         await pilot.pause(0.1)
         await pilot.press("y")
