@@ -41,7 +41,7 @@ from agent_core.knowledge import Expansion, Memory, Pending
 from agent_core.llm import providers
 from agent_core.log import install_hooks, write_crash
 from agent_core.log import setup as setup_log
-from agent_core.messages import FileDiff, Message, new_id
+from agent_core.messages import Comment, FileDiff, Message, new_id
 from agent_core.meter import Meter, SessionUsage
 from agent_core.model_choice import ModelChoice, ModelState, check_address
 from agent_core.models import Models
@@ -65,7 +65,7 @@ from agent_core.services import Connection, Seat, SessionServices
 from agent_core.session import LiveSession
 from agent_core.store import exchange
 from agent_core.store.audit import Entry, for_the_record
-from agent_core.store.notes import Comment, Commented, Draft, Seen
+from agent_core.store.notes import Commented, Draft, Seen
 from agent_core.store.sessions import SessionRow, Store
 from agent_core.trust import Standing, projects_hooks
 from agent_core.trusting import Answer, Trusting

@@ -110,6 +110,15 @@ class Hunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Comment:
+    """What the person says about a hunk. `path` as in FileDiff."""
+
+    path: str
+    hunk: Hunk
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class FileDiff:
     """What a change does to one file. `path` is as a person would write it: relative inside the workspace."""
 

@@ -1,4 +1,4 @@
-"""Drafts, waiting texts and what was seen, written down without keys and without anybody waiting for it."""
+"""Drafts, waiting texts, comments and what was seen, written down without keys and without anybody waiting for it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from agent_core import limits
 from agent_core.errors import AgentError
-from agent_core.safety.redact import Redactor
+from agent_core.messages import Comment
+from agent_core.safety.redact import Redactor, redact
 from agent_core.scribe import Scribe
-from agent_core.store.notes import Draft, Note, Notes, Waiting, Wanted
+from agent_core.store.notes import Commented, Draft, Note, Notes, Waiting, Wanted
 from agent_core.text.image_refs import between
 
 
@@ -42,7 +43,15 @@ class Notebook:
             return replace(note, text=between(note.text, self._redact))
         if isinstance(note, Waiting):
             return replace(note, texts=tuple((uid, between(text, self._redact)) for uid, text in note.texts))
+        if isinstance(note, Commented):
+            return replace(note, comments=tuple(map(self._comment_without_keys, note.comments)))
         return note
+
+    def _comment_without_keys(self, comment: Comment) -> Comment:
+        """Its lines are made as those of the stored change are, so that it still is about the same hunk."""
+        keys = tuple(self._keys())
+        lines = tuple(replace(line, text=redact(line.text, keys)) for line in comment.hunk.lines)
+        return replace(comment, hunk=replace(comment.hunk, lines=lines), text=self._redact(comment.text))
 
     def _redact(self, text: str) -> str:
         """`text` without keys, looked through piece by piece: all at once, megabytes would stop every other thread."""

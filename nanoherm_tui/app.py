@@ -767,6 +767,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
     on_context_tab_item_opened = pane_messages.context_tab_item_opened
     on_context_tab_view_chosen = pane_messages.context_tab_view_chosen
     on_comments_tab_message_wanted = pane_messages.comments_tab_message_wanted
+    on_comments_tab_comments_changed = pane_messages.comments_tab_comments_changed
     on_list_tabs_asked = pane_messages.list_tabs_asked
     on_tasks_tab_brought = pane_messages.tasks_tab_brought
     on_tasks_tab_output_requested = pane_messages.tasks_tab_output_requested
@@ -854,6 +855,7 @@ def run(start: Start) -> int:
         if app.ready:
             if app.view is not None and app.composer.is_restored:
                 app.host.keep_draft(app.view.id, app.composer.text)
+                app.conversations.keep_comments(app.view.comments)
             app.conversations.mark_seen()
             app.desk.finish(limits.DESK_SECONDS)
             app.host.close()

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     import asyncio
 
     from agent_core.events import Envelope
-    from agent_core.messages import Message
+    from agent_core.messages import Comment, Message
     from agent_core.session import LiveSession
     from agent_core.store.sessions import SessionRow
     from nanoherm_tui.app import NanohermApp
+    from nanoherm_tui.panes.comments import Comments
 
 
 class Conversations:
@@ -125,6 +126,8 @@ class Conversations:
         view.unread = False
         if app.composer.show_draft(view.id):
             app.desk.do(lambda: app.host.draft(view.id), lambda text: self._draft_known(view, text))
+        if not view.comments.restored:  # after the draft, into which they may go
+            app.desk.do(partial(app.host.comments, view.id), partial(self._comments_known, view))
         app.transcript.show(view.model, seen=next((row.seen for row in self.rows if row.id == view.id), ""))
         app.greet()
         for waiting in view.waiting:
@@ -163,6 +166,23 @@ class Conversations:
         if view is self.view:
             self._take_returned(view)
         self._app.greet()
+
+    def _comments_known(self, view: SessionView, kept: tuple[Comment, ...]) -> None:
+        more = bool(view.comments)  # somebody was quicker than the disk
+        view.comments.restore(kept)
+        if more:
+            self.keep_comments(view.comments)
+        if view is self.view:
+            self._app.dock.stale()
+
+    def keep_comments(self, comments: Comments) -> None:
+        """Have comments kept on disk, with the session that they belong to."""
+        view = next((view for view in self.views.values() if view.comments is comments), None)
+        if view is not None and comments.restored:
+            from agent_core.messages import Comment
+
+            kept = [Comment(path, hunk, words) for (path, hunk), words in comments.to_keep()]
+            self._app.host.keep_comments(view.id, kept)
 
     def jump(self, session_id: str, names: tuple[str, ...], words: str) -> None:
         """When this session is shown and loaded, show its entry with one of `names` and mark `words` there."""

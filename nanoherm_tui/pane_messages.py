@@ -241,7 +241,13 @@ def comments_tab_message_wanted(app: NanohermApp, message: Dock.MessageWanted) -
     from nanoherm_tui.commands.panes import focus_pane
 
     app.composer.bring_back(message.text)
+    if app.view is not None and app.composer.is_restored:  # on disk there before it is gone from the comments
+        app.host.keep_draft(app.view.id, app.composer.text)
     focus_pane(app, "composer")
+
+
+def comments_tab_comments_changed(app: NanohermApp, message: Dock.CommentsChanged) -> None:
+    app.conversations.keep_comments(message.comments)
 
 
 def tasks_tab_brought(app: NanohermApp) -> None:

@@ -1,4 +1,5 @@
-"""Notes beside the conversation: drafts, texts that wait, what was seen last. They outlive a killed program.
+"""Notes beside the conversation: drafts, texts that wait, comments on changes, what was seen last. They outlive a
+killed program.
 
 A session has a row only from its first message on, so a note may belong to one that never came to be. The next start
 in the same folder takes such a note over, unless the program that wrote it still runs.
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from agent_core.errors import StoreError
-from agent_core.messages import View, clean_surrogates
+from agent_core.messages import Comment, FileDiff, View, clean_surrogates, diff_from_json, diff_to_json
 from agent_core.records import dataclass
 from agent_core.store.db import LOCKED, Database
 from agent_core.store.owner import life_of, pid_of
@@ -58,7 +59,15 @@ class Wanted:
     view: View
 
 
-Note = Draft | Waiting | Seen | Wanted
+@dataclass(frozen=True, slots=True)
+class Commented:
+    """The comments that are not sent yet, in the order in which they were begun; () forgets them."""
+
+    session_id: str
+    comments: tuple[Comment, ...]
+
+
+Note = Draft | Waiting | Seen | Wanted | Commented
 
 
 class Notes:
@@ -87,6 +96,14 @@ class Notes:
         if isinstance(note, Wanted):
             row = (note.view, note.session_id, note.message_uid)
             c.execute("UPDATE messages SET view = ? WHERE session_id = ? AND uid = ?", row)
+            return
+        if isinstance(note, Commented):
+            c.execute("DELETE FROM hunk_comments WHERE session_id = ?", (note.session_id,))
+            if note.comments:
+                of = (note.session_id, clean_surrogates(_to_json(note.comments)), note.session_id)
+                c.execute(
+                    "INSERT INTO hunk_comments SELECT ?, ? WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?)", of
+                )
             return
         if isinstance(note, Draft):
             table, column, value = "drafts", "text", clean_surrogates(note.text)
@@ -143,6 +160,12 @@ class Notes:
             }
         return tuple((uid, text) for uid, text in json.loads(found[1]) if uid not in begun)
 
+    def comments(self, session_id: str) -> tuple[Comment, ...]:
+        """The comments of a session that are not sent yet."""
+        with self._db.read() as c:
+            found = c.execute("SELECT comments FROM hunk_comments WHERE session_id = ?", (session_id,)).fetchone()
+        return _from_json(found[0]) if found is not None else ()
+
     def _left_behind(self, c: sqlite3.Connection, workspace: str) -> list[tuple[str, str]]:
         """(session id, text) of what sessions without a row left in a folder, oldest first."""
         found: list[tuple[float, str, str]] = []
@@ -158,6 +181,16 @@ class Notes:
                 text = value if table == "drafts" else "\n".join(text for _, text in json.loads(value))
                 found.append((updated, session_id, text))
         return [(session_id, text) for _, session_id, text in sorted(found)]
+
+
+def _to_json(comments: Sequence[Comment]) -> str:
+    plain = [{**diff_to_json(FileDiff(one.path, (one.hunk,), 0, 0)), "text": one.text} for one in comments]
+    return json.dumps(plain, ensure_ascii=False)
+
+
+def _from_json(text: str) -> tuple[Comment, ...]:
+    read = ((diff_from_json(one), one["text"]) for one in json.loads(text))
+    return tuple(Comment(diff.path, diff.hunks[0], words) for diff, words in read)
 
 
 def _is_stored(c: sqlite3.Connection, session_id: str) -> bool:

@@ -325,6 +325,7 @@ class Store:
                 f"SELECT id FROM sessions s WHERE updated < ? AND deleted_at IS NULL {_OWN} "
                 "AND NOT EXISTS (SELECT 1 FROM drafts WHERE session_id = s.id) "
                 "AND NOT EXISTS (SELECT 1 FROM pending WHERE session_id = s.id) "
+                "AND NOT EXISTS (SELECT 1 FROM hunk_comments WHERE session_id = s.id) "
                 "AND NOT EXISTS (SELECT 1 FROM session_turn_leases WHERE conversation_id = s.id)",
                 (unused_since,),
             ).fetchall()
@@ -644,12 +645,14 @@ class Store:
         return self._changes.make(session_id, work)
 
     def reset(self, session_id: str) -> None:
-        """Empty the conversation, those of its sub-agents and the plan; the session, its title and its usage stay."""
+        """Empty the conversation, with its plan, its sub-agents and the comments on its changes; the session, its title
+        and its usage stay."""
 
         def work(c: sqlite3.Connection) -> None:
             c.execute("UPDATE sessions SET todos = '[]', goal = '{}' WHERE id = ?", (session_id,))
             c.execute("DELETE FROM messages WHERE session_id = ?", (session_id,))
             c.execute("DELETE FROM open_effects WHERE session_id = ?", (session_id,))
+            c.execute("DELETE FROM hunk_comments WHERE session_id = ?", (session_id,))
             clear_children(c, session_id)
             _recount(c, session_id)
 

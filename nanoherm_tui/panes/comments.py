@@ -13,7 +13,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.text import clean, visible
 
 if TYPE_CHECKING:
-    from agent_core.messages import FileDiff, Hunk
+    from agent_core.messages import Comment, FileDiff, Hunk
 
 _SIGNS: Final = {"same": " ", "add": "+", "remove": "-"}
 _TICKS: Final = re.compile(r"`{3,}")
@@ -42,6 +42,10 @@ class Comments:
     """The comments of one session that are not sent yet, in the order in which they were begun."""
 
     by_anchor: dict[Anchor, str] = field(default_factory=dict)
+    writing: tuple[Anchor, str] | None = None
+    """What is being written now, and about what."""
+    restored: bool = False
+    """What the disk had is among them: from then on they are kept there."""
 
     def __len__(self) -> int:
         return len(self.by_anchor)
@@ -64,6 +68,17 @@ class Comments:
         """They are said now."""
         for anchor in anchors:
             self.by_anchor.pop(anchor, None)
+
+    def restore(self, kept: Iterable[Comment]) -> None:
+        """What the disk had stands before what was said since."""
+        self.by_anchor = {(one.path, one.hunk): one.text for one in kept} | self.by_anchor
+        self.restored = True
+
+    def to_keep(self) -> tuple[tuple[Anchor, str], ...]:
+        """All of them, with what is being written as if it were entered: it, too, outlives a killed program."""
+        anchor, words = self.writing or (None, "")
+        said = self.by_anchor | ({anchor: clean(words.strip())} if anchor is not None and words.strip() else {})
+        return tuple(said.items())
 
     def message(self, anchors: Iterable[Anchor]) -> str:
         """What the model is to read of these: each place, the hunk's lines as far as they are wanted, the comment."""

@@ -20,6 +20,8 @@ from nanoherm_tui.panes.rows import BLANK, LEFT, Row, Span
 from nanoherm_tui.text import cut_path, width
 
 if TYPE_CHECKING:
+    from textual.timer import Timer
+
     from agent_core.messages import FileDiff
     from nanoherm_tui.panes.tabbed import Tab
 
@@ -34,8 +36,16 @@ class CommentsTab(DiffTab):
             super().__init__()
             self.text = text
 
+    class CommentsChanged(Message):
+        """They are to be kept: others than before, or more is written of one."""
+
+        def __init__(self, comments: Comments) -> None:
+            super().__init__()
+            self.comments = comments
+
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._hands_rest: Timer | None = None
         self._words: CommentField | None = None  # made when it is first wanted; then it is hidden, never taken away
         self._about: Anchor | None = None  # what is being commented on
 
@@ -56,7 +66,7 @@ class CommentsTab(DiffTab):
     def said(self, diffs: Sequence[FileDiff], keys: Sequence[str] | None = None) -> None:
         """That has been given to the model."""
         self.comments.take(self.comments.among(self._anchors(diffs, keys)))
-        self.stale()
+        self._comments_changed()
 
     def _anchors(self, diffs: Sequence[FileDiff], keys: Sequence[str] | None) -> list[Anchor]:
         return [
@@ -137,8 +147,8 @@ class CommentsTab(DiffTab):
         anchors = list(self.comments.by_anchor)
         text = self.comments.message(anchors)
         self.comments.take(anchors)
-        self.stale()
-        self.post_message(self.MessageWanted(text))
+        self.post_message(self.MessageWanted(text))  # it is kept there before it is gone here
+        self._comments_changed()
 
     def on_key(self, event: events.Key) -> None:
         field = self._words
@@ -153,6 +163,7 @@ class CommentsTab(DiffTab):
         """As many rows as the text needs; what is above gives way."""
         field = self._words
         if field is not None and self._about is not None:
+            self._note_writing(self._about, field.text)
             field.styles.height = self._field_rows(field)
             field.styles.width = max(1, self.cells)
             self.stale_foot()
@@ -163,11 +174,30 @@ class CommentsTab(DiffTab):
             return
         if keep:
             self.comments.put(about, field.text)
+        self.comments.writing = None
         if field.has_focus:
             self.focus()
         self._about = None
         field.display = False
+        self._comments_changed()
+
+    def _note_writing(self, about: Anchor, words: str) -> None:
+        """Have what is written so far kept, once the hands rest."""
+        if self.comments.writing == (about, words):
+            return
+        self.comments.writing = about, words
+        if self._hands_rest is None:
+            self._hands_rest = self.set_interval(limits.DRAFT_REST, self._tell_comments, pause=True)
+        self._hands_rest.reset()
+
+    def _comments_changed(self) -> None:
         self.stale()
+        self._tell_comments()
+
+    def _tell_comments(self) -> None:
+        if self._hands_rest is not None:
+            self._hands_rest.pause()
+        self.post_message(self.CommentsChanged(self.comments))
 
     def end_comment(self) -> None:
         """The field has to go: what was written so far is kept."""

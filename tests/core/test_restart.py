@@ -114,6 +114,29 @@ def test_a_draft_of_a_stored_session_is_there_again_and_holds_no_keys(home):
     assert host.draft(host.new().id) == "", "it is the session's, not the folder's"
 
 
+def test_comments_on_changes_are_there_again_about_the_same_lines_and_hold_no_keys(home):
+    key = "sk-ant-api03-" + "Ab1Cd2Ef3Gh4Ij5Kl6Mn7" * 4
+    session_id = home.killed(
+        "from agent_core.messages import Comment, DiffLine, Hunk; "
+        + TURN
+        + f'hunk = Hunk(3, 3, (DiffLine("remove", "旧", 3), DiffLine("add", "k = \'{key}\'", None, 3))); '
+        f'host.keep_comments(session.id, [Comment("a.py", hunk, "不要 {key}")]); stand_still(session)'
+    )
+    host = home.start()
+    (comment,) = host.comments(session_id)
+    assert comment.path == "a.py"
+    assert [(line.kind, line.old_line, line.new_line) for line in comment.hunk.lines] == [
+        ("remove", 3, None), ("add", None, 3)
+    ]  # fmt: skip
+    assert comment.hunk.lines[0].text == "旧"
+    assert comment.hunk.lines[1].text == host.redact(f"k = '{key}'")
+    assert comment.text.startswith("不要 ")
+    assert key not in repr(comment)
+    host.keep_comments(session_id, ())
+    assert host.flush_notes(10)
+    assert home.start().comments(session_id) == ()
+
+
 def test_a_draft_of_a_session_that_was_never_stored_is_found_by_the_next_start_there(home, tmp_path):
     home.killed('session = host.new(); host.keep_draft(session.id, "not sent"); stand_still(session)')
     host = home.start()

@@ -13,12 +13,12 @@ import pytest
 
 from agent_core import messages
 from agent_core.errors import StoreError
-from agent_core.messages import Message, ShellRun, ToolCall, ToolResult, shell, tool, user
+from agent_core.messages import Comment, DiffLine, Hunk, Message, ShellRun, ToolCall, ToolResult, shell, tool, user
 from agent_core.ports import TodoItem
 from agent_core.store import db
 from agent_core.store.db import APPLICATION_ID, latest_version
 from agent_core.store.fork import fork_title, forked
-from agent_core.store.notes import Draft, Seen, Waiting
+from agent_core.store.notes import Commented, Draft, Seen, Waiting
 from agent_core.store.owner import _began
 from agent_core.store.sessions import Store
 
@@ -339,6 +339,34 @@ def test_a_fork_is_a_session_of_its_own(store):
 )
 def test_forks_are_numbered(title, taken, made):
     assert fork_title(title, taken) == made
+
+
+# -- comments on changes ------------------------------------------------------------------------------------------
+
+
+LINES = (DiffLine("same", "x", 3, 3), DiffLine("remove", "旧", 4), DiffLine("add", "新", None, 4, ""))
+ON = (Comment("文档.md", Hunk(3, 3, LINES, "def f"), "不要这样"), Comment("b.py", Hunk(9, 9, LINES[:2]), "why?\nsay"))
+
+
+def test_comments_come_back_equal_in_their_order_and_are_forgotten_by_none(store):
+    session, other = filled(store, user("x")), filled(store, user("y"))
+    store.notes.keep([Commented(session, ON[:1]), Commented(session, ON), Commented(other, ON[1:])])
+    assert (store.notes.comments(session), store.notes.comments(other)) == (ON, ON[1:])
+    store.notes.keep([Commented(session, ())])
+    assert (store.notes.comments(session), store.notes.comments(other)) == ((), ON[1:])
+
+
+def test_comments_hold_their_session_go_with_its_conversation_and_belong_to_none_that_is_not_stored(store, path):
+    kept, cleared, purged = (filled(store, user("x")) for _ in range(3))
+    store.notes.keep([Commented(session, ON) for session in (kept, cleared, purged, "never stored")])
+    store.reset(cleared)
+    store.delete(purged)
+    store.purge(time.time() + 1, 0)
+    assert store.expire(time.time() + 1) == 1, "the one in which nothing is unsent"
+    assert store.get(kept).id == kept
+    with sqlite3.connect(path) as c:
+        assert c.execute("SELECT session_id FROM hunk_comments").fetchall() == [(kept,)]
+    c.close()
 
 
 # -- the person's own commands ------------------------------------------------------------------------------------

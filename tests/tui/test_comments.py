@@ -2,12 +2,15 @@
 
 import pytest
 
+from agent_core.host import Host
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from nanoherm_tui import limits
+from nanoherm_tui.app import NanohermApp
 from nanoherm_tui.panes.comments import Comments, anchor_of, place_of
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.hunks import hunk_keys
 from tests.tui.panes_app import PaneApp, lines
+from tests.tui.test_app import launch, start
 from tests.tui.test_hunks import Asked
 from tests.tui.test_hunks import at_once as at_once  # a letter answers soon
 
@@ -138,6 +141,41 @@ async def test_while_a_change_waits_letters_of_a_comment_answer_nothing_and_yes_
         told = next(call.text for call in app.view.calls.values() if "hunk" in call.text)
         assert "The user says: a.py:27-33: any way" in told
         assert not app.dock.comments
+
+
+async def test_comments_and_what_is_being_written_are_beside_their_hunks_after_a_restart(tmp_path):
+    async with Asked(tmp_path) as stage:
+        app = stage.app
+        app.dock.focus()
+        await stage.until(lambda: app.approval.armed)
+        await stage.press("y")
+        await stage.idle()
+        await stage.until(lambda: app.view.comments.restored)
+        session = app.view.id
+        await stage.press("c", *"why", "enter", "right_square_bracket", "c", *"half")
+        await stage.until(lambda: len(app.host.comments(session)) == 2, 10)
+    host = Host(launch(tmp_path))
+    try:
+        opened = host.open(session)
+        app = NanohermApp(start(host))
+        async with app.run_test(size=(160, 50)) as pilot:
+            await pilot.pause()
+            app.conversations.show(opened)
+            for _ in range(200):
+                if app.view.comments.restored and app.dock.comment_hints():
+                    break
+                await pilot.pause(0.05)
+            shown = [row.strip() for row in body(app.dock)]
+            assert [row.split()[-1] for row in shown if "▐" in row] == ["why", "half"]
+            app.dock.focus()
+            await pilot.press("C")
+            await pilot.pause()
+            assert "why" in app.composer.text
+            assert "\nhalf" in app.composer.text
+            assert host.flush_notes(5.0)
+            assert (host.comments(session), host.draft(session)) == ((), app.composer.text)
+    finally:
+        host.close()
 
 
 async def test_refusing_all_begins_with_what_was_said_of_the_hunks(tmp_path):
