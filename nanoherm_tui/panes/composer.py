@@ -240,12 +240,15 @@ class Composer(Widget):
         if on and self._vim is None:
             from nanoherm_tui.panes.vim_draft import VimDraft
 
-            self._vim = VimDraft(self._draft, self._earlier, self._later)
+            self._vim = VimDraft(self._draft, self._earlier, self._later, self._is_bound)
         elif not on and self._vim is not None:
             self._vim.begin_anew()
             self._vim = None
         if self.is_mounted:
             self._show_state()
+
+    def _is_bound(self, key: str) -> bool:
+        return any(self.keymap.action(key, where) for where in ("composer", "running", "everywhere"))
 
     def pasted(self) -> None:
         """A text is about to be pasted."""
@@ -407,6 +410,7 @@ class Composer(Widget):
             self._popup,
             self._search.popup,
             self.mention,
+            self._offered,
         ):
             widget.refresh()
 

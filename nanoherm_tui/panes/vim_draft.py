@@ -37,10 +37,20 @@ class _Register:
 class VimDraft:
     """Gives the draft what the engine makes of the keys."""
 
-    def __init__(self, draft: KillDraft, earlier: Callable[[], None], later: Callable[[], None]) -> None:
-        """`earlier` and `later` bring a draft of the history: k on the first line and j on the last."""
+    def __init__(
+        self,
+        draft: KillDraft,
+        earlier: Callable[[], None],
+        later: Callable[[], None],
+        is_bound: Callable[[str], bool],
+    ) -> None:
+        """`earlier` and `later` bring a draft of the history: k on the first line and j on the last.
+
+        `is_bound`: whether a key has a meaning for the program.
+        """
         self._draft = draft
         self._vim = Vim(_Register(draft))
+        self._is_bound = is_bound
         self._walks = {"history_previous": earlier, "history_next": later}
 
     @property
@@ -63,10 +73,13 @@ class VimDraft:
     def key(self, event: events.Key) -> bool:
         """Take a key before all that types; False: it is none of vim's now.
 
-        Esc and a letter that come in one read look like Alt and the letter: over a slow line they do.
+        Esc and a letter that come in one read look like Alt and the letter: over a slow line they do. While text is
+        typed they are Esc and the letter, as for vim; else, as for Neovim, what the key is bound to comes first.
         """
         letter = event.key.rpartition("+")[2]
         if event.key.startswith("alt+") and len(letter) == 1 and letter.isalpha():
+            if self._vim.mode != "insert" and self._is_bound(event.key):
+                return False
             self._press("escape")
             return self._press(letter.upper() if "+shift+" in event.key else letter) or True
         if event.is_printable and event.character:

@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from ast import literal_eval
+from pathlib import Path
 
 import pexpect
 import pyte
@@ -20,6 +21,8 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.overlays.slash import Values, offers
 from tests.tui.composer_app import ComposerApp
+
+ROOT = Path(__file__).parents[2]
 
 
 def rows(app):
@@ -697,9 +700,11 @@ class Terminal:
         self.report = tmp_path / "report"
         self.screen = pyte.Screen(80, 24)
         self._stream = pyte.ByteStream(self.screen)
-        environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": os.getcwd()}
+        environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
         command = ["-m", "tests.tui.composer_app", str(self.report), *map(str, arguments)]
-        self.child = pexpect.spawn(sys.executable, command, env=environment, dimensions=(24, 80), timeout=20)
+        self.child = pexpect.spawn(
+            sys.executable, command, env=environment, cwd=str(ROOT), dimensions=(24, 80), timeout=20
+        )
 
     def __enter__(self):
         self.wait_for("/command")
@@ -722,6 +727,8 @@ class Terminal:
                 self._stream.feed(self.child.read_nonblocking(65536, timeout=left))
             except pexpect.TIMEOUT:
                 return
+            except pexpect.EOF:  # its last words say why
+                raise AssertionError("the app has ended:\n" + "\n".join(self.screen.display)) from None
 
     def press(self, *chunks, gap=0.08):
         """Write the chunks, one read each."""

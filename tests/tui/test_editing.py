@@ -214,6 +214,17 @@ async def test_a_letter_right_behind_escape_is_that_letter():
         assert app.composer.text == ""
 
 
+async def test_alt_and_a_letter_are_the_programs_key_once_typing_is_left():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.composer.vim = True
+        await paste(pilot, LONG)
+        await type_keys(pilot, "escape", "alt+o")
+        assert draft_of(app).text == LONG, "the chip is opened"
+        await type_keys(pilot, "i", "alt+o", *"x")
+        assert draft_of(app).text.count("\n") == LONG.count("\n") + 1, "while text is typed it is Esc and o"
+
+
 async def test_j_and_k_walk_the_history_at_the_edges_and_a_paste_ends_a_selection():
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
