@@ -63,6 +63,7 @@ PLAIN_HOLD: Final = 2.0  # seconds without a key before lines come between those
 PLAIN_LISTED: Final = 20  # sessions, hits or messages in one list: more is not listened to
 PLAIN_REMIND: Final = 60.0  # seconds before a question's end at which the time left is said again
 PLAIN_STILL: Final = (10.0, 30.0, 60.0)  # seconds after which what still runs is told of; then each minute
+PLAIN_CLOSING: Final = 2.0  # seconds that the next question waits for the session to tell what an answer did
 PLAIN_NUDGE: Final = 0.05  # seconds between two signals to a main thread that has not felt the first
 PLAIN_LOOK: Final = 1.0  # seconds between two looks at a line that is being typed: kill -9 loses no more of it
 PLAIN_READ: Final = 64 * KB  # bytes of standing input taken at once; a terminal's line has at most 4 KB

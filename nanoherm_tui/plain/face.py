@@ -264,6 +264,8 @@ class Face:
             self.host.mark_seen(view.id, event.message_id)
         elif isinstance(event, events.TurnFinished) and one is self.current:
             self._last_outcome = event
+        elif isinstance(event, events.QuestionClosed):
+            self.questions.closed(event.question_id)
         elif isinstance(event, events.ModeToConfirm) and one is self.current:
             from nanoherm_tui.plain.consents import confirm_mode
 

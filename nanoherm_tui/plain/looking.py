@@ -107,7 +107,7 @@ def _question(one: Waiting, now: float) -> str:
     asked = one.question
     about = asked.command or asked.url or asked.query or asked.path or asked.text or asked.tool
     left = t("approval.left", time=time_left(one.deadline, now))
-    return listed((title(asked), one_line(visible(about)), left))
+    return listed((one_line(asked.agent), title(asked), one_line(visible(about)), left))
 
 
 def context(face: Face, argument: str) -> None:

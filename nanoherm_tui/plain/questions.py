@@ -48,6 +48,8 @@ class Questions:
         """The question whose end was told to be near."""
         self._wanted_first = ""
         """The question that somebody wants to be put before the others."""
+        self._closing, self._closing_until = "", 0.0
+        """The question that was answered last, until the session has told so; monotonic seconds."""
         self._choices: deque[Choice] = deque()
         self._shown: Choice | None = None
         self._answer = ""
@@ -91,7 +93,12 @@ class Questions:
     @property
     def one_waits(self) -> bool:
         """There is one to be put, and none is."""
-        return not self.is_open and bool(self._choices or self._face.waiting)
+        return not self.is_open and bool(self._choices or self._face.waiting) and not self._is_closing
+
+    @property
+    def _is_closing(self) -> bool:
+        """What came of the last answer is to be read before the next question."""
+        return bool(self._closing) and time.monotonic() < self._closing_until
 
     @property
     def is_void(self) -> bool:
@@ -116,7 +123,9 @@ class Questions:
             self._face.say(t("plain.remind", time=time_left(self._asked.deadline, time.time())))
         if self.is_open:
             return
-        if self._choices:
+        if self._is_closing:
+            self._face.source.wake_at(self._closing_until)
+        elif self._choices:
             self._shown = self._choices.popleft()
             self._face.say(*self._shown.lines)
             self._answer = self._shown.typed if self._face.source.edits else ""
@@ -178,6 +187,12 @@ class Questions:
         face.session.send(answer)
         face.view.waiting = [w for w in face.view.waiting if w.question.id != answer.question_id]
         self._asked = None
+        self._closing, self._closing_until = answer.question_id, time.monotonic() + limits.PLAIN_CLOSING
+
+    def closed(self, question_id: str) -> None:
+        """The session has told what came of it."""
+        if question_id == self._closing:
+            self._closing = ""
 
     def leave_choice(self) -> bool:
         """Ctrl+C: a question of the program's own is left as it is. False: there is none."""
