@@ -70,7 +70,9 @@ def composer_shell_entered(app: NanohermApp, message: Composer.ShellEntered) -> 
 
 
 def composer_draft_changed(app: NanohermApp, message: Composer.DraftChanged) -> None:
-    app.host.keep_draft(message.key, message.text)
+    in_view = app.view is not None and message.key == app.view.id
+    # Something may have been put into it, and kept, since it was told.
+    app.host.keep_draft(message.key, app.composer.text if in_view else message.text)
     if app.tour is not None and message.text not in ("", t("welcome.demo_prompt")):
         leave_tour(app)  # something was pasted
     if app.composer.has_paste:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from nanoherm_tui import commands
+from nanoherm_tui.panes.comment_field import CommentField
 from nanoherm_tui.panes.memory_tab import OfSession
 from nanoherm_tui.server_words import lines
 from screenshots import background, memory_files
@@ -26,24 +27,34 @@ async def _front(stage: Stage, key: str) -> None:
     await stage.settle()
 
 
+async def _say(stage: Stage, which: int) -> None:
+    """Comment on the hunk at hand. What presses keys for us knows no Chinese full stop."""
+    await stage.press("c")
+    stage.app.dock.query_one(CommentField).type_in(_SAID[stage.language][which])
+    await stage.settle()
+
+
 async def writing(stage: Stage) -> None:
     """A comment that is being written."""
     stage.app.dock.restore({"split": False})
     commands.run(stage.app, "diff")
     await _front(stage, "2")
-    await stage.press("c", *_SAID[stage.language][0])
-    await stage.settle()
+    await _say(stage, 0)
 
 
 async def go_on(stage: Stage) -> None:
     """The keyboard is in the field again."""
-    await _front(stage, "c")
+    commands.run(stage.app, "focus_dock")
+    stage.app.dock.action_comment()
+    await stage.settle()
 
 
 async def commented(stage: Stage) -> None:
     """Two hunks that something was said about."""
     await writing(stage)
-    await stage.press("enter", "right_square_bracket", "c", *_SAID[stage.language][1], "enter")
+    await stage.press("enter", "right_square_bracket")
+    await _say(stage, 1)
+    await stage.press("enter")
     await stage.settle()
 
 
