@@ -192,8 +192,9 @@ def disk(face: Face, argument: str) -> None:
     report = face.host.disk_report()
     face.say(head(t("disk.title")), *(f"  {pair(what, size)}" for what, size in parts(report)))
     if report.sessions:
-        face.say(f"{t('disk.session')}:")
-        face.say(*(f"  {title}: {n} {t('disk.messages')}, {size}" for title, n, size in largest(report)))
+        face.say(head(t("disk.session")))
+        rows = [(title, listed((f"{n} {t('disk.messages')}", size))) for title, n, size in largest(report)]
+        face.say(*(f"  {pair(*row)}" for row in rows))
 
 
 def doctor(face: Face, argument: str) -> None:
@@ -208,7 +209,7 @@ def doctor(face: Face, argument: str) -> None:
         found = list(examine(patient, ()))
         lines = []
         for check in found:
-            lines.append(f"{t(f'plain.check_{check.state}')}: {check.title}: {visible(check.text)}")
+            lines.append(pair(t(f"plain.check_{check.state}"), pair(check.title, visible(check.text))))
             lines += (f"  > {line}" for line in visible(check.fix).splitlines())
         return [*lines, summary(found)]
 

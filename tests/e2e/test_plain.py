@@ -150,12 +150,13 @@ def run(args, lines, cwd, env):
 def test_lines_of_a_pipe_are_messages_in_turn_and_never_answers_to_what_comes_later(
     home, workspace, server, server_env
 ):
-    lines = '"""\none\ntwo\n"""\n!echo h""i\n/insights\ncall touch made\ny\n/insights\ncall touch last\ncall touch end\n'
+    lines = '"""\none\ntwo\n"""\n!echo h""i\n/insights\ncall touch made\ny\n/insights\n'
+    lines += "call touch last\ncall touch end\n"
     done = run([], lines, workspace, server_env(server))
     for expected in ("回声 one\ntwo", "\nhi\n", "Question: Run this command?", "Refused.", "回声 y"):
         assert expected in done.stdout
     assert done.stdout.index("Refused.") < done.stdout.index("回声 y"), "what came before the question is a message"
-    assert done.stdout.count("Busiest hours") == 2, "what takes a while is told before the next line, and before the end"
+    assert done.stdout.count("Busiest hours") == 2, "what takes a while is told before the next line"
     assert done.stdout.count("Refused.") == 3, "nobody can answer any more"
     assert [path.name for path in workspace.iterdir() if path.name in ("made", "last", "end")] == []
     assert "\x1b" not in done.stdout
