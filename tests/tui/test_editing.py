@@ -254,17 +254,19 @@ async def test_vims_keys_take_chips_whole_and_put_them_back():
         assert any("ab[120 lines" in row for row in rows(app))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (200, 60)])
-async def test_the_mode_is_told_in_both_languages_and_moves_nothing_on_a_short_screen(size):
-    for language, words in (("en", "normal"), ("zh", "普通")):
-        i18n.set_language(language)
-        app = ComposerApp()
-        async with app.run_test(size=size) as pilot:
-            app.composer.vim = True
-            await type_keys(pilot, *"ab")
-            before = app.composer.region
-            await type_keys(pilot, "escape")
-            assert app.composer.region == before
-            shown = rows(app)
-            assert any("N ab" in row for row in shown)
-            assert any(words in row for row in shown) == (size[1] >= limits.SHORT)
+async def test_the_mode_is_told_in_both_languages_and_moves_nothing_on_a_short_screen():
+    app = ComposerApp()
+    async with app.run_test(size=(200, 60)) as pilot:
+        app.composer.vim = True
+        for size in ((200, 60), (80, 24), (40, 10)):
+            await pilot.resize_terminal(*size)
+            for language, words in (("en", "normal"), ("zh", "普通")):
+                i18n.set_language(language)
+                app.composer.text = ""
+                await type_keys(pilot, "i", "escape", "i", *"ab")
+                before = app.composer.region
+                await type_keys(pilot, "escape")
+                assert app.composer.region == before
+                shown = rows(app)
+                assert any("N ab" in row for row in shown), (size, language)
+                assert any(words in row for row in shown) == (size[1] >= limits.SHORT), (size, language)
