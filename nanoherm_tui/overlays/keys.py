@@ -124,8 +124,8 @@ class _Foot(Painted):
             (show("ctrl+o"), t("keys.export")),
         ]
         said = [row(width, [("  ", fill), (line, style)], fill) for line in lines]
-        foot = flow(width, hints(look, keys), fill, indent=2)
-        return [*said, *(foot[:1] if self.app.size.height < limits.SHORT else foot)]
+        foot, height = flow(width, hints(look, keys), fill, indent=2), self.app.size.height
+        return [*said, *(foot[: max(1, height // 4 - len(said))] if height < limits.SHORT else foot)]
 
 
 class _KeyDetail(Detail):

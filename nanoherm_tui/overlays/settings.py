@@ -22,6 +22,7 @@ from textual.widgets import TextArea
 from agent_core.config import schema
 from agent_core.config.settings import Setting, in_words, loosens, typed
 from agent_core.safety.redact import MARK
+from nanoherm_tui import limits
 from nanoherm_tui.i18n import language, t, texts
 from nanoherm_tui.keymap import show as key_name
 from nanoherm_tui.overlays.confirm import ConfirmScreen
@@ -189,10 +190,11 @@ class _Foot(Painted):
 
 
 class SettingsDetail(Detail):
-    """As tall as its words are on most screens: what a setting does, what holds, what it takes."""
+    """As tall as its words are on most screens: what a setting does, what holds, what it takes; less on a short one."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(3, min(7, self.app.size.height // 6))
+        height = self.app.size.height
+        return 2 if height < limits.SHORT else max(3, min(7, height // 6))
 
 
 class SettingsScreen(Overlay[None]):

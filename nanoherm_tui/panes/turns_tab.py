@@ -76,7 +76,7 @@ class TurnsTab(ListTab):
             hints.append(("dock_unfold", t("turns.hint_change")))
             if file.state == "undoable" and self.sure == self.at:
                 later = self._later(turn, file)
-                hints.append(("dock_give_back", t(f"turns.sure_{file.change}", later=_later_words(later))))
+                hints.append(("dock_give_back", t(f"turns.sure_{file.change}") + _later_words(later)))
             elif file.state == "undoable":
                 hints.append(("dock_give_back", t("turns.hint_undo_file")))
         elif turn is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from textual.strip import Strip
 
@@ -63,7 +64,8 @@ class Welcome(Painted):
         if 0 < height < len(lines) and lines[height - 1].goes_on:  # what ends in mid-sentence says so
             *parts, (words, style) = lines[height - 1].parts
             room = width - RIGHT - LEFT - sum(cell_width(part) for part, _ in parts)
-            lines[height - 1] = _Line([*parts, (cut(f"{words} {sym('cut')}", max(1, room)), style)])
+            last: Part = (cut(f"{words} {sym('cut')}", max(1, room)), style)
+            lines[height - 1] = replace(lines[height - 1], parts=[*parts, last])
         rows = []
         for line in lines[:height]:
             edge: list[Part] = [("  ", ground), (sym("bar") if line.bar else " ", look.mark("warn")), (" ", ground)]

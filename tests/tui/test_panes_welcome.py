@@ -32,7 +32,9 @@ async def test_the_greeting_is_shown_whole_at_every_width(size):
     assert "/setup Setup" in words
 
 
-@pytest.mark.parametrize(("size", "ends"), [((30, 2), "⋯"), ((30, 5), ""), ((60, 4), "three⋯"), ((44, 5), "⋯")])
+@pytest.mark.parametrize(
+    ("size", "ends"), [((60, 1), "⋯"), ((30, 2), "⋯"), ((30, 5), ""), ((60, 4), "three⋯"), ((44, 5), "⋯")]
+)
 async def test_a_greeting_that_is_taller_than_its_room_does_not_break_off_in_silence(size, ends):
     greeting = replace(GREETING, text=f"{GREETING.text} 编辑和命令都会先问你。")
     welcome = Welcome()
@@ -43,3 +45,4 @@ async def test_a_greeting_that_is_taller_than_its_room_does_not_break_off_in_sil
     assert {cell_len(row) for row in rows} == {size[0]}
     assert rows[-1].rstrip().endswith(ends)
     assert [row for row in rows[:-1] if "⋯" in row] == []
+    assert rows[0].startswith("  ▐ ")  # a warning's bar stays
