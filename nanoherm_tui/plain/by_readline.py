@@ -204,8 +204,8 @@ class _Nudge:
         with self._lock:
             sooner = when < self._when
             self._when = min(self._when, when)
-        if sooner:
-            self._tell()
+            if sooner and not self._closed:  # then the descriptor may be somebody else's
+                self._tell()
 
     def felt(self) -> None:
         """Takes no lock: a handler calls it."""
@@ -216,8 +216,9 @@ class _Nudge:
             os.close(self._keys)
         signal.signal(signal.SIGIO, self._former_io)
         signal.set_wakeup_fd(self._former_waker)
-        self._closed = True
-        self._tell()
+        with self._lock:
+            self._closed = True
+            self._tell()
         self._thread.join()
         os.close(self._waker)
         os.close(self._woken)
