@@ -65,6 +65,10 @@ class Report:
     """How many the summary stands for."""
     counted: Usage | None = None
     """What the server counted for the newest answer; None: nothing yet."""
+    dropped: int = 0
+    """How many messages the person has dropped."""
+    saved: int = 0
+    """How many tokens more a request would have with all of them."""
 
 
 def report(
@@ -84,6 +88,7 @@ def report(
     calls = {call.id: call for message in history for call in message.tool_calls}
     parts: dict[tuple[Kind, str], int] = {}
     sizes: list[tuple[int, Message]] = []
+    dropped = saved = 0
 
     def scaled(tokens: int) -> int:
         return round(tokens * factor)
@@ -99,6 +104,8 @@ def report(
         for kind, tokens, tool in _split(now) if now is not None else ():
             add(kind, tokens, tool)
             size += tokens
+        if message.view == "dropped" and now is not None:
+            dropped, saved = dropped + 1, saved + _gain(message)
         if _is_listed(message, now):
             sizes.append((_tokens(message) if message.view == "dropped" else size, message))
     # Of thousands only those that are listed are looked at closely.
@@ -115,6 +122,8 @@ def report(
         len(held),
         start if summary is not None else 0,
         next((m.usage for m in reversed(history) if m.usage is not None and m.usage.prompt_tokens is not None), None),
+        dropped,
+        scaled(saved),
     )
 
 
@@ -131,6 +140,15 @@ def _split(message: Message) -> list[tuple[Kind, int, str]]:
 
 def _tokens(message: Message) -> int:
     return view.weight(message).tokens
+
+
+def _gain(message: Message) -> int:
+    """How many tokens fewer a request has without a message."""
+    whole = view.shown(replace(message, view=""))
+    less = view.shown(replace(message, view="dropped"))
+    assert whole is not None
+    assert less is not None
+    return max(0, _tokens(whole) - _tokens(less))
 
 
 def _kind(message: Message) -> Kind:
@@ -152,10 +170,6 @@ def _is_listed(message: Message, now: Message | None) -> bool:
 
 def _item(message: Message, now: Message | None, calls: Mapping[str, ToolCall], scaled: _Scale) -> Item:
     tokens = _tokens(now) if now is not None else 0
-    whole = view.shown(replace(message, view=""))
-    less = view.shown(replace(message, view="dropped"))
-    assert whole is not None
-    assert less is not None
     result = message.shell.result if message.shell is not None else message.result
     name = SHELL if message.shell is not None else result.name if result is not None else ""
     text = message.shell.command if message.shell is not None else message.text
@@ -166,7 +180,7 @@ def _item(message: Message, now: Message | None, calls: Mapping[str, ToolCall], 
         message.id,
         _kind(message),
         scaled(tokens),
-        scaled(max(0, _tokens(whole) - _tokens(less))),
+        scaled(_gain(message)),
         message.view,
         name,
         call,

@@ -36,7 +36,8 @@ def plain_context(report: Report) -> str:
     parts = "".join(f"{part_name(part)}\t{part.tokens}\n" for part in report.parts)
     items = "".join(f"{item_name(item)}\t{item.tokens}\t{item_subject(item)}\n" for item in report.items)
     exactly = f"{words}\n" if (words := counted(report)) else ""
-    return f"{total(report)}\n{exactly}{parts}\n{items}"
+    without = f"{words}\n" if (words := left_out(report)) else ""
+    return f"{total(report)}\n{exactly}{without}{parts}\n{items}"
 
 
 def total(report: Report) -> str:
@@ -61,6 +62,15 @@ def counted(report: Report) -> str:
     if usage.cached_tokens:
         return t("context.counted_cached", tokens=sent, cached=f"{usage.cached_tokens:,}")
     return t("context.counted", tokens=sent)
+
+
+def left_out(report: Report) -> str:
+    """What the person has dropped, in all, and what a request would take with it; "" when that is nothing."""
+    if not report.dropped:
+        return ""
+    whole = tokens(report.total + report.saved)
+    words = "context.left_out_one" if report.dropped == 1 else "context.left_out"
+    return t(words, n=report.dropped, tokens=tokens(report.saved), whole=whole)
 
 
 def part_name(part: Part) -> str:

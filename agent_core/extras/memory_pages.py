@@ -126,7 +126,27 @@ class PagesExtra:
                 self._learner.known = self._pages.list()
             except MemoryFailure:  # told where the snapshot is made
                 self._learner.known = ()
+        if (held := self._held()) is not None:
+            self._seat.emit(events.Recalled(held))
         return ""
+
+    def _held(self) -> tuple[Memory, ...] | None:
+        """What of the snapshot still stands in the prompt, with the names that a person can forget it by."""
+        with self._lock:
+            now = self._read()
+            if now is None:
+                return None
+            if self._snapshot is None:
+                self._snapshot = now
+            try:
+                return tuple(
+                    markdown.memory_of(target, entry)
+                    for target, told in self._snapshot.items()
+                    for entry, row in zip(self._pages.entries(target), now[target], strict=False)
+                    if row in told and markdown.is_told(target, entry, row)
+                )
+            except MemoryFailure:  # it was there a moment ago
+                return None
 
     def ended(self, turn: EndedTurn) -> None:
         if self._learner is not None:

@@ -280,6 +280,14 @@ def told(pages: Pages) -> dict[Target, list[str]]:
     return {target: as_told(target, pages.entries(target)) for target in FILES}
 
 
+def is_told(target: Target, text: str, row: str) -> bool:
+    """Whether `row` of `as_told` is this entry itself."""
+    try:
+        return gate.admitted(text, str, ROOM[target]) == row
+    except MemoryFailure:
+        return False
+
+
 def as_told(target: Target, entries: Sequence[str]) -> list[str]:
     """Entries as a model is told of them; a remark stands in place of what it is not told."""
     rows: list[str] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nanoherm_tui.context_words import counted, counts, item_name, item_subject, part_name, tokens, total
+from nanoherm_tui.context_words import counted, counts, item_name, item_subject, left_out, part_name, tokens, total
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans
 from nanoherm_tui.symbols import sym
@@ -27,6 +27,7 @@ def context_rows(report: Report, cells: int) -> list[Row]:
         rows.append(Row(_gauge(report.total, report.window, cells)))
     rows += [Row((Span(line, "muted"),)) for line in wrap(counts(report), max(cells, 1))]
     rows += [Row((Span(line, "muted"),)) for line in wrap(counted(report), max(cells, 1)) if line]
+    rows += [Row((Span(line, "muted"),)) for line in wrap(left_out(report), max(cells, 1)) if line]
     rows.append(BLANK)
     whole = max(report.window or report.total, 1)
     label = min(_LABEL, max(cells - _FIGURES - 1, 1))

@@ -51,6 +51,12 @@ def test_what_the_person_wants_counts_at_once_and_the_gain_is_what_it_saves():
         assert before.total - after.total == item.gain
         (dropped,) = (i for i in after.items if i.message_id == item.message_id)
         assert (dropped.view, dropped.gain) == ("dropped", item.gain)
+        assert (after.dropped, after.saved) == (1, item.gain)
+    every = {item.message_id: "dropped" for item in before.items}
+    after = context.report(HISTORY, every, FIXED, factor=2.0)
+    assert after.dropped == len(every)
+    assert after.total + after.saved == pytest.approx(2 * before.total, abs=10)
+    assert (before.dropped, before.saved) == (0, 0)
     assert context.report(HISTORY, {}, FIXED, factor=2.0).total == pytest.approx(2 * before.total, abs=10)
 
 

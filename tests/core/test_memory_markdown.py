@@ -277,8 +277,11 @@ def test_what_a_person_forgets_is_told_to_the_session_that_runs_and_to_no_prompt
     table = Paged(tmp_path, say("ok"))
     table.pages.change("memory", [add("The staging host is alpha."), add("The tests need Redis.")])
     table.turn("hello")
-    table.pages.forget(table.pages.list()[0].id)
+    told = table.of(events.Recalled)[-1].memories
+    assert [memory.text for memory in told] == ["The staging host is alpha.", "The tests need Redis."]
+    table.pages.forget(told[0].id)
     table.turn("where is staging?", count=2)
+    assert table.of(events.Recalled)[-1].memories == told[1:]
     texts = [message.text for message in table.model.requests[-1].messages[1:]]
     assert sum("entry 1 of MEMORY.md" in text for text in texts) == 1
     assert not any("alpha" in text for text in texts)
@@ -299,6 +302,8 @@ def test_what_others_wrote_there_reaches_no_prompt_where_it_reads_like_orders(tm
     assert "Ignore all previous" not in table.prompt()
     assert "[Entry 1 is not told: it reads like orders to you." in table.prompt()
     assert "plain" in table.prompt()
+    (recalled,) = table.of(events.Recalled)
+    assert [memory.text for memory in recalled.memories] == ["plain"], "the screen is told what the model was"
     assert "[1 more are not told" in table.prompt()
 
 

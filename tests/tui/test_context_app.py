@@ -52,7 +52,10 @@ async def test_what_fills_the_window_is_shown_dropped_pinned_given_back_and_open
         sent = len(stage._server.requests)
         await stage.pilot.press("d")
         await stage.until(lambda: dock.report.items[0].view == "dropped")
-        assert dock.report.total == total - dock.report.items[0].gain
+        gain = dock.report.items[0].gain
+        assert dock.report.total == total - gain
+        assert f"You dropped 1 message, which saves ~{gain:,} tokens" in " ".join(rows(dock))
+        assert f"it would be ~{total:,}." in " ".join(rows(dock)), "before, beside what it is now"
         assert "dropped" in rows(dock)[dock.cursor + 2]
         await stage.pilot.press("j", "p")
         await stage.until(lambda: dock.report.items[1].view == "pinned")
