@@ -1,12 +1,15 @@
 """The tour of the first start and the remarks under the draft: what they say, and that they are in nobody's way."""
 
+import math
 from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 from textual import events
 
+from agent_core import intents
 from nanoherm_tui import limits
+from nanoherm_tui.commands import remarks
 from nanoherm_tui.i18n import set_language, t
 from nanoherm_tui.keymap import Keymap, load_keymap
 from nanoherm_tui.panes.tour import CARDS, words_of
@@ -40,17 +43,17 @@ def test_cards_and_remarks_name_the_users_own_keys_in_few_words(language):
 
 
 def test_a_remark_is_made_twice_ever_once_in_a_run_and_not_when_switched_off():
-    remarks = Remarks({"paste": "often", "unknown": 3, "stopped": 1}, on=True)
-    assert remarks.meet("paste")
-    assert not remarks.meet("paste")  # in this run it was
-    remarks.missed("paste")
-    assert remarks.meet("paste")
-    remarks.told("paste")
-    remarks.told("paste")
-    assert not Remarks(remarks.shown, on=True).meet("paste")
-    assert Remarks(remarks.shown, on=True).meet("stopped")
-    assert not Remarks(remarks.shown, on=False).meet("stopped")
-    assert remarks.shown == {"paste": 2, "stopped": 1}
+    made = Remarks({"paste": "often", "unknown": 3, "stopped": 1}, on=True)
+    assert made.meet("paste")
+    assert not made.meet("paste")  # in this run it was
+    made.missed("paste")
+    assert made.meet("paste")
+    made.told("paste")
+    made.told("paste")
+    assert not Remarks(made.shown, on=True).meet("paste")
+    assert Remarks(made.shown, on=True).meet("stopped")
+    assert not Remarks(made.shown, on=False).meet("stopped")
+    assert made.shown == {"paste": 2, "stopped": 1}
 
 
 async def test_the_first_start_shows_around_and_takes_no_key_from_the_draft(tmp_path):
@@ -115,3 +118,29 @@ async def test_a_remark_comes_when_the_keys_rest_moves_nothing_and_goes_with_the
         await stage.pilot.resize_terminal(60, 12)
         await stage.until(lambda: said not in shown(app))
         assert not app.composer.remark(said)
+
+
+async def test_a_remark_about_a_question_goes_with_it_and_is_not_made_over_another_session(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "REMARK_RESTS", 0.05)
+    ask = Reply(calls=[("run_command", {"command": "touch one"})])
+    async with Stage(tmp_path, [ask, Reply(text="Over."), ask, Reply(text="Over.")], size=(80, 24)) as stage:
+        app = stage.app
+        said = words("question", app.keymap)
+        monkeypatch.setattr(limits, "REMARK_STAYS", 1_000.0)
+        await stage.type("first")
+        await stage.until(lambda: said in shown(app))
+        app.conversations.send(intents.Answer(app.view.waiting[0].question.id, "refuse"))
+        await stage.until(lambda: said not in shown(app))
+        # Here it is still to be made when another session comes in view.
+        await stage.until(lambda: stage.state == "idle")
+        app.remarks._met.clear()
+        monkeypatch.setattr(limits, "REMARK_RESTS", 1_000.0)  # its time is when this test says so
+        first = app.view
+        await stage.type("second")
+        await stage.until(lambda: first.waiting)
+        app.conversations.bring(app.host.new)
+        await stage.until(lambda: app.view is not first)
+        assert "question" in app.remarks._met
+        remarks._make(app, "question", first.id, math.inf)
+        assert "question" not in app.remarks._met
+        assert said not in shown(app)
