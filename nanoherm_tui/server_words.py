@@ -93,7 +93,8 @@ def _line(view: ServerView, home: str) -> ServerLine:
     if view.noise:
         below.append(SmallLine(t("servers.wrote"), (t("servers.wrote_text"),), is_head=True))
         below += [SmallLine(clean(line), (clean(line),)) for line in view.noise]
-    side = ", ".join(filter(None, (_count(row.tools), row.transport)))
+    count = _count(row.tools)
+    side = t("servers.side", tools=count, transport=row.transport) if count else row.transport
     has_url = row.transport != "stdio"
     return ServerLine(row.name, row.state, words, side, tuple(filter(None, detail)), tuple(below), has_url)
 
