@@ -159,6 +159,9 @@ class CommentsTab(DiffTab):
             event.stop()
             field.take_early(event)
 
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fit)
+
     def _fit(self) -> None:
         """As many rows as the text needs; what is above gives way."""
         field = self._words

@@ -6,6 +6,7 @@ from agent_core.host import Host
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from nanoherm_tui import limits
 from nanoherm_tui.app import NanohermApp
+from nanoherm_tui.panes.comment_field import CommentField
 from nanoherm_tui.panes.comments import Comments, anchor_of, place_of
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.hunks import hunk_keys
@@ -119,6 +120,12 @@ async def test_the_field_fits_any_size(size):
         await pilot.resize_terminal(*size)
         await pilot.pause()
         assert len(lines(dock)) == size[1]
+        field = dock.query_one(CommentField)
+        for _ in range(20):
+            if field.size.width == max(1, dock.cells):
+                break
+            await pilot.pause(0.02)
+        assert field.size.width == max(1, dock.cells), "it is as wide as the dock is now"
         await pilot.press("enter")
         assert list(dock.comments.by_anchor.values()) == ["中文 words\nx"]
 
