@@ -83,6 +83,7 @@ class TourCard(Painted):
         self.refresh(layout=True)
 
     def on_mount(self) -> None:
+        self.set_class(self._is_short, "-short")  # before it is laid out: what is under it must not move twice
         self.watch(self.app, "theme", self.refresh_look, init=False)
 
     def on_click(self, event: events.Click) -> None:
