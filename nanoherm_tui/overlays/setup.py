@@ -317,7 +317,7 @@ class SetupScreen(Overlay[None]):
 
     def on_mount(self) -> None:
         self._why.show(self._problem, "asks", "warn")
-        self._result.show("")
+        self._tell("")
         self._fill(self._provider.provider)
         if self._start is not None:
             self._address.put(self._start.base_url or self._provider.provider.base_url)
@@ -344,14 +344,19 @@ class SetupScreen(Overlay[None]):
             self._provider.provider.name, self._address.text.strip(), self._key.value, self._model.text.strip()
         )
 
+    def _tell(self, words: str, mark: str = "", role: str = "text") -> None:
+        """What came of a test; on a short screen the remark about the key gives it its room."""
+        self._result.show(words, mark, role)
+        self.set_class(bool(words), "-told")
+
     def show_result(self, ok: bool, text: str) -> None:
         """How a test or a save came out, in words."""
-        self._result.show(text, "done" if ok else "failed", "ok" if ok else "fail")
+        self._tell(text, "done" if ok else "failed", "ok" if ok else "fail")
 
     def on_provider_field_changed(self, message: ProviderField.Changed) -> None:
         message.stop()
         self._fill(message.provider)
-        self._result.show("")
+        self._tell("")
 
     def on_setup_button_pressed(self, message: SetupButton.Pressed) -> None:
         message.stop()
@@ -359,10 +364,10 @@ class SetupScreen(Overlay[None]):
         if not values.base_url:
             self.show_result(False, t("setup.no_address"))
         elif message.button is self._test:
-            self._result.show(t("setup.testing"), "waiting", "muted")
+            self._tell(t("setup.testing"), "waiting", "muted")
             self.on_test(values)
         else:
-            self._result.show(t("setup.saving"), "waiting", "muted")
+            self._tell(t("setup.saving"), "waiting", "muted")
             self.on_save(values)
 
     def action_go(self, step: int) -> None:
