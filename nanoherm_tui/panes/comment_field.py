@@ -58,3 +58,4 @@ class CommentField(DraftArea):
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._grown)
+        self.call_after_refresh(self.scroll_cursor_visible)
