@@ -55,6 +55,7 @@ from screenshots.stage import Stage
 
 Act = Callable[[Stage], Awaitable[None]]
 
+
 @dataclass(frozen=True, slots=True)
 class View:
     name: str

@@ -53,7 +53,7 @@ def test_a_turn_a_question_and_a_stop_are_lines_and_nothing_is_drawn_over(home, 
         screen.wait_for(
             "The turn begins.", "Answer:", "回声 你好世界", "```", "raw  code", "| a | b |", "The turn is done"
         )
-        typed(screen, "!echo h""i")
+        typed(screen, "!echo hi")
         screen.wait_for("\nhi\n>")
         typed(screen, "call touch made")
         screen.wait_for("Question: Run this command?", "command: touch made")

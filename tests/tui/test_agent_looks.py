@@ -1,4 +1,4 @@
-"""Looking at a sub-agent: its whole transcript, live and from the store, read as the session's own, and the way back."""
+"""Looking at a sub-agent: its whole transcript, live and stored, read as the session's own, and the way back."""
 
 import threading
 
