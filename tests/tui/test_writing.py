@@ -29,7 +29,7 @@ async def test_values_are_what_is_known_without_asking_anybody(tmp_path):
         assert known["sessions"] == ["a title of its own"]
         assert known["undo"] == []
         closed = {name for name in BY_ID if values_of(app, BY_ID[name]).closed}
-        assert closed == {"mode", "theme", "language", "persona", "effort"}
+        assert closed == {"mode", "theme", "language", "persona", "effort", "snippet"}
 
 
 async def test_a_value_chosen_in_the_list_is_used(tmp_path):
