@@ -88,6 +88,7 @@ EVENTS = [
         True,
         (Memory("m2", "fact", "alt"),),
     ),
+    events.Recalled((Memory("m1", "lesson", "用 uv"),)),
     events.TurnFinished("t", "completed", 2, 3.5, "text"),
 ]
 

@@ -313,6 +313,7 @@ KEYS = {
 
 def home_env(folder: Path, **more: str) -> dict[str, str]:
     """An environment with a home in which nothing is set and no provider; the tour of the very first start is over."""
-    (folder / ".nanohermes").mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not (folder / ".nanohermes").exists():
+        (folder / ".nanohermes").mkdir(mode=0o700, parents=True)
     keep = {k: "" for k in os.environ if k.endswith("_API_KEY") or k.startswith("NANOHERMES_")}
     return {**keep, "HOME": str(folder), "NANOHERMES_HOME": str(folder / ".nanohermes"), **more}
