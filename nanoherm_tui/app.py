@@ -488,8 +488,6 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
             self.welcome.show(welcome.greeting(model, self.keymap, self.held))
         if self.furnished and self.welcome.display != empty:
             self.welcome.display, self.transcript.display = empty, not empty
-            # Frames of a start may have been left out while the terminal took the first ones.
-            self.set_timer(limits.BATCH_SECONDS * 5, self._redraw)
         # In the demo the first message is written already: one key shows how the program works.
         ready = self.view is not None and self.composer.is_restored
         if empty and ready and self.view is not None and self.host.model.state.demo and not self.view.greeted:

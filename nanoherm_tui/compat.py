@@ -24,7 +24,14 @@ from rich.text import Text
 from textual import constants, events
 from textual import screen as textual_screen
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
-from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
+from textual._compositor import (
+    ChopsUpdate,
+    Compositor,
+    CompositorMap,
+    CompositorUpdate,
+    LayoutUpdate,
+    ReflowResult,
+)
 from textual._xterm_parser import XTermParser
 from textual.driver import Driver
 from textual.drivers import linux_driver
@@ -123,7 +130,33 @@ def _thumb(size: int, virtual_size: float, window_size: float, position: float) 
 # -- what is drawn ---------------------------------------------------------------------------------------------------
 
 
-class TightCompositor(Compositor):
+class SureCompositor(Compositor):
+    """Tells every widget that is newly shown, and draws it.
+
+    Whoever asks where a widget is between a change and its layout has Textual arrange all anew, and keep that: the
+    layout that follows takes what has just been shown for known, sends it no size and does not draw it.
+    """
+
+    _laid_out: CompositorMap | None = None
+
+    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
+        if self._laid_out is not None:
+            self._full_map = self._laid_out  # what was told is what is compared with
+        told = super().reflow(parent, size)
+        self._laid_out = self._full_map
+        return told
+
+    def clear(self) -> None:
+        self._laid_out = None
+        super().clear()
+
+
+def draw_surely(screen: Screen[Any]) -> None:
+    """Give a screen that is not mounted yet a SureCompositor."""
+    screen._compositor = SureCompositor()
+
+
+class TightCompositor(SureCompositor):
     """Asks only the widgets that a changed region touches for their rows.
 
     Textual asks every widget whose container lies in the box around all changed regions: each frame of a streaming
@@ -212,12 +245,17 @@ class FewBytes:
         if renderable is not None and isinstance(driver, _Driver) and not driver.has_room():
             self._owes = "changes" if isinstance(renderable, ChopsUpdate) and self._owes != "all" else "all"
             renderable = None
-        if isinstance(renderable, (LayoutUpdate, ChopsUpdate)) and not app.is_headless:
+        if isinstance(renderable, (LayoutUpdate, ChopsUpdate)) and self._writes():
             frame = _Frame(renderable, self.frames)
             caret_stays = screen.outer_size.clamp_offset(app.cursor_position) == app._previous_cursor_position
             # A clock that shows the same second, a mark that stands still: over a slow line even no change costs.
             renderable = None if not frame.text and caret_stays else cast(RenderableType, frame)
         cast("App[Any]", super())._display(screen, renderable)
+
+    def _writes(self) -> bool:
+        """Whether Textual writes what it is given: else a frame would count as shown that nobody sees."""
+        app = cast("App[Any]", self)
+        return bool(app._running and not app._closed and not app.is_headless and app._driver is not None)
 
     def _draw_later(self) -> None:
         """Several changes are being made that are to be seen as one."""

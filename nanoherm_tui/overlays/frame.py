@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from nanoherm_tui import limits
+from nanoherm_tui import compat, limits
 from nanoherm_tui.panes.draft import DraftArea, editing_keys
 from nanoherm_tui.strips import Painted
 
@@ -24,6 +24,10 @@ class Overlay(ModalScreen[Result]):
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__()
+        compat.draw_surely(self)
 
     def on_mount(self) -> None:
         self.watch(self.app, "theme", self.refresh_look, init=False)

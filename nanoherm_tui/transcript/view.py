@@ -133,8 +133,6 @@ class TranscriptView(Selecting, can_focus=True):
         self.counters = Counters()
         self._model = TranscriptModel()
         self._page: _Page | None = None
-        self._worked_out = False
-        """The window of this page has been worked out."""
         self._painted = _Painted()
         self._frame = 0
         self.can_stop = False
@@ -336,15 +334,8 @@ class TranscriptView(Selecting, can_focus=True):
         else:
             layout = Layout(self._model, self._look, width)
             page = self._model.place = _Page(layout, Cursor(layout), Find(layout), Selected(layout))
-        self._page, self._worked_out = page, False
-        # A widget that has just been shown may be painted before it hears of its size, or without.
-        self.call_later(self._place)
+        self._page = page
         return page.layout
-
-    def _place(self) -> None:
-        """Work the window out if nothing has done so since the page was opened."""
-        if not self._worked_out:
-            self.on_resize()
 
     def _show_unseen(self, layout: Layout, first: tuple[int, int] | None) -> None:
         """Mark the first (entry, block) that has not been seen, and begin with it if all that follows does not fit."""
@@ -367,7 +358,6 @@ class TranscriptView(Selecting, can_focus=True):
         if layout is None:
             return
         self.counters.syncs += 1
-        self._worked_out = True
         layout.moment = self._moment()
         height = self.size.height
         if self._wanted and self._model.entries:

@@ -9,8 +9,10 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.drivers import linux_driver
 from textual.geometry import Region, Size
+from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widgets import Label
 
 from nanoherm_tui import compat, terminal_colours
 from tests.tui.transcript_helpers import LOOK
@@ -113,6 +115,32 @@ async def test_the_thumb_can_be_dragged_and_the_track_clicked():
             for segment in strip
         ]
         assert actions == ["scroll_up"] * 5 + ["grab"] + ["scroll_down"] * 4
+
+
+class Curtain(App[None]):
+    """A paper that is not shown, and a label whose place can be asked for."""
+
+    def get_default_screen(self) -> Screen[None]:
+        return compat.TightScreen()
+
+    def compose(self) -> ComposeResult:
+        paper = Paper()
+        paper.display = False
+        yield paper
+        yield Label("here")
+
+
+async def test_what_is_shown_hears_of_its_size_and_is_drawn_whoever_asks_where_things_are_in_between():
+    async with Curtain().run_test(size=(20, 10)) as pilot:
+        paper, compositor = pilot.app.query_one(Paper), pilot.app.screen._compositor
+        paper.display = True
+        paper._check_refresh()  # it asks for its layout
+        compositor._full_map_invalidated = True  # as from the start to the first question, and after each scrolling
+        assert paper in compositor.full_map  # somebody asks before the layout comes
+        assert not paper.painted
+        await pilot.pause()
+        assert paper.resized == 1
+        assert paper.painted
 
 
 PASTES = {
