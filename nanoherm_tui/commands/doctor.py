@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def show(app: NanohermApp, argument: str) -> None:
     """Look at everything and show it. Most of it is looked at beside: a server is waited for, a command is tried."""
-    app.composer.call_later(_show, app)  # behind keys that are on their way: asking the terminal takes them
+    app.composer.after_keys(partial(_show, app))  # asking the terminal takes them
 
 
 def _show(app: NanohermApp) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def edit_draft(app: NanohermApp, argument: str) -> None:
     """Open the draft in the user's editor. It has the terminal while it runs; what a session says meanwhile waits."""
-    app.composer.call_later(_edit, app)  # behind keys that are on their way to it: they are a part of the draft
+    app.composer.after_keys(partial(_edit, app))  # they are a part of the draft
 
 
 def toggle_vim(app: NanohermApp, argument: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from textual import events
@@ -421,6 +422,10 @@ class Composer(Widget):
     @property
     def holds_focus(self) -> bool:
         return self._draft.has_focus
+
+    def after_keys(self, do: Callable[[], None]) -> None:
+        """Do something behind the keys that are on their way to the draft."""
+        self._draft.call_later(do)
 
     # -- state and size ----------------------------------------------------------------------------------------------
 

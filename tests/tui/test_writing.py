@@ -1,14 +1,19 @@
 """What the running app does with the draft: values of commands, the editor, own commands, drafts on disk."""
 
+import asyncio
+
 import pytest
+from textual import events
 
 from agent_core import intents
 from agent_core.host import Host
 from agent_core.names import MODES
 from nanoherm_tui.actions import BY_ID
 from nanoherm_tui.app import NanohermApp
+from nanoherm_tui.commands import writing
 from nanoherm_tui.commands.writing import values_of
 from nanoherm_tui.i18n import LANGUAGES
+from nanoherm_tui.panes.kill_draft import KillDraft
 from tests.fakes.model_server import Reply
 from tests.tui.test_app import Stage, launch, start
 
@@ -47,6 +52,23 @@ async def test_without_a_terminal_the_editor_is_refused_in_words_and_the_draft_s
         await stage.pilot.press("ctrl+g")
         await stage.until(lambda: "no terminal here" in stage.transcript())
         assert stage.app.composer.text == "keep me"
+
+
+async def test_the_editor_opens_with_all_that_was_typed_before_it_however_fast(tmp_path, monkeypatch):
+    opened = []
+
+    async def on_event(draft, event):  # a loaded machine
+        await asyncio.sleep(0.01)
+        await super(KillDraft, draft).on_event(event)
+
+    monkeypatch.setattr(KillDraft, "on_event", on_event, raising=False)
+    monkeypatch.setattr(writing, "_in_the_terminal", lambda app, text, words: opened.append(text) or text)
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        for character in "draft":
+            stage.app.post_message(events.Key(character, character))
+        stage.app.post_message(events.Key("ctrl+g", None))
+        await stage.until(lambda: opened)
+        assert opened == ["draft"]
 
 
 async def test_a_draft_is_there_again_after_a_restart_and_gone_once_it_is_sent(tmp_path):
