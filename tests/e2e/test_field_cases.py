@@ -414,7 +414,8 @@ def test_what_an_input_method_commits_while_an_answer_streams_keeps_its_order_an
         assert "".join(written(screen)).replace(" ", "") == "".join(COMMITS).replace(" ", "")
         if terminal is Screen:
             carets = list(frame_ends(bytes(screen.raw[:since]), bytes(screen.raw[since:]), screen))
-            wrong = [(at, end, lines) for at, end, lines in carets if at != end]
+            # A frame may be drawn before the blank that a commit ends with has been typed.
+            wrong = [(at, end, lines) for at, end, lines in carets if at not in (end, blank_before(end))]
             assert carets
             assert not wrong, "\n".join([f"{wrong[0][:2]} of {len(carets)}", *wrong[0][2]])
         screen.wait_for("line 149", seconds=20)
@@ -427,6 +428,10 @@ def end_of_draft(screen):
     row, text = draft_of(screen)[-1]
     bar = screen.lines[row].index("▐")
     return bar + 4 + sum(map(wcwidth, text)) + (text.endswith("ok")), row
+
+
+def blank_before(end):
+    return end[0] - 1, end[1]
 
 
 class Frame:
