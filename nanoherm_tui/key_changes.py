@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from nanoherm_tui.actions import ACTIONS, BY_ID, Action, Context
-from nanoherm_tui.i18n import t
+from nanoherm_tui.actions import ACTIONS, BY_ID, CONTEXTS, Action, Context
+from nanoherm_tui.i18n import t, texts
 from nanoherm_tui.keymap import Keymap, KeymapProblem, load_keymap, normalise, show
-from nanoherm_tui.text import visible
+from nanoherm_tui.text import shorten_home, visible
+
+if TYPE_CHECKING:
+    from agent_core.config.load import Config
 
 _KEPT: Final = {
     "ctrl+b": "tmux",
@@ -35,6 +39,25 @@ _WITH_CTRL: Final = frozenset(
 def can_change(action: Action) -> bool:
     """Whether the editor lists it: the composer knows some actions by their commands alone, and has no key for them."""
     return bool(action.keys) or action.context not in ("composer", "running")
+
+
+def keys_of(keymap: Keymap, action: Action) -> str:
+    """Its keys for people; "-" where it has none."""
+    return "  ".join(show(key) for key in keymap.keys(action.id)) or "-"
+
+
+def fitting(keymap: Keymap, query: str) -> list[Action]:
+    """Those with all that is typed in their names in both languages, keys, command or place, place by place."""
+    words = query.casefold().split()
+    english = texts("en")
+
+    def stands(action: Action) -> bool:
+        names = f"{t(action.title)} {t(action.help)} {english[action.title]} {english[action.help]}"
+        keys = " ".join([*keymap.keys(action.id), keys_of(keymap, action)])
+        text = f"{action.id} {names} /{action.slash} {keys} {place(action.context)} {english[f'help.{action.context}']}"
+        return all(word in text.casefold() for word in words)
+
+    return [a for context in CONTEXTS for a in ACTIONS if a.context == context and can_change(a) and stands(a)]
 
 
 def pressed(key: str) -> str | None:
@@ -95,6 +118,16 @@ def _may_be_missing(key: str) -> str:
     if "shift" in modifiers and base in ("enter", "space", "backspace", "escape"):
         return "newer"
     return ""
+
+
+def wrong_in(config: Config, home: str) -> tuple[str, ...]:
+    """What is wrong with the config's `keymap`, with its lines. Reads the file: not on the screen's thread."""
+    from agent_core.config.settings import lines_of
+
+    wrong = load_keymap(config.get("keymap"))[1]
+    file = config.sources["keymap"]
+    lines = lines_of(Path(file)) if wrong and file.startswith("/") else {}
+    return told(wrong, shorten_home(file, home), lines)
 
 
 def told(problems: Iterable[KeymapProblem], file: str, lines: Mapping[str, int]) -> tuple[str, ...]:

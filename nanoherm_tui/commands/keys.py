@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_core.errors import AgentError
@@ -15,7 +14,6 @@ from nanoherm_tui.text import shorten_home, visible
 
 if TYPE_CHECKING:
     from nanoherm_tui.app import NanohermApp
-    from nanoherm_tui.keymap import KeymapProblem
     from nanoherm_tui.overlays.keys import KeysScreen
 
 
@@ -25,14 +23,8 @@ def show(app: NanohermApp, argument: str) -> None:
 
 
 def problems(app: NanohermApp) -> tuple[str, ...]:
-    """What is wrong with the config's `keymap`, with its lines. Reads the file: not on the screen's thread."""
-    from agent_core.config.settings import lines_of
-
-    config = app.host.config
-    wrong: list[KeymapProblem] = load_keymap(config.get("keymap"))[1]
-    file = config.sources["keymap"]
-    lines = lines_of(Path(file)) if wrong and file.startswith("/") else {}
-    return key_changes.told(wrong, shorten_home(file, str(app.host.places.home)), lines)
+    """What is wrong with the config's `keymap`. Not on the screen's thread."""
+    return key_changes.wrong_in(app.host.config, str(app.host.places.home))
 
 
 def _open(app: NanohermApp, wrong: Sequence[str], query: str) -> None:

@@ -15,9 +15,9 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 
 from nanoherm_tui import limits
-from nanoherm_tui.actions import ACTIONS, CONTEXTS, Action, Context
-from nanoherm_tui.i18n import t, texts
-from nanoherm_tui.key_changes import can_change, caution, place, refusals
+from nanoherm_tui.actions import ACTIONS, Action, Context
+from nanoherm_tui.i18n import t
+from nanoherm_tui.key_changes import caution, fitting, keys_of, place, refusals
 from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.overlays.confirm import ConfirmScreen
 from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
@@ -32,25 +32,6 @@ from nanoherm_tui.text import cut, fit, wrap
 _KEYS: Final = 22  # cells of the column of keys; less on a narrow screen
 _WITH_ID: Final = 70  # columns below which a row has no room for what the config calls it
 _ID: Final = max(len(action.id) for action in ACTIONS)
-
-
-def keys_of(keymap: Keymap, action: Action) -> str:
-    """Its keys for people; "-" where it has none."""
-    return "  ".join(show(key) for key in keymap.keys(action.id)) or "-"
-
-
-def fitting(keymap: Keymap, query: str) -> list[Action]:
-    """Those with all that is typed in their names in both languages, keys, command or place, place by place."""
-    words = query.casefold().split()
-    english = texts("en")
-
-    def stands(action: Action) -> bool:
-        names = f"{t(action.title)} {t(action.help)} {english[action.title]} {english[action.help]}"
-        keys = " ".join([*keymap.keys(action.id), keys_of(keymap, action)])
-        text = f"{action.id} {names} /{action.slash} {keys} {place(action.context)} {english[f'help.{action.context}']}"
-        return all(word in text.casefold() for word in words)
-
-    return [a for context in CONTEXTS for a in ACTIONS if a.context == context and can_change(a) and stands(a)]
 
 
 class _KeyList(FollowedList[Context, Action]):

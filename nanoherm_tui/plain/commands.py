@@ -33,9 +33,10 @@ _ROOMS: Final[Mapping[str, tuple[str, ...]]] = {
         "diff", "tasks", "agents", "inbox", "context", "permissions", "usage", "insights", "disk", "doctor", "rollback",
     ),
     "keeping": ("servers", "memory", "skills"),
+    "learning": ("keys", "tour"),
 }  # fmt: skip
 ROOM_OF: Final[Mapping[str, str]] = {name: room for room, several in _ROOMS.items() for name in several}
-"""The room of each action that works line by line; what is not in it is of the screen only."""
+"""The room of each action that works line by line; what is not in it means nothing here, and `plain.no_ID` says why."""
 ARGUMENTS: Final[Mapping[str, str]] = {
     "tasks": "[output|end|keep|let id]",
     "agents": "[id text|stop id]",
@@ -74,7 +75,7 @@ def run(face: Face, text: str) -> None:
     action = parsed.action
     room = ROOM_OF.get(action.id)
     if room is None:
-        face.say(t("plain.of_the_screen", command=f"/{action.slash}", title=t(action.title)))
+        face.say(t(f"plain.no_{action.id}"))
         return
     getattr(import_module(f"nanoherm_tui.plain.{room}"), action.id)(face, parsed.argument)
 

@@ -116,7 +116,7 @@ def test_a_dumb_terminal_gets_lines_by_itself_and_no_escape(home, workspace, ser
         typed(screen, "two")
         screen.wait_for("回声 one", "two", "The turn is done")
         typed(screen, "/theme")
-        screen.wait_for("/theme (Theme) is of the full screen only.")
+        screen.wait_for("Nothing has colours here, so no theme is seen;")
         typed(screen, "/setup")
         screen.wait_for("Custom server\nNumber (1-")
         typed(screen, str(len(PRESETS)))

@@ -6,10 +6,10 @@ from rich.cells import cell_len
 
 from nanoherm_tui.actions import ACTIONS, BY_ID
 from nanoherm_tui.i18n import set_language, t
-from nanoherm_tui.key_changes import as_yaml, can_change, caution, refusals, told
+from nanoherm_tui.key_changes import as_yaml, can_change, caution, fitting, refusals, told
 from nanoherm_tui.keymap import Keymap, load_keymap
 from nanoherm_tui.overlays.key_capture import KeyCapture
-from nanoherm_tui.overlays.keys import KeysScreen, fitting
+from nanoherm_tui.overlays.keys import KeysScreen
 from nanoherm_tui.overlays.settings import SettingsScreen
 from tests.fakes.model_server import Reply
 from tests.tui.overlay_app import OverlayApp, rows, shown
