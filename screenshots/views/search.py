@@ -1,11 +1,12 @@
-"""Searching sessions, comparing two, and what all have used: for the pictures of those views."""
+"""Searching sessions, comparing two, and what all have used."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from agent_core import intents
 from agent_core.messages import Message, ToolCall, ToolResult, Usage, tool, user
 from agent_core.store.usage import Booking, Costs
 from nanoherm_tui import commands
@@ -14,14 +15,28 @@ from nanoherm_tui.overlays.compare import CompareScreen
 from nanoherm_tui.overlays.insights import InsightBody, InsightScreen
 from nanoherm_tui.overlays.search import SearchScreen
 from screenshots import content
+from screenshots.stage import Stage
+from screenshots.views.view import View, overlay
 
-if TYPE_CHECKING:
-    from screenshots.stage import Stage
+
+async def _usage(stage: Stage) -> None:
+    """What two models have used: of one the price is known, of the other it is not."""
+    for n, model in enumerate(("", "coder-480b"), 1):
+        if model:
+            stage.app.conversations.send(intents.SetModel(model))
+            await stage.until(lambda: stage.app.view.answering[0] == "coder-480b", "the other model")
+        stage.send("short")
+        used = n * content.TOKENS
+        await stage.until(
+            lambda used=used: stage.app.view.usage.total_tokens == used and stage.app.view.state == "idle", "an answer"
+        )
+    await overlay("usage")(stage)
+
 
 _SOUGHT: Final = "parse_date"
 
 
-async def search(stage: Stage, query: str = _SOUGHT) -> None:
+async def _search(stage: Stage, query: str = _SOUGHT) -> None:
     """Where a name of the repair was spoken of."""
     commands.run(stage.app, "search")
     await stage.until(lambda: isinstance(stage.app.screen, SearchScreen), "the search")
@@ -36,19 +51,19 @@ async def search(stage: Stage, query: str = _SOUGHT) -> None:
     await stage.settle()
 
 
-async def narrowed(stage: Stage) -> None:
+async def _narrowed(stage: Stage) -> None:
     """The same, of the model alone and lately; a field has the keyboard, and a date is half typed."""
-    await search(stage, f"{_SOUGHT} in:here since:30d by:model before:2026-")
+    await _search(stage, f"{_SOUGHT} in:here since:30d by:model before:2026-")
     await stage.press("tab", "tab")
     await stage.settle()
 
 
-async def nothing(stage: Stage) -> None:
+async def _nothing(stage: Stage) -> None:
     """Nothing fits."""
-    await search(stage, f"{_SOUGHT} in:elsewhere")
+    await _search(stage, f"{_SOUGHT} in:elsewhere")
 
 
-async def compare(stage: Stage) -> None:
+async def _compare(stage: Stage) -> None:
     """The repair, and a fork of it that went another way."""
     store, app = stage.host.store, stage.app
     assert app.view is not None
@@ -74,7 +89,7 @@ async def compare(stage: Stage) -> None:
     await stage.settle()
 
 
-async def used(stage: Stage) -> None:
+async def _used(stage: Stage) -> None:
     """Forty days of work."""
     dice = random.Random(11)
     row = stage.app.conversations.rows[0]
@@ -85,10 +100,10 @@ async def used(stage: Stage) -> None:
                 sent = dice.randrange(20_000, 400_000)
                 usage = Usage(sent, sent // 20, None, dice.randrange(sent))
                 costs.book(row.id, Booking(model, usage, None if model == "coder-480b" else sent / 1e6), 340.0)
-    await insights(stage)
+    await _insights(stage)
 
 
-async def insights(stage: Stage) -> None:
+async def _insights(stage: Stage) -> None:
     """What all sessions have used."""
     commands.run(stage.app, "insights")
     await stage.until(lambda: isinstance(stage.app.screen, InsightScreen), "the view")
@@ -97,8 +112,20 @@ async def insights(stage: Stage) -> None:
     await stage.settle()
 
 
-async def insights_below(stage: Stage) -> None:
+async def _insights_below(stage: Stage) -> None:
     """The rest of it."""
-    await used(stage)
+    await _used(stage)
     await stage.press("end")
     await stage.settle()
+
+
+VIEWS: Final[tuple[View, ...]] = (
+    View("search", _search),
+    View("search-narrowed", _narrowed),
+    View("search-nothing", _nothing),
+    View("compare", _compare),
+    View("usage", _usage, stage={"providers": content.PRICES, "budget.tokens": 2_000_000}),
+    View("insights", _used),
+    View("insights-below", _insights_below),
+    View("insights-nothing", _insights, stage={"stored": False}),
+)
