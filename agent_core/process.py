@@ -170,7 +170,8 @@ while read -r word mark; do
         spare) spared="$spared $mark" ;;
     esac
 done
-for try in 1 2 3; do
+before=1
+for try in 1 2 3 4; do
     found=
     for file in $(grep -lsF "$1" /proc/[0-9]*/environ /proc/[0-9]*/mountinfo; grep -lsF "$2" /proc/[0-9]*/cgroup); do
         pid=${file#/proc/}
@@ -180,7 +181,8 @@ for try in 1 2 3; do
         done
         kill -KILL "$pid" 2>/dev/null && found=1
     done
-    [ "$found" ] || exit 0
+    [ "$found$before" ] || exit 0
+    before=$found
     sleep 0.2
 done
 """
@@ -191,7 +193,8 @@ class _Guard:
 
     A killed program can end nothing itself, and the kernel's death signal reaches direct children alone. The shell
     waits for the end of a pipe; the word farewell tells it that there is nothing to do, others whom to spare. What has
-    put off the mark in its environment is known by that of its mounts, or by its control group.
+    put off the mark in its environment is known by that of its mounts, or by its control group. Two rounds have to find
+    nothing: what is being forked, or is becoming another program, shows itself in the next one only.
     """
 
     def __init__(self) -> None:
@@ -518,11 +521,38 @@ class _Family:
 
 
 def kill_marked(marker: str) -> None:
-    """Kill, at once, whatever bears this mark; for what nobody watches any more. The empty mark is nobody's."""
+    """Kill whatever bears this mark; for what nobody watches any more. The empty mark is nobody's.
+
+    One round is not enough: a process may be forked behind the round, and one that is just becoming another program
+    shows no environment. So it goes on until a round has found neither, for limits.COMMAND_KILL_WAIT seconds at most.
+    """
     mark = f"{MARKER}={marker}".encode()
-    for pid in _process_ids() if marker else ():
-        if mark in _environ(pid).split(b"\0"):
+    deadline = time.monotonic() + limits.COMMAND_KILL_WAIT
+    while marker and _kill_round(mark) and time.monotonic() < deadline:
+        time.sleep(_POLL / 5)
+
+
+def _kill_round(mark: bytes) -> bool:
+    """Kill what bears the mark now; whether there may be more."""
+    more = False
+    for pid in _process_ids():
+        environ = _environ(pid)
+        if mark in environ.split(b"\0"):
             _ignoring_gone(os.kill, pid, signal.SIGKILL)
+            more = True
+        elif not environ and _is_becoming(pid):
+            more = True
+    return more
+
+
+def _is_becoming(pid: int) -> bool:
+    """Whether a process whose environment is empty is in the middle of exec: it has a program and no words yet."""
+    try:
+        os.readlink(f"/proc/{pid}/exe")  # threads of the kernel and the dead have none
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return not file.read(1)
+    except OSError:
+        return False
 
 
 class Held:

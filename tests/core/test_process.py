@@ -295,6 +295,22 @@ def test_leaving_the_program_ends_its_commands(tmp_path):
     assert gone("sleep 6106", within=2)
 
 
+@linux
+def test_of_what_bears_a_mark_nothing_is_left_also_while_it_forks(tmp_path):
+    """Each round meets some that were forked behind it, or were just becoming another program."""
+    marker = f"task-{tmp_path.name}-{os.getpid()}"
+    storm = "echo up; i=0; while [ $i -lt 500 ]; do (setsid sleep 7206 &); i=$((i+1)); done"
+    for _ in range(4):
+        shell = subprocess.Popen(
+            ["sh", "-c", storm], env={**ENV, process.MARKER: marker}, stdout=subprocess.PIPE, cwd=tmp_path
+        )
+        shell.stdout.readline()
+        process.kill_marked(marker)
+        shell.wait(20)
+        shell.stdout.close()
+        assert alive("sleep 7206") == []
+
+
 # -- nobody waits for a person ----------------------------------------------------------------------------------------
 
 
