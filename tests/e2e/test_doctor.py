@@ -131,11 +131,15 @@ def test_answers_that_come_late_are_no_command_to_the_shell(workspace):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_while_the_terminal_is_asked_leaves_it_whole(workspace, number):
-    ask = f"import os; print('PID', os.getpid(), flush=True); {ASK}"
+    patient = "from nanoherm_tui import limits; limits.TERMINAL_FIRST = limits.TERMINAL_ANSWERS = 60.0"
+    ask = f"import os; print('PID', os.getpid(), flush=True); {patient}; {ASK}"
     shell = f"trap : INT; stty -g > before; {PYTHON} -c {shlex.quote(ask)}; stty -g > after; echo EXIT"
     with Terminal(command=["sh", "-c", shell], cwd=workspace) as screen:
         screen.until(lambda: b"\x1b[c" in screen.raw)
         os.kill(int(re.search(r"PID (\d+)", screen.text)[1]), number)
+        for reply in range(2):  # in the middle of both rounds: the signal waits for the end of the second
+            screen.until(lambda reply=reply: screen.raw.count(b"\x1b[c") > reply)
+            screen.send(BARE[b"\x1b[c"])
         screen.wait_for("EXIT")
         assert "TOLD" not in screen.text
         assert (workspace / "before").read_text() == (workspace / "after").read_text()
