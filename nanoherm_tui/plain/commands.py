@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from agent_core.errors import AgentError
 from nanoherm_tui.actions import BY_SLASH, SLASH_ACTIONS, Action, Slash, SlashProblem, complete_slash, parse_slash
 from nanoherm_tui.i18n import t
 from nanoherm_tui.plain.words import head, pair
@@ -84,10 +85,18 @@ def help(face: Face, argument: str) -> None:
     """Every command with a few words, and how things are typed."""
     face.say(t("plain.help_typing"))
     face.say(*(_help_line(action) for action in SLASH_ACTIONS if action.id in ROOM_OF))
-    face.know_typed()
+    know_typed(face)
     if face.typed_commands:
         face.say(head(t("palette.typed")))
         face.say(*(f"  /{one.name}  {one_line(visible(one.description))}".rstrip() for one in face.typed_commands))
+
+
+def know_typed(face: Face) -> None:
+    """Look what can be typed behind a slash here; files may have changed since the last time."""
+    try:
+        face.typed_commands = face.host.typed(face.session.id).all
+    except AgentError as error:  # the program's own commands work all the same
+        face.say_error(error)
 
 
 def _help_line(action: Action) -> str:

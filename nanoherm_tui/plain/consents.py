@@ -68,7 +68,7 @@ def trust(face: Face, standing: Standing, workspace: Path) -> Choice:
         words = {"trust": "now_trusted", "never": "now_never", "forget": "now_forgotten"}[said]
         face.say(t(f"trust.{words}"))
         if said != "never" and not (face.session.stored or face.session.busy):
-            face.switch(lambda: face.host.new(workspace))  # with the settings as they are now
+            face.opened.switch(lambda: face.host.new(workspace))  # with the settings as they are now
 
     def take(said: str) -> bool:
         if said == "N" or said.lower() == "never":

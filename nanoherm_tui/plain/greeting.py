@@ -65,14 +65,14 @@ def begin_session(face: Face, begin: Begin) -> list[str]:
     elif words := sandbox_words(face.session.mode, held):
         face.say(t("plain.sandbox", sandbox=words))
     face.say(*(t("plain.warning", text=clean(words)) for words in _problems(face.host)))
-    if face.line:
+    if face.draft.line:
         face.say(t("plain.draft"))
     first = [begin.prompt] if begin.prompt.strip() else []
     references = " ".join(_pictures(face, begin.images))
     if references and first:
         first = [f"{first[0]}\n{references}"]
     elif references:
-        face.put_in_line(f"{references} ")
+        face.draft.put(f"{references} ")
     if begin.choose:
         from nanoherm_tui.plain import commands
 

@@ -33,7 +33,7 @@ def redirect(face: Face, text: str) -> None:
 
 
 def quit(face: Face, argument: str) -> None:
-    face.leave()
+    face.stopping.leave()
 
 
 def editor(face: Face, argument: str) -> None:
@@ -42,7 +42,7 @@ def editor(face: Face, argument: str) -> None:
 
     if not face.source.edits:
         raise AgentError("editor_no_terminal", "There is no terminal here that an editor could have.")
-    face.put_in_line(program.edit(face.line, program.command(os.environ)).rstrip("\n"))
+    face.draft.put(program.edit(face.draft.line, program.command(os.environ)).rstrip("\n"))
 
 
 def image(face: Face, argument: str) -> None:
@@ -50,7 +50,7 @@ def image(face: Face, argument: str) -> None:
     path = argument.removeprefix("@").strip("\"'")
     full = face.session.workspace / Path(path).expanduser()
     reference = face.host.images.take_file(full, path)
-    face.put_in_line(f"{face.line}{reference} ")
+    face.draft.put(f"{face.draft.line}{reference} ")
     face.say(t("plain.image_taken"))
 
 
@@ -69,7 +69,7 @@ def _insert(face: Face, name: str, known: dict[str, Snippet]) -> None:
     from agent_core.snippets import lay_out
 
     if name in known:
-        face.put_in_line(f"{face.line}{lay_out(known[name].text).text}")
+        face.draft.put(f"{face.draft.line}{lay_out(known[name].text).text}")
     elif name:
         near = get_close_matches(name, known, n=1, cutoff=0.5)
         key = "snippets.unknown_nearest" if near else "snippets.unknown"
@@ -84,7 +84,7 @@ def copy(face: Face, argument: str) -> None:
     """The newest answer, as Markdown."""
     from nanoherm_tui import clipboard
 
-    text = face.last_answer
+    text = face.opened.last_answer
     if not text:
         face.say(t("app.nothing_to_copy"))
         return

@@ -13,6 +13,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.question import time_left
 from nanoherm_tui.plain import asking
+from nanoherm_tui.plain.entering import is_command, take_message
 from nanoherm_tui.text import one_line
 
 if TYPE_CHECKING:
@@ -167,8 +168,8 @@ class Questions:
     def _take_answer(self, asked: asking.Asked, text: str) -> None:
         face = self._face
         self._answer = ""
-        if asked.stage == "" and face.is_command(text):
-            face.take_message(text.strip())
+        if asked.stage == "" and is_command(face, text):
+            take_message(face, text.strip())
             return
         taken = asking.take(asked, text)
         face.say(*taken.lines)

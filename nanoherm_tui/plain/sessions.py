@@ -43,14 +43,14 @@ def numbered(face: Face, above: str, rows: Sequence[str], chosen: Callable[[int]
 def new(face: Face, folder: str) -> None:
     """A fresh session in `folder`, else where the program was started."""
     path = face.host.places.workspace / Path(folder).expanduser() if folder else None
-    face.switch(lambda: face.host.new(path))
+    face.opened.switch(lambda: face.host.new(path))
 
 
 def sessions(face: Face, title: str) -> None:
     """Open the session with this title or id; without one, offer the newest."""
     if title:
         found = face.host.find(title).id
-        face.switch(lambda: face.host.live(found) or face.host.open(found))
+        face.opened.switch(lambda: face.host.live(found) or face.host.open(found))
         return
     rows = face.host.sessions()[: limits.PLAIN_LISTED]
     if not rows:
@@ -67,7 +67,7 @@ def session_line(face: Face, row: SessionRow) -> str:
 
 
 def _open(face: Face, session_id: str) -> None:
-    face.switch(lambda: face.host.live(session_id) or face.host.open(session_id))
+    face.opened.switch(lambda: face.host.live(session_id) or face.host.open(session_id))
 
 
 def fork(face: Face, argument: str) -> None:
@@ -76,7 +76,7 @@ def fork(face: Face, argument: str) -> None:
         face.say(t("app.nothing_to_fork"))
         return
     here, title = face.session.id, one_line(face.view.title)
-    face.switch(lambda: face.host.fork(here))
+    face.opened.switch(lambda: face.host.fork(here))
     face.say(t("app.forked", title=title))
 
 
@@ -95,11 +95,11 @@ def delete(face: Face, argument: str) -> None:
     gone, title = face.session.id, one_line(face.view.title) or t("sessions.untitled")
 
     def work() -> None:
-        face.switch(face.host.new)
+        face.opened.switch(face.host.new)
         if face.session.id != gone:
-            face.forget(gone)
+            face.opened.forget(gone)
             face.host.delete(gone)
-            face.deleted.append(gone)
+            face.opened.deleted.append(gone)
             face.say(t("app.deleted", title=title, command="/restore"))
 
     face.do(work)
@@ -107,12 +107,12 @@ def delete(face: Face, argument: str) -> None:
 
 def restore(face: Face, argument: str) -> None:
     """Bring the session back that was deleted last."""
-    if not face.deleted:
+    if not face.opened.deleted:
         face.say(t("app.nothing_deleted"))
         return
-    back = face.deleted[-1]
+    back = face.opened.deleted[-1]
     face.host.restore(back)
-    face.deleted.pop()
+    face.opened.deleted.pop()
     _open(face, back)
 
 
@@ -125,8 +125,8 @@ def clear(face: Face, argument: str) -> None:
 
     def work() -> None:
         def emptied() -> None:
-            face.forget(here)
-            face.switch(lambda: face.host.reset(here))
+            face.opened.forget(here)
+            face.opened.switch(lambda: face.host.reset(here))
 
         face.do(emptied)
 
@@ -173,7 +173,7 @@ def rewind(face: Face, argument: str) -> None:
 
     def chosen(number: int) -> None:
         face.session.send(intents.Rewind(said[number].id))
-        face.put_in_line(said[number].text)
+        face.draft.put(said[number].text)
         face.say(t("rewind.taken_out", command="/redo"))
 
     numbered(face, head(t("rewind.title")), [one_line(clean(one.text)) for one in said], chosen)
@@ -224,7 +224,7 @@ def worktree(face: Face, argument: str) -> None:
         def made(result: tuple[Worktree, Path]) -> None:
             one, folder = result
             face.say(t("worktree.made", branch=visible(one.branch), path=shown(one.folder)))
-            face.switch(lambda: face.host.new(folder))
+            face.opened.switch(lambda: face.host.new(folder))
 
         face.say(t("worktree.making"))
         face.beside(lambda: trees.make(argument), made)
@@ -244,7 +244,7 @@ def _offer(face: Face, found: Sequence[Worktree]) -> None:
         if inside:
             _open(face, inside[0])
         else:
-            face.switch(lambda: face.host.new(found[number].folder))
+            face.opened.switch(lambda: face.host.new(found[number].folder))
 
     rows = [pair(visible(one.name), about(one, len(_sessions_in(face, one.folder)))) for one in found]
     numbered(face, head(t("palette.ask_worktree")), rows, chosen)
@@ -257,7 +257,7 @@ def _remove(face: Face, trees: Worktrees, name: str) -> None:
         return
 
     def found(one: Worktree) -> None:
-        at_work = [o.view for o in face.open.values() if o.view.session.workspace.is_relative_to(one.folder)]
+        at_work = [o.view for o in face.opened.all.values() if o.view.session.workspace.is_relative_to(one.folder)]
         if any(view.session.busy for view in at_work):
             face.say(t("worktree.busy", name=visible(one.name)))
         elif one.has_work:
@@ -278,7 +278,7 @@ def _remove(face: Face, trees: Worktrees, name: str) -> None:
             key, main = result
             face.say(t(f"worktree.{key}", name=visible(one.name)))
             if face.session.workspace.is_relative_to(one.folder):
-                face.switch(lambda: face.host.new(main))  # where one was is no more
+                face.opened.switch(lambda: face.host.new(main))  # where one was is no more
 
         face.beside(work, gone)
 

@@ -109,7 +109,7 @@ def _save(face: Face, written: Written) -> None:
     def saved(state: ModelState) -> None:
         face.say(*model_lines(state))
         if state.problem is None:
-            face.switch(face.host.new)
+            face.opened.switch(face.host.new)
 
     name = written.preset.name
     face.say(t("setup.saving"))

@@ -26,14 +26,14 @@ class Stopping:
         """Ctrl+C: stop the turn; clear the line, `typed`; twice in an empty one, leave."""
         face, now = self._face, time.monotonic()
         is_answer = face.questions.is_open
-        draft = bool(typed or face.gathered.goes_on) and not is_answer
+        draft = bool(typed or face.draft.goes_on) and not is_answer
         step = interrupt.ctrl_c(interrupt.Moment(face.state, now, *self._last_press, draft=draft))
         self._last_press = now, step
         if step in ("hint", "quit") and face.questions.leave_choice():
             face.say(t("plain.choice_left"))
         elif step in ("stop", "abandon"):
             if typed and not is_answer:
-                face.put_in_line(typed)
+                face.draft.put(typed)
             face.session.send(intents.Interrupt(abandon=step == "abandon"))
         elif step == "clear_draft":
             face.clear_line(typed)
@@ -52,6 +52,6 @@ class Stopping:
             self._face.exit_code = names.EXIT_OK
 
     def _words(self) -> str:
-        tasks = [task for one in self._face.open.values() for task in one.view.tasks]
+        tasks = [task for one in self._face.opened.all.values() for task in one.view.tasks]
         count = sum(task.state == "running" and not task.kept for task in tasks)
         return "" if not count else t("tasks.leaving_one") if count == 1 else t("tasks.leaving", n=count)

@@ -139,11 +139,11 @@ def test_a_dumb_terminal_gets_lines_by_itself_and_no_escape(home, workspace, ser
         assert b"\x1b" not in screen.raw
 
 
-def run(args, lines, cwd, env):
+def run(args, lines, cwd, env, out=subprocess.PIPE):
     """The program with standard input and output that are no terminal."""
     return subprocess.run(
-        [sys.executable, "-m", "nanoherm_tui", "--plain", *args], check=False, cwd=cwd, input=lines, text=True,
-        capture_output=True, timeout=60, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **env},
+        [sys.executable, "-m", "nanoherm_tui", "--plain", *args], check=False, cwd=cwd, input=lines, text=True, stdout=out,
+        stderr=subprocess.PIPE, timeout=60, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **env},
     )  # fmt: skip
 
 
@@ -169,3 +169,10 @@ def test_a_run_whose_last_turn_fails_says_so_in_its_exit_code(home, workspace):
     assert "Error:" in done.stdout
     assert "The turn has failed" in done.stdout
     assert done.returncode == 75
+
+
+def test_what_ends_it_is_said_where_the_output_can_take_no_more(home, workspace, server, server_env):
+    with open("/dev/full", "w") as full:
+        done = run([], "hello\n", workspace, server_env(server), full)
+    assert "No space left on device" in done.stderr
+    assert done.returncode == 1
