@@ -5,8 +5,16 @@ import gc
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import prepared_store
+
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def databases_are_copied():
+    with prepared_store.copied():
+        yield
 
 
 def pytest_addoption(parser):

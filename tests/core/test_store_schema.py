@@ -18,6 +18,7 @@ from agent_core.store import db
 from agent_core.store.db import APPLICATION_ID, latest_version
 from agent_core.store.sessions import Store
 from agent_core.store.usage import Booking
+from tests import prepared_store
 
 FOLDER = Path(db.__file__).parent / "migrations"
 SCRIPTS = {int(file.name[:4]): file.read_text("utf-8") for file in sorted(FOLDER.glob("*.sql"))}
@@ -31,6 +32,12 @@ TABLES = """sessions messages session_model_usage state_meta gateway_routing com
 delivery_obligations runtime_epoch session_admissions session_turn_leases worker_executions worker_receipts
 schema_version"""
 LEASE_COLUMNS = "conversation_id holder acquired_at expires_at"
+
+
+@pytest.fixture(autouse=True)
+def databases_are_made_anew():
+    with prepared_store.made_anew():
+        yield
 
 
 @pytest.fixture
