@@ -21,7 +21,8 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError, StoreError
 from agent_core.events import Notice
-from agent_core.ports import Checked, ExecResult, TerminalBackend, ToolContext
+from agent_core.ports.commands import ExecResult, TerminalBackend
+from agent_core.ports.tools import Checked, ToolContext
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import Box
 from agent_core.text import ignore_rules

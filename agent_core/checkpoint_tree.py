@@ -30,7 +30,7 @@ from agent_core.checkpoint_records import (
     packed,
     unpacked,
 )
-from agent_core.ports import IsHidden
+from agent_core.ports.tools import IsHidden
 from agent_core.records import dataclass
 from agent_core.rollback import ChangeBy
 from agent_core.workspace import NEVER, Ignore, ignore_for

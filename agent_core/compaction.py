@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from agent_core import limits, view
 from agent_core.messages import Covered, Message
-from agent_core.ports import TodoItem
+from agent_core.ports.means import TodoItem
 from agent_core.records import dataclass
 from agent_core.view import Load
 

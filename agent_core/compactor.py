@@ -19,7 +19,8 @@ from agent_core.compaction import Cut, Options, Record
 from agent_core.errors import AgentError, ConfigError, ProviderError, StoreError
 from agent_core.events import CompactionFinished, CompactionStarted, Notice
 from agent_core.messages import Covered, Message, Usage, clean_surrogates
-from agent_core.ports import Delta, LlmReply, TodoItem
+from agent_core.ports.means import TodoItem
+from agent_core.ports.model import Delta, LlmReply
 from agent_core.records import dataclass
 from agent_core.services import Connect, Connection
 from agent_core.store.views import Views

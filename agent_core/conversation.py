@@ -13,7 +13,7 @@ from typing import Any
 from agent_core import view
 from agent_core.errors import StoreError
 from agent_core.messages import Message, ToolCall, View
-from agent_core.ports import Effect
+from agent_core.ports.actions import Effect
 from agent_core.records import dataclass
 from agent_core.store.sessions import Store
 from agent_core.text.image_refs import between

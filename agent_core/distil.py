@@ -20,7 +20,8 @@ from agent_core.events import Event, UsageReported
 from agent_core.knowledge import MEMORY_KINDS, Memory
 from agent_core.messages import Message
 from agent_core.meter import Meter
-from agent_core.ports import Delta, EndedTurn, LlmClient, LlmReply, LlmRequest
+from agent_core.ports.extras import EndedTurn
+from agent_core.ports.model import Delta, LlmClient, LlmReply, LlmRequest
 
 _CORRECTS: Final = re.compile(
     r"\bno\s*[,.!]|\b(?:not what|don'?t|do not|never|always|instead|wrong|actually|prefer|remember|from now on|"

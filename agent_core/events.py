@@ -17,7 +17,8 @@ from agent_core.intents import Decision
 from agent_core.knowledge import Memory
 from agent_core.messages import FileDiff, Message, ToolResult, Usage, View
 from agent_core.names import Mode
-from agent_core.ports import Question, TodoItem
+from agent_core.ports.asking import Question
+from agent_core.ports.means import TodoItem
 from agent_core.records import dataclass
 from agent_core.servers import FormField, ServerRow
 

@@ -20,7 +20,7 @@ from agent_core.events import Event, Notice
 from agent_core.knowledge import Expansion
 from agent_core.messages import Message, ToolCall, ToolResult, new_id
 from agent_core.names import GIT_DIFF, LIST_DIR, READ_FILE, WEB_FETCH
-from agent_core.ports import Asker, Question, Reply
+from agent_core.ports.asking import Asker, Question, Reply
 from agent_core.text.clamp import clamp
 from agent_core.text.refs import Reference, references
 

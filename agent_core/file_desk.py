@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agent_core import limits, preview, spill
 from agent_core.config.load import Config
 from agent_core.config.paths import Places
-from agent_core.ports import IsHidden
+from agent_core.ports.tools import IsHidden
 from agent_core.preview import FileLines, FilePreview
 from agent_core.safety import hidden
 from agent_core.safety.paths import PathRules

@@ -18,7 +18,7 @@ from agent_core import limits, plain_files
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from agent_core.file_tree import FileTree, nothing_hidden
-from agent_core.ports import IsHidden
+from agent_core.ports.tools import IsHidden
 from agent_core.records import dataclass
 from agent_core.safety.hidden import WORKSPACE_FILE
 from agent_core.text.path_search import Found, Search, places

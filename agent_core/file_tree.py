@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 
 from agent_core import limits
-from agent_core.ports import IsHidden
+from agent_core.ports.tools import IsHidden
 from agent_core.text.path_table import PathTable
 from agent_core.workspace import Ignore, ignore_for, look_into
 

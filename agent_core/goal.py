@@ -14,7 +14,8 @@ from agent_core.cancel import CancelScope
 from agent_core.events import Event, GoalChanged, Notice
 from agent_core.messages import clean_surrogates
 from agent_core.names import ASK_USER, GOAL_DONE
-from agent_core.ports import Asker, Goal, Question, Reply
+from agent_core.ports.asking import Asker, Question, Reply
+from agent_core.ports.means import Goal
 from agent_core.records import dataclass
 from agent_core.services import SessionServices
 

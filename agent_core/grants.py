@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from agent_core import limits
 from agent_core.errors import ConfigError
 from agent_core.grants_file import CommandGrant, Grant, GrantsFile, HostGrant, ServerGrant, Written, covers_host
-from agent_core.ports import Action, CommandAction, EditAction, ReadAction, ServerAction, WebAction
+from agent_core.ports.actions import Action, CommandAction, EditAction, ReadAction, ServerAction, WebAction
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED, Box
 

@@ -55,7 +55,10 @@ from agent_core.names import (
     Mode,
 )
 from agent_core.notebook import Notebook
-from agent_core.ports import Decided, Extra, Opening, PastPassage, Tool
+from agent_core.ports.asking import Decided
+from agent_core.ports.extras import Extra, Opening
+from agent_core.ports.means import PastPassage
+from agent_core.ports.tools import Tool
 from agent_core.process import LocalBackend
 from agent_core.records import dataclass
 from agent_core.safety.redact import redact

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_core import context_files, project_facts, prompt
-from agent_core.ports import IsHidden
+from agent_core.ports.tools import IsHidden
 
 NAME: Final = "AGENTS.md"
 

@@ -19,23 +19,12 @@ from agent_core.intents import Intent
 from agent_core.jobs import Runner
 from agent_core.messages import ToolCall
 from agent_core.names import ApprovalPolicy, Mode
-from agent_core.ports import (
-    Asker,
-    ChangeLog,
-    Checked,
-    Decided,
-    Extra,
-    Learning,
-    NoChangeLog,
-    ReadAction,
-    Settling,
-    TerminalBackend,
-    TodoItem,
-    Tool,
-    ToolContext,
-    Web,
-    WebAction,
-)
+from agent_core.ports.actions import ReadAction, WebAction
+from agent_core.ports.asking import Asker, Decided
+from agent_core.ports.commands import TerminalBackend
+from agent_core.ports.extras import Extra, Learning, Settling
+from agent_core.ports.means import ChangeLog, NoChangeLog, TodoItem, Web
+from agent_core.ports.tools import Checked, Tool, ToolContext
 from agent_core.process import LocalBackend
 from agent_core.sandbox.env import LentEnv
 from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy

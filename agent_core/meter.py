@@ -9,7 +9,7 @@ from agent_core import budget, limits, view
 from agent_core.budget import Budget, Need, Used
 from agent_core.llm.prices import Price, cost
 from agent_core.messages import Usage
-from agent_core.ports import Delta, DeltaSink, LlmReply, LlmRequest
+from agent_core.ports.model import Delta, DeltaSink, LlmReply, LlmRequest
 from agent_core.records import dataclass
 from agent_core.store.usage import Booking, Costs, Spent
 

@@ -15,7 +15,7 @@ from agent_core.guard import GuardRules
 from agent_core.llm.providers import ProviderOptions
 from agent_core.models import ModelSettings
 from agent_core.names import PERSONAS
-from agent_core.ports import LlmRequest
+from agent_core.ports.model import LlmRequest
 from agent_core.services import ReviewOptions
 
 if TYPE_CHECKING:

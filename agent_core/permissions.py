@@ -12,7 +12,7 @@ from agent_core.errors import ConfigError
 from agent_core.grants import Grants, SessionGrants
 from agent_core.grants_file import CommandGrant, Grant, GrantsFile, HostGrant, ServerGrant
 from agent_core.names import ApprovalPolicy, Mode
-from agent_core.ports import Decided
+from agent_core.ports.asking import Decided
 from agent_core.records import dataclass
 from agent_core.services import Containment
 from agent_core.store.audit import Entry

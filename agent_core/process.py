@@ -29,7 +29,7 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError
 from agent_core.keyless import Keyless
-from agent_core.ports import ExecResult
+from agent_core.ports.commands import ExecResult
 from agent_core.records import dataclass
 from agent_core.sandbox import cgroup
 from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy

@@ -18,7 +18,7 @@ from typing import Any, Final
 from agent_core import limits
 from agent_core.file_tree import FileTree, nothing_hidden
 from agent_core.plain_files import read_regular
-from agent_core.ports import IsHidden
+from agent_core.ports.tools import IsHidden
 from agent_core.text.clamp import clamp
 from agent_core.text.printable import printable
 

@@ -21,7 +21,7 @@ from typing import Final
 from agent_core import limits
 from agent_core.names import MODES, Mode
 from agent_core.plain_files import read_regular
-from agent_core.ports import Guidance
+from agent_core.ports.extras import Guidance
 from agent_core.records import dataclass
 from agent_core.text.printable import printable
 

@@ -10,7 +10,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted
 from agent_core.events import Event, QuestionAsked, QuestionClosed
 from agent_core.intents import Answer
-from agent_core.ports import Question, Reply
+from agent_core.ports.asking import Question, Reply
 
 
 class Questions:

@@ -21,7 +21,9 @@ from agent_core.errors import AgentError, BudgetReached, Interrupted, StoreError
 from agent_core.events import Event, Notice, UsageReported
 from agent_core.messages import Message
 from agent_core.meter import Meter
-from agent_core.ports import CommandAction, Decided, Delta, LlmClient, LlmReply, LlmRequest, Review
+from agent_core.ports.actions import CommandAction
+from agent_core.ports.asking import Decided, Review
+from agent_core.ports.model import Delta, LlmClient, LlmReply, LlmRequest
 from agent_core.safety import protected
 from agent_core.safety.aimed import aimed
 from agent_core.safety.inject import scan

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from agent_core import limits
-from agent_core.ports import Effect
+from agent_core.ports.actions import Effect
 
 
 def groups(effects: Sequence[Effect]) -> list[list[int]]:

@@ -22,7 +22,11 @@ from agent_core.knowledge import Expansion
 from agent_core.llm.prices import Price
 from agent_core.messages import Message
 from agent_core.names import ApprovalPolicy, Mode, SandboxMode
-from agent_core.ports import Extra, IsHidden, LlmClient, LlmRequest, PastPassage, ResultBounds, TerminalBackend, Tool
+from agent_core.ports.commands import TerminalBackend
+from agent_core.ports.extras import Extra
+from agent_core.ports.means import PastPassage
+from agent_core.ports.model import LlmClient, LlmRequest
+from agent_core.ports.tools import IsHidden, ResultBounds, Tool
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import Apart, Box, SandboxPolicy
 from agent_core.spill import NANO

@@ -20,7 +20,9 @@ from agent_core.meter import Meter
 from agent_core.names import ApprovalPolicy, Mode
 from agent_core.outbox import Outbox
 from agent_core.own_commands import OwnCommands
-from agent_core.ports import Asker, Extra, Goal
+from agent_core.ports.asking import Asker
+from agent_core.ports.extras import Extra
+from agent_core.ports.means import Goal
 from agent_core.questions import Questions
 from agent_core.services import SessionServices
 from agent_core.session_modes import SessionModes

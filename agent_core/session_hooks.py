@@ -15,7 +15,8 @@ from agent_core.events import Event, Notice
 from agent_core.hooks import Event as HookEvent
 from agent_core.hooks import Heard, Hook, Hooks
 from agent_core.messages import ToolCall
-from agent_core.ports import Args, Asker, Question, Reply, ToolOutput
+from agent_core.ports.asking import Asker, Question, Reply
+from agent_core.ports.tools import Args, ToolOutput
 from agent_core.records import dataclass
 from agent_core.services import SessionServices
 

@@ -10,7 +10,7 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError
 from agent_core.intents import SetModel, SetOptions
 from agent_core.outbox import Outbox
-from agent_core.ports import DeltaSink, LlmClient, LlmReply, LlmRequest
+from agent_core.ports.model import DeltaSink, LlmClient, LlmReply, LlmRequest
 from agent_core.services import Connection, SessionServices
 from agent_core.session_record import SessionRecord
 from agent_core.session_settings import SessionSettings

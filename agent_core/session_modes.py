@@ -124,7 +124,7 @@ class SessionModes:
 
     def box_words(self, mode: Mode) -> str:
         """What a command that nobody trusts would run in there, as a person is told."""
-        from agent_core.ports import CommandAction
+        from agent_core.ports.actions import CommandAction
         from agent_core.safety.policy import box_of
 
         return box_of(CommandAction("", ""), situation_of(self._services, mode, self.policy), trusted=False).words

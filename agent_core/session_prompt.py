@@ -13,7 +13,8 @@ from agent_core.errors import StoreError
 from agent_core.events import Notice
 from agent_core.kit import Kit
 from agent_core.names import Mode
-from agent_core.ports import Guidance, Tool
+from agent_core.ports.extras import Guidance
+from agent_core.ports.tools import Tool
 from agent_core.services import SessionServices
 from agent_core.store.views import SentPrompt
 from agent_core.toolsets import is_off

@@ -12,7 +12,7 @@ from agent_core.conversation import Conversation
 from agent_core.events import Event
 from agent_core.intents import Rollback, RollbackRedo
 from agent_core.messages import Message, user
-from agent_core.ports import ChangeLog
+from agent_core.ports.means import ChangeLog
 from agent_core.services import SessionServices
 from agent_core.session_record import SessionRecord
 from agent_core.tools.seen_files import SeenFiles

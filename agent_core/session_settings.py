@@ -10,7 +10,7 @@ from agent_core.errors import AgentError
 from agent_core.events import OptionsChanged
 from agent_core.intents import SetOptions
 from agent_core.names import EFFORTS
-from agent_core.ports import LlmRequest
+from agent_core.ports.model import LlmRequest
 from agent_core.services import SessionServices
 from agent_core.store.sessions import TOOLS_OFF, SessionRow
 from agent_core.toolsets import in_order, tools_named

@@ -21,7 +21,9 @@ from agent_core.messages import Message, new_id, user
 from agent_core.names import BLIND, ApprovalPolicy, Mode
 from agent_core.outbox import Outbox
 from agent_core.own_commands import OwnCommands
-from agent_core.ports import Asker, ChangeLog, EndedTurn
+from agent_core.ports.asking import Asker
+from agent_core.ports.extras import EndedTurn
+from agent_core.ports.means import ChangeLog
 from agent_core.services import SessionServices
 from agent_core.session_history import SessionHistory
 from agent_core.session_hooks import SessionHooks

@@ -16,7 +16,8 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import ToolFailure
 from agent_core.messages import ShellRun, ToolResult
 from agent_core.names import SHELL
-from agent_core.ports import TerminalBackend, ToolOutput
+from agent_core.ports.commands import TerminalBackend
+from agent_core.ports.tools import ToolOutput
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED
 from agent_core.spill import Spill

@@ -18,7 +18,7 @@ from typing import IO, Final
 
 from agent_core import limits, names, plain_files
 from agent_core.errors import AgentError
-from agent_core.ports import ResultBounds
+from agent_core.ports.tools import ResultBounds
 from agent_core.records import dataclass
 from agent_core.safety.redact import Redactor, redact
 from agent_core.text.ansi import strip_ansi

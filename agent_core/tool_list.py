@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from agent_core import view
-from agent_core.ports import Tool
+from agent_core.ports.tools import Tool
 from agent_core.records import dataclass
 from agent_core.toolsets import SHOWN, tools_of
 

@@ -10,7 +10,7 @@ from typing import Literal
 from agent_core import trust
 from agent_core.config.paths import Places, find_places
 from agent_core.grants_file import GrantsFile
-from agent_core.ports import Decided
+from agent_core.ports.asking import Decided
 from agent_core.records import dataclass
 from agent_core.trust import Standing
 

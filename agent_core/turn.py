@@ -30,7 +30,7 @@ from agent_core.events import (
 )
 from agent_core.messages import Message, ToolCall, ToolResult, clean_surrogates, tool
 from agent_core.meter import Meter
-from agent_core.ports import Delta, LlmClient, LlmReply, LlmRequest
+from agent_core.ports.model import Delta, LlmClient, LlmReply, LlmRequest
 from agent_core.records import dataclass
 from agent_core.safety.key_guard import KeyGuard
 from agent_core.tools.registry import Stopwatch, Toolbox

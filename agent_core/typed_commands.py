@@ -12,7 +12,7 @@ from agent_core.config.paths import Places
 from agent_core.custom_commands import Commands
 from agent_core.errors import AgentError
 from agent_core.knowledge import Expansion, Typed
-from agent_core.ports import Typing
+from agent_core.ports.extras import Typing
 from agent_core.records import dataclass
 from agent_core.trust import Standing
 

@@ -12,7 +12,8 @@ from agent_core.config.paths import Places
 from agent_core.errors import ConfigError
 from agent_core.grants_file import GrantsFile
 from agent_core.names import MODES_ALONE, MODES_WITHOUT_SANDBOX, SANDBOX_MODES, Mode, SandboxMode
-from agent_core.ports import Decided, IsHidden
+from agent_core.ports.asking import Decided
+from agent_core.ports.tools import IsHidden
 from agent_core.services import Containment, Walls
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_core.cancel import CancelScope
-from agent_core.ports import Settling
+from agent_core.ports.extras import Settling
 from nanoherm_tui.actions import SlashProblem, parse_slash
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from agent_core.events import Event, SessionState
     from agent_core.knowledge import Memory
     from agent_core.names import Mode
-    from agent_core.ports import Question, TodoItem
+    from agent_core.ports.asking import Question
+    from agent_core.ports.means import TodoItem
     from agent_core.session import LiveSession
 
 Part = Literal[

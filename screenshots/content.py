@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
-from agent_core.ports import TodoItem
+from agent_core.ports.means import TodoItem
 from agent_core.store.sessions import Store
 from agent_core.text import diff
 from nanoherm_tui.i18n import Language

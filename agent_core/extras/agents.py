@@ -11,7 +11,8 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, ToolFailure
 from agent_core.events import Notice
 from agent_core.mailbox import Mailbox
-from agent_core.ports import EndedTurn, Guidance, Tool, ToolContext, ToolOutput
+from agent_core.ports.extras import EndedTurn, Guidance
+from agent_core.ports.tools import Tool, ToolContext, ToolOutput
 from agent_core.services import Seat, SessionServices
 from agent_core.subagents.crew import Crew
 from agent_core.subagents.definitions import Definition, Found, chosen

@@ -18,7 +18,7 @@ from agent_core.errors import AgentError, Interrupted, MemoryFailure
 from agent_core.events import Event
 from agent_core.knowledge import Memory
 from agent_core.meter import Meter
-from agent_core.ports import EndedTurn
+from agent_core.ports.extras import EndedTurn
 from agent_core.tools.remember import Keeping
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,8 @@ from agent_core.extras.learning import Learner
 from agent_core.knowledge import Memory
 from agent_core.memory import Memories
 from agent_core.meter import Meter
-from agent_core.ports import EndedTurn, Guidance, Tool
+from agent_core.ports.extras import EndedTurn, Guidance
+from agent_core.ports.tools import Tool
 from agent_core.records import dataclass
 from agent_core.services import Seat
 from agent_core.tools import remember

@@ -18,7 +18,8 @@ from agent_core.memory import markdown, staging
 from agent_core.memory.markdown import FILES, Change, Operation, Pages, Target
 from agent_core.memory.pending import PendingWrites
 from agent_core.meter import Meter
-from agent_core.ports import EndedTurn, Guidance, Tool
+from agent_core.ports.extras import EndedTurn, Guidance
+from agent_core.ports.tools import Tool
 from agent_core.services import Seat
 from agent_core.text.printable import printable
 from agent_core.tools import memory_pages

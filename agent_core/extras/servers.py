@@ -16,7 +16,9 @@ from agent_core.mcp.managed import Managed
 from agent_core.mcp.manager import Servers
 from agent_core.mcp.names import model_names
 from agent_core.mcp.schemas import for_model
-from agent_core.ports import EndedTurn, Guidance, Question, Reply, Tool
+from agent_core.ports.asking import Question, Reply
+from agent_core.ports.extras import EndedTurn, Guidance
+from agent_core.ports.tools import Tool
 from agent_core.servers import ServerRow
 from agent_core.services import Seat
 from agent_core.text.ansi import clean

@@ -9,7 +9,8 @@ from agent_core.cancel import CancelScope
 from agent_core.events import Notice
 from agent_core.knowledge import Typed
 from agent_core.memory.pending import PendingWrites
-from agent_core.ports import EndedTurn, Guidance, Tool
+from agent_core.ports.extras import EndedTurn, Guidance
+from agent_core.ports.tools import Tool
 from agent_core.records import dataclass
 from agent_core.services import Seat
 from agent_core.skills import reading

@@ -27,7 +27,7 @@ from agent_core.llm.providers import Preset
 from agent_core.llm.refusal import IMAGES, names, other_ids, other_images, said
 from agent_core.llm.wire import Quirks, Wire
 from agent_core.messages import ImagePart, Message, ToolCall
-from agent_core.ports import LlmRequest, ToolSchema
+from agent_core.ports.model import LlmRequest, ToolSchema
 
 Block = dict[str, Any]
 

@@ -17,7 +17,7 @@ from agent_core.llm.reply import Incoming, RawCall
 from agent_core.llm.token_counts import read_usage
 from agent_core.llm.wire import Tools
 from agent_core.messages import clean_surrogates
-from agent_core.ports import Delta, LlmReply
+from agent_core.ports.model import Delta, LlmReply
 from agent_core.records import dataclass
 
 BLOCKS = "thinking_blocks"

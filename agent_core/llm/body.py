@@ -13,7 +13,7 @@ from agent_core.errors import ProviderError
 from agent_core.llm.arguments import parse_json
 from agent_core.llm.wire import Builder
 from agent_core.llm.words import failure
-from agent_core.ports import Delta
+from agent_core.ports.model import Delta
 from agent_core.sse import Event, EventReader, EventTooLarge
 
 _BLANK = b" \t\r\n"

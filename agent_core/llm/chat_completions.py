@@ -28,7 +28,7 @@ from agent_core.llm.providers import Preset
 from agent_core.llm.refusal import IMAGES, is_about_size, names, other_ids, other_images, said
 from agent_core.llm.wire import Quirks, Wire
 from agent_core.messages import Message, ToolCall
-from agent_core.ports import LlmRequest, ToolSchema
+from agent_core.ports.model import LlmRequest, ToolSchema
 
 SEEN = "(The results are in.)"
 """Stands between results and a user message where a server wants an answer there."""

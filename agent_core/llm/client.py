@@ -25,7 +25,7 @@ from agent_core.llm.wire import Builder, Quirks, Wire
 from agent_core.llm.wires import WIRES, wire_asked_for
 from agent_core.llm.words import Asked, failure
 from agent_core.names import BLIND
-from agent_core.ports import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
+from agent_core.ports.model import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
 from agent_core.records import dataclass
 from agent_core.version import __version__
 

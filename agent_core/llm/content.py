@@ -8,7 +8,7 @@ from typing import Any
 
 from agent_core.llm import text_tools
 from agent_core.messages import clean_surrogates
-from agent_core.ports import Delta
+from agent_core.ports.model import Delta
 
 
 class Halves:

@@ -22,7 +22,7 @@ from agent_core import limits
 from agent_core.llm.providers import Preset
 from agent_core.llm.wire import Quirks, Wire, encode
 from agent_core.messages import Message
-from agent_core.ports import LlmRequest
+from agent_core.ports.model import LlmRequest
 from agent_core.records import dataclass
 
 _KEPT = 3

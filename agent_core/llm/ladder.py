@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from agent_core.errors import ProviderError
-from agent_core.ports import Delta
+from agent_core.ports.model import Delta
 
 Step = Literal["again", "reload", "rotate", "leave"]
 """The same key once more after a wait; the keys read anew; the next key at once; nothing more to do at this server."""

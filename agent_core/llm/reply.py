@@ -18,7 +18,7 @@ from agent_core.llm.content import Halves, TextChannel, bare_thought, closed_onl
 from agent_core.llm.wire import Tools
 from agent_core.llm.words import failure
 from agent_core.messages import ToolCall, Usage, clean_surrogates
-from agent_core.ports import Delta, Finish, LlmReply
+from agent_core.ports.model import Delta, Finish, LlmReply
 from agent_core.records import dataclass
 
 _FINISH: Mapping[str, Finish] = {

@@ -29,7 +29,7 @@ from agent_core.llm.refusal import IMAGES, is_about_size, names, other_ids, othe
 from agent_core.llm.responses_reply import ITEMS, ResponseBuilder
 from agent_core.llm.wire import Quirks, Wire
 from agent_core.messages import Message
-from agent_core.ports import LlmRequest, ToolSchema
+from agent_core.ports.model import LlmRequest, ToolSchema
 
 _OURS = ("model", "input", "stream", "tools")
 """Fields that neither the user's `extra_body` nor a refusal may take from us."""

@@ -17,7 +17,7 @@ from agent_core.llm import ladder
 from agent_core.llm.client import ModelClient
 from agent_core.llm.providers import Endpoint, ProviderOptions
 from agent_core.llm.resting import KeyRing, Resting
-from agent_core.ports import Delta, DeltaSink, LlmReply, LlmRequest
+from agent_core.ports.model import Delta, DeltaSink, LlmReply, LlmRequest
 from agent_core.records import dataclass
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 from agent_core.errors import ProviderError
 from agent_core.llm.providers import IdRule, Preset, WireName
 from agent_core.messages import clean_surrogates
-from agent_core.ports import Delta, LlmReply, LlmRequest
+from agent_core.ports.model import Delta, LlmReply, LlmRequest
 from agent_core.records import dataclass
 
 Tools = Mapping[str, Mapping[str, Any]]

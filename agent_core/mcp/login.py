@@ -22,7 +22,7 @@ from agent_core.mcp.oauth import Browser, OAuth, Visit
 from agent_core.mcp.token_store import FileStore, MemoryStore
 from agent_core.mcp.words import ServerConfig, ServerFailure
 from agent_core.messages import new_id
-from agent_core.ports import Asker, Question
+from agent_core.ports.asking import Asker, Question
 from agent_core.safety.redact import redact
 from agent_core.servers import FormField
 from agent_core.text.printable import printable

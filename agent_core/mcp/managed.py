@@ -34,7 +34,7 @@ from agent_core.mcp.words import (
     ServerInfo,
     ToolInfo,
 )
-from agent_core.ports import Asker, Question
+from agent_core.ports.asking import Asker, Question
 from agent_core.records import dataclass
 from agent_core.servers import ServerState
 

@@ -16,7 +16,7 @@ from agent_core.knowledge import MEMORY_KINDS, Memory, MemoryKind, Pending
 from agent_core.memory import Memories, staging
 from agent_core.memory.pending import PendingWrites
 from agent_core.messages import new_id
-from agent_core.ports import Decided
+from agent_core.ports.asking import Decided
 from agent_core.records import dataclass
 
 _KIND: Final = re.compile(rf"({'|'.join(MEMORY_KINDS)})\s*[:：]\s*", re.IGNORECASE)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_core import limits, plain_files
-from agent_core.ports import IsHidden as IsHidden
+from agent_core.ports.tools import IsHidden as IsHidden
 from agent_core.records import dataclass
 from agent_core.safety import protected
 from agent_core.text import ignore_rules

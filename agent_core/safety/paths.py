@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from agent_core import limits
-from agent_core.ports import IsHidden
+from agent_core.ports.tools import IsHidden
 from agent_core.records import dataclass
 from agent_core.safety import protected
 from agent_core.safety.hidden import (

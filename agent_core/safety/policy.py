@@ -11,10 +11,9 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from agent_core.names import EXIT_PLAN, MODES_READ_ONLY, ApprovalPolicy, Mode, SandboxMode
-from agent_core.ports import (
+from agent_core.ports.actions import (
     Action,
     CommandAction,
-    DecidedBy,
     EditAction,
     KeepAction,
     NoAction,
@@ -22,6 +21,7 @@ from agent_core.ports import (
     ServerAction,
     WebAction,
 )
+from agent_core.ports.asking import DecidedBy
 from agent_core.records import dataclass
 from agent_core.safety.hardline import WAY_OUT, Hit
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box

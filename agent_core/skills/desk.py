@@ -8,7 +8,7 @@ from typing import Literal
 
 from agent_core.knowledge import Pending
 from agent_core.memory.pending import PendingWrites
-from agent_core.ports import Decided
+from agent_core.ports.asking import Decided
 from agent_core.records import dataclass
 from agent_core.skills.discover import Finder, Shelf
 from agent_core.skills.library import Skills

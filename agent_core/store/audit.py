@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from agent_core import limits
 from agent_core.messages import clean_surrogates
-from agent_core.ports import Decided
+from agent_core.ports.asking import Decided
 from agent_core.records import dataclass
 from agent_core.store.db import Database
 from agent_core.text.ansi import clean

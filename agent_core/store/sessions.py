@@ -20,7 +20,7 @@ from agent_core import limits, messages
 from agent_core.errors import StoreError
 from agent_core.messages import Message
 from agent_core.names import SHELL
-from agent_core.ports import Goal, TodoItem
+from agent_core.ports.means import Goal, TodoItem
 from agent_core.records import dataclass
 from agent_core.store.audit import Audit
 from agent_core.store.changes import Changes, check, count, no_session, revision

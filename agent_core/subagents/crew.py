@@ -9,7 +9,7 @@ from agent_core import events, intents, limits
 from agent_core.cancel import CancelScope
 from agent_core.delegation import AgentRow, AgentState
 from agent_core.errors import AgentError, Interrupted, StoreError
-from agent_core.ports import ToolContext
+from agent_core.ports.tools import ToolContext
 from agent_core.services import Seat, SessionServices
 from agent_core.store.children import Birth
 from agent_core.subagents.board import Board, preview

@@ -13,7 +13,9 @@ from typing import Final
 from agent_core import events, names
 from agent_core.cancel import CancelScope
 from agent_core.messages import ToolCall
-from agent_core.ports import Asker, Decided, Question, Reply, TodoItem, Tool
+from agent_core.ports.asking import Asker, Decided, Question, Reply
+from agent_core.ports.means import TodoItem
+from agent_core.ports.tools import Tool
 from agent_core.records import dataclass
 from agent_core.safety.policy import Situation
 from agent_core.services import SessionServices

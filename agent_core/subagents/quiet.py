@@ -10,7 +10,7 @@ from types import TracebackType
 
 from agent_core import events
 from agent_core.cancel import CancelScope
-from agent_core.ports import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
+from agent_core.ports.model import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
 
 _SIGNS = (
     events.TextDelta,

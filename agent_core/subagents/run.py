@@ -22,7 +22,8 @@ from agent_core.messages import Message, new_id, user
 from agent_core.meter import Meter
 from agent_core.names import BLIND, Mode
 from agent_core.outbox import Outbox
-from agent_core.ports import Guidance, Question
+from agent_core.ports.asking import Question
+from agent_core.ports.extras import Guidance
 from agent_core.records import dataclass
 from agent_core.services import Connection, Seat, SessionServices
 from agent_core.store.lease import lost

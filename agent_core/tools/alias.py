@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from agent_core import names
-from agent_core.ports import Args, Tool
+from agent_core.ports.tools import Args, Tool
 from agent_core.text.coerce import OTHER_NAMES
 
 _SAYS_WHICH: Final = ("action", "mode", "target")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.names import ASK_USER
-from agent_core.ports import Args, Effect, NoAction, Prepared, Question, Reply, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import Effect, NoAction
+from agent_core.ports.asking import Question, Reply
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 
 from . import base
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from agent_core import files, limits
 from agent_core.errors import ToolFailure
-from agent_core.ports import Action, Args, Effect, Prepared, ToolContext, ToolOutput
+from agent_core.ports.actions import Action, Effect
+from agent_core.ports.tools import Args, Prepared, ToolContext, ToolOutput
 from agent_core.records import dataclass
 from agent_core.safety.hidden import nothing_more
 from agent_core.safety.paths import Op, PathRules, PathVerdict, classify

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core.ports import Tool
+from agent_core.ports.tools import Tool
 
 from . import (
     ask,

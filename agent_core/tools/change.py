@@ -13,7 +13,8 @@ from dataclasses import replace
 from agent_core import files, limits
 from agent_core.errors import StoreError, ToolFailure
 from agent_core.messages import FileDiff
-from agent_core.ports import EditAction, Prepared, ToolContext, ToolOutput
+from agent_core.ports.actions import EditAction
+from agent_core.ports.tools import Prepared, ToolContext, ToolOutput
 from agent_core.records import dataclass
 from agent_core.safety import redact
 from agent_core.safety.paths import PathRules, PathVerdict

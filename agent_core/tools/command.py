@@ -12,18 +12,9 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.names import NEEDS, RUN_COMMAND, Needs
-from agent_core.ports import (
-    Args,
-    CommandAction,
-    Effect,
-    ExecResult,
-    Prepared,
-    ResultBounds,
-    TerminalBackend,
-    Tool,
-    ToolContext,
-    ToolOutput,
-)
+from agent_core.ports.actions import CommandAction, Effect
+from agent_core.ports.commands import ExecResult, TerminalBackend
+from agent_core.ports.tools import Args, Prepared, ResultBounds, Tool, ToolContext, ToolOutput
 from agent_core.sandbox.policy import Box
 from agent_core.spill import FOLDER, NANO, Spill, block
 from agent_core.text import command_outcome, kept_out

@@ -12,7 +12,8 @@ from agent_core import limits
 from agent_core.delegation import AgentRow
 from agent_core.errors import ToolFailure
 from agent_core.names import AGENT_LIST, SUBAGENT
-from agent_core.ports import Args, Effect, NoAction, Prepared, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import Effect, NoAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
 
 from . import base

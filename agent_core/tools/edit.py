@@ -8,7 +8,7 @@ from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.messages import clean_surrogates
 from agent_core.names import EDIT_FILE
-from agent_core.ports import Args, Prepared, Tool, ToolContext
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext
 from agent_core.records import dataclass
 from agent_core.safety.redact import MARK
 from agent_core.text import match

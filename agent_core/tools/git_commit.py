@@ -19,7 +19,8 @@ from agent_core.errors import ToolFailure
 from agent_core.git import Repository
 from agent_core.git_changes import Changes, changes
 from agent_core.names import GIT_COMMIT
-from agent_core.ports import Args, CommandAction, Effect, Prepared, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import CommandAction, Effect
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.safety.paths import may_read_found
 from agent_core.sandbox.policy import Box
 

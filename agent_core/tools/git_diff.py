@@ -9,7 +9,8 @@ from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.git import NOT_SHOWN_TO_PROGRAMS, Repository
 from agent_core.names import GIT_DIFF
-from agent_core.ports import Args, Effect, Prepared, ReadAction, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import Effect, ReadAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
 from agent_core.safety.paths import PathRules, PathVerdict, may_read_found
 from agent_core.text.ansi import clean

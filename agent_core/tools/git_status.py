@@ -14,7 +14,8 @@ from agent_core.errors import SandboxError, ToolFailure
 from agent_core.git import Repository, repository
 from agent_core.git_changes import Change, Changes, changes
 from agent_core.names import GIT_STATUS
-from agent_core.ports import Args, Effect, Prepared, ReadAction, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import Effect, ReadAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.safety.paths import PathVerdict
 from agent_core.sandbox.policy import READ_ONLY, SandboxPolicy
 from agent_core.text.printable import printable

@@ -8,7 +8,8 @@ import re
 from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.names import GLOB
-from agent_core.ports import Args, Prepared, ReadAction, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import ReadAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.text import globs
 from agent_core.workspace import Walk
 

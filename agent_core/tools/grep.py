@@ -13,7 +13,8 @@ from pathlib import Path
 from agent_core import files, limits
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.names import GREP
-from agent_core.ports import Args, Prepared, ReadAction, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import ReadAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
 from agent_core.safety.paths import PathVerdict
 from agent_core.sandbox.policy import READ_ONLY, SandboxPolicy

@@ -12,7 +12,8 @@ from pathlib import Path
 from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.names import LIST_DIR
-from agent_core.ports import Args, Prepared, ReadAction, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import ReadAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.text.printable import printable
 from agent_core.workspace import Ignore, ignore_for
 

@@ -19,7 +19,8 @@ from agent_core.mcp import kept
 from agent_core.mcp.managed import Managed, Peer
 from agent_core.mcp.words import CallResult, ResourceInfo, ServerFailure, ToolInfo
 from agent_core.messages import EffectState, ImagePart
-from agent_core.ports import Args, Effect, NoAction, Prepared, ServerAction, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import Effect, NoAction, ServerAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import READ_ONLY
 from agent_core.text.ends import ends

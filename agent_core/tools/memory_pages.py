@@ -18,7 +18,8 @@ from agent_core.knowledge import Memory
 from agent_core.memory import markdown
 from agent_core.memory.markdown import FILES, Change, Operation, Pages, Target
 from agent_core.names import MEMORY
-from agent_core.ports import Args, Effect, KeepAction, Prepared, Tool, ToolOutput
+from agent_core.ports.actions import Effect, KeepAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolOutput
 from agent_core.records import dataclass
 from agent_core.text import diff
 

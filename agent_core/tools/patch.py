@@ -9,7 +9,8 @@ from agent_core import files, limits
 from agent_core.errors import ToolFailure
 from agent_core.messages import clean_surrogates
 from agent_core.names import APPLY_PATCH
-from agent_core.ports import Args, Effect, Prepared, Tool, ToolContext
+from agent_core.ports.actions import Effect
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext
 from agent_core.records import dataclass
 from agent_core.safety.paths import PathVerdict
 from agent_core.safety.redact import MARK

@@ -8,7 +8,10 @@ from typing import Final, Literal
 from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.names import EXIT_PLAN, GOAL_DONE, TODO_READ, TODO_WRITE
-from agent_core.ports import Args, Effect, NoAction, Prepared, Question, TodoItem, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import Effect, NoAction
+from agent_core.ports.asking import Question
+from agent_core.ports.means import TodoItem
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 
 from . import base
 

@@ -7,7 +7,8 @@ from functools import partial
 from agent_core import files, images, limits
 from agent_core.errors import AgentError, SandboxError, ToolFailure
 from agent_core.names import READ_FILE
-from agent_core.ports import Args, Prepared, ReadAction, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import ReadAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.safety.paths import PathVerdict
 from agent_core.sandbox.policy import READ_ONLY
 from agent_core.text import ipynb

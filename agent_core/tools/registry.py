@@ -22,29 +22,20 @@ from agent_core.grants import Grants
 from agent_core.intents import Decision
 from agent_core.messages import EffectState, FileDiff, ToolCall, ToolResult
 from agent_core.names import MCP_SEARCH_TOOLS, NOT_REVIEWED, TOOL_ALIASES
-from agent_core.ports import (
+from agent_core.ports.actions import (
     Action,
-    Args,
-    Asker,
     CommandAction,
-    Decided,
-    DecidedBy,
     EditAction,
     Effect,
     KeepAction,
     NoAction,
-    Prepared,
-    Question,
     ReadAction,
-    Reply,
-    Review,
     ServerAction,
-    Tool,
-    ToolContext,
-    ToolOutput,
-    ToolSchema,
     WebAction,
 )
+from agent_core.ports.asking import Asker, Decided, DecidedBy, Question, Reply, Review
+from agent_core.ports.model import ToolSchema
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
 from agent_core.safety import danger, hardline, policy
 from agent_core.safety.deny import denied

@@ -13,7 +13,8 @@ from agent_core.errors import MemoryFailure, ToolFailure
 from agent_core.knowledge import MEMORY_KINDS, Memory
 from agent_core.memory import Memories, gate, staging
 from agent_core.names import MEMORY_SAVE, MEMORY_SEARCH
-from agent_core.ports import Args, Effect, KeepAction, NoAction, Prepared, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import Effect, KeepAction, NoAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
 from agent_core.text.printable import printable
 

@@ -10,7 +10,9 @@ from typing import Final
 from agent_core import limits
 from agent_core.errors import StoreError, ToolFailure
 from agent_core.names import SESSION_SEARCH
-from agent_core.ports import Args, Effect, NoAction, PastPassage, Prepared, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import Effect, NoAction
+from agent_core.ports.means import PastPassage
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.text.printable import printable
 
 from . import base

@@ -8,7 +8,8 @@ from typing import Final
 
 from agent_core.errors import MemoryFailure, SkillFailure, ToolFailure
 from agent_core.names import MODES, SKILL, SKILL_MANAGE, SKILLS_LIST
-from agent_core.ports import Args, Effect, KeepAction, NoAction, Prepared, ReadAction, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import Effect, KeepAction, NoAction, ReadAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
 from agent_core.skills import index, reading
 from agent_core.skills.discover import MAIN, Found

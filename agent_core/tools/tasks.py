@@ -10,7 +10,9 @@ from agent_core import limits
 from agent_core.background import Task
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.names import NEEDS, TASK_KILL, TASK_LIST, TASK_OUTPUT, TASK_START
-from agent_core.ports import Args, Effect, NoAction, Prepared, TaskRunner, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import Effect, NoAction
+from agent_core.ports.commands import TaskRunner
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.sandbox.policy import Box
 from agent_core.text import command_outcome
 

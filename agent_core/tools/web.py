@@ -9,7 +9,9 @@ from agent_core import limits
 from agent_core.errors import ToolFailure
 from agent_core.lookup import WebHit, WebText
 from agent_core.names import WEB_FETCH, WEB_SEARCH
-from agent_core.ports import Args, Effect, NoAction, Prepared, Tool, ToolContext, ToolOutput, Web, WebAction
+from agent_core.ports.actions import Effect, NoAction, WebAction
+from agent_core.ports.means import Web
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.sandbox.policy import READ_ONLY
 from agent_core.text.printable import printable
 

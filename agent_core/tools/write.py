@@ -5,7 +5,8 @@ from __future__ import annotations
 from agent_core.errors import ToolFailure
 from agent_core.messages import clean_surrogates
 from agent_core.names import WRITE_FILE
-from agent_core.ports import Args, NoAction, Prepared, Tool, ToolContext, ToolOutput
+from agent_core.ports.actions import NoAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.text import encoding
 
 from . import base, change

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agent_core import intents
 
 if TYPE_CHECKING:
-    from agent_core.ports import Question
+    from agent_core.ports.asking import Question
     from nanoherm_tui.app import NanohermApp
 
 

@@ -45,7 +45,7 @@ from nanoherm_tui.panes.keys import PaneKeys
 if TYPE_CHECKING:
     from agent_core.intents import Decision
     from agent_core.messages import FileDiff
-    from agent_core.ports import Question
+    from agent_core.ports.asking import Question
     from nanoherm_tui.panes.composer import Composer
 
 _NARROW: Final = 60  # columns under which the answers are one word each

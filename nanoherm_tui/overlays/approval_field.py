@@ -11,7 +11,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.draft import DraftArea
 
 if TYPE_CHECKING:
-    from agent_core.ports import Question
+    from agent_core.ports.asking import Question
     from nanoherm_tui.overlays.approval_words import Stage
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from nanoherm_tui.panes.hunks import hunk_keys
 
 if TYPE_CHECKING:
-    from agent_core.ports import Question
+    from agent_core.ports.asking import Question
     from nanoherm_tui.keymap import Keymap
     from nanoherm_tui.panes.dock import Dock
 

@@ -17,7 +17,7 @@ from nanoherm_tui.text import cut
 from nanoherm_tui.text import width as cell_width
 
 if TYPE_CHECKING:
-    from agent_core.ports import Question
+    from agent_core.ports.asking import Question
 
 
 class ApprovalHead(Painted):

@@ -10,7 +10,7 @@ from nanoherm_tui.keymap import show
 
 if TYPE_CHECKING:
     from agent_core.intents import Decision
-    from agent_core.ports import Question
+    from agent_core.ports.asking import Question
     from nanoherm_tui.keymap import Keymap
 
 DECISIONS: Final[dict[str, Decision]] = {

@@ -31,7 +31,7 @@ from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, cut, one_line, shorten_home, visible
 
 if TYPE_CHECKING:
-    from agent_core.ports import Question
+    from agent_core.ports.asking import Question
 
 _TICK: Final = 0.1  # seconds between two looks at the questions and the clocks
 _AROUND: Final = 8  # rows of blanks around the list and its panel, and two of the foot

@@ -18,7 +18,7 @@ from nanoherm_tui.text import clean, one_line, shorten_home, visible, width, wra
 
 if TYPE_CHECKING:
     from agent_core.messages import FileDiff
-    from agent_core.ports import Question
+    from agent_core.ports.asking import Question
 
 KEPT_LINES: Final = 3  # of what is kept for later sessions, shown in the question itself
 LABEL: Final = 10  # cells of the column of labels

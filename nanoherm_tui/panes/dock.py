@@ -33,7 +33,7 @@ from nanoherm_tui.text import clean, width, wrap
 
 if TYPE_CHECKING:
     from agent_core.messages import View
-    from agent_core.ports import TodoItem
+    from agent_core.ports.means import TodoItem
 
 
 class Dock(ResultTab, CommentsTab, TasksTab, ContextTab, FileTab, ListTabs):

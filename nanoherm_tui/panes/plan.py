@@ -11,7 +11,7 @@ from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import one_line, wrap
 
 if TYPE_CHECKING:
-    from agent_core.ports import TodoItem
+    from agent_core.ports.means import TodoItem
 
 # status: glyph, its role, the words' role
 _LOOK = {

@@ -23,7 +23,7 @@ from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, one_line, visible
 
 if TYPE_CHECKING:
-    from agent_core.ports import Question
+    from agent_core.ports.asking import Question
     from agent_core.servers import FormField
 
 _WIDE: Final = 1_000_000  # cells: the terminal wraps by itself

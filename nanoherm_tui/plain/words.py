@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agent_core.delegation import AgentRow
     from agent_core.events import Event
     from agent_core.messages import Message
-    from agent_core.ports import TodoItem
+    from agent_core.ports.means import TodoItem
     from agent_core.servers import ServerRow
     from nanoherm_tui.session_view import SessionView
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_core.config.paths import Places
-    from agent_core.ports import Decided
+    from agent_core.ports.asking import Decided
     from agent_core.trust import Standing
     from agent_core.trusting import Answer
 

@@ -25,7 +25,7 @@ from nanoherm_tui.transcript.entry import Entry, Kind, can_open
 if TYPE_CHECKING:
     from agent_core.events import Event
     from agent_core.messages import Message, ShellRun, ToolCall, ToolResult
-    from agent_core.ports import Args
+    from agent_core.ports.tools import Args
 
 _STOPPED = Note(0, "", word="transcript.stopped")
 

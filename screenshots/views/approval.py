@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from agent_core.mcp import login
-from agent_core.ports import Question
+from agent_core.ports.asking import Question
 from agent_core.servers import FormField
 from agent_core.text import diff
 from nanoherm_tui import symbols

@@ -9,7 +9,7 @@ from typing import Final
 from agent_core import intents
 from agent_core.grants_file import CommandGrant
 from agent_core.names import Mode
-from agent_core.ports import Decided
+from agent_core.ports.asking import Decided
 from agent_core.sandbox.policy import Box
 from agent_core.services import Containment
 from nanoherm_tui import commands

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_core.events import Envelope, QuestionAsked
-from agent_core.ports import Question
+from agent_core.ports.asking import Question
 from agent_core.text import diff
 from agent_core.worktrees import Worktree
 from nanoherm_tui import commands

@@ -20,7 +20,7 @@ from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.llm.wires import WIRES
 from agent_core.messages import ImagePart
-from agent_core.ports import ExecResult
+from agent_core.ports.commands import ExecResult
 from agent_core.services import Connection, Containment
 from agent_core.store.sessions import Store
 from tests.core.session_support import Table

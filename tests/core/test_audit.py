@@ -19,7 +19,7 @@ from agent_core.errors import StoreError
 from agent_core.host import Host, Launch
 from agent_core.intents import SetMode
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
-from agent_core.ports import Decided
+from agent_core.ports.asking import Decided
 from agent_core.store.audit import for_the_record, is_worth_a_row
 from agent_core.store.check import Where, examine, repair
 from agent_core.store.exchange import export

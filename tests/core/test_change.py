@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from agent_core import files
 from agent_core.errors import StoreError, ToolFailure
 from agent_core.messages import diff_from_json, diff_to_json
-from agent_core.ports import Checked, EditAction, NoAction
+from agent_core.ports.actions import EditAction, NoAction
+from agent_core.ports.tools import Checked
 from agent_core.sandbox.policy import UNCONFINED
 from agent_core.text.diff import hunks_of
 

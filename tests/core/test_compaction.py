@@ -11,7 +11,7 @@ from agent_core.compaction import Options, Record
 from agent_core.errors import ConfigError, ProviderError
 from agent_core.host import Host, Launch
 from agent_core.messages import Covered, FileDiff, Message, ToolCall, ToolResult, Usage, tool, user
-from agent_core.ports import LlmReply
+from agent_core.ports.model import LlmReply
 from agent_core.services import Connection
 from agent_core.store.sessions import Store
 from tests.core.session_support import PlayedModel, Table, call, say

@@ -16,7 +16,7 @@ from agent_core.llm.providers import PRESETS
 from agent_core.llm.wires import WIRES
 from agent_core.messages import Covered, ImagePart, Message, ShellRun, ToolCall, ToolResult, shell, tool, user
 from agent_core.names import SHELL
-from agent_core.ports import LlmRequest
+from agent_core.ports.model import LlmRequest
 from tests.fakes import wire_anthropic, wire_chat, wire_responses
 from tests.fakes.model_server import violation
 from tests.fakes.wire_server import Memory

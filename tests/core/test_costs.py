@@ -14,7 +14,7 @@ from agent_core.llm.prices import FREE, Price, Rates, context_of, cost, for_an_h
 from agent_core.llm.providers import PRESETS
 from agent_core.messages import Message, Usage, user
 from agent_core.meter import Meter, prompt_tokens
-from agent_core.ports import Delta, LlmReply, LlmRequest, ToolSchema
+from agent_core.ports.model import Delta, LlmReply, LlmRequest, ToolSchema
 from agent_core.store.sessions import Store
 from agent_core.store.usage import Booking
 

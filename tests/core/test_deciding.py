@@ -11,7 +11,8 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, Interrupted, SandboxError, StoreError, TurnHalted
 from agent_core.grants import Grants
 from agent_core.messages import ToolCall
-from agent_core.ports import ExecResult, Reply, Review
+from agent_core.ports.asking import Reply, Review
+from agent_core.ports.commands import ExecResult
 from agent_core.safety.policy import Situation
 from agent_core.safety.shell_trust import TrustContext
 from agent_core.tools.registry import Stopwatch, Toolbox

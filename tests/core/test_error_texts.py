@@ -24,7 +24,7 @@ from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.llm.words import CASES, Asked, failure
 from agent_core.messages import ImagePart, user
-from agent_core.ports import Delta, LlmRequest, ToolSchema
+from agent_core.ports.model import Delta, LlmRequest, ToolSchema
 from nanoherm_tui import i18n
 from tests.fakes.raw_server import STREAM_HEAD, chunked, event, json_reply, raw_server, read_request
 

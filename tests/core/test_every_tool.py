@@ -27,7 +27,10 @@ from agent_core.llm.chat_completions import Quirks, body_of
 from agent_core.llm.providers import PRESETS
 from agent_core.messages import ToolCall
 from agent_core.names import MODES, TOOL_ALIASES
-from agent_core.ports import ExecResult, LlmRequest, Reply, Tool
+from agent_core.ports.asking import Reply
+from agent_core.ports.commands import ExecResult
+from agent_core.ports.model import LlmRequest
+from agent_core.ports.tools import Tool
 from agent_core.safety.policy import Situation
 from agent_core.safety.shell_trust import TrustContext
 from agent_core.text.ansi import clean

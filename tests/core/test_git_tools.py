@@ -13,7 +13,7 @@ from agent_core import limits
 from agent_core.confinement import Confinement
 from agent_core.errors import ToolFailure
 from agent_core.names import GIT_COMMIT, GIT_DIFF, GIT_STATUS
-from agent_core.ports import CommandAction, ReadAction
+from agent_core.ports.actions import CommandAction, ReadAction
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED
 from agent_core.sandbox.probe import layers

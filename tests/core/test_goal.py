@@ -8,7 +8,7 @@ import pytest
 
 from agent_core import events, intents, limits, prompt
 from agent_core.goal import ONWARD
-from agent_core.ports import Goal, TodoItem
+from agent_core.ports.means import Goal, TodoItem
 from agent_core.services import Containment
 from agent_core.session import LiveSession
 from tests.core.session_support import Table, call, say

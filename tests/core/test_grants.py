@@ -13,7 +13,7 @@ from agent_core.errors import ConfigError
 from agent_core.grants import Grants, Scope, SessionGrants
 from agent_core.grants_file import CommandGrant, GrantsFile
 from agent_core.messages import FileDiff
-from agent_core.ports import CommandAction, EditAction, ReadAction
+from agent_core.ports.actions import CommandAction, EditAction, ReadAction
 from agent_core.safety.prefixes import covers, is_prefix, plain_commands, proposed
 from agent_core.safety.shell_trust import TrustContext, is_trusted_command
 from agent_core.sandbox.policy import READ_ONLY, UNCONFINED, Box

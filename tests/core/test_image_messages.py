@@ -14,7 +14,7 @@ from agent_core.kept_images import KeptImages
 from agent_core.llm.wires import WIRES
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
 from agent_core.notebook import Notebook
-from agent_core.ports import LlmRequest, ToolSchema
+from agent_core.ports.model import LlmRequest, ToolSchema
 from agent_core.safety.redact import redact
 from agent_core.store import exchange, imports
 from agent_core.store.notes import Draft

@@ -10,7 +10,8 @@ import pytest
 from agent_core import events, intents, limits
 from agent_core.errors import Interrupted
 from agent_core.messages import new_id
-from agent_core.ports import Delta, ToolOutput
+from agent_core.ports.model import Delta
+from agent_core.ports.tools import ToolOutput
 from tests.core.session_support import call, say
 from tests.core.test_loop import a_tool, results, with_tools
 from tests.core.test_store_lease import until

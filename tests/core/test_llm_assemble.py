@@ -15,7 +15,7 @@ from agent_core.llm.assemble import ReplyBuilder
 from agent_core.llm.body import BodyReader
 from agent_core.llm.token_counts import read_usage
 from agent_core.messages import Usage
-from agent_core.ports import LlmReply
+from agent_core.ports.model import LlmReply
 
 TOOLS = {name: {"type": "object"} for name in ("read_file", "write_file", "list_dir", "get_time")}
 

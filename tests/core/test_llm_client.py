@@ -18,7 +18,7 @@ from agent_core.errors import Interrupted, ProviderError
 from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.messages import user
-from agent_core.ports import Delta, LlmClient, LlmRequest, ToolSchema
+from agent_core.ports.model import Delta, LlmClient, LlmRequest, ToolSchema
 from tests.fakes.raw_server import (
     STREAM_HEAD,
     RawServer,

@@ -16,7 +16,7 @@ import pytest
 from agent_core.errors import ProviderError
 from agent_core.llm.assemble import ReplyBuilder
 from agent_core.llm.body import BodyReader
-from agent_core.ports import LlmReply
+from agent_core.ports.model import LlmReply
 from tests.corpus import llm, runner
 
 DATA = Path(__file__).parents[1] / "data"

@@ -12,7 +12,7 @@ from agent_core.llm.providers import PRESETS
 from agent_core.llm.wire import encode
 from agent_core.llm.wires import WIRES
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
-from agent_core.ports import LlmRequest, ToolSchema
+from agent_core.ports.model import LlmRequest, ToolSchema
 
 TOOLS = (ToolSchema("read_file", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}}),)
 

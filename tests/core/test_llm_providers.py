@@ -14,7 +14,7 @@ from agent_core.credentials import Secret, find_key
 from agent_core.errors import ConfigError
 from agent_core.llm import chat_completions, discover, providers
 from agent_core.llm.providers import PRESETS, ProviderOptions, resolve
-from agent_core.ports import LlmRequest, ToolSchema
+from agent_core.ports.model import LlmRequest, ToolSchema
 from tests.fakes.raw_server import json_reply, raw_server, read_request
 
 OPENAI = {"OPENAI_API_KEY": "k-openai"}

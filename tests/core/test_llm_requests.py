@@ -13,7 +13,7 @@ from agent_core.llm.history import NO_IMAGE, NO_OUTPUT, NO_RESULT
 from agent_core.llm.providers import PRESETS, Preset
 from agent_core.llm.wire import Quirks, encode
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
-from agent_core.ports import LlmRequest, ToolSchema
+from agent_core.ports.model import LlmRequest, ToolSchema
 
 CALL = ToolCall("c1", "read_file", {"path": "ä"})
 ANY = Preset("x", "X")

@@ -19,7 +19,7 @@ from agent_core.llm.responses import WIRE, adapted, body_of
 from agent_core.llm.responses_reply import ITEMS, ResponseBuilder
 from agent_core.llm.wire import Quirks
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
-from agent_core.ports import Delta, LlmReply, LlmRequest, ToolSchema
+from agent_core.ports.model import Delta, LlmReply, LlmRequest, ToolSchema
 from tests.fakes.wire_server import Answer, Failure, WireServer
 
 TOOLS = {"read_file": {"type": "object", "properties": {}}, "grep": {"type": "object", "properties": {}}}

@@ -16,7 +16,7 @@ from agent_core.errors import Interrupted
 from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.messages import user
-from agent_core.ports import Delta, LlmClient, LlmRequest
+from agent_core.ports.model import Delta, LlmClient, LlmRequest
 from tests.fakes.raw_server import STREAM_HEAD, chunked, json_reply, raw_server, read_request
 
 SLACK = 2.0  # a stop has to be felt within a second; machines under load get twice that

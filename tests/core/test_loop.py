@@ -9,7 +9,9 @@ from agent_core import events, intents, limits, view
 from agent_core.errors import Interrupted, ProviderError
 from agent_core.guard import GuardRules
 from agent_core.messages import ImagePart, ToolCall
-from agent_core.ports import Delta, Effect, LlmReply, NoAction, Prepared, Tool, ToolOutput
+from agent_core.ports.actions import Effect, NoAction
+from agent_core.ports.model import Delta, LlmReply
+from agent_core.ports.tools import Prepared, Tool, ToolOutput
 from agent_core.tools.builtin import builtin_tools
 from tests.core.session_support import call, say
 

@@ -20,7 +20,7 @@ from agent_core.mcp.oauth_door import AuthDoor, environment_proxy
 from agent_core.mcp.oauth_metadata import covers, read_challenge
 from agent_core.mcp.token_store import Client, FileStore, Login, MemoryStore
 from agent_core.mcp.words import ServerConfig, ServerFailure
-from agent_core.ports import Reply
+from agent_core.ports.asking import Reply
 from agent_core.safety import urls
 from tests.fakes.mcp_auth_server import McpAuthServer, get
 from tests.fakes.web_server import Server, says

@@ -25,7 +25,8 @@ from agent_core.mcp.manager import Servers
 from agent_core.mcp.protocol import Refused
 from agent_core.mcp.words import CallResult, Elicitation, PromptInfo, ServerConfig, ServerFailure, ServerInfo, ToolInfo
 from agent_core.messages import ImagePart
-from agent_core.ports import Opening, Reply
+from agent_core.ports.asking import Reply
+from agent_core.ports.extras import Opening
 from agent_core.sandbox.policy import Box
 from agent_core.servers import FormField
 from agent_core.services import Seat

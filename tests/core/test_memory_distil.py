@@ -16,7 +16,8 @@ from agent_core.extras.memory import MemoryOptions
 from agent_core.host import Host, Launch
 from agent_core.knowledge import Memory
 from agent_core.messages import Message, ToolCall, ToolResult, Usage, tool, user
-from agent_core.ports import EndedTurn, LlmReply
+from agent_core.ports.extras import EndedTurn
+from agent_core.ports.model import LlmReply
 from agent_core.services import Seat
 from tests.core.session_support import PlayedModel, call, say
 from tests.core.test_memory import KEY, REFUSED, Remembering, hide

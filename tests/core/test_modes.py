@@ -10,7 +10,10 @@ import pytest
 from agent_core import events, intents
 from agent_core.errors import ConfigError, TurnHalted
 from agent_core.messages import ToolCall, new_id
-from agent_core.ports import Effect, ExecResult, LlmReply, NoAction, Prepared, Tool, ToolOutput
+from agent_core.ports.actions import Effect, NoAction
+from agent_core.ports.commands import ExecResult
+from agent_core.ports.model import LlmReply
+from agent_core.ports.tools import Prepared, Tool, ToolOutput
 from agent_core.services import Containment
 from agent_core.tools.builtin import builtin_tools
 from tests.core.session_support import Table, call, say

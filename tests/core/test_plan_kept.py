@@ -9,7 +9,7 @@ import pytest
 
 from agent_core import compaction, events, intents
 from agent_core.host import Host, Launch
-from agent_core.ports import TodoItem
+from agent_core.ports.means import TodoItem
 from tests.fakes.model_server import ModelServer, Reply
 
 FIRST = [{"text": "mend the parser", "status": "in_progress"}, {"text": "写测试", "status": "pending"}]

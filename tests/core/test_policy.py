@@ -9,7 +9,7 @@ import pytest
 from agent_core.grants import Grants
 from agent_core.messages import FileDiff
 from agent_core.names import APPROVAL_POLICIES, MODES
-from agent_core.ports import (
+from agent_core.ports.actions import (
     CommandAction,
     EditAction,
     KeepAction,

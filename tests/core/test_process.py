@@ -16,7 +16,7 @@ import pytest
 
 from agent_core import limits, process
 from agent_core.cancel import CancelScope
-from agent_core.ports import ExecResult
+from agent_core.ports.commands import ExecResult
 from agent_core.process import HeadTail, LocalBackend
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import UNCONFINED

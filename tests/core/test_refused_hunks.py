@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
-from agent_core.ports import EditAction, Prepared, Reply, Tool, ToolOutput
+from agent_core.ports.actions import EditAction
+from agent_core.ports.asking import Reply
+from agent_core.ports.tools import Prepared, Tool, ToolOutput
 from agent_core.safety import redact
 from agent_core.text.diff import hunks_of
 from agent_core.tools import registry

@@ -18,7 +18,9 @@ from agent_core.host import Host, Launch
 from agent_core.llm.prices import Price, Rates
 from agent_core.messages import ToolCall, Usage
 from agent_core.meter import Meter
-from agent_core.ports import CommandAction, Decided, LlmReply, Review
+from agent_core.ports.actions import CommandAction
+from agent_core.ports.asking import Decided, Review
+from agent_core.ports.model import LlmReply
 from agent_core.reviewer import Reviewer, beyond, fenced, read
 from agent_core.safety.aimed import aimed
 from agent_core.safety.inject import scan

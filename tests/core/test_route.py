@@ -14,7 +14,7 @@ from agent_core.llm.providers import ProviderOptions
 from agent_core.llm.resting import KeyRing, Resting
 from agent_core.llm.route import Plan, Router
 from agent_core.messages import user
-from agent_core.ports import LlmRequest
+from agent_core.ports.model import LlmRequest
 from tests.fakes.wire_server import Answer, Failure, WireServer
 
 FAST = {"retry_base": 0.001, "max_attempts": 2}

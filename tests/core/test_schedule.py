@@ -1,7 +1,7 @@
 import pytest
 
 from agent_core import limits
-from agent_core.ports import Effect
+from agent_core.ports.actions import Effect
 from agent_core.schedule import groups
 
 R = lambda *paths: Effect("read", paths)  # noqa: E731

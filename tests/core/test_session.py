@@ -9,7 +9,7 @@ import pytest
 from agent_core import events, intents, limits
 from agent_core.errors import ConfigError, Interrupted, ProviderError
 from agent_core.messages import ImagePart, ToolCall, Usage, new_id
-from agent_core.ports import Delta, LlmReply
+from agent_core.ports.model import Delta, LlmReply
 from tests.core.session_support import call, say
 
 

@@ -12,7 +12,7 @@ from agent_core.extras.skills import SkillOptions, SkillsExtra
 from agent_core.host import Host, Launch
 from agent_core.memory.pending import PendingWrites
 from agent_core.messages import diff_from_json, diff_to_json
-from agent_core.ports import Typing
+from agent_core.ports.extras import Typing
 from agent_core.services import Seat
 from agent_core.tools.skill import LENDS
 from tests.core.session_support import call, say

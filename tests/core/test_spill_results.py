@@ -5,7 +5,8 @@ import re
 import pytest
 
 from agent_core import events, limits, spill
-from agent_core.ports import Effect, NoAction, Prepared, ResultBounds, Tool, ToolOutput
+from agent_core.ports.actions import Effect, NoAction
+from agent_core.ports.tools import Prepared, ResultBounds, Tool, ToolOutput
 from agent_core.spill import HERMES, NANO, Results, find_note, read_all
 from agent_core.tools.builtin import builtin_tools
 from tests.core.session_support import call, say

@@ -28,7 +28,7 @@ from agent_core.messages import (
     tool,
     user,
 )
-from agent_core.ports import TodoItem
+from agent_core.ports.means import TodoItem
 from agent_core.store.db import Database, latest_version
 from agent_core.store.sessions import Store, mend
 from agent_core.store.usage import Booking

@@ -14,7 +14,7 @@ import pytest
 from agent_core import messages
 from agent_core.errors import StoreError
 from agent_core.messages import Comment, DiffLine, Hunk, Message, ShellRun, ToolCall, ToolResult, shell, tool, user
-from agent_core.ports import TodoItem
+from agent_core.ports.means import TodoItem
 from agent_core.store import db
 from agent_core.store.db import APPLICATION_ID, latest_version
 from agent_core.store.fork import fork_title, forked

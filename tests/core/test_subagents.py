@@ -12,7 +12,7 @@ from agent_core.checkpoints import Checkpoints, Options
 from agent_core.errors import ConfigError, ProviderError
 from agent_core.extras.agents import AgentsExtra
 from agent_core.messages import Usage
-from agent_core.ports import Delta, LlmReply
+from agent_core.ports.model import Delta, LlmReply
 from agent_core.safety.paths import PathRules
 from agent_core.services import Connection
 from agent_core.store.children import Birth

@@ -13,7 +13,8 @@ from agent_core.delegation import AgentRow
 from agent_core.errors import Interrupted
 from agent_core.host import Host, Launch
 from agent_core.intents import Submit
-from agent_core.ports import Args, Effect, NoAction, Prepared, Tool, ToolOutput
+from agent_core.ports.actions import Effect, NoAction
+from agent_core.ports.tools import Args, Prepared, Tool, ToolOutput
 from agent_core.sandbox.probe import layers
 from agent_core.subagents import definitions
 from agent_core.subagents.board import Board

@@ -13,7 +13,7 @@ import pytest
 
 from agent_core import limits
 from agent_core.errors import ToolFailure
-from agent_core.ports import CommandAction
+from agent_core.ports.actions import CommandAction
 from agent_core.sandbox.policy import UNCONFINED
 from agent_core.spill import Spill
 from agent_core.text.command_outcome import is_harmless, meaning, summary, telling_lines

@@ -11,7 +11,7 @@ import pytest
 
 from agent_core import limits
 from agent_core.errors import ToolFailure
-from agent_core.ports import EditAction, NoAction, ReadAction
+from agent_core.ports.actions import EditAction, NoAction, ReadAction
 from agent_core.sandbox.policy import UNCONFINED
 
 from .tool_support import TOOLS, call, context, later, prepare

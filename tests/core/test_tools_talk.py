@@ -6,7 +6,9 @@ import pytest
 
 from agent_core import limits
 from agent_core.errors import StoreError, ToolFailure
-from agent_core.ports import NoAction, PastPassage, Reply, TodoItem
+from agent_core.ports.actions import NoAction
+from agent_core.ports.asking import Reply
+from agent_core.ports.means import PastPassage, TodoItem
 from agent_core.sandbox.policy import UNCONFINED
 from agent_core.tools.builtin import builtin_tools
 

@@ -18,7 +18,8 @@ from agent_core.errors import Interrupted, ToolFailure
 from agent_core.grants import Grants, Scope
 from agent_core.grants_file import GrantsFile, HostGrant, covers_host
 from agent_core.messages import ToolCall, ToolResult
-from agent_core.ports import Decided, Reply, WebAction
+from agent_core.ports.actions import WebAction
+from agent_core.ports.asking import Decided, Reply
 from agent_core.safety.policy import Situation
 from agent_core.safety.redact import redact
 from agent_core.safety.shell_trust import TrustContext

@@ -15,7 +15,9 @@ from agent_core.cancel import CancelScope
 from agent_core.credentials import Secret, find_key
 from agent_core.errors import ToolFailure
 from agent_core.lookup import WebHit
-from agent_core.ports import Reply, ToolOutput, WebAction
+from agent_core.ports.actions import WebAction
+from agent_core.ports.asking import Reply
+from agent_core.ports.tools import ToolOutput
 from agent_core.safety.redact import redact
 from agent_core.sandbox.policy import UNCONFINED
 from agent_core.web import SessionWeb, WebOptions

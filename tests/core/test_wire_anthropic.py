@@ -19,7 +19,7 @@ from agent_core.llm.providers import PRESETS, Preset, ProviderOptions, resolve
 from agent_core.llm.token_counts import read_usage
 from agent_core.llm.wire import Quirks
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, Usage, tool, user
-from agent_core.ports import Delta, LlmReply, LlmRequest, ToolSchema
+from agent_core.ports.model import Delta, LlmReply, LlmRequest, ToolSchema
 from tests.fakes.raw_server import json_reply, raw_server, read_request
 
 PLAIN = Quirks(id_rule="safe")

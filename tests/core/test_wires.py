@@ -20,7 +20,7 @@ from agent_core.llm.providers import PRESETS, ProviderOptions, resolve
 from agent_core.llm.wire import encode
 from agent_core.llm.wires import WIRES
 from agent_core.messages import ImagePart, Message, ToolCall, ToolResult, tool, user
-from agent_core.ports import Delta, LlmClient, LlmReply, LlmRequest, ToolSchema
+from agent_core.ports.model import Delta, LlmClient, LlmReply, LlmRequest, ToolSchema
 from tests.fakes.wire_server import Answer, Call, Count, Failure, Memory, WireServer, strict_json, wires
 
 EVERY = tuple(WIRES)

@@ -13,7 +13,8 @@ from agent_core.delegation import AgentRow
 from agent_core.errors import Interrupted
 from agent_core.knowledge import Memory
 from agent_core.messages import DiffLine, FileDiff, Hunk, ImagePart, Message, ToolCall, ToolResult, Usage
-from agent_core.ports import Question, TodoItem
+from agent_core.ports.asking import Question
+from agent_core.ports.means import TodoItem
 from agent_core.servers import FormField, ServerRow
 
 DIFF = FileDiff(

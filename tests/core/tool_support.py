@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from agent_core.cancel import CancelScope
-from agent_core.ports import Prepared, Question, Reply, TodoItem, Tool, ToolContext, ToolOutput
+from agent_core.ports.asking import Question, Reply
+from agent_core.ports.means import TodoItem
+from agent_core.ports.tools import Prepared, Tool, ToolContext, ToolOutput
 from agent_core.process import LocalBackend
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import UNCONFINED

@@ -19,7 +19,7 @@ from agent_core.errors import ProviderError
 from agent_core.llm.client import make_client
 from agent_core.llm.providers import PRESETS, ProviderOptions, resolve
 from agent_core.messages import Message, ToolResult, tool, user
-from agent_core.ports import Delta, LlmReply, LlmRequest, ToolSchema
+from agent_core.ports.model import Delta, LlmReply, LlmRequest, ToolSchema
 from tests.fakes.replay_server import ReplayServer, has_path, matches
 
 Row = dict[str, Any]

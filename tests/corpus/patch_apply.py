@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agent_core.errors import ToolFailure
-from agent_core.ports import ToolContext
+from agent_core.ports.tools import ToolContext
 from tests.core.tool_support import call, context
 
 

@@ -25,7 +25,7 @@ from typing import Any
 from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement, Options
 from agent_core.errors import AgentError
-from agent_core.ports import ExecResult
+from agent_core.ports.commands import ExecResult
 from agent_core.process import LocalBackend
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox.env import child_env

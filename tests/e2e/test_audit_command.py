@@ -8,7 +8,7 @@ import time
 import pytest
 
 from agent_core import names
-from agent_core.ports import Decided
+from agent_core.ports.asking import Decided
 from agent_core.store.sessions import Store
 from nanoherm_tui.text import width
 from tests.e2e.test_sessions_command import KEY, run

@@ -22,7 +22,7 @@ from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement, Options
 from agent_core.errors import SandboxError
 from agent_core.intents import Answer
-from agent_core.ports import ExecResult
+from agent_core.ports.commands import ExecResult
 from agent_core.process import LocalBackend
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox import cgroup, probe

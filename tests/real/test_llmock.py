@@ -27,7 +27,7 @@ from agent_core.errors import ProviderError
 from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.messages import Message, user
-from agent_core.ports import Delta, LlmReply, LlmRequest, ToolSchema
+from agent_core.ports.model import Delta, LlmReply, LlmRequest, ToolSchema
 from tests.real.program import Program
 
 pytestmark = pytest.mark.skipif(

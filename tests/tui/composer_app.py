@@ -9,7 +9,7 @@ from textual.app import App
 from textual.widgets import Static
 
 import nanoherm_tui
-from agent_core.ports import Question
+from agent_core.ports.asking import Question
 from nanoherm_tui.history import History
 from nanoherm_tui.overlays.approval import ApprovalPanel
 from nanoherm_tui.panes.composer import Composer

@@ -12,7 +12,8 @@ from textual.widget import Widget
 
 from agent_core.mcp import login
 from agent_core.messages import FileDiff
-from agent_core.ports import Question, ReadAction, WebAction
+from agent_core.ports.actions import ReadAction, WebAction
+from agent_core.ports.asking import Question
 from agent_core.safety.policy import Verdict
 from agent_core.servers import FormField
 from agent_core.text.diff import build

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from textual import events as textual_events
 
 from agent_core import events, intents
-from agent_core.ports import Question
+from agent_core.ports.asking import Question
 from nanoherm_tui import compat, limits, symbols
 from nanoherm_tui.attention import Call, Presence, calls, is_so, note_words, window_title
 from nanoherm_tui.i18n import set_language

@@ -15,7 +15,7 @@ from agent_core.errors import AgentError, ProviderError, ProviderErrorKind
 from agent_core.llm.providers import PRESETS, Endpoint
 from agent_core.llm.route import switch
 from agent_core.names import MODES
-from agent_core.ports import Question
+from agent_core.ports.asking import Question
 from agent_core.safety import aimed, danger, paths
 from agent_core.sandbox import program
 from nanoherm_tui import i18n, symbols

@@ -7,7 +7,7 @@ import pytest
 
 from agent_core import events, intents
 from agent_core.events import Envelope
-from agent_core.ports import Question
+from agent_core.ports.asking import Question
 from nanoherm_tui import commands, limits
 from nanoherm_tui.commands.inbox import waiting
 from nanoherm_tui.overlays.inbox import InboxScreen, about

@@ -227,7 +227,7 @@ def test_what_commands_run_in_follows_from_the_mode_and_the_machine(mode, held, 
 
 @pytest.mark.parametrize(("mode", "held", "words"), [row for row in BOXES if row[1] is not None])
 def test_it_is_what_the_rules_would_run_a_command_in(mode, held, words):
-    from agent_core.ports import CommandAction
+    from agent_core.ports.actions import CommandAction
     from agent_core.safety.policy import Situation, box_of
 
     situation = Situation(mode, "untrusted", False, held.sandbox, held.kernel, held.network, held.accepted)

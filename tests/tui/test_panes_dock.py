@@ -3,7 +3,7 @@
 import pytest
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
-from agent_core.ports import TodoItem
+from agent_core.ports.means import TodoItem
 from agent_core.text import diff
 from nanoherm_tui import i18n, limits, symbols
 from nanoherm_tui.panes.diff import compare, diff_rows, plain_diff

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
-from agent_core.ports import TodoItem
+from agent_core.ports.means import TodoItem
 from nanoherm_tui.panes.diff import diff_rows
 from nanoherm_tui.panes.output import Result, result_rows
 from nanoherm_tui.panes.pages import Book

@@ -9,7 +9,7 @@ import pytest
 from agent_core.grants import SessionGrants
 from agent_core.grants_file import CommandGrant
 from agent_core.permissions import ConfirmedMode, NoSandbox, Permissions, Project
-from agent_core.ports import Decided
+from agent_core.ports.asking import Decided
 from agent_core.sandbox.policy import UNCONFINED, Box
 from agent_core.services import Containment
 from agent_core.store.audit import Entry

@@ -3,7 +3,7 @@
 import pytest
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
-from agent_core.ports import Question
+from agent_core.ports.asking import Question
 from agent_core.servers import FormField
 from nanoherm_tui.i18n import set_language
 from nanoherm_tui.plain.asking import Asked, asked_lines, take

@@ -7,7 +7,8 @@ from agent_core.background import Task
 from agent_core.delegation import AgentRow
 from agent_core.knowledge import Memory
 from agent_core.messages import Message, Usage
-from agent_core.ports import Question, TodoItem
+from agent_core.ports.asking import Question
+from agent_core.ports.means import TodoItem
 from agent_core.servers import ServerRow
 from nanoherm_tui.i18n import set_language
 from nanoherm_tui.plain.answer import Answer

@@ -6,7 +6,7 @@ import pytest
 
 from agent_core import events as ev
 from agent_core.messages import Covered, Message, ShellRun, ToolCall, ToolResult, shell, tool
-from agent_core.ports import Question
+from agent_core.ports.asking import Question
 from nanoherm_tui import limits
 from tests.tui.transcript_helpers import NOON, call_events, conversation, model, rows_of, text_of
 
