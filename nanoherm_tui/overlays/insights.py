@@ -18,7 +18,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.frame import CssPath, Overlay
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import width
+from nanoherm_tui.text import width, wrap
 
 if TYPE_CHECKING:
     from nanoherm_tui.insight_plots import Pictured
@@ -76,7 +76,7 @@ class InsightBody(Painted):
         bold = look.style("text", "surface", bold=True)
         figures: list[list[Part]] = [[(f"{name} ", muted), (figure, bold)] for name, figure in found.figures]
         out = flow(width, figures, words)
-        out += [row(width, [(note, muted)], words) for note in found.notes]
+        out += [row(width, [(line, muted)], words) for note in found.notes for line in wrap(note, width)]
         beside = width >= _TWO
         cells = (width - _BETWEEN) // 2 if beside else width
         drawn = [

@@ -74,8 +74,9 @@ def _question(command: str, sandbox: str, rule: str, pattern: str = "") -> Act:
 
     async def act(stage: Stage) -> None:
         question = Question(
-            "command", "Run a command", rule, command, str(stage.workspace), sandbox, pattern=pattern or command,
-            decisions=("once", "session", "always", "refuse"), grant="this exact command, in this folder",
+            "command", "Run a command", rule, command, str(stage.workspace), sandbox=sandbox,
+            pattern=pattern or command, decisions=("once", "session", "always", "refuse"),
+            grant="this exact command, in this folder",
         )  # fmt: skip
         stage.app.approval.ask(question, stage.clock.now + 291)
         await stage.asked()
