@@ -2,6 +2,6 @@
 
 import sys
 
-from nanoherm_tui.cli import main
+from nanoherm_tui.cli import program
 
-sys.exit(main())
+sys.exit(program())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agent_core import limits, names
 from agent_core.records import dataclass
 from agent_core.version import __version__
-from nanoherm_tui import subcommands
+from nanoherm_tui import leaving, subcommands
 
 if TYPE_CHECKING:
     from agent_core.config.load import ProjectFiles
@@ -147,6 +147,11 @@ def parser() -> argparse.ArgumentParser:
     turn.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a config key for this run")
     turn.add_argument("--debug", action="store_true", help="a detailed log in the home's logs folder")
     return p
+
+
+def program(argv: Sequence[str] | None = None) -> int:
+    """`main` as a process of its own: given to sys.exit, its code is the end of all (leaving.py)."""
+    return leaving.with_code(main(argv))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -481,4 +486,4 @@ def _say(text: str, code: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program())

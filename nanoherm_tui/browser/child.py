@@ -19,7 +19,7 @@ def main() -> int:
         sys.path.insert(0, root)
     from nanoherm_tui import cli
 
-    return cli.main(sys.argv[1:])
+    return cli.program(sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -296,7 +297,8 @@ class Screen(Watched):
 
     def __exit__(self, *exc):
         if self.wait_exit(0.0) is None:
-            os.kill(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has ended, which is not told yet
+                os.kill(self.pid, signal.SIGKILL)
             self.wait_exit(5.0)
         if not self._hung_up:
             self.hang_up()

@@ -56,7 +56,7 @@ class Child:
     def __init__(self, report: int, out: int = -1, err: int = -1):
         self._report, self._told, self._outputs = report, b"", [fd for fd in (out, err) if fd >= 0]
         self.returncode: int | None = None
-        self.pid = int(self._line(20.0))
+        self.pid = int(self._line(60.0))  # the first waits for all imports, on whatever machine
 
     def _line(self, seconds: float) -> str:
         """The next line of the report; empty when none comes in time."""
@@ -83,7 +83,8 @@ class Child:
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it has ended, which is not told yet
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(9)
@@ -201,7 +202,12 @@ def _last_words() -> str:
 
 
 def load(*packages: str) -> None:
-    """Import all of `packages`, and what they import when it is needed: copies share it."""
+    """Import all of `packages`, and what they import when it is needed: copies share it, and the words of languages."""
+    from nanoherm_tui import cli, i18n  # first, as in a real start: see nanoherm_tui/leaving.py
+
+    assert cli
+    for language in i18n.LANGUAGES:
+        i18n.texts(language)
     for package in packages:
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if not module.name.endswith(NOT_LOADED):

@@ -38,7 +38,7 @@ class Program:
 
     def __init__(self, home, workspace, base_url, *arguments, prologue="", under=(), **more):
         """`prologue` is Python that runs first, in the same process; `under` the command that starts it."""
-        code = f"import sys\n{prologue}\nfrom nanoherm_tui.cli import main\nsys.exit(main(sys.argv[1:]))"
+        code = f"import sys\n{prologue}\nfrom nanoherm_tui.cli import program\nsys.exit(program(sys.argv[1:]))"
         argv = [*under, sys.executable, "-c", code, "--output-format", "json", *arguments]
         self.process = warm.popen(argv, cwd=workspace, env=environment(home, base_url, **more))
         self.code = None
