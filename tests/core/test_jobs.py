@@ -158,12 +158,13 @@ def test_an_end_that_is_wished_leaves_nothing(desk, command, monkeypatch):
 
 
 def test_a_relay_that_was_killed_leaves_a_lost_task_and_no_process(desk):
-    desk.start("echo up; (setsid sleep 7311 &) ; sleep 7311")
+    ours = f"sleep 7311.{os.getpid()}"  # seconds that nobody else sleeps
+    desk.start(f"echo up; (setsid {ours} &) ; {ours}")
     desk.written("t1", "up")
     relay = job_files.read_state(desk.jobs.home / "s1.t1").relay_pid
     os.kill(relay, signal.SIGKILL)
     assert desk.ended("t1").state == "lost"
-    assert gone("sleep 7311", 3)
+    assert gone(ours, 3)
 
 
 @pytest.mark.parametrize("cwd", ["missing", "file"])

@@ -299,7 +299,8 @@ def test_leaving_the_program_ends_its_commands(tmp_path):
 def test_of_what_bears_a_mark_nothing_is_left_also_while_it_forks(tmp_path):
     """Each round meets some that were forked behind it, or were just becoming another program."""
     marker = f"task-{tmp_path.name}-{os.getpid()}"
-    storm = "echo up; i=0; while [ $i -lt 500 ]; do (setsid sleep 7206 &); i=$((i+1)); done"
+    ours = f"sleep 7206.{os.getpid()}"
+    storm = f"echo up; i=0; while [ $i -lt 500 ]; do (setsid {ours} &); i=$((i+1)); done"
     for _ in range(4):
         shell = subprocess.Popen(
             ["sh", "-c", storm], env={**ENV, process.MARKER: marker}, stdout=subprocess.PIPE, cwd=tmp_path
@@ -308,7 +309,7 @@ def test_of_what_bears_a_mark_nothing_is_left_also_while_it_forks(tmp_path):
         process.kill_marked(marker)
         shell.wait(20)
         shell.stdout.close()
-        assert alive("sleep 7206") == []
+        assert alive(ours) == []
 
 
 # -- nobody waits for a person ----------------------------------------------------------------------------------------
