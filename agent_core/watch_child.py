@@ -16,20 +16,28 @@ import os
 import sys
 import threading
 import time
+import types
 
-from watchfiles import Change, watch
+# Its core alone, which watchfiles documents: all of the package is logging, inspect and more, two thirds of what this
+# program costs, at each start of a session.
+_package = types.ModuleType("watchfiles")
+_package.__path__ = [os.path.join(folder, "watchfiles") for folder in sys.path]
+sys.modules["watchfiles"] = _package
+from watchfiles._rust_notify import RustNotify  # noqa: E402
 
+_MODIFIED = 2  # watchfiles.Change
+_GROUP = 1_600  # milliseconds in which changes are told together at the latest, as watchfiles has it
 _QUEUE = 8_192  # changes at once of which the kernel may have dropped some; its queue holds 16,384
 _STORES = frozenset({".git", ".hg", ".svn"})
 
 
-def told(root: str, changes: set[tuple[Change, str]]) -> dict[str, list[str]]:
+def told(root: str, changes: set[tuple[int, str]]) -> dict[str, list[str]]:
     """The names that came or went, by folder."""
     below = root.rstrip("/") + "/"
     folders: dict[str, list[str]] = {}
     for change, path in changes:
         folder, _, name = path[len(below) :].rpartition("/")
-        if change is Change.modified and name != ".gitignore":
+        if change == _MODIFIED and name != ".gitignore":
             continue
         if path.startswith(below) and _STORES.isdisjoint(folder.split("/")):
             folders.setdefault(folder + "/" * bool(folder), []).append(name)
@@ -40,23 +48,20 @@ def follow(root: str, step: int, most: int) -> bool:
     """Tell what changes until all has to be watched anew. Whether it has come to watch at all."""
     ready = False
     try:
-        for changes in watch(
-            root,
-            watch_filter=None,
-            step=step,
-            rust_timeout=step,
-            yield_on_timeout=True,  # so it says at once that the watches are set
-            force_polling=False,  # reads all of it again and again
-            debug=False,
-            raise_interrupt=False,
-        ):
-            if not ready or len(changes) > most:
-                print("null", flush=True)
-            elif folders := told(root, changes):
-                print(json.dumps(folders), flush=True)
-            ready = True
-            if len(changes) > _QUEUE or any(path == root for _, path in changes):
-                return True
+        # Never by polling, which reads all of it again and again.
+        with RustNotify([root], False, False, 0, True, False) as watcher:
+            while True:
+                seen = watcher.watch(_GROUP, step, step, None)  # returns after a step, and so says that watches are set
+                if seen in ("signal", "stop"):
+                    return ready
+                changes = set() if isinstance(seen, str) else seen
+                if not ready or len(changes) > most:
+                    print("null", flush=True)
+                elif folders := told(root, changes):
+                    print(json.dumps(folders), flush=True)
+                ready = True
+                if len(changes) > _QUEUE or any(path == root for _, path in changes):
+                    return True
     except RuntimeError as problem:  # watchfiles' own failure, a name that is no Unicode among them
         if not ready:
             sys.exit(str(problem))
