@@ -656,7 +656,7 @@ class Composer(Widget):
                 self.put_snippet(chosen, f";{word}")
             else:
                 self._offered.shut(word)
-        elif key == "tab" and draft.next_stop():
+        elif key in ("tab", "shift+tab") and draft.next_stop(back=key == "shift+tab"):
             self._show_state()
         else:
             return False

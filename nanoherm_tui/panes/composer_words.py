@@ -66,7 +66,7 @@ def hint(doing: Doing, label: Label) -> Told:
             )
         )
     if doing.stops:
-        return Told(keys=(("Tab", t("composer.snippet_next")),))
+        return Told(keys=(("Tab", t("composer.snippet_next")), ("Shift+Tab", t("composer.snippet_back"))))
     if doing.shell is not None:
         return Told(t("composer.shell_private") if doing.shell.private else t("composer.shell"))
     if doing.instead:

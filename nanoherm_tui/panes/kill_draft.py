@@ -155,9 +155,9 @@ class KillDraft(ChipDraft):
         self._stops, first = begun(laid.stops, start)
         self.select(*first)
 
-    def next_stop(self) -> bool:
-        """Go to the snippet's next place; False: there is none."""
-        place = self._stops.next()
+    def next_stop(self, *, back: bool = False) -> bool:
+        """Go to the snippet's next place, or the one before; False: there is none."""
+        place = self._stops.previous() if back else self._stops.next()
         if place is not None:
             self.select(*place)
         return place is not None

@@ -48,6 +48,18 @@ def test_places_stay_at_their_words_while_the_draft_changes(change, next_places)
     assert places == next_places
 
 
+def test_what_was_filled_in_can_be_gone_back_to_until_the_last_place_is_reached():
+    stops = Stops([(10, 14), (0, 4), (5, 7), (20, 20)])  # by number, as they are gone to, not by where they stand
+    assert stops.previous() == (10, 14), "before the first there is none"
+    stops.moved(10, 4, 6)
+    assert stops.next() == (0, 4)
+    stops.moved(0, 4, 1)
+    assert [stops.next(), stops.previous(), stops.previous()] == [(2, 4), (0, 1), (7, 13)]
+    stops.moved(8, 2, 3)  # within the place gone back to
+    assert [stops.next(), stops.next(), stops.next()] == [(0, 1), (2, 4), (20, 20)]
+    assert (stops.are_left, stops.previous()) == (False, None)
+
+
 async def test_tab_writes_a_snippet_and_goes_to_its_places_and_enter_sends_as_ever():
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -62,6 +74,9 @@ async def test_tab_writes_a_snippet_and_goes_to_its_places_and_enter_sends_as_ev
         assert "Tab to the next place" in rows(app)[-1]
         await type_keys(pilot, *"竞争", "tab")
         assert composer.selected_text == "path"
+        await type_keys(pilot, "shift+tab")
+        assert composer.selected_text == "竞争"
+        await type_keys(pilot, "tab")
         await type_keys(pilot, *"a.py", "tab", *"Now")
         assert composer.text == "Hi Review a.py for\n竞争. Now!"
         assert draft.cursor_location == (1, 7)
