@@ -318,6 +318,11 @@ class HistoryChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class Resting:
+    """The session rests (intents.Rest): it holds no history, no connection and no thread until it is woken."""
+
+
+@dataclass(frozen=True, slots=True)
 class HeldElsewhere:
     """Another program runs a turn in the session; what it stores is read along, and a turn here waits for its end.
 
@@ -424,6 +429,7 @@ Event = (
     | TitleChanged
     | StateChanged
     | HistoryChanged
+    | Resting
     | HeldElsewhere
     | TasksChanged
     | FilesRolledBack

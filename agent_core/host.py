@@ -411,6 +411,7 @@ class Host:
             recall=self._recall,
             containment=self.walls.containment,
             confinement=self.walls.of,
+            rests=self._rests,
             tasks=self.tasks.of,
             unattended=self.launch.unattended,
             policy=policy,
@@ -702,9 +703,16 @@ class Host:
         self.walls.put_away(session_id)
         return live
 
-    def _forget_servers(self, workspace: Path) -> None:
-        """End the servers of a workspace in which no session is open any more."""
-        if "servers" in self.__dict__ and all(live.workspace != workspace for live in tuple(self._sessions.values())):
+    def _rests(self, session_id: str) -> None:
+        """A session goes to rest, on its own thread."""
+        self.walls.put_away(session_id)
+        if (live := self._sessions.get(session_id)) is not None:
+            self._forget_servers(live.workspace, session_id)
+
+    def _forget_servers(self, workspace: Path, leaving: str = "") -> None:
+        """End the servers of a workspace in which no session is open and awake any more, but for the one `leaving`."""
+        awake = [live for live in tuple(self._sessions.values()) if not live.rests and live.id != leaving]
+        if "servers" in self.__dict__ and all(live.workspace != workspace for live in awake):
             self.servers.forget(workspace)
 
     # -- what is typed and becomes a message ------------------------------------------------------------------------

@@ -252,6 +252,15 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
+class Rest:
+    """Let go of what only a session at work needs. Nothing happens while anything of it runs, waits or is unsaved.
+
+    It answers with Resting. Whatever is sent to it next, and LiveSession.start, wake it: it goes on as it was, and
+    tells its history anew.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Close:
     """End the session's worker; a running turn is stopped first."""
 
@@ -285,5 +294,6 @@ Intent = (
     | StopAgent
     | SteerAgent
     | Rename
+    | Rest
     | Close
 )

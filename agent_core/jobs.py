@@ -167,6 +167,12 @@ class SessionJobs:
         if runs:
             self._jobs.watch()
 
+    @property
+    def run(self) -> bool:
+        """One of them has not ended, as far as was looked."""
+        with self._lock:
+            return self._starting > 0 or any(job.runs for job in self._all.values())
+
     def list(self) -> tuple[Task, ...]:
         """As they are now, the newest last."""
         self.look()

@@ -132,6 +132,15 @@ class Kit:
         for heeds in tuple(self._heeding):
             heeds(intent)
 
+    def let_go(self) -> None:
+        """The session rests: what was made for its turns goes, and is made anew when it is asked for."""
+        with self._extras_lock:
+            extras, self._extras = self._extras or (), None
+            self._heeding.clear()
+        self.turn = None
+        for extra in extras:
+            extra.close()
+
     def close(self) -> None:
         """The session is closed."""
         with self._extras_lock:

@@ -66,6 +66,11 @@ class OwnCommands:
         return bool(self._running)
 
     @property
+    def are_over(self) -> bool:
+        """None runs, and those that ran have their places in the history."""
+        return not self._running and not self._done
+
+    @property
     def scopes(self) -> list[CancelScope]:
         return [command.scope for command in self._running.values()]
 

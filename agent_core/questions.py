@@ -35,6 +35,11 @@ class Questions:
         self._unattended = unattended
         self._waiting: dict[str, _Waiting] = {}
 
+    @property
+    def are_none(self) -> bool:
+        """Nobody is waited for."""
+        return not self._waiting
+
     def ask(self, question: Question, cancel: CancelScope) -> Reply:
         """Show the question, wait for the answer, the deadline or a stop. Raises Interrupted."""
         if self._unattended:

@@ -150,6 +150,8 @@ class SessionServices:
     """The commands of a session that run in the background; None: there can be none. Changes are told."""
     confinement: Callable[[str, Path], Walls] = lambda session_id, workspace: Walls()
     """The walls of a session in a workspace; the same ones each time."""
+    rests: Callable[[str], None] = lambda session_id: None
+    """A session goes to rest: what stands ready for its next turn may go, its walls too."""
     mode_confirmed: Callable[[Path, Mode], bool] = lambda workspace, mode: False
     """Whether entering the mode asks no more in a workspace. May read a file."""
     confirm_mode: Callable[[Path, Mode], None] = lambda workspace, mode: None

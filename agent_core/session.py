@@ -82,6 +82,10 @@ class LiveSession:
         )  # fmt: skip
         self._model, self._history = self._turns.model, self._turns.history
         self._worker: Worker | None = None
+        """None: not begun yet, or at rest."""
+        self._was_up = self._is_closed = False
+        self._senders = 0
+        """How many threads are about to give the worker something."""
 
     # -- what a face may look at --------------------------------------------------------------------------------
 
@@ -154,19 +158,29 @@ class LiveSession:
         return next((message for message in conversation or () if message.id == message_id), None)
 
     @property
+    def rests(self) -> bool:
+        """It has no worker, no history and no connection until something is sent to it (intents.Rest)."""
+        return self._was_up and self._worker is None
+
+    @property
     def busy(self) -> bool:
         return self._state in ("running", "asking", "stopping")
 
     # -- intents ------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin: load the history on the worker and tell the listener (HistoryChanged)."""
+        """Begin, or go on after a rest: load the history on the worker and tell the listener (HistoryChanged)."""
         with self._lock:
-            if self._worker is None:
-                self._new_worker(first=True)
+            if self._worker is None and not self._is_closed:
+                first, self._was_up = not self._was_up, True
+                self._new_worker(first)
 
     def close(self) -> None:
         """Stop the turn and end the worker; `join` waits for that."""
+        with self._lock:
+            if self.rests and not self.farewell:
+                self._is_closed = True
+                return
         self.send(intents.Close())
 
     @property
@@ -194,7 +208,22 @@ class LiveSession:
         self._emit(event)
 
     def send(self, intent: intents.Intent) -> None:
-        self.start()
+        with self._lock:
+            if self._is_closed:
+                return
+            if isinstance(intent, intents.Rest):  # it counts as no use of the session
+                if self._worker is not None:
+                    self._inbox.put(intent)
+                return
+            self._senders += 1
+            self.start()
+        try:
+            self._give(intent)
+        finally:
+            with self._lock:
+                self._senders -= 1
+
+    def _give(self, intent: intents.Intent) -> None:
         if isinstance(intent, intents.Interrupt):
             self._interrupt(intent.abandon)
         elif isinstance(intent, intents.Answer):
@@ -412,6 +441,10 @@ class LiveSession:
                     return
             if isinstance(item, intents.Close):
                 break
+            if isinstance(item, intents.Rest):
+                if self._lie_down(worker):
+                    return
+                continue
             try:
                 # A stop also ends what is in the turn's way while another program holds the database.
                 with self._services.store.database.while_not(lambda: self._state == "stopping"):
@@ -424,6 +457,26 @@ class LiveSession:
         self._turns.kit.close()
         if worker.connection is not None:
             worker.connection.client.close()
+
+    def _lie_down(self, worker: Worker) -> bool:
+        """Go to rest; False when something of the session is under way, waits, or comes in between."""
+        with self._lock:
+            if not self._may_rest(worker):
+                return False
+        self._turns.let_go(worker)  # whatever comes in between has it made anew
+        with self._lock:
+            if not self._may_rest(worker):
+                return False
+            self._worker = None
+            self._emit(events.Resting())
+        return True
+
+    def _may_rest(self, worker: Worker) -> bool:
+        """Under the lock."""
+        is_wanted = self._senders or not worker.inbox.empty() or not worker.is_current or worker.elsewhere is not None
+        if is_wanted or self._has_turn or self.busy:
+            return False
+        return self._texts.are_none and self._questions.are_none and self._commands.are_over and self._turns.are_over
 
     def _next(self, worker: Worker) -> Item:
         """What comes next; while another program runs a turn here, what that stores is read meanwhile."""

@@ -77,6 +77,14 @@ class SessionPrompt:
             names = [*(name for name in self._order if name in tools), *(n for n in tools if n not in self._order)]
             return {name: tools[name] for name in names}
 
+    def let_go(self) -> None:
+        """Make it from what the store has, as after a resume: the extras it was made with are gone."""
+        self.save()
+        with self._lock:
+            self._key = None
+            self._base = self._context = self._told = ""
+            self._fixed.clear()
+
     def renew(self) -> None:
         """Make it anew the next time: the conversation was compacted, the cache is lost anyway (COMP-18)."""
         with self._lock:

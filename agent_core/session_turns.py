@@ -309,6 +309,24 @@ class SessionTurns:
             return "interrupted" if scope.cancelled else "failed"
         return "completed"
 
+    # -- rest ---------------------------------------------------------------------------------------------------
+
+    @property
+    def are_over(self) -> bool:
+        """Nothing is left to do for them: no view to be stored, no task that runs, nothing to be learnt. Does not
+        block."""
+        tasks = self.kit.tasks
+        return not (self._views or self.kit.is_learning or (tasks is not None and tasks.run))
+
+    def let_go(self, worker: Worker) -> None:
+        """Until the next one: the connection, the extras, the prompt, the walls. All of them are made anew then."""
+        connection, worker.connection = worker.connection, None
+        if connection is not None:
+            connection.client.close()
+        self.prompt.let_go()
+        self.kit.let_go()
+        self._services.rests(self._record.id)
+
     # -- what a request holds -----------------------------------------------------------------------------------
 
     def set_view(self, wanted: SetView, *, in_turn: bool) -> None:

@@ -32,6 +32,11 @@ class PendingTexts:
         self._held_up = False
         """Another program runs a turn in the session: what was handed to ours waits like what is queued."""
 
+    @property
+    def are_none(self) -> bool:
+        """Nothing waits, and nothing that came back is still to be taken."""
+        return not self._texts.all()
+
     def hand(self, message: Message) -> Message:
         """Note that `message` is given to the turn, now; returns it as it will be stored."""
         with self._lock:

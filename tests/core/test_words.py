@@ -77,6 +77,7 @@ EVENTS = [
     events.CompactionStarted(84),
     events.CompactionFinished("m", "summary", 84),
     events.ViewChanged(("m", "n"), "dropped"),
+    events.Resting(),
     events.HeldElsewhere(4242, 5.0),
     events.TasksChanged(
         (Task("t1", "s", "make serve", "/ws", "workspace-write", 42, 1.5, "killed", 2.5, None, 9, 7, "上"),)

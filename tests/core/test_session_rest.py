@@ -1,0 +1,173 @@
+"""A session that nobody needs goes to rest, holds nothing meanwhile, and goes on as it was."""
+
+import threading
+import time
+
+import pytest
+
+from agent_core import events, intents
+from agent_core.messages import ToolCall
+from agent_core.ports.actions import ReadAction
+from agent_core.ports.means import TodoItem
+from agent_core.ports.model import LlmReply
+from tests.core.session_support import Table, call, say
+
+
+def threads():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("session-")]
+
+
+def until(what, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    return found
+
+
+def rest(table):
+    """Have it rest; its events so far are forgotten."""
+    count = len(table.of(events.Resting))
+    table.session.send(intents.Rest())
+    table.wait(events.Resting, count=count + 1)
+    until(lambda: table.session.rests)
+    table.seen.clear()
+
+
+class Closes:
+    """A model that counts its connections."""
+
+    def __init__(self, model):
+        self.model = model
+        self.closed = 0
+
+    def complete(self, request, sink, cancel):
+        return self.model.complete(request, sink, cancel)
+
+    def close(self):
+        self.closed += 1
+
+
+def test_at_rest_it_has_no_thread_no_history_and_no_connection_and_the_next_turn_goes_on_with_all_of_them(tmp_path):
+    table = Table(tmp_path, say("One."), say("Two."))
+    line = table.model = Closes(table.model)
+    before = len(threads())
+    table.turn("first")
+    rest(table)
+    until(lambda: len(threads()) == before)
+    assert line.closed == 1
+    assert table.session.said() == ()
+    table.turn("second")
+    said = [message.text for message in line.model.requests[-1].messages if message.role != "system"]
+    assert said == ["first", "One.", "second"]
+    history = table.of(events.HistoryChanged)[0]
+    assert [message.text for message in history.messages] == ["first", "One."]
+
+
+def test_what_was_settled_in_it_still_holds_after_a_rest(tmp_path):
+    plan = {"todos": [{"content": "read", "status": "in_progress"}]}
+    table = Table(tmp_path, call(("todo_write", plan)), say("Planned."), personas=lambda: {"pirate": "Speak so."})
+    session = table.session
+    table.turn("plan it")
+    session.send(intents.SetMode("plan"))
+    session.send(intents.SetPolicy("always"))
+    session.send(intents.SetOptions(persona="pirate", temperature=0.5))
+    session.send(intents.Rename("a name"))
+    session.grants.grant_path("notes.txt", read_only=True)
+    table.wait(events.OptionsChanged)
+    until(lambda: table.store.get(session.id).persona == "pirate")
+    rest(table)
+    session.start()
+    table.wait(events.HistoryChanged)
+    assert (session.mode, session.ways[1], session.title) == ("plan", "always", "a name")
+    assert session.grants.covers(ReadAction("notes.txt"))
+    assert table.wait(events.PlanChanged).items == (TodoItem("read", "in_progress"),)
+    assert table.wait(events.OptionsChanged).persona == "pirate"
+    session.send(intents.Undo())
+    assert table.wait(events.HistoryChanged, count=2).messages == ()
+
+
+def test_the_system_prompt_is_byte_equal_after_a_rest(tmp_path):
+    table = Table(tmp_path, say("One."), say("Two."))
+    table.turn("first")
+    rest(table)
+    table.turn("second")
+    first, second = (request.messages[0].text for request in table.model.requests)
+    assert first == second
+
+
+def at_work(table):
+    table.session.send(intents.Submit("work"))
+    until(lambda: table.model.requests)
+
+
+def in_a_command(table):
+    table.session.send(intents.Shell("sleep 20"))
+    table.wait(events.ToolStarted)
+
+
+def with_a_text_that_came_back(table):
+    at_work(table)
+    table.session.send(intents.Queue("later"))
+    table.session.send(intents.Interrupt())
+    table.wait(events.TextReturned)
+    table.wait(events.TurnFinished)
+
+
+@pytest.mark.parametrize("begin", [at_work, in_a_command, with_a_text_that_came_back])
+def test_it_does_not_rest_while_something_runs_or_waits(tmp_path, begin):
+    def hang(request, sink, cancel):
+        with cancel.closing(stopped.set):
+            stopped.wait(20)
+        return LlmReply("Late.", model="m")
+
+    stopped = threading.Event()
+    table = Table(tmp_path, hang)
+    begin(table)
+    table.session.send(intents.Rest())
+    table.session.send(intents.Rename("behind it"))
+    if begin is not at_work:  # whose worker comes to it after the turn
+        until(lambda: table.session.title == "behind it")
+        assert not table.of(events.Resting)
+        assert not table.session.rests
+    else:
+        assert not table.session.rests
+    table.session.send(intents.Interrupt())
+    table.session.close()
+    table.session.join(5)
+
+
+def test_what_is_sent_while_it_lies_down_is_never_lost(tmp_path):
+    table = Table(tmp_path, say("Yes."))
+    for number in range(40):
+        table.session.send(intents.Rest())
+        time.sleep(0.0005 * (number % 5))
+        table.turn(f"turn {number}", count=number + 1)
+    asked = [message.text for message in table.store.messages(table.session.id) if message.role == "user"]
+    assert asked == [f"turn {number}" for number in range(40)]
+
+
+def test_a_session_at_rest_is_closed_without_being_woken(tmp_path):
+    table = Table(tmp_path, say("One."))
+    table.turn("first")
+    rest(table)
+    table.session.close()
+    table.session.send(intents.Submit("too late"))
+    table.session.join(1)
+    assert table.session.rests
+    assert [message.text for message in table.store.messages(table.session.id)] == ["first", "One."]
+
+
+def test_a_call_that_was_cut_off_by_a_rest_does_not_exist(tmp_path):
+    """Its own worker lies down, never under a turn: each call has its result when it wakes."""
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "a.txt").write_text("words\n")
+    reply = LlmReply(tool_calls=(ToolCall("c1", "read_file", {"path": "a.txt"}),), finish="tool_calls", model="m")
+    table = Table(tmp_path, reply, say("Read."))
+    table.session.send(intents.Submit("read"))
+    for _ in range(50):
+        table.session.send(intents.Rest())
+    table.wait(events.TurnFinished)
+    table.wait(events.Resting)
+    messages = table.store.messages(table.session.id)
+    assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
