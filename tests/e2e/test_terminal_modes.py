@@ -68,12 +68,16 @@ def crashing(workspace, where, spare=0):
 class Stage:
     """A shell that notes the terminal's settings, runs the program, and notes them again."""
 
-    def __init__(self, terminal, workspace, env, program=PROGRAM, args=("--demo",)):
-        (workspace / "run.sh").write_text(SHELL.format(program=" ".join([*program, *args]), stopped=STOPPED))
+    def __init__(self, terminal, workspace, env, program=PROGRAM, args=("--demo",), stops=False):
+        """`stops`: the program is stopped and brought back, by a shell that can; tmux too has a real one."""
+        command = [sys.executable, "-m", "tests.e2e.job_shell", *program[1:], *args]
+        if stops or terminal is not Screen:
+            (workspace / "run.sh").write_text(SHELL.format(program=" ".join([*program, *args]), stopped=STOPPED))
+            command = ["bash", "run.sh"]
         # A terminal that answers what it is asked: no answer may be left for the shell to read.
         more = {"holds_frames": True, "ground": "1111/1111/1111"} if terminal is Screen else {}
         self.workspace = workspace
-        self.screen = terminal(command=["bash", "run.sh"], env=env, cwd=workspace, **more)
+        self.screen = terminal(command=command, env=env, cwd=workspace, **more)
 
     def __enter__(self):
         self.screen.__enter__()
@@ -261,7 +265,7 @@ def test_the_terminal_is_whole_after_the_user_s_editor(terminal, home, workspace
 
 
 def test_stopped_and_brought_back_the_screen_is_as_before(terminal, home, workspace):
-    with Stage(terminal, workspace, home_env(home)) as screen:
+    with Stage(terminal, workspace, home_env(home), stops=True) as screen:
         started(screen)
         screen.send("a draft")
         screen.wait_for("› a draft")
