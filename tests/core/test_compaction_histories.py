@@ -136,9 +136,20 @@ def look_through(history, kept_before):
     return held
 
 
-@settings(max_examples=1_000, deadline=None, database=None)
+@settings(max_examples=200, database=None)
 @given(st.integers(0, 2**40))
 def test_what_holds_for_every_history(seed):
+    live_through(seed)
+
+
+@pytest.mark.long
+@settings(max_examples=1_000, database=None)
+@given(st.integers(0, 2**40))
+def test_what_holds_for_a_thousand_histories(seed):
+    live_through(seed)
+
+
+def live_through(seed):
     author = Author(seed)
     options, window = author.options(), author.dice.choice((None, 8_000, 32_000, 200_000, 1_000_000))
     room = compaction.room(options, window, 3_000)
@@ -173,7 +184,7 @@ def test_what_holds_for_every_history(seed):
 def test_histories_are_compacted_often_enough_to_mean_something():
     """The test above would hold for histories that never grow: count what its author writes."""
     cuts = kept = pinned = 0
-    for seed in range(300):
+    for seed in range(150):
         author = Author(seed)
         options = author.options()
         history = [m for _ in range(4) for m in author.turn()]
@@ -182,9 +193,9 @@ def test_histories_are_compacted_often_enough_to_mean_something():
         cuts += cut is not None
         kept += bool(cut and cut.kept)
         pinned += any(m.view == "pinned" for m in history)
-    assert cuts > 150
-    assert kept > 30
-    assert pinned > 80
+    assert cuts > 75
+    assert kept > 15
+    assert pinned > 40
 
 
 CHECKS = {"chat_completions": wire_chat, "anthropic_messages": wire_anthropic, "responses": wire_responses}
@@ -195,7 +206,7 @@ HEADERS = {"anthropic-version": "2023-06-01", "x-api-key": "k"}
 def test_a_strict_server_of_every_wire_takes_what_is_held(name):
     wire, preset = WIRES[name], PRESETS["anthropic" if name == "anthropic_messages" else "custom"]
     compacted = 0
-    for seed in range(150):
+    for seed in range(50):
         author, history = Author(seed), []
         author.size = min(author.size, 400)
         options = author.options()
@@ -210,4 +221,4 @@ def test_a_strict_server_of_every_wire_takes_what_is_held(name):
         held = [replace(message, extra={}) for message in view.held([*history, user("go on")])]
         body = wire.body(LlmRequest((SYSTEM, *held)), "m", wire.quirks(preset), preset)
         CHECKS[name].check(body, HEADERS, Memory())
-    assert compacted > 150
+    assert compacted > 50

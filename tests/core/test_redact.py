@@ -291,8 +291,8 @@ def test_a_stream_without_a_blank_does_not_fill_memory():
     ],
 )
 def test_any_text_is_redacted_in_linear_time(piece):
-    text = piece * (1_000_000 // len(piece))
-    begun = time.monotonic()
+    text = piece * (250_000 // len(piece))
+    begun = time.thread_time()
     redact(text)
-    redact("-----BEGIN PRIVATE KEY-----" + text[:200_000])
-    assert time.monotonic() - begun < 10
+    redact("-----BEGIN PRIVATE KEY-----" + text[:50_000])
+    assert time.thread_time() - begun < 5

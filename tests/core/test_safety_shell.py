@@ -1416,9 +1416,12 @@ FRAGMENTS = [
 ]
 
 
-def test_no_text_makes_the_judges_fail_and_none_with_a_shell_character_is_trusted(ctx: TrustContext) -> None:
-    chance = random.Random(7)
-    for _ in range(3_000):
+@pytest.mark.parametrize(("seed", "texts"), [(7, 800), pytest.param(8, 5_000, marks=pytest.mark.long)])
+def test_no_text_makes_the_judges_fail_and_none_with_a_shell_character_is_trusted(
+    ctx: TrustContext, seed: int, texts: int
+) -> None:
+    chance = random.Random(seed)
+    for _ in range(texts):
         text = "".join(chance.choice(FRAGMENTS) for _ in range(chance.randint(0, 30)))
         verdict = is_trusted_command(text, ctx)
         assert not (verdict.ok and set(text) & set("|&;<>$(){}`\n\r\x00")), text
@@ -1455,10 +1458,10 @@ def test_judging_takes_a_bounded_time(ctx: TrustContext) -> None:
 
 
 def _seconds(action: object) -> float:
-    start = time.perf_counter()
+    start = time.thread_time()
     assert callable(action)
     action()
-    return time.perf_counter() - start
+    return time.thread_time() - start
 
 
 # -- the parser --------------------------------------------------------------------------------------------------
