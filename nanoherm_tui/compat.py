@@ -272,7 +272,7 @@ class FewBytes:
             return
         if owes == "all":
             self.frames.forget()
-        width, height = app.size
+        width, height = app.screen._compositor.size  # the terminal may have another by now: that change is yet to come
         half = height // 2
         # In two parts: what covers the screen would be taken for another screen, and be written whole.
         halves = {Region(0, 0, width, half), Region(0, half, width, height - half)}

@@ -143,6 +143,23 @@ async def test_what_is_shown_hears_of_its_size_and_is_drawn_whoever_asks_where_t
         assert paper.painted
 
 
+class Seen(compat.FewBytes, Desk):
+    """Its frames are worked out as for a terminal."""
+
+    def _writes(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("owed", ["changes", "all"])
+async def test_what_is_owed_is_drawn_also_before_the_new_size_of_the_terminal_is_laid_out(owed):
+    async with Seen().run_test(size=(20, 10)) as pilot:
+        paper = pilot.app.query_one(Paper)
+        for size in (Size(40, 30), Size(10, 3)):
+            pilot.app._size, pilot.app._owes, painted = size, owed, paper.painted  # its screens hear of it later
+            pilot.app.draw_what_is_owed()
+            assert (pilot.app._owes, paper.painted) == ("", painted + 1)
+
+
 PASTES = {
     "marks and escapes cut by reads": (
         ["\x1b[20", "0~one\x1b", "[31m\rtwo\x1b", "]0;title\x07\r", "three\x1b[20", "1~", "x"],
