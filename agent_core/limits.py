@@ -44,6 +44,7 @@ READ_FILE: Final = 4 * MB  # larger files are refused outright (LIM-03)
 WRITE_FILE: Final = 4 * MB  # what cannot be read back should not be written by a tool
 SPILL_FILE: Final = READ_FILE  # of one long output; as much as read_file takes
 SPILL_FILES: Final = 50  # kept; the oldest goes first
+RESULT_LARGE: Final = MB  # characters of one result from which on what it took is given back to the system at once
 TEXT_PAGE: Final = 64 * KB  # of a long output read and laid out at once: some 800 lines, a few ms
 SEEN_TEXTS: Final = 2 * MB  # characters of file texts remembered, to say what changed since they were read
 SEEN_DIFF_LINES: Final = 60  # of such a change shown to the model

@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from agent_core import limits
 from agent_core.mcp.words import CallResult, Json
 from agent_core.messages import PICTURES, ImagePart
 from agent_core.text.ansi import clean
+from agent_core.text.ends import ends
 from agent_core.text.kinds import image_kind
 from agent_core.text.printable import printable
 
@@ -65,13 +66,14 @@ class _Out:
         self._images: list[ImagePart] = []
 
     def result(self, *, ok: bool = True) -> CallResult:
-        text = "\n".join(self._texts)
+        text, left_out = _bounded(self._texts)
         if not text and not self._images:
             text = "[the server gave an empty result]"
-        return CallResult(text, ok, tuple(self._images))
+        return CallResult(text, ok, tuple(self._images), left_out)
 
     def say(self, text: str) -> None:
-        self._texts.append(clean(text))
+        """With what a terminal would obey still in it: of a long text most is never looked at."""
+        self._texts.append(text)
 
     def block(self, block: object) -> None:
         if not isinstance(block, Mapping):
@@ -132,6 +134,33 @@ class _Out:
             return f", in the file {printable(self._keep(raw, kind))}"
         except OSError as error:
             return f", which could not be written to a file: {error.strerror or error}"
+
+
+def _bounded(texts: Sequence[str]) -> tuple[str, int]:
+    """The texts as a person would have seen them, one below the other, and how many characters were thrown away.
+
+    Of more than limits.MCP_TEXT both ends are kept.
+    """
+    whole = "\n".join(texts)
+    if len(whole) <= limits.MCP_TEXT:
+        return "\n".join(map(clean, texts)), 0
+    head, tail = ends(whole, limits.MCP_TEXT)
+    left_out = len(whole) - len(head) - len(tail)
+    parts = (
+        *_cleaned(texts, 0, len(head)),
+        f"[{left_out:,} characters were thrown away here]",
+        *_cleaned(texts, len(whole) - len(tail), len(whole)),
+    )
+    return "\n".join(parts), left_out
+
+
+def _cleaned(texts: Sequence[str], start: int, stop: int) -> Iterator[str]:
+    """What stands between two places of the whole, text by text: a sequence that one leaves open ends with it."""
+    at = 0
+    for text in texts:
+        if part := text[max(start - at, 0) : max(stop - at, 0)]:
+            yield clean(part)
+        at += len(text) + 1
 
 
 def _unsupported(kind: str) -> str:

@@ -109,8 +109,7 @@ class OldSse:
                     raise self._no_stream(answer.status, answer.kind)
                 reader = EventReader(limit=limits.MCP_LINE)
                 for piece in answer.pieces():
-                    for event in reader.feed(piece) if piece else reader.end():
-                        self._event(event)
+                    self._feed(reader, piece)
         except (ServerFailure, Interrupted) as error:
             failure = error
         except (Broken, TimeoutError, EventTooLarge):
@@ -122,6 +121,11 @@ class OldSse:
 
     def _until(self) -> float:
         return time.monotonic() + limits.MCP_QUIET
+
+    def _feed(self, reader: EventReader, piece: bytes) -> None:
+        """In a frame of its own: nothing holds a message of megabytes until the next one comes."""
+        for event in reader.feed(piece) if piece else reader.end():
+            self._event(event)
 
     def _event(self, event: Event) -> None:
         if event.name == "endpoint":

@@ -160,11 +160,15 @@ class Stdio:
         assert child.stdout is not None
         with child.stdout as stream:
             while data := os.read(stream.fileno(), _CHUNK):
-                for line in self._frames.feed(data):
-                    self._take(line)
+                self._feed(data)
         with contextlib.suppress(subprocess.TimeoutExpired):  # it will have ended; if not, it is of no use any more
             child.wait(limits.MCP_LAST_WORDS)
         self._over(child)
+
+    def _feed(self, data: bytes) -> None:
+        """In a frame of its own: nothing holds a message of megabytes until the next one comes."""
+        for line in self._frames.feed(data):
+            self._take(line)
 
     def _take(self, line: bytes | TooLarge) -> None:
         if isinstance(line, TooLarge):

@@ -101,6 +101,8 @@ class CallResult:
     ok: bool = True
     images: tuple[ImagePart, ...] = ()
     """As the server sent them: whatever their size is. The text calls them "picture 1" and so on."""
+    left_out: int = 0
+    """Characters of the middle of a text beyond limits.MCP_TEXT, which nobody has; the text says where."""
 
 
 class ServerFailure(AgentError):

@@ -23,7 +23,6 @@ from agent_core.ports.actions import Effect, NoAction, ServerAction
 from agent_core.ports.tools import Args, Prepared, Tool, ToolContext, ToolOutput
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import READ_ONLY
-from agent_core.text.ends import ends
 from agent_core.text.printable import printable
 from agent_core.toolsets import is_off
 
@@ -113,15 +112,14 @@ def _given(call: Callable[[], CallResult], ctx: ToolContext, only_reads: bool) -
         lost: EffectState = "none" if only_reads or failure.code not in UNKNOWN else "unknown"
         return ToolOutput(failure.text, _outcome(failure), ok=False, effect=lost, preview=(failure.text,))
     images, remarks = _pictures(result.images, ctx)
-    head, tail = ends(result.text, limits.MCP_TEXT)
-    if tail:
-        remarks.append(f"[The server gave {len(result.text):,} characters; the middle of them was thrown away.]")
-        tail = f"[{len(result.text) - len(head) - len(tail):,} characters were thrown away here]\n{tail}"
-    text = "\n".join(filter(None, (head, tail, *remarks)))
+    size = len(result.text) + result.left_out
+    if result.left_out:
+        remarks.append(f"[The server gave {size:,} characters; the middle of them was thrown away.]")
+    text = "\n".join(filter(None, (result.text, *remarks)))
     effect: EffectState = "none" if only_reads else "done"
     if not result.ok:
         return ToolOutput(text or "The server says that it failed.", "failed", ok=False, effect=effect)
-    outcome = base.count(len(result.text), "character") if result.text else "done"
+    outcome = base.count(size, "character") if size else "done"
     return ToolOutput(text or "(nothing)", outcome, effect=effect, images=images)
 
 

@@ -230,11 +230,17 @@ class Toolbox:
             text = clean(f"ERROR: tool crashed: {type(error).__name__}: {error}")[: limits.TOOL_ERROR_CHARS]
             output = ToolOutput(text, "crashed", ok=False, effect=attempt.effect_so_far)
         results = self.results or Results(self.context.bounds, self.context.data_home / FOLDER)
-        text = self.redact(output.text) or "(no output)"
+        is_large = len(output.text) > limits.RESULT_LARGE
+        text = results.fit(attempt.remark + (self.redact(output.text) or "(no output)"), attempt.name)
+        output = replace(output, text="")
+        if is_large:
+            from agent_core.heap import give_back  # with ctypes, which most sessions do without
+
+            give_back()
         return ToolResult(
             call.id,
             attempt.name,
-            results.fit(attempt.remark + text, attempt.name),
+            text,
             output.ok,
             output.effect,
             self.redact(clean(output.outcome)),

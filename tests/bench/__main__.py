@@ -15,6 +15,7 @@ import time
 from fnmatch import fnmatch
 
 from tests.bench import (
+    answers,
     checkpoints,
     finding,
     launcher,
@@ -43,6 +44,7 @@ ROOMS = (
     turns,
     search,
     finding,
+    answers,
     launcher,
     checkpoints,
     remembering,

@@ -325,12 +325,15 @@ def test_pictures_become_pictures_and_nothing_becomes_base64(server, tmp_path):
     assert '"k"' not in result.text, "_meta is nobody's"
 
 
-def test_a_large_answer_comes_whole_and_quickly(server):
+def test_a_large_answer_comes_quickly_and_of_all_of_it_both_ends(server):
     client = server()
     client.connect(CancelScope())
     begun = time.monotonic()
-    assert len(call(client, "big", mb=20).text) == 20 * 1024 * 1024
+    result = call(client, "big", mb=20)
     assert time.monotonic() - begun < 10
+    kept = result.text.count("A")
+    assert kept + result.left_out == 20 * limits.MB
+    assert kept == limits.MCP_TEXT
 
 
 def test_a_message_beyond_every_bound_fails_its_call_and_no_other(server, monkeypatch):

@@ -342,6 +342,19 @@ def test_what_a_model_is_given_of_a_result(result, expected):
     assert results.call(result, None).text == expected
 
 
+@pytest.mark.parametrize("split", [False, True])
+def test_of_a_text_beyond_every_bound_both_ends_are_kept(monkeypatch, split):
+    monkeypatch.setattr(limits, "MCP_TEXT", 2_000)
+    parts = ["first \x1b[31m" + "x " * 500 + "\x1b]0;", *["y " * 500] * 9, "z " * 500 + "\x07last"]
+    texts = parts if split else [" ".join(parts)]
+    result = results.call({"content": [{"type": "text", "text": text} for text in texts]}, None)
+    assert result.text.startswith("first x x")
+    assert f"\n[{result.left_out:,} characters were thrown away here]\n" in result.text
+    assert result.text.endswith("z last"), "a sequence that is left open in the first half takes nothing of the last"
+    assert 1_800 < len(result.text) < 2_100
+    assert 9_000 < result.left_out < 9_400
+
+
 def test_a_file_that_cannot_be_written_is_told_of():
     def keep(data, media_type):
         raise OSError(28, "No space left on device")
