@@ -482,7 +482,8 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def greet(self) -> None:
         """An empty transcript gives its place to the greeting."""
-        empty = self.view is None or not (self.view.model.entries or self.conversations.looks.shown)
+        comes = self.view is not None and self.view.stored and not self.view.loaded
+        empty = self.view is None or not (self.view.model.entries or self.conversations.looks.shown or comes)
         if empty:
             model = self.host.model.state if self.view is not None else None
             self.welcome.show(welcome.greeting(model, self.keymap, self.held))

@@ -5,7 +5,7 @@ Made when the first frame is shown: of all that is loaded here nothing is needed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from nanoherm_tui.commands import remarks, trust
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.list_tab import LISTS
+from nanoherm_tui.resting import Resting
 from nanoherm_tui.sandbox_words import why_none
 from nanoherm_tui.session_view import Part, SessionView
 from nanoherm_tui.summary import session_items
@@ -45,6 +46,7 @@ class Conversations:
         self.looks = AgentLooks(app, self.bridge)
         """At sub-agents, whose transcripts stand in the place of the session's."""
         self.attention = Attention(app)
+        self.resting = Resting(app)
         self.views: dict[str, SessionView] = {}
         """By session id."""
         self.view: SessionView | None = None
@@ -112,7 +114,9 @@ class Conversations:
             view = SessionView(session, title=session.title, mode=session.mode)
             self.views[session.id] = view
             self.bridge.watch(session)
-        first = self.view is None
+        if view.stored and not view.loaded:
+            session.start()  # it rests, or is on its way
+        before, first = self.view, self.view is None
         if self.view is not None and self.view is not view:
             self.mark_seen()
             self.looks.forget_shown()
@@ -121,6 +125,8 @@ class Conversations:
         if self.view is not view:
             app.composer.forget_typed()
         self.view = view
+        if before is not None and before is not view:
+            self.resting.left(before)
         app.dock.use_comments(view.comments)
         app.files.show(session.workspace, app.host.files.index)
         view.unread = False
@@ -235,9 +241,8 @@ class Conversations:
         if not self._app.is_running:  # the screen is being taken down: its panes are no longer in it
             self.bridge.close()
             return
-        for session_id, group in groupby(batch, key=lambda envelope: envelope.session_id):
+        for session_id, happened in _pieces(batch):
             view = self.views.get(session_id)
-            happened = [envelope.event for envelope in group]
             if view is None:
                 self.looks.deliver(session_id, happened)
                 continue
@@ -252,6 +257,10 @@ class Conversations:
             else:
                 for event in happened:
                     view.model.apply(event)
+                if any(isinstance(event, events.HistoryChanged) for event in happened):
+                    self.resting.left(view)
+            if isinstance(happened[-1], events.Resting):
+                self.resting.rests(view)
             if changed:
                 self._show(view, changed)
             self.attention.follow(view, happened)
@@ -428,3 +437,16 @@ class Conversations:
     def questions(self) -> int:
         """How many questions wait for an answer."""
         return sum(len(view.waiting) for view in self.views.values())
+
+
+def _pieces(batch: Sequence[Envelope]) -> Iterator[tuple[str, list[events.Event]]]:
+    """What happened, by session, in order; going to rest ends a piece: what comes behind it is of another life."""
+    for session_id, group in groupby(batch, key=lambda envelope: envelope.session_id):
+        piece: list[events.Event] = []
+        for envelope in group:
+            piece.append(envelope.event)
+            if isinstance(envelope.event, events.Resting):
+                yield session_id, piece
+                piece = []
+        if piece:
+            yield session_id, piece

@@ -102,6 +102,9 @@ RESIZE_RESTS: Final = 0.15  # seconds after the last change of the size; a windo
 BATCH_TIMES: Final = 1_000  # kept for tests and diagnostics
 AGAIN_SECONDS: Final = 2.0  # "press again" counts within this time
 SERVERS_BEGIN: Final = 0.7  # seconds after a session is shown: its first frames do not share the machine with servers
+SESSIONS_AWAKE: Final = 2  # out of view that stay as they are: who goes back and forth between a few waits for nothing
+SESSION_RESTS: Final = 600.0  # seconds out of view after which these rest too: coming back takes a frame or two
+SESSION_ASKED: Final = 60.0  # seconds before one that had something to do is asked again
 SERVERS_LOOK: Final = 1.0  # seconds after which the list of servers shows what has changed
 TICK_SECONDS: Final = 0.25  # running marks step four times a second
 # With the start frozen, full collections, which cost 75 ms and more, hardly ever come. The first number bounds what

@@ -278,6 +278,11 @@ class SessionView:
         if self.asked_mode == mode:
             self.asked_mode = None
 
+    def put_away(self) -> None:
+        """It rests: what is read again when it wakes goes. Its transcript is the transcript's to let go of."""
+        self.loaded = False
+        self.work.load(())
+
     def prepend(self, messages: Iterable[Message]) -> None:
         """Take in what was said before the history that came."""
         self.work.prepend(messages)

@@ -11,6 +11,9 @@ from nanoherm_tui.text import clean, one_line
 from nanoherm_tui.transcript.blocks import Block, Card, Note, Thought, ThoughtText, UserText
 from nanoherm_tui.transcript.split import Splitter, chunks, split
 
+LIVE = "live-"
+"""What the id of an entry begins with that the store has not, or not yet."""
+
 Kind = Literal["user", "answer", "thought", "card", "note"]
 
 
@@ -77,6 +80,11 @@ class Entry:
     @card.setter
     def card(self, card: Card) -> None:
         self._card, self._stored = card, None
+
+    @property
+    def is_stored(self) -> bool:
+        """It has the id that it has in the store too."""
+        return self.kind != "note" and not self.id.startswith(LIVE)
 
     @property
     def is_live(self) -> bool:

@@ -320,6 +320,21 @@ class Layout:
     def go_end(self) -> None:
         self.stick = True
 
+    @property
+    def spot(self) -> tuple[Entry, int, int] | None:
+        """What the window begins with: the entry, the number of its block, how many characters of that are above."""
+        entry, block, _ = self._anchor
+        if entry >= len(self.model.entries):
+            return None
+        return self.model.entries[entry], block, self._characters_above()
+
+    def go_to_spot(self, entry: Entry, block: int, characters: int) -> None:
+        """Begin the window with this, as far as there is text below; a block that is not there is the entry's last."""
+        self.window(self.height)
+        self.hold()
+        self._anchor = Place(entry.index, min(block, max(0, self._count(entry.index) - 1)), 0)
+        self._seek_characters(characters)
+
     def hold(self) -> None:
         """Stop following without moving."""
         if self.stick:

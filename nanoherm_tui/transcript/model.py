@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from agent_core import events
@@ -20,7 +21,7 @@ from agent_core.rollback import REASONS
 from agent_core.safety.redact import redact
 from nanoherm_tui.text import clean, one_line
 from nanoherm_tui.transcript.blocks import Block, Card, CardState, Note
-from nanoherm_tui.transcript.entry import Entry, Kind, can_open
+from nanoherm_tui.transcript.entry import LIVE, Entry, Kind, can_open
 
 if TYPE_CHECKING:
     from agent_core.events import Event
@@ -85,6 +86,7 @@ class TranscriptModel:
         self._compaction: Entry | None = None
         self._questions: dict[str, str] = {}  # question id → call id
         self._count = 0
+        self._below: list[Note] = []
 
     # -- events ---------------------------------------------------------------------------------------------------
 
@@ -168,6 +170,15 @@ class TranscriptModel:
             self._unfinished[entry] = None
         if not running:
             self._end_turn()
+        below, self._below = self._below, []
+        for note in below:
+            self._add_note(note)
+
+    def put_away(self) -> None:
+        """Let go of the conversation. What the program said below its end stands there again after the next `load`."""
+        notes = [entry.note for entry in takewhile(lambda entry: entry.kind == "note", reversed(self.entries))]
+        self.load(())
+        self._below = [note for note in reversed(notes) if note is not None and note.code]
 
     def prepend(self, messages: Iterable[Message]) -> None:
         """Put in front what was said before. It has ended: calls without a result will not get one."""
@@ -237,6 +248,10 @@ class TranscriptModel:
         """The source of the newest answer; empty when there is none."""
         return next((self.copy_text(e) for e in reversed(self.entries) if e.kind == "answer"), "")
 
+    def opens(self, kind: Kind) -> bool:
+        """Whether entries of a kind are unfolded when they come."""
+        return self.details and kind in ("thought", "card")
+
     def show_details(self, unfolded: bool) -> None:
         """Unfold all thoughts and results, those to come too, or fold them all."""
         self.details = unfolded
@@ -265,7 +280,7 @@ class TranscriptModel:
 
     def _add(self, kind: Kind, id: str, text: str = "") -> Entry:
         entry = Entry(id, kind, text, index=len(self.entries))
-        entry.open = self.details and kind in ("thought", "card")
+        entry.open = self.opens(kind)
         self.entries.append(entry)
         return entry
 
@@ -312,7 +327,7 @@ class TranscriptModel:
 
     def _live(self, kind: Kind) -> Entry:
         self._count += 1
-        entry = self._add(kind, f"live-{self._count}")
+        entry = self._add(kind, f"{LIVE}{self._count}")
         entry.begin()
         return entry
 

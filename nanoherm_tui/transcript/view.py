@@ -32,6 +32,7 @@ from nanoherm_tui.symbols import sym
 from nanoherm_tui.transcript.cursor import Cursor
 from nanoherm_tui.transcript.find import Find
 from nanoherm_tui.transcript.find_bar import FindBar
+from nanoherm_tui.transcript.kept_place import KeptPlace, find_again, place_of
 from nanoherm_tui.transcript.layout import Layout, Line, Place
 from nanoherm_tui.transcript.model import TranscriptModel
 from nanoherm_tui.transcript.render import RIGHT_MARGIN, TEXT_AT, Moment, Row
@@ -142,6 +143,7 @@ class TranscriptView(Selecting, can_focus=True):
         self._asked = ""  # the id of the message before which more has been asked for
         self._to_the_top = False  # the beginning is where the reader wants to be
         self._wanted = ""  # the message after which a session is to be shown once it is loaded
+        self._kept: KeptPlace | None = None  # where it is to be shown once that is loaded
 
     # -- what the app calls ---------------------------------------------------------------------------------------
 
@@ -157,10 +159,19 @@ class TranscriptView(Selecting, can_focus=True):
         self._model = model
         self._page = None
         self._held = False
+        self._kept = model.place if isinstance(model.place, KeptPlace) else None
         self._wanted = "" if isinstance(model.place, _Page) else seen
+        if self._kept is not None:
+            self._wanted = "" if self._kept.entry else self._kept.seen
         if self.is_mounted:
             self._unselect()
         self._sync()
+
+    def put_away(self, model: TranscriptModel) -> None:
+        """Let go of a conversation that is not in view, but for the place where it was read."""
+        if isinstance(model.place, _Page):
+            model.place = place_of(model.place.layout)
+        model.put_away()
 
     @property
     def model(self) -> TranscriptModel:
@@ -348,6 +359,9 @@ class TranscriptView(Selecting, can_focus=True):
 
     def _leave(self) -> None:
         """Another session is about to be shown: remember what of this one has been seen."""
+        if self._kept is not None:  # it has not come back yet
+            self._model.place = self._kept
+            return
         if self._page is not None and self._page.layout.stick:
             self._page.layout.marked = None
             self._page.left = left_at(self._model)
@@ -363,6 +377,12 @@ class TranscriptView(Selecting, can_focus=True):
         if self._wanted and self._model.entries:
             self._show_unseen(layout, message_after(self._model, self._wanted))
             self._wanted = ""
+        if self._kept is not None and self._model.entries:
+            layout.height = height
+            if find_again(self._kept, self._model, layout):
+                self._kept = None
+            else:
+                self._ask_earlier(at_once=True)
         rows = [line.row for line in layout.window(height)]
         if layout.marked is not None and layout.stick and not any(map(layout.is_marked, layout.lines)):
             layout.marked = None  # the end was reached, and the mark is out of sight
