@@ -121,6 +121,8 @@ class Attention:
         self._waiting: list[Call] = []
         self._timer: Timer | None = None
         self._last = float("-inf")
+        self._asked = False
+        """The terminal was asked what it is."""
         for name in ("display.notify", "display.notify_after"):
             self.use(name, app.setting(name))
 
@@ -128,8 +130,10 @@ class Attention:
         """From now on hold to this value of a setting."""
         if setting == "display.notify":
             self._choice = value
-        else:
+        elif setting == "display.notify_after":
             self._after = value
+        else:
+            self._use_title(value)
 
     # -- who is called ------------------------------------------------------------------------------------------------
 
@@ -182,7 +186,12 @@ class Attention:
     def _call(self, words: str) -> None:
         choice, env = self._choice, os.environ
         if not env.get("TMUX") or choice == "bell":
-            self._write(terminal_notes.note(terminal_notes.way(choice, env), words))
+            if terminal_notes.wants_name(choice, env) and not self._asked:
+                self._asked = True
+                self._write(terminal_notes.ASK_NAME)
+                self._app.set_timer(limits.TERMINAL_FIRST, lambda: self._notify(words))
+            else:
+                self._notify(words)
             return
 
         def through_tmux() -> str:
@@ -195,10 +204,22 @@ class Attention:
 
         self._app.desk.do_beside(through_tmux, self._write)
 
+    def _notify(self, words: str) -> None:
+        how = terminal_notes.way(self._choice, os.environ, name=self._app.terminal_name)
+        self._write(terminal_notes.note(how, words))
+
     def _write(self, sequence: str) -> None:
         compat.write_terminal(self._app, sequence)
 
     # -- the title ----------------------------------------------------------------------------------------------------
+
+    def _use_title(self, on: bool) -> None:
+        """Take the window's title, or give the one before back."""
+        app, on = self._app, on and terminal_notes.has_title(os.environ)
+        if on != app.names_window:
+            app.names_window, app.window_title, self._title = on, "", ""
+            self._write(terminal_notes.KEEP_TITLE if on else terminal_notes.GIVE_TITLE_BACK)
+            self.name_window()
 
     def name_window(self) -> None:
         """Have the window's title say what is, if it says something else."""

@@ -45,7 +45,7 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
 from textual.widget import Widget
 
-from nanoherm_tui import limits, terminal_colours, terminal_notes
+from nanoherm_tui import limits, terminal_answers, terminal_colours, terminal_notes
 from nanoherm_tui.frames import Frames
 from nanoherm_tui.output import Backlog, write_all
 from nanoherm_tui.symbols import sym
@@ -399,11 +399,22 @@ class GroundTold(Message):
         self.colour: Final = colour
 
 
+class NameTold(Message):
+    """The terminal has said what it calls itself, with its version."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
 class OwnDriver:
     """Mixed into an App: has the terminal tell Shift+Enter from Enter, in tmux too, and what colour its ground is.
 
     The ground is asked for once, before anything is drawn. Nothing waits for the answer, and there may be none.
     """
+
+    terminal_name = ""
+    """What the terminal calls itself, once it was asked and has answered."""
 
     asks_ground = False
     """Whether the ground is asked for; to be set before the app runs."""
@@ -531,6 +542,8 @@ class _Driver(linux_driver.LinuxDriver):
     def process_message(self, message: Message) -> None:
         if isinstance(message, GroundTold):
             cast(OwnDriver, self._app).ground_told = message.colour
+        elif isinstance(message, NameTold):
+            cast(OwnDriver, self._app).terminal_name = message.name
         elif isinstance(message, events.Key | events.MouseDown | events.Paste):
             cast(OwnDriver, self._app).last_input = time.monotonic()
         super().process_message(message)
@@ -582,8 +595,8 @@ class _ReadByRead(XTermParser):
     def feed(self, data: str) -> Iterable[Message]:
         if not data:
             yield from super().feed(data)
-        late = terminal_colours.REPLY.match(self._late + data)
-        begun = self._late if late is not None and late[3] else self._held
+        late = terminal_answers.ANSWER.match(self._late + data)
+        begun = self._late if late is not None and terminal_answers.is_whole(late) else self._held
         data, self._held, self._late = begun + data, "", ""
         while data:
             if self._pasting:
@@ -597,22 +610,25 @@ class _ReadByRead(XTermParser):
             held, self._held = self._held, ""
             if held == "\x1b":
                 yield events.Key("escape", held)
-            elif ";" not in held:  # Alt+] and what was typed behind it
+            elif not terminal_answers.is_only_answer(held):  # Alt+] and what was typed behind it
                 yield from super().feed(held)
             self._late = held
 
     def _take_answers(self, data: str) -> Generator[Message, None, str]:
         """Take the terminal's answers out of `data` up to a paste; hold the start of one back. Returns the rest."""
         data, mark, paste = data.partition(_PASTE_BEGINS)
-        if not mark and (begun := terminal_colours.REPLY_BEGUN.search(data)):
+        if not mark and (begun := terminal_answers.BEGUN.search(data)):
             self._held, data = begun[0], data[: begun.start()]
-            wait = constants.ESCAPE_DELAY if self._held == "\x1b" else limits.ANSWER_PART
+            wait = constants.ESCAPE_DELAY if self._held in terminal_answers.ALSO_KEYS else limits.ANSWER_PART
             self._held_until = time.monotonic() + wait
-        for answer in terminal_colours.REPLY.finditer(data):
-            colour = terminal_colours.read_colour(answer[2])
-            if answer[1] == terminal_colours.GROUND and answer[3] and colour is not None:
-                yield GroundTold(colour)
-        return terminal_colours.REPLY.sub("", data) + mark + paste
+        for answer in filter(terminal_answers.is_whole, terminal_answers.ANSWER.finditer(data)):
+            if answer["name"] is not None:
+                yield NameTold(answer["name"].strip())
+            elif answer["which"] == terminal_colours.GROUND:
+                colour = terminal_colours.read_colour(answer["colour"])
+                if colour is not None:
+                    yield GroundTold(colour)
+        return terminal_answers.ANSWER.sub("", data) + mark + paste
 
     def _read(self, data: str) -> Generator[Message, None, str]:
         """Read keys up to the mark that begins a paste, the mark too. Returns what follows it."""

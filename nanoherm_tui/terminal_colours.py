@@ -24,12 +24,6 @@ ASK_GROUND: Final = "\x1b]11;?\x1b\\"
 GROUND: Final = "11"
 """The colour behind everything, among those that can be asked for."""
 
-_TOLD = r"(?:rgba?:|#)?[0-9a-fA-F/]{0,24}"
-REPLY: Final = re.compile(rf"\x1b\](1[0-9]);({_TOLD})(\x07|\x1b\\)?")
-"""A terminal's answer to a question for one of its colours: which one, the colour, and an end if none is lost."""
-REPLY_BEGUN: Final = re.compile(rf"\x1b(?:\](?:1(?:[0-9](?:;(?:r|rg|rgb|rgba|{_TOLD}\x1b?))?)?)?)?\Z")
-"""What may become such an answer when more has been read: the start of one at the end of what has."""
-
 _PARTS = re.compile(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?\Z", re.IGNORECASE)
 _HASH = re.compile(r"#((?:[0-9a-f]{3}){1,4})\Z", re.IGNORECASE)
 

@@ -20,6 +20,8 @@ Way = Literal["bell", "osc9", "osc777"]
 Choice = Literal["auto", "bell", "osc9", "osc777", "off"]
 
 BELL: Final = "\x07"
+ASK_NAME: Final = "\x1b[>0q"
+"""XTVERSION; a terminal that does not know it says nothing."""
 _END: Final = "\x1b\\"  # of a sequence: the other end there is would ring where it is not known
 
 _KNOWN: Final[tuple[tuple[re.Pattern[str], Way], ...]] = (
@@ -36,8 +38,8 @@ def known(*signs: str) -> Way:
     return next((way for sign in signs for pattern, way in _KNOWN if pattern.search(sign)), "bell")
 
 
-def way(choice: Choice, env: Mapping[str, str], tmux: Tmux | None = None) -> Way:
-    """How to notify here, as `choice` wants it. `tmux`: what that says, inside it.
+def way(choice: Choice, env: Mapping[str, str], tmux: Tmux | None = None, name: str = "") -> Way:
+    """How to notify here, as `choice` wants it. `tmux`: what that says, inside it; `name`: what the terminal has said.
 
     Where a multiplexer would not hand a sequence on the bell is rung, which marks its window.
     """
@@ -47,10 +49,18 @@ def way(choice: Choice, env: Mapping[str, str], tmux: Tmux | None = None) -> Way
         signs: tuple[str, ...] = (tmux.name, tmux.terminal)
     elif env.get("STY"):
         return "bell"
+    elif name:  # it knows better than what the environment was left with, and comes over ssh too
+        signs = (name,)
     else:
         # TERM first: a terminal sets it anew, the others may be left over from the one that it was started in.
         signs = (env.get("TERM", ""), env.get("TERM_PROGRAM", ""), env.get("LC_TERMINAL", ""))
     return known(*signs) if choice == "auto" else "bell" if choice == "off" else choice
+
+
+def wants_name(choice: Choice, env: Mapping[str, str]) -> bool:
+    """Whether a terminal that the environment does not tell of is worth asking: it may know more than the bell."""
+    around = env.get("TMUX") or env.get("STY") or not has_title(env)
+    return choice == "auto" and not around and way(choice, env) == "bell"
 
 
 def note(how: Way, words: str) -> str:

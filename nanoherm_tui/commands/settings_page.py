@@ -87,7 +87,7 @@ def _act(app: NanohermApp, name: str, value: Any) -> None:
         app.use_frame_rate(value)
     elif name == "display.hints":
         app.remarks.on = value
-    elif name in ("display.notify", "display.notify_after"):
+    elif name in ("display.notify", "display.notify_after", "display.title"):
         app.conversations.attention.use(name, value)
     if name.startswith("display."):
         app.refresh_look()

@@ -80,7 +80,8 @@ def test_a_terminal_that_reports_is_told_once_nobody_looks_and_no_word_of_the_co
 def test_a_terminal_that_does_not_report_rings_when_a_question_stays_unseen(home, workspace, server_env, config, rings):
     (home / ".nanohermes").mkdir(parents=True, exist_ok=True)
     (home / ".nanohermes" / "config.yaml").write_text(config)
-    with (server := ModelServer([ASKS])), Screen(env=server_env(server), cwd=workspace) as screen:
+    server = ModelServer([ASKS, Reply(text="Over."), ASKS])
+    with server, Screen(env=server_env(server), cwd=workspace) as screen:
         screen.wait_for("test-model")
         screen.submit(f"go {SECRET}")
         screen.wait_for("Run this command?")
@@ -92,3 +93,13 @@ def test_a_terminal_that_does_not_report_rings_when_a_question_stays_unseen(home
         assert bool(titles(screen)) is rings
         assert not any(SECRET in title for title in titles(screen))
         assert (b"\x1b[22;2t" in bytes(screen.raw)) is rings
+        assert (b"\x1b[>0q" in bytes(screen.raw)) is rings, "it was asked what it is, before it rang"
+        if rings:
+            screen.send("\x1bP>|WezTerm 20240203\x1b\\n")  # late, and a key behind it
+            screen.wait_for("Why not?")
+            screen.send(KEYS["enter"])
+            screen.wait_for("Over.")
+            screen.submit("again")
+            screen.until(lambda: notes(screen))
+            assert [kind for kind, _ in notes(screen)] == ["777;notify;"]
+            assert bells(screen) == 1

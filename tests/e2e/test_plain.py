@@ -142,8 +142,9 @@ def test_a_dumb_terminal_gets_lines_by_itself_and_no_escape(home, workspace, ser
 def run(args, lines, cwd, env, out=subprocess.PIPE):
     """The program with standard input and output that are no terminal."""
     return subprocess.run(
-        [sys.executable, "-m", "nanoherm_tui", "--plain", *args], check=False, cwd=cwd, input=lines, text=True, stdout=out,
-        stderr=subprocess.PIPE, timeout=60, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **env},
+        [sys.executable, "-m", "nanoherm_tui", "--plain", *args], check=False, cwd=cwd, input=lines, text=True,
+        stdout=out, stderr=subprocess.PIPE, timeout=60,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **env},
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from nanoherm_tui import compat, limits, symbols
 from nanoherm_tui.attention import Call, Presence, calls, is_so, note_words, window_title
 from nanoherm_tui.i18n import set_language
 from nanoherm_tui.session_view import Waiting
-from nanoherm_tui.terminal_notes import has_title, note, title, way
+from nanoherm_tui.terminal_notes import GIVE_TITLE_BACK, KEEP_TITLE, has_title, note, title, wants_name, way
 from nanoherm_tui.tmux import Tmux
 from nanoherm_tui.tmux import read as read_tmux
 from tests.fakes.model_server import Reply
@@ -63,6 +63,29 @@ def tmux(**fields):
 )
 def test_a_sequence_is_chosen_only_where_it_is_known_to_show(choice, env, around, how):
     assert way(choice, env, around) == how
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("WezTerm 20240203-110809", "osc777"), ("ghostty 1.1.0", "osc777"), ("foot(1.16.2)", "osc777"),
+        ("iTerm2 3.5.4", "osc9"), ("XTerm(379)", "bell"), ("mintty 3.7", "bell"), ("", "bell"),
+    ],
+)  # fmt: skip
+def test_a_terminal_that_only_its_own_answer_tells_of_is_asked_for_it(name, how):
+    over_ssh = {"TERM": "xterm-256color", "SSH_TTY": "/dev/pts/1"}
+    assert wants_name("auto", over_ssh)
+    assert way("auto", over_ssh, name=name) == how
+    assert way("bell", over_ssh, name=name) == "bell"
+
+
+@pytest.mark.parametrize(
+    ("choice", "env"),
+    [("bell", {"TERM": "xterm"}), ("osc9", {"TERM": "xterm"}), ("auto", {"TERM": "xterm-kitty"}), ("auto", IN_TMUX),
+     ("auto", {"TERM": "screen", "STY": "1"}), ("auto", {"TERM": "linux"}), ("auto", {})],
+)  # fmt: skip
+def test_one_that_is_known_or_could_not_be_heard_is_not_asked(choice, env):
+    assert not wants_name(choice, env)
 
 
 def test_what_tmux_prints_is_read_and_its_switches_by_name():
@@ -196,8 +219,11 @@ ASKS = Reply(calls=[("run_command", {"command": "touch never"})])
 
 
 async def test_a_session_out_of_view_calls_when_the_window_is_not_looked_at_and_not_while_it_is(tmp_path, monkeypatch):
-    written = []
-    monkeypatch.setattr(compat, "write_terminal", lambda app, data: "\x1b]2;" in data or written.append(data))
+    written, titles = [], []
+    own = ("\x1b]2;", KEEP_TITLE)
+    monkeypatch.setattr(
+        compat, "write_terminal", lambda app, data: (titles if data.startswith(own) else written).append(data)
+    )
     monkeypatch.setattr(limits, "NOTE_PAUSE", 0.2)
     for name in ("TMUX", "STY", "TERM_PROGRAM", "LC_TERMINAL"):
         monkeypatch.delenv(name, raising=False)
@@ -229,3 +255,9 @@ async def test_a_session_out_of_view_calls_when_the_window_is_not_looked_at_and_
         app.conversations.attention.follow(first, [turn("failed", 99.0)])
         await stage.pilot.pause(limits.NOTE_GATHER + 0.3)
         assert len(written) == 2
+        # So does whether the window has a title of ours.
+        titles.clear()
+        for on in (True, False, False, True):
+            app.conversations.attention.use("display.title", on)
+        assert titles == [GIVE_TITLE_BACK, KEEP_TITLE, app.window_title]
+        assert app.window_title.startswith("\x1b]2;")

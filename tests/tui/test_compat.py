@@ -186,7 +186,12 @@ def test_no_part_of_a_paste_is_read_as_keys(reads, expected):
 
 WHITE = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
 
+NAME = "\x1bP>|WezTerm 20240203\x1b\\"
+
 ANSWERS = {
+    "a name": (["x" + NAME + "y"], ["name:WezTerm 20240203", "x", "y"]),
+    "a name and the ground": ([WHITE + NAME], ["ground:#ffffff", "name:WezTerm 20240203"]),
+    "a name before a paste": ([NAME + "\x1b[200~x\x1b[201~"], ["name:WezTerm 20240203", "paste:x"]),
     "by itself": ([WHITE], ["ground:#ffffff"]),
     "ended by BEL": (["\x1b]11;#000000\x07"], ["ground:#000000"]),
     "between keys": (["ab" + WHITE + "c\r"], ["ground:#ffffff", "a", "b", "c", "enter"]),
@@ -205,6 +210,8 @@ ANSWERS = {
 def told(message):
     if isinstance(message, compat.GroundTold):
         return f"ground:{message.colour}"
+    if isinstance(message, compat.NameTold):
+        return f"name:{message.name}"
     return f"paste:{message.text}" if isinstance(message, events.Paste) else message.key
 
 
@@ -215,16 +222,20 @@ def test_an_answer_of_the_terminal_is_never_read_as_keys(reads, expected):
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["at once", "after a while"])
-@pytest.mark.parametrize("cut", range(1, len(WHITE)))
-def test_an_answer_may_come_in_two_parts(cut, late, monkeypatch):
+@pytest.mark.parametrize(
+    ("answer", "cut", "said"),
+    [(WHITE, cut, "ground:#ffffff") for cut in range(1, len(WHITE))]
+    + [(NAME, cut, "name:WezTerm 20240203") for cut in (1, 2, 3, 4, 9, len(NAME) - 1)],
+)
+def test_an_answer_may_come_in_two_parts(answer, cut, said, late, monkeypatch):
     clock = 0.0
     monkeypatch.setattr(compat.time, "monotonic", lambda: clock)
     parser = compat._ReadByRead()
-    came = list(parser.feed(WHITE[:cut]))
+    came = list(parser.feed(answer[:cut]))
     clock += 0.5 if late else 0.0
     came += parser.tick()
-    came += parser.feed(WHITE[cut:])
-    assert [told(m) for m in came if told(m) != "escape"] == ["ground:#ffffff"]
+    came += parser.feed(answer[cut:])
+    assert [told(m) for m in came if told(m) != "escape"] == [said]
     assert ("escape" in map(told, came)) == (late and cut == 1)
     assert parser._held == ""
 

@@ -3,7 +3,8 @@
 import pytest
 
 from nanoherm_tui import terminal_colours
-from nanoherm_tui.terminal_colours import GROUND, REPLY, REPLY_BEGUN, guess_light, is_light, read_colour, theme_for
+from nanoherm_tui.terminal_answers import ANSWER, BEGUN, is_whole
+from nanoherm_tui.terminal_colours import GROUND, guess_light, is_light, read_colour, theme_for
 
 COLOURS = [
     ("rgb:ffff/ffff/ffff", "#ffffff"),
@@ -60,18 +61,28 @@ def test_auto_is_the_theme_that_suits_the_terminal(colours, light, theme):
     assert theme_for(colours, light) == theme
 
 
-def test_every_beginning_of_an_answer_may_become_one():
-    for end in ("\x07", "\x1b\\"):
-        reply = f"\x1b]11;rgb:ffff/ffff/ffff{end}"
-        assert REPLY.fullmatch(reply).groups() == (GROUND, "rgb:ffff/ffff/ffff", end)
-        for cut in range(1, len(reply)):
-            assert REPLY_BEGUN.search("abc" + reply[:cut]), cut
-            assert cut < 5 or REPLY.search(reply[:cut])[3] is None
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("\x1b]11;rgb:ffff/ffff/ffff\x07", (GROUND, "rgb:ffff/ffff/ffff", "\x07", None)),
+        ("\x1b]11;rgb:ffff/ffff/ffff\x1b\\", (GROUND, "rgb:ffff/ffff/ffff", "\x1b\\", None)),
+        ("\x1bP>|kitty(0.35.2)\x1b\\", (None, None, None, "kitty(0.35.2)")),
+    ],
+)
+def test_every_beginning_of_an_answer_may_become_one(answer, said):
+    assert ANSWER.fullmatch(answer).groups() == said
+    for cut in range(1, len(answer)):
+        assert BEGUN.search("abc" + answer[:cut]), cut
+        begun = ANSWER.search(answer[:cut])
+        assert begun is None or not is_whole(begun)
 
 
-@pytest.mark.parametrize("keys", ["\x1b[A", "\x1bOP", "\x1b]x", "\x1b]0;", "a", "\x1b\x1b[", "\x1b]11;rgb:ff\r"])
+@pytest.mark.parametrize(
+    "keys",
+    ["\x1b[A", "\x1bOP", "\x1b]x", "\x1b]0;", "a", "\x1b\x1b[", "\x1b]11;rgb:ff\r", "\x1bPx", "\x1bP>x", "\x1bp"],
+)
 def test_keys_are_no_beginning_of_an_answer(keys):
-    assert not REPLY_BEGUN.search(keys)
+    assert not BEGUN.search(keys)
 
 
 def test_no_color_does_not_change_how_many_colours_there_are(monkeypatch):
