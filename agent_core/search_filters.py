@@ -1,7 +1,8 @@
 """What narrows a search down, and how it is typed: `in:here model:qwen since:7d before:2026-01-01 by:user`. Pure.
 
-Such words stand anywhere in a query; in quotation marks they are words like any others. A date that is half typed
-narrows nothing down: nothing that can be typed is wrong.
+Such words stand anywhere in a query; in quotation marks they are words like any others. A value with blanks stands in
+quotation marks, and in them a mark of its own behind a backslash. A date that is half typed narrows nothing down:
+nothing that can be typed is wrong.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ WHO: Final[tuple[Who, ...]] = ("user", "model", "tool")
 HERE: Final = "here"
 KEYS: Final = ("in", "model", "since", "before", "by")
 
-_VALUE: Final = r"""["“”]([^"“”]*)["“”]?|(\S*)"""
+_VALUE: Final = r"""["“”]((?:\\["“”\\]|[^"“”])*)["“”]?|(\S*)"""
+_BEHIND: Final = re.compile(r"""\\(["“”\\])""")
 _WORD: Final = re.compile(rf"""["“”][^"“”]*(?:["“”]|\Z)|(?<!\S)({"|".join(KEYS)})[:：](?:{_VALUE})""", re.IGNORECASE)
 _BACK: Final = re.compile(r"(\d{1,4})([dwmy])\Z")
 _DAYS: Final = {"d": 1, "w": 7, "m": 30, "y": 365}
@@ -67,7 +69,7 @@ def read(text: str, here: str = "", today: date | None = None) -> Asked:
         nonlocal filters
         if not found[1]:
             return found[0]
-        key, value = found[1].lower(), (found[2] or found[3] or "").strip()
+        key, value = found[1].lower(), (_BEHIND.sub(r"\1", found[2] or "") or found[3] or "").strip()
         changed = _with(filters, key, value, here, today) if value else filters
         if changed is None:
             unread.append(found[0])
@@ -127,5 +129,6 @@ def put(text: str, key: str, value: str) -> str:
     rest = re.sub(r"  +", " ", _WORD.sub(take, text)).rstrip()
     if not value:
         return rest.strip()
-    word = f'{key}:"{value}"' if re.search(r"\s", value) else f"{key}:{value}"
-    return f"{rest} {word}".strip()
+    if re.search(r"""\s|\A["“”]""", value):
+        value = '"' + re.sub(r"""["“”\\]""", r"\\\g<0>", value) + '"'
+    return f"{rest} {key}:{value}".strip()
