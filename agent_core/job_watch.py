@@ -43,6 +43,8 @@ class Job:
     """What it is, where it has outlived a command in the foreground."""
     told: bool = False
     """The model knows that it has ended."""
+    unmarked: bool = False
+    """That is not on the disk yet: the message by which it knows may not be stored."""
     wished: bool = False
     """Somebody here has ended it."""
     _lock: threading.Lock = field(default_factory=threading.Lock)

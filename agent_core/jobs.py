@@ -286,19 +286,21 @@ class SessionJobs:
         self.look()
         with self._lock:
             ended = [job for job in self._all.values() if not job.runs and not job.told]
+            seen = [job for job in self._all.values() if job.unmarked]
         yield "\n".join(f"[{how_it_is(job.task)}{_where_output_is(job)}]" for job in ended)
-        for job in ended:
-            job.told = True
+        for job in (*seen, *ended):
+            job.told, job.unmarked = True, False
             job_files.mark_told(job.folder)
 
-    def saw_end(self, task_id: str) -> None:
-        """The model has just been told how this one is."""
+    def saw_end(self, task: Task) -> None:
+        """The model is being told how this one is, as `task` has it: it may have ended since.
+
+        It stands on the disk with the next news only, when the message that says so is stored.
+        """
         with self._lock:
-            job = self._all.get(task_id)
-            if job is None or job.runs or job.told:
-                return
-            job.told = True
-        job_files.mark_told(job.folder)
+            job = self._all.get(task.id)
+            if job is not None and task.state != "running" and not job.told:
+                job.told = job.unmarked = True
 
     # -- starting -----------------------------------------------------------------------------------------------------
 
@@ -508,8 +510,8 @@ class Runner:
     def when_ended(self, task_id: str, call: Callable[[], None]) -> None:
         self.jobs.when_ended(task_id, call)
 
-    def saw_end(self, task_id: str) -> None:
-        self.jobs.saw_end(task_id)
+    def saw_end(self, task: Task) -> None:
+        self.jobs.saw_end(task)
 
     def output(self, task_id: str, start: int, limit: int) -> TaskOutput:
         return self.jobs.output(task_id, start, limit)

@@ -73,8 +73,8 @@ class TaskRunner(Protocol):
         """Have `call` called when a task has ended; at once when it has."""
         ...
 
-    def saw_end(self, task_id: str) -> None:
-        """The model is being told how this one is: where it has ended, no note has to say so."""
+    def saw_end(self, task: Task) -> None:
+        """The model is being told how it is, which `task` says: where that is its end, no note has to say so."""
         ...
 
     def output(self, task_id: str, start: int, limit: int) -> TaskOutput:

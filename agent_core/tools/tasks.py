@@ -67,15 +67,19 @@ def _list(ctx: ToolContext) -> ToolOutput:
     tasks = _tasks(ctx).list()
     if not tasks:
         return ToolOutput("No task was started in this session.", base.count(0, "task"))
-    lines = []
+    lines: list[str] = []
+    begins: list[tuple[int, Task]] = []
     for task in reversed(tasks):
+        begins.append((len(lines), task))
         kept = ", kept by the user" if task.kept else ""
         origin = ", left behind by a command" if task.origin == "promoted" else ""
         lines.append(f"{_how(task)} {task.output_bytes:,} bytes of output{kept}{origin}.")
         if task.newest:
             lines.append(f"  newest: {base.cut_line(task.newest, limits.MATCH_LINE_CHARS)}")
-        _tasks(ctx).saw_end(task.id)
     fit = base.bounded(lines, ctx.bounds.most - limits.NOTE_BYTES)
+    for line, task in begins:
+        if line < fit:
+            _tasks(ctx).saw_end(task)
     rest = [f"[{len(lines) - fit} more lines]"] if fit < len(lines) else []
     return ToolOutput("\n".join([*lines[:fit], *rest]), base.count(len(tasks), "task"))
 
@@ -138,8 +142,7 @@ def _unread(tasks: TaskRunner, task: Task, ctx: ToolContext, used: int, skip: bo
     if skip and total - piece.next > limits.NOTE_BYTES:
         piece = tasks.output(task.id, total - room, room)
     tasks.read_to[task.id] = piece.next
-    if task.state != "running":
-        tasks.saw_end(task.id)
+    tasks.saw_end(task)
     if piece.start > at:
         kept = tasks.output(task.id, 0, 4).start
         gone = f"of those, all from byte {kept} on are kept: since={max(at, kept)} reads them"
@@ -163,7 +166,7 @@ def _kill(task_id: str, ctx: ToolContext) -> ToolOutput:
     tasks = _tasks(ctx)
     before = tasks.output(task_id, 0, 1).task
     task = tasks.kill(task_id)
-    tasks.saw_end(task_id)
+    tasks.saw_end(task)
     if task.state == "running":
         raise ToolFailure(
             f"Task {task_id} was told to end and could not be killed yet; something of it belongs to another user, or "

@@ -72,7 +72,7 @@ class IdleTasks:
     def when_ended(self, task_id, call):
         call()
 
-    def saw_end(self, task_id):
+    def saw_end(self, task):
         pass
 
     def output(self, task_id, start, limit):

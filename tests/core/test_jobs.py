@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -440,6 +441,39 @@ def test_an_end_that_could_not_be_told_is_told_later_and_by_the_next_program_too
     assert "ended with exit code 5" in heard(other.session)
     assert "ended with exit code 5" in heard(desk.session)
     other.jobs.close()
+
+
+def test_an_end_that_came_after_the_model_was_told_how_it_is_is_still_news(desk):
+    runs = desk.start("sleep 0.3; exit 5")
+    desk.ended("t1")
+    desk.session.saw_end(runs)
+    assert "ended with exit code 5" in heard(desk.session)
+
+
+def test_an_end_that_a_tool_has_told_is_no_news_but_for_a_program_that_comes_before_that_is_stored(tmp_path, desk, ctx):
+    desk.start("exit 5")
+    desk.ended("t1")
+    assert "ended with exit code 5" in call(ctx, "task_list").text
+    killed = Desk(tmp_path)  # who opens the session after ours was killed right here
+    killed.session.find()
+    with killed.session.news() as news:
+        assert "ended with exit code 5" in news
+        assert heard(desk.session) == ""
+    again = Desk(tmp_path)
+    again.session.find()
+    assert heard(again.session) == ""
+
+
+def test_an_end_that_had_no_room_in_the_list_is_still_news(desk, ctx):
+    for _ in range(2):
+        desk.start("exit 5")
+    for name in ("t1", "t2"):
+        desk.ended(name)
+    room = replace(ctx.bounds, most=limits.NOTE_BYTES + 100)
+    listed = call(replace(ctx, bounds=room), "task_list").text
+    assert "Task t2" in listed
+    assert "Task t1" not in listed
+    assert heard(desk.session).startswith("[Task t1 ")
 
 
 def test_growing_output_is_told_now_and_then_only(desk):
