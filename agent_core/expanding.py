@@ -25,7 +25,7 @@ from agent_core.text.clamp import clamp
 from agent_core.text.refs import Reference, references
 
 if TYPE_CHECKING:
-    from agent_core.tools.registry import Toolbox
+    from agent_core.tools.toolbox import Toolbox
 
 STANDS_FOR: Final = "[/{name} is a command that the user has typed. It stands for this:]\n\n{text}"
 HELD: Final = '<reference name="{name}">\n{text}\n</reference>'
@@ -94,6 +94,8 @@ def expanded(
 
 def _looked_up(text: str, toolbox: Toolbox, cancel: CancelScope) -> Iterator[tuple[str, ToolResult]]:
     """Each reference of `text` and what it holds; one that stands twice is looked up once."""
+    from agent_core.tools.call import run_call  # no start waits for it
+
     context = toolbox.context
     wanted = {one.raw: calls for one in references(text) if (calls := _calls(one, context.workspace, context.home))}
     # The person's own wish: what is switched off for the model, and hooks over its calls, do not concern it.
@@ -107,7 +109,7 @@ def _looked_up(text: str, toolbox: Toolbox, cancel: CancelScope) -> Iterator[tup
         results=None,
     )
     for raw, calls in list(wanted.items())[: limits.REFERENCES]:
-        yield raw, _joined([own.run(call, cancel, lambda call, effect: None) for call in calls])
+        yield raw, _joined([run_call(own, call, cancel, lambda call, effect: None) for call in calls])
     if left := list(wanted)[limits.REFERENCES :]:
         why = f"A message has at most {limits.REFERENCES} references; this one was left out."
         for raw in left:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from agent_core.reviewer import Reviewer
     from agent_core.safety.policy import Situation
     from agent_core.safety.shell_trust import TrustContext
-    from agent_core.tools.registry import Toolbox
+    from agent_core.tools.toolbox import Toolbox
     from agent_core.turn import TurnTools
 from agent_core.tools.seen_files import SeenFiles
 
@@ -160,7 +160,7 @@ class Kit:
     ) -> Toolbox:
         """The tools for one turn. `mode` is asked at each call, so that a switched one acts on the next step."""
         # They, and the rules before them, come with the first turn: no start waits for them.
-        from agent_core.tools.registry import Toolbox, toolbox_of
+        from agent_core.tools.toolbox import Toolbox, toolbox_of
 
         services = self._services
         walls = services.confinement(self._session_id, workspace)

@@ -33,7 +33,9 @@ from agent_core.meter import Meter
 from agent_core.ports.model import Delta, LlmClient, LlmReply, LlmRequest
 from agent_core.records import dataclass
 from agent_core.safety.key_guard import KeyGuard
-from agent_core.tools.registry import Stopwatch, Toolbox
+from agent_core.tools.call import run_call
+from agent_core.tools.stopwatch import Stopwatch
+from agent_core.tools.toolbox import Toolbox
 
 Emit = Callable[[Event], None]
 
@@ -384,7 +386,7 @@ def _side_by_side(
     def work(index: int) -> None:
         try:
             started = partial(turn.conversation.effect_started, lambda: scopes[index].cancelled)
-            result = turn.toolbox.run(calls[index], scopes[index], started, watches[index])
+            result = run_call(turn.toolbox, calls[index], scopes[index], started, watches[index])
             done.put((index, result))
         except BaseException as error:  # handed to the worker thread, which knows what to do with it
             done.put((index, error))

@@ -19,7 +19,8 @@ START: Final = 1_774_780_980.0
 _SHOWN_DURATIONS: Final = (
     "agent_core.agent",
     "agent_core.shell",
-    "agent_core.tools.registry",
+    "agent_core.tools.call",
+    "agent_core.tools.stopwatch",
     "agent_core.turn",
     "nanoherm_tui.session_view",
     "nanoherm_tui.summary",

@@ -24,7 +24,7 @@ Args = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool gives back; the registry turns it into a clamped, redacted ToolResult."""
+    """What a tool gives back; tools/call.py turns it into a clamped, redacted ToolResult."""
 
     text: str
     outcome: str = ""

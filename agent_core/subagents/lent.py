@@ -22,8 +22,8 @@ from agent_core.services import SessionServices
 from agent_core.spill import FOLDER, Results
 from agent_core.store.audit import for_the_record, is_worth_a_row
 from agent_core.subagents.definitions import Definition
-from agent_core.tools.registry import Toolbox
 from agent_core.tools.seen_files import SeenFiles
+from agent_core.tools.toolbox import Toolbox
 
 KEPT_FROM: Final = frozenset(
     {

@@ -7,7 +7,7 @@ from agent_core.names import TOOL_ALIASES
 from agent_core.text.coerce import coerce
 from agent_core.tools.alias import meant
 from agent_core.tools.builtin import builtin_tools
-from agent_core.tools.registry import toolbox_of
+from agent_core.tools.toolbox import toolbox_of
 
 TOOLS = toolbox_of(builtin_tools())
 OF_EXTRAS = {names.MEMORY_SAVE, names.SUBAGENT, names.AGENT_LIST, names.SKILL}

@@ -15,7 +15,9 @@ from agent_core.ports.asking import Reply, Review
 from agent_core.ports.commands import ExecResult
 from agent_core.safety.policy import Situation
 from agent_core.safety.shell_trust import TrustContext
-from agent_core.tools.registry import Stopwatch, Toolbox
+from agent_core.tools.call import run_call
+from agent_core.tools.stopwatch import Stopwatch
+from agent_core.tools.toolbox import Toolbox
 
 from .tool_support import TOOLS, Person, context
 
@@ -90,7 +92,7 @@ class Desk:
 
     def run(self, name="run_command", **arguments):
         call = ToolCall("c1", name, arguments)
-        return self.toolbox.run(call, CancelScope(), lambda call, effect: self.order.append("start"))
+        return run_call(self.toolbox, call, CancelScope(), lambda call, effect: self.order.append("start"))
 
     @property
     def said(self):
@@ -199,7 +201,7 @@ def test_a_record_comes_before_the_call_starts_and_without_it_the_call_does_not(
 
     toolbox = replace(desk.toolbox, record=record)
     with pytest.raises(StoreError):
-        toolbox.run(ToolCall("c1", "run_command", {"command": SOME}), CancelScope(), lambda call, effect: None)
+        run_call(toolbox, ToolCall("c1", "run_command", {"command": SOME}), CancelScope(), lambda call, effect: None)
     assert desk.backend.ran == []
 
 
@@ -236,7 +238,7 @@ def test_what_hooks_take_is_not_the_time_of_the_call(tmp_path):
         return ""
 
     box = replace(desk.toolbox, veto=slow, remark=slow)
-    assert box.run(ToolCall("c1", "run_command", {"command": LOOK}), CancelScope(), lambda *_: None, watch).ok
+    assert run_call(box, ToolCall("c1", "run_command", {"command": LOOK}), CancelScope(), lambda *_: None, watch).ok
     assert took == [0.0, 0.0]
 
 

@@ -36,7 +36,8 @@ from agent_core.safety.shell_trust import TrustContext
 from agent_core.text.ansi import clean
 from agent_core.text.coerce import coerce
 from agent_core.tools.builtin import builtin_tools
-from agent_core.tools.registry import Toolbox, toolbox_of
+from agent_core.tools.call import run_call
+from agent_core.tools.toolbox import Toolbox, toolbox_of
 from agent_core.web import SessionWeb, WebOptions
 from agent_core.web_door import Door
 from agent_core.web_search import ENGINES, Chosen
@@ -231,7 +232,7 @@ def holds(world: Path, tool: Tool, args: dict[str, Any], mode: str, unattended: 
             kinds.append(effect.kind)
             assert snapshot(folder / "ws") == before["ws"], "it changed something before it was to act"
 
-        result = box.run(ToolCall("c1", tool.name, args), CancelScope(), started)
+        result = run_call(box, ToolCall("c1", tool.name, args), CancelScope(), started)
         assert result.outcome != "crashed", result.text
         assert result.name == tool.name
         assert result.text

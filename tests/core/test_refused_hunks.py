@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.messages import DiffLine, FileDiff, Hunk
-from agent_core.ports.actions import EditAction
+from agent_core.messages import DiffLine, FileDiff, Hunk, ToolCall
+from agent_core.ports.actions import EditAction, Effect
 from agent_core.ports.asking import Reply
 from agent_core.ports.tools import Prepared, Tool, ToolOutput
 from agent_core.safety import redact
 from agent_core.text.diff import hunks_of
-from agent_core.tools import registry
+from agent_core.tools.call import run_call
 from agent_core.tools.refused_hunks import told_of
 
 from .test_deciding import Desk
@@ -190,12 +190,12 @@ def tool_with(diffs, without=None):
     return Tool("own", "", {"type": "object", "properties": {}}, lambda a: EFFECT, lambda a: "", prepare)
 
 
-EFFECT = registry.Effect("write")
+EFFECT = Effect("write")
 
 
 def run(desk, tool):
     box = replace(desk.toolbox, tools={"own": tool}, redact=redact.redact)
-    return box.run(registry.ToolCall("c1", "own", {}), desk.context.cancel, lambda call, effect: None)
+    return run_call(box, ToolCall("c1", "own", {}), desk.context.cancel, lambda call, effect: None)
 
 
 def test_a_change_that_cannot_be_divided_is_refused_whole(tmp_path):

@@ -26,7 +26,8 @@ from agent_core.safety.shell_trust import TrustContext
 from agent_core.sandbox import launch
 from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.sandbox.probe import layers
-from agent_core.tools.registry import Toolbox
+from agent_core.tools.call import run_call
+from agent_core.tools.toolbox import Toolbox
 from agent_core.web import SessionWeb, WebOptions
 from agent_core.web_search import ENGINES, Chosen
 from tests.fakes.web_server import HERE, Handler, Server, door, says
@@ -67,7 +68,7 @@ class Desk:
             lambda folder: TrustContext(folder, "/usr/bin:/bin", self.context.home, git_is_plain=True),
             redact, listed=self._is_listed, record=self.decided.append,
         )  # fmt: skip
-        return box.run(ToolCall("c1", name, arguments), CancelScope(), lambda call, effect: None)
+        return run_call(box, ToolCall("c1", name, arguments), CancelScope(), lambda call, effect: None)
 
     def fetch(self, url: str, **arguments) -> ToolResult:
         return self.call("web_fetch", url=url, **arguments)

@@ -29,13 +29,14 @@ from agent_core.messages import Message
 from agent_core.sandbox import launch
 from agent_core.session import LiveSession
 from agent_core.text import title
-from agent_core.tools import builtin, registry
+from agent_core.tools import builtin
+from agent_core.tools import call as calling
 from tests.e2e.warm import settle
 
 DRAFT, QUEUED, PROMPT, NEXT = "half a sentence 半句话", "and then the docs", "do the work", "next please"
 READS = ("a.txt", "b.txt", "log.txt")
 LOADED = (
-    agent, builtin, checkpoints, client, confinement, discover, httpcore, httpx, launch, process, registry, route,
+    agent, builtin, calling, checkpoints, client, confinement, discover, httpcore, httpx, launch, process, route,
     title, wires, yaml,
 )  # fmt: skip
 """What a turn would load: once here, instead of once in each copy."""

@@ -116,11 +116,11 @@ def test_in_plan_mode_no_command_changes_the_disk_and_the_model_is_told_why(tmp_
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 def test_in_plan_mode_it_is_the_kernel_that_keeps_a_trusted_command_to_reading(tmp_path, repository, monkeypatch):
     # As if the judgement of texts had a hole: whatever is trusted still cannot write.
-    import agent_core.tools.registry as registry
-    from agent_core.safety.shell_trust import is_trusted_command
+    from agent_core.safety.shell_trust import TrustContext, is_trusted_command
+    from agent_core.tools import consent
 
-    fooled = type(is_trusted_command("ls", registry.TrustContext(repository, "/bin", repository, True)))(True, "fooled")
-    monkeypatch.setattr(registry, "is_trusted_command", lambda command, context: fooled)
+    fooled = type(is_trusted_command("ls", TrustContext(repository, "/bin", repository, True)))(True, "fooled")
+    monkeypatch.setattr(consent, "is_trusted_command", lambda command, context: fooled)
     before = state(repository)
     with Table(tmp_path, repository, *WRITERS, mode="plan", **{"approvals.policy": "never"}) as t:
         results = t.results()

@@ -17,7 +17,7 @@ from agent_core.ports.asking import Question
 from agent_core.safety.policy import Verdict
 from agent_core.servers import FormField
 from agent_core.text.diff import build
-from agent_core.tools import registry
+from agent_core.tools import question as questions
 from agent_core.tools.skill import LENDS
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import phrase_key, set_language, texts
@@ -681,7 +681,7 @@ WORDS = WebAction("tidal-streams-" * 20 + "潮汐", "search.example", is_search=
 
 def test_the_file_that_would_be_read_is_shown_in_whole():
     path = "/srv/" + "/".join(f"folder-{n}" for n in range(20)) + "/.env"
-    question = registry.question_for(ReadAction(path), True, Verdict("ask", "protected: secrets", ""), "c1")
+    question = questions.question_for(ReadAction(path), True, Verdict("ask", "protected: secrets", ""), "c1")
     assert title_of(question) == "Read this file?"
     found = question_rows(question, 70)
     assert "".join(r.words.strip() for r in found).startswith(path)
@@ -700,7 +700,7 @@ def test_the_file_that_would_be_read_is_shown_in_whole():
 def test_a_skill_that_lends_variables_is_asked_about_by_their_names(language, heading, labels):
     set_language(language)
     action = ReadAction("~/skills/gifs/SKILL.md", ("GIF_TOKEN", "GIF_HOST"))
-    question = registry.question_for(action, True, Verdict("ask", LENDS, ""), "c1")
+    question = questions.question_for(action, True, Verdict("ask", LENDS, ""), "c1")
     rows = question_rows(question, 70)
     assert title_of(question) == heading
     assert [row.label for row in rows if row.label] == labels
@@ -732,7 +732,7 @@ def test_a_sentence_that_is_to_be_remembered_stands_in_the_question_and_a_long_c
 )
 def test_what_the_web_is_asked_is_shown_in_whole_with_whom_it_goes_to(action, language, heading, labels, holds):
     set_language(language)
-    question = registry.question_for(action, False, Verdict("ask", "the web", ""), "c1", action.host)
+    question = questions.question_for(action, False, Verdict("ask", "the web", ""), "c1", action.host)
     assert title_of(question) == heading
     found = question_rows(question, 60)
     assert [row.label for row in found if row.label] == labels
@@ -745,7 +745,7 @@ def test_what_the_web_is_asked_is_shown_in_whole_with_whom_it_goes_to(action, la
 
 
 def test_every_grant_of_the_core_has_its_words():
-    source = Path(registry.__file__).read_text(encoding="utf-8")
+    source = Path(questions.__file__).read_text(encoding="utf-8")
     grants = re.findall(r'"((?:this|every|reading) [a-z ,]+)"', source)
     assert len(grants) == 7
     assert {g for g in grants if f"questions.{phrase_key(g)}" not in texts("zh")} == set()
