@@ -38,7 +38,8 @@ from agent_core.messages import ToolCall
 from agent_core.safety.policy import Situation
 from agent_core.safety.redact import redact
 from agent_core.tools.mcp import Offered, server_tool
-from agent_core.tools.registry import Toolbox
+from agent_core.tools.call import run_call
+from agent_core.tools.toolbox import Toolbox
 from tests.core.mcp_support import BAD
 from tests.core.tool_support import context
 folder, size = Path(sys.argv[1]), int(sys.argv[2])
@@ -54,7 +55,7 @@ def timed(work):
     given = work()
     return given, time.perf_counter() - begun, time.process_time() - cpu
 def ask(name, **arguments):
-    result, *took = timed(lambda: box.run(ToolCall("c", name, arguments), CancelScope(), lambda call, effect: None))
+    result, *took = timed(lambda: run_call(box, ToolCall("c", name, arguments), CancelScope(), lambda call, effect: None))
     assert result.ok, result.text
     return (len(result.text.encode()), *took)
 ask("echo", text="x")

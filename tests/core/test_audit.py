@@ -87,7 +87,7 @@ def test_it_is_looked_through_by_session_kind_verdict_and_time(store, asked_for,
 CHILD = """
 import os, signal, sys
 from agent_core.messages import Message, ToolCall
-from agent_core.ports import Decided
+from agent_core.ports.asking import Decided
 from agent_core.store.sessions import Store
 store = Store.open(__import__("pathlib").Path(sys.argv[1]))
 session = store.create("/w").id

@@ -17,7 +17,7 @@ from agent_core.cancel import CancelScope
 from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.messages import user
-from agent_core.ports import LlmRequest
+from agent_core.ports.model import LlmRequest
 
 options = ProviderOptions(base_url=sys.argv[1], model="m", idle_timeout=float(sys.argv[2]), max_attempts=1)
 client = make_client(resolve(options, {}, {}), options)
