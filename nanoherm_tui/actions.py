@@ -263,6 +263,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _pane("dock", "dock_pin", "view('pinned')", "p"),
     _pane("dock", "dock_give_back", "view('')", "u"),
     _pane("dock", "dock_again", "again", "r"),
+    _pane("dock", "dock_log_in", "log_in", "l"),
     _pane("dock", "dock_kill", "kill", "x"),
     _pane("dock", "dock_keep", "keep", "K", "shift+k"),
 )

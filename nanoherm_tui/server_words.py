@@ -28,6 +28,7 @@ MARKS: Final[dict[ServerState, tuple[str, str]]] = {  # symbol and role; without
 }
 CAN_START: Final[frozenset[ServerState]] = frozenset({"idle", "starting", "ready", "failed"})
 """In which of its states a server can be started anew."""
+_CAN_LOG_IN: Final[frozenset[ServerState]] = frozenset({"idle", "ready", "failed", "login"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,11 @@ class ServerLine:
     """Its tools, and what it wrote."""
     url: bool = False
     """It may want a log-in."""
+
+    @property
+    def can_log_in(self) -> bool:
+        """A person can log in there now."""
+        return self.url and self.state in _CAN_LOG_IN
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def answer(app: NanohermApp, name: ListName, ask: Ask) -> None:
     elif name == "memory":
         _change_memory(app, ask)
     elif name == "servers":
-        _restart(app, view, ask.argument)
+        _server(app, view, ask)
     else:
         _turn(app, view, ask)
 
@@ -118,7 +118,13 @@ def _look_at_servers(app: NanohermApp, view: SessionView) -> None:
     app.desk.do(look, come)
 
 
-def _restart(app: NanohermApp, view: SessionView, server: str) -> None:
+def _server(app: NanohermApp, view: SessionView, ask: Ask) -> None:
+    from nanoherm_tui.commands.servers import log_in
+
+    server = ask.argument
+    if ask.what == "log_in":
+        log_in(app, view.session.workspace, server)
+        return
     app.hint(t("servers.restarting", name=visible(server)), limits.TOLD_HINT)
     workspace = view.session.workspace
     app.desk.do(lambda: app.host.servers.restart(workspace, server), lambda _: app.dock.lists_changed(["servers"]))

@@ -82,7 +82,7 @@ def _act(app: NanohermApp, workspace: Path, word: str, name: str, shown: Callabl
         return f"is_{word}"
 
     if word == "login":
-        _log_in(app, workspace, name)
+        log_in(app, workspace, name)
     else:
         app.desk.do(work, done)
 
@@ -91,7 +91,7 @@ def _say(app: NanohermApp, words: str, name: str) -> None:
     app.conversations.tell(f"servers_{words}", t(f"servers.{words}", name=visible(name)), warning=False)
 
 
-def _log_in(app: NanohermApp, workspace: Path, name: str) -> None:
+def log_in(app: NanohermApp, workspace: Path, name: str) -> None:
     """Have the person log in: the address is put before them like any other question."""
     view = app.view
     if view is None:

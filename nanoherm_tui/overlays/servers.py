@@ -169,7 +169,7 @@ class ServersScreen(Overlay[None]):
         now = (
             server is not None and bool(server.below),
             state in CAN_START,
-            server is not None and server.url and state in ("idle", "ready", "failed", "login"),
+            server is not None and server.can_log_in,
             switch,
             self._list.has_more,
         )

@@ -13,8 +13,8 @@ from nanoherm_tui.text import wrap
 
 ListName = Literal["memory", "servers", "turns"]
 LISTS: Final[tuple[ListName, ...]] = ("memory", "servers", "turns")
-Key = Literal["open", "drop", "give_back", "again"]
-"""What a key asks of the row with the cursor: Enter, and the keys that drop, give back and do again."""
+Key = Literal["open", "drop", "give_back", "again", "log_in"]
+"""What a key asks of the row with the cursor: Enter, and the keys that drop, give back, do again and log in."""
 INDENT: Final = 2  # blanks before what belongs to the row above
 
 

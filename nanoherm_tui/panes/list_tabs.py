@@ -137,3 +137,7 @@ class ListTabs(Tabbed):
     def action_again(self) -> None:
         """Do again: start a server anew, take a rollback back."""
         self.press("again")
+
+    def action_log_in(self) -> None:
+        """Log in at a server."""
+        self.press("log_in")

@@ -71,7 +71,8 @@ class ServersTab(ListTab):
         if here is None:
             return []
         hints = [("dock_unfold", t("dock.hint_close" if here.name in self.open else "dock.hint_open"))]
-        return [*hints, *([("dock_again", t("servers.restart"))] if here.state in CAN_START else [])]
+        hints += [("dock_again", t("servers.restart"))] if here.state in CAN_START else []
+        return [*hints, *([("dock_log_in", t("servers.log_in"))] if here.can_log_in else [])]
 
     def text(self) -> str:
         return plain(self.rows(_PLAIN))
@@ -83,6 +84,8 @@ class ServersTab(ListTab):
             return True
         if here is not None and key == "again" and here.state in CAN_START:
             return Ask("restart", here.name)
+        if here is not None and key == "log_in" and here.can_log_in:
+            return Ask("log_in", here.name)
         return False
 
 

@@ -32,7 +32,8 @@ TURNS = (
 )
 SERVERS = (
     ServerLine("git", "ready", "in use", "1 tool, stdio", ("git-mcp",), (SmallLine("log", ("log",)),)),
-    ServerLine("off", "off", "switched off", "", ("x",)),
+    ServerLine("off", "off", "switched off", "", ("x",), url=True),
+    ServerLine("issues", "login", "wants a log-in", "http", ("https://h/mcp",), url=True),
 )
 
 
@@ -131,8 +132,12 @@ async def test_a_server_shows_its_tools_and_is_started_anew_where_it_can_be():
         assert "      log" in shown(dock)[4]
         await pilot.press("r")
         assert asked(app) == [Ask("restart", "git")]
-        await pilot.press("j", "r")
-        assert len(asked(app)) == 1, "one that is switched off is not started"
+        await pilot.press("l", "j", "r", "l")
+        assert len(asked(app)) == 1, "a program of this machine has no log-in; one that is switched off has nothing"
+        assert "log in" not in shown(dock)[-1]
+        await pilot.press("j", "r", "l")
+        assert asked(app)[1:] == [Ask("log_in", "issues")], "what would start it anew is the log-in"
+        assert "l log in" in shown(dock)[-1]
 
 
 async def test_a_turn_folds_and_one_file_of_it_is_taken_back_by_the_second_press():
