@@ -18,28 +18,16 @@ import time
 import traceback
 from pathlib import Path
 
-import httpcore
 import httpx
-import yaml
 
-from agent_core import agent, checkpoints, confinement, events, intents, process
+from agent_core import events, intents
 from agent_core.host import Host, Launch
-from agent_core.llm import client, discover, route, wires
 from agent_core.messages import Message
-from agent_core.sandbox import launch
 from agent_core.session import LiveSession
-from agent_core.text import title
-from agent_core.tools import builtin
-from agent_core.tools import call as calling
-from tests.e2e.warm import settle
+from tests.e2e.warm import load
 
 DRAFT, QUEUED, PROMPT, NEXT = "half a sentence 半句话", "and then the docs", "do the work", "next please"
 READS = ("a.txt", "b.txt", "log.txt")
-LOADED = (
-    agent, builtin, calling, checkpoints, client, confinement, discover, httpcore, httpx, launch, process, route,
-    title, wires, yaml,
-)  # fmt: skip
-"""What a turn would load: once here, instead of once in each copy."""
 
 
 def start(folder: Path, base_url: str) -> Host:
@@ -227,6 +215,6 @@ def run(trial: dict, base_url: str) -> dict:
 
 if __name__ == "__main__":
     httpx.get(sys.argv[1] + "/models", trust_env=False)  # loads what a request does
-    settle()
+    load("agent_core")
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line), sys.argv[1])), flush=True)
