@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from agent_core.doctor import Check
+from agent_core.doctor.check import Check
 from agent_core.records import dataclass
 from nanoherm_tui import limits, terminal_probe
 from nanoherm_tui.clipboard import native_tools

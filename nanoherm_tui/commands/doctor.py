@@ -15,7 +15,7 @@ from nanoherm_tui.panes.output import Result
 from nanoherm_tui.text import visible
 
 if TYPE_CHECKING:
-    from agent_core.doctor import Check
+    from agent_core.doctor.check import Check
     from nanoherm_tui.app import NanohermApp
     from nanoherm_tui.terminal_probe import Answers
 
@@ -30,7 +30,8 @@ def _show(app: NanohermApp) -> None:
     app.hint(t("app.examining"), limits.TOLD_HINT)
 
     def look() -> Result:
-        from agent_core.doctor import Patient, examine, has_problem
+        from agent_core.doctor.check import Patient, has_problem
+        from agent_core.doctor.examination import examine
         from nanoherm_tui.subcommands.doctor import further, summary
 
         launch = app.host.launch

@@ -201,7 +201,8 @@ def doctor(face: Face, argument: str) -> None:
     """What is in order on this machine, and what mends the rest. The terminal is not asked: nothing is drawn here."""
 
     def look() -> list[str]:
-        from agent_core.doctor import Patient, examine
+        from agent_core.doctor.check import Patient
+        from agent_core.doctor.examination import examine
         from nanoherm_tui.subcommands.doctor import summary
 
         launch = face.host.launch

@@ -18,7 +18,7 @@ from nanoherm_tui.text import fit, visible, wrap
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from agent_core.doctor import Check, Examination, Patient
+    from agent_core.doctor.check import Check, Examination, Patient
     from nanoherm_tui.terminal_probe import Ask
 
 _STATE: Final = 4  # cells of the longest word for a state
@@ -30,7 +30,7 @@ _COLOURS: Final = {"ok": "32", "warn": "33", "fail": "1;31", "skip": "2"}
 
 def further(patient: Patient, ask: Ask | None = None) -> tuple[tuple[str, Examination], ...]:
     """Checks of the face's own, by title, after those of the core. `ask`: who asks the terminal, if not they."""
-    from agent_core.doctor import program
+    from agent_core.doctor.programs import program
     from nanoherm_tui import terminal_check
 
     return (("Terminal", lambda: terminal_check.look(lambda name: program(name, patient), patient.env, ask)),)
@@ -55,7 +55,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from agent_core.doctor import Patient, examine, has_problem
+    from agent_core.doctor.check import Patient, has_problem
+    from agent_core.doctor.examination import examine
 
     patient = Patient(find_places(Path.cwd(), os.environ), os.environ, online=not args.offline)
     found: list[Check] = []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from agent_core.config.paths import Places
-    from agent_core.doctor import Check
+    from agent_core.doctor.check import Check
     from agent_core.mcp.managed import Managed
     from agent_core.sandbox.policy import SandboxPolicy
     from agent_core.servers import ServerRow
@@ -286,7 +286,7 @@ def _tried(row: ServerRow, managed: Managed | None, scope: CancelScope, began: f
 
 def connect(places: Places) -> Iterator[Check]:
     """Start every server that counts, for the doctor."""
-    from agent_core.doctor import Check
+    from agent_core.doctor.check import Check
 
     desk, scope, began = _desk(places), CancelScope(), time.monotonic()
     try:

@@ -55,7 +55,8 @@ def timed(work):
     given = work()
     return given, time.perf_counter() - begun, time.process_time() - cpu
 def ask(name, **arguments):
-    result, *took = timed(lambda: run_call(box, ToolCall("c", name, arguments), CancelScope(), lambda call, effect: None))
+    call = ToolCall("c", name, arguments)
+    result, *took = timed(lambda: run_call(box, call, CancelScope(), lambda call, effect: None))
     assert result.ok, result.text
     return (len(result.text.encode()), *took)
 ask("echo", text="x")

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_core import doctor, trust
+from agent_core import trust
 from agent_core.config.paths import find_places
-from agent_core.doctor import Check, Patient, examine, has_problem
+from agent_core.doctor import files, programs, sandbox
+from agent_core.doctor.check import Check, Patient, has_problem
+from agent_core.doctor.examination import examine
 from agent_core.grants_file import GrantsFile
 from agent_core.sandbox import probe
 from agent_core.sandbox.policy import UNCONFINED
@@ -96,16 +98,16 @@ def test_python_must_be_new_enough(ward, version, state):
 def test_packages_must_be_those_that_were_pinned(ward, monkeypatch, versions, state, words):
     def requires(name):
         if versions is None:
-            raise doctor.metadata.PackageNotFoundError(name)
+            raise programs.metadata.PackageNotFoundError(name)
         return ["textual==8.2.8", "httpx[socks]<0.29,>=0.28.1", "pytest>=8.3; extra == 'test'"]
 
     def version(name):
         if name not in versions:
-            raise doctor.metadata.PackageNotFoundError(name)
+            raise programs.metadata.PackageNotFoundError(name)
         return versions[name]
 
-    monkeypatch.setattr(doctor.metadata, "requires", requires)
-    monkeypatch.setattr(doctor.metadata, "version", version)
+    monkeypatch.setattr(programs.metadata, "requires", requires)
+    monkeypatch.setattr(programs.metadata, "version", version)
     ((found, text, _),) = ward.look("packages")
     assert found == state
     assert words in text
@@ -284,7 +286,7 @@ def test_a_sqlite_without_full_text_search_is_a_problem(ward, monkeypatch):
         def execute(self, sql, *values):
             return super().execute(sql.replace("fts5", "no_such_module"), *values)
 
-    monkeypatch.setattr(doctor.sqlite3, "connect", lambda *a, **k: real(*a, **{**k, "factory": Lacking}))
+    monkeypatch.setattr(files.sqlite3, "connect", lambda *a, **k: real(*a, **{**k, "factory": Lacking}))
     ((state, text, fix),) = ward.look("fts5")
     assert state == "fail"
     assert "no_such_module" in text
@@ -429,7 +431,7 @@ def test_a_confined_command_is_tried(ward):
     ],
 )
 def test_walls_that_do_not_hold_or_let_nothing_work_are_found_out(ward, monkeypatch, name, value, words):
-    monkeypatch.setattr(doctor, name, value)
+    monkeypatch.setattr(sandbox, name, value)
     ((state, text, _),) = ward.look("confined", layers=probe.look)
     assert state == "fail"
     assert words in text

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.doctor import has_problem
+from agent_core.doctor.check import has_problem
 from nanoherm_tui import limits, terminal_probe
 from nanoherm_tui.terminal_check import Terminal, checks
 from nanoherm_tui.terminal_probe import FOCUS, HELD_FRAMES, MODES, MOUSE, PASTE, SAMPLES, Answers, questions, read
