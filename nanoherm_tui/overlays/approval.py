@@ -311,13 +311,18 @@ class ApprovalPanel(Widget, can_focus=True):
             self._field.focus()
 
     def _may_focus_field(self) -> bool:
-        """A question that wants words takes the keyboard once nobody is typing and no draft is open."""
+        """A question that wants words takes the keyboard once nobody is typing and no draft is open.
+
+        It leaves it with a pane, unless it follows from an answer: an address that a log-in waits for is no message.
+        """
+        question, composer = self.current, self._composer
         return (
             self._use == "answer"
+            and question is not None
             and self.armed
             and not self.arming.explicit
-            and self._composer is not None
-            and self._composer.holds_focus
+            and composer is not None
+            and (composer.holds_focus or (question.kind == "visit" and self._at_pane))
             and not self._went_back
         )
 

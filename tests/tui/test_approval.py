@@ -25,6 +25,7 @@ from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.overlays.approval import Arming
 from nanoherm_tui.overlays.question import LABEL, always_rows, question_rows, time_left
 from nanoherm_tui.overlays.question import title as title_of
+from nanoherm_tui.panes.keys import PaneKeys
 from tests.tui.composer_app import ComposerApp, command_question
 from tests.tui.test_composer import rows, type_keys
 
@@ -514,6 +515,32 @@ async def test_an_address_is_opened_or_refused_by_a_key_and_then_one_is_pasted_o
         ("answer:once", "http://127.0.0.1:1/callback?x"),
         ("answer:refuse", ""),
     ]
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_after_a_yes_from_a_pane_the_address_is_pasted_where_it_is_waited_for_and_is_no_message():
+    class Pane(PaneKeys, can_focus=True):
+        pass
+
+    app, pane = ComposerApp(), Pane()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.mount(pane)
+        app.panel.attach(app.composer)
+        pane.focus()
+        app.ask(log_in())
+        await answer(pilot, "y")
+        await come(pilot, lambda: app.panel.waiting == 0)
+        app.ask(log_in(form=(FormField("address", "Address"),)))
+        await come(pilot, lambda: getattr(app.focused, "id", "") == "approval-field")
+        app.focused.post_message(events.Paste("http://127.0.0.1:1/callback?code=x"))
+        await pilot.press("enter")
+        await come(pilot, lambda: app.panel.waiting == 0)
+        assert app.posted == [("answer:once", ""), ("answer:once", "http://127.0.0.1:1/callback?code=x")]
+        # One that asks for words waits until its pane is left: who reads there is not interrupted.
+        pane.focus()
+        app.ask(Question("ask_user", "", text="Which?", decisions=("once",), id="q"))
+        await armed(pilot)
+        assert app.focused is pane
 
 
 def test_a_log_in_is_told_with_whom_and_why_before_its_whole_address():
