@@ -1,6 +1,9 @@
 """What holds for all tests: property tests are judged by what they find, not by how busy the machine is."""
 
 import gc
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,12 +20,31 @@ def databases_are_copied():
         yield
 
 
+@pytest.fixture(scope="session")
+def dictionary(tmp_path_factory):
+    """A folder with jieba's cache, which takes a second to make. The program makes its own where it finds none."""
+    folder = tmp_path_factory.mktemp("jieba")
+    code = "import sys; from pathlib import Path; from agent_core.store.index_child import Dictionary as D; "
+    subprocess.run([sys.executable, "-c", f"{code} D(Path(sys.argv[1])).cut('词典')", str(folder)], check=True)
+    return folder
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--mcp-servers",
         default="~/.cache/mcp-bench",
         help="folder with the public MCP servers, for tests/real/test_mcp_servers.py",
     )
+
+
+ORDER = ("architecture", "e2e", "real", "tui", "core")
+"""Folders whose files take longest come first: the short files of the core then fill the last seconds of all cores."""
+
+
+def pytest_collection_modifyitems(items):
+    root = Path(__file__).parent
+    ranks = {root / name: rank for rank, name in enumerate(ORDER)}
+    items.sort(key=lambda item: ranks.get(item.path.parent, len(ORDER)))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

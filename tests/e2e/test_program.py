@@ -143,55 +143,72 @@ def stop_and_time(screen, key):
     return time.monotonic() - begun
 
 
-@pytest.mark.parametrize("key", ["ctrl+c", "esc"])
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_stop_is_answered_within_a_second_and_the_next_request_is_valid(home, workspace, moment, key):
-    marker = f"sleep 100.{os.getpid()}{abs(hash((moment, key))) % 10_000}"
-    command = STUBBORN.replace("sleep 100", marker)
-    script = {
-        "mid-stream": Reply(text="word " * 4_000, piece=5, gap=0.01),
-        "silent server": Reply(text="Half an answer", stall=60),
-        "before the first byte": Reply(text="x", hang=60),
-        "stubborn command": Reply(calls=[("run_command", {"command": command}), ("list_dir", {"path": "."})]),
-        "open question": Reply(calls=[("run_command", {"command": command}), ("list_dir", {"path": "."})]),
-        "between steps": Reply(calls=[("list_dir", {"path": "."})]),
-    }
+def stubborn(moment, key):
+    """A command that says so in its command line, and goes only by force."""
+    return STUBBORN.replace("sleep 100", f"sleep 100.{os.getpid()}{MOMENTS.index(moment)}{key.startswith('c'):d}")
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """(program, server): started once for all stops, one after the other in one session. `go MOMENT/KEY` begins one."""
+    folder = tmp_path_factory.mktemp("stops")
+    (folder / "work").mkdir()
 
     def reply(body, number):
-        last = body["messages"][-1]
-        if last["role"] == "user" and last["content"].endswith("again"):
+        said = next(m["content"] for m in reversed(body["messages"]) if m["role"] == "user")
+        if said.endswith("again"):
             return Reply(text="Fine after the stop.")
-        return script[moment]
+        moment, _, key = said.rpartition("go ")[2].partition("/")
+        command = stubborn(moment, key)
+        return {
+            "mid-stream": Reply(text="word " * 4_000, piece=5, gap=0.01),
+            "silent server": Reply(text="Half an answer", stall=60),
+            "before the first byte": Reply(text="x", hang=60),
+            "stubborn command": Reply(calls=[("run_command", {"command": command}), ("list_dir", {"path": "."})]),
+            "open question": Reply(calls=[("run_command", {"command": command}), ("list_dir", {"path": "."})]),
+            "between steps": Reply(calls=[("list_dir", {"path": "."})]),
+        }[moment]
 
-    with ModelServer(reply) as server, Screen(env=server_env(home, server), cwd=workspace) as screen:
+    with ModelServer(reply) as server, Screen(env=server_env(folder / "home", server), cwd=folder / "work") as screen:
         screen.wait_for("test-model")
-        submit(screen, "go")
-        if moment == "mid-stream":
-            screen.wait_for("word word word")
-        elif moment == "silent server":
-            screen.wait_for("Half an")  # the last word waits for its end: it could be the start of a key
-        elif moment in ("stubborn command", "open question"):
-            screen.wait_for("Run this command?")
-            if moment == "stubborn command":
-                answer(screen, "y")
-                screen.wait_for("running")
-                while not children_running(marker):
-                    time.sleep(0.02)
-            elif key == "esc":
-                key = "ctrl+c"  # with a question open Esc only leads back to the composer
-        else:
-            screen.wait_for("step 1" if moment == "before the first byte" else "step")
-            time.sleep(0.3)
-        took = stop_and_time(screen, KEYS[key])
-        assert took <= 1.0, f"ready after {took:.2f} s"
-        gone_by = time.monotonic() + 3
-        while children_running(marker) and time.monotonic() < gone_by:
-            time.sleep(0.05)
-        assert not children_running(marker)
-        submit(screen, "again")
-        screen.wait_for("Fine after the stop.")
-        assert server.violations == []
-        assert screen.alive
+        yield screen, server
+
+
+@pytest.mark.parametrize("key", ["ctrl+c", "esc"])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_stop_is_answered_within_a_second_and_the_next_request_is_valid(stopped, moment, key):
+    screen, server = stopped
+    marker = re.search(r"sleep [0-9.]+", stubborn(moment, key))[0]
+    screen.submit("/new")  # an empty screen
+    screen.wait_for("Fine after", gone=True)
+    screen.still(0.1)
+    submit(screen, f"go {moment}/{key}")
+    if moment == "mid-stream":
+        screen.wait_for("word word word")
+    elif moment == "silent server":
+        screen.wait_for("Half an")  # the last word waits for its end: it could be the start of a key
+    elif moment in ("stubborn command", "open question"):
+        screen.wait_for("Run this command?")
+        if moment == "stubborn command":
+            answer(screen, "y")
+            screen.wait_for("running")
+            while not children_running(marker):
+                time.sleep(0.02)
+        elif key == "esc":
+            key = "ctrl+c"  # with a question open Esc only leads back to the composer
+    else:
+        screen.wait_for("step 1" if moment == "before the first byte" else "step")
+        time.sleep(0.3)
+    took = stop_and_time(screen, KEYS[key])
+    assert took <= 1.0, f"ready after {took:.2f} s"
+    gone_by = time.monotonic() + 3
+    while children_running(marker) and time.monotonic() < gone_by:
+        time.sleep(0.05)
+    assert not children_running(marker)
+    submit(screen, "again")
+    screen.wait_for("Fine after the stop.")
+    assert server.violations == []
+    assert screen.alive
 
 
 def test_ctrl_c_never_quits_during_a_turn_and_quits_when_idle_on_the_second_press(home, workspace):

@@ -454,8 +454,11 @@ def test_a_kill_loses_nothing_that_was_stored_and_repeats_nothing(home, workspac
     assert effects(workspace) == (phase == "command")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("phase", PHASES.values(), ids=PHASES)
+SIGNALS = [(phase, signal.SIGTERM) for phase in PHASES.values()] + [("command", signal.SIGHUP)]
+"""In which phase it comes matters, and that both are heard."""
+
+
+@pytest.mark.parametrize(("phase", "number"), SIGNALS)
 def test_a_signal_ends_the_turn_in_order(home, workspace, phase, number):
     marker = f"62.{os.getpid()}"
     with in_phase(home, workspace, phase, marker) as program:
