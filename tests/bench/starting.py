@@ -2,6 +2,9 @@
 
 Both homes have a config.yaml: what is compared is what stands in it. The first start of the furnished one is not
 measured: it asks the servers what they offer, which is kept.
+
+The two are started at the same moment, and what counts is the median of the ratios of such twins: a machine may be
+twice as fast from one second to the next, or busy with other things, but it is so for both of them.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +23,10 @@ from tests.bench.lab import ROOT, Lab
 from tests.bench.remembering import memory_file
 from tests.bench.terminal import Terminal
 
-STARTS = 11
-"""Of each kind, in turn."""
+TWINS = 21
+"""Starts of each kind, which of them is the first in turn."""
+MESSAGES = 5
+"""Starts of each kind with a first message, one after the other."""
 SKILLS = 50
 SERVERS = ("files", "issues", "mail")
 SERVER = ROOT / "tests" / "fakes" / "mcp_bad_server.py"
@@ -37,8 +42,6 @@ LONGEST = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Medians."""
-
     first: float
     """Seconds to the first frame."""
     first_cpu: float
@@ -46,8 +49,6 @@ class Started:
     ready: float
     """Seconds until the session is there."""
     ready_cpu: float
-    asked: float
-    """Seconds from a start with a first message to its request."""
 
 
 def furnish(home: Path) -> None:
@@ -74,7 +75,6 @@ def homes(lab: Lab) -> Iterator[tuple[Path, Path]]:
             (home / ".nanohermes" / "config.yaml").write_text("display:\n  theme: nanoherm-dark\n")
         furnish(full)
         for home in (plain, full):
-            begin(lab, home)
             with started(lab, home) as terminal:
                 terminal.wait_for(READY)
                 terminal.quiet(REST)
@@ -89,11 +89,35 @@ def started(lab: Lab, home: Path, *arguments: str) -> Iterator[Terminal]:
         yield terminal
 
 
-def begin(lab: Lab, home: Path) -> Started:
-    """One start in a home, and one with a first message."""
-    with started(lab, home) as terminal:
-        first, first_cpu = terminal.first_words() - terminal.started, terminal.cpu()
-        ready, ready_cpu = terminal.wait_for(READY) - terminal.started, terminal.cpu()
+def twins(lab: Lab, homes: Sequence[Path]) -> list[Started]:
+    """One start in each home, at the same time."""
+    with contextlib.ExitStack() as stack:
+        both = [stack.enter_context(started(lab, home)) for home in homes]
+        ready = [terminal.wait_for(READY) for terminal in both]
+        return [_started(terminal, moment) for terminal, moment in zip(both, ready, strict=True)]
+
+
+def _started(terminal: Terminal, ready: float) -> Started:
+    first = terminal.first_words()
+    begun = terminal.started
+    return Started(first - begun, terminal.cpu_at(first), ready - begun, terminal.cpu_at(ready))
+
+
+def ratios(lab: Lab) -> Started:
+    """The furnished start for each second of the plain one."""
+    pairs = []
+    with homes(lab) as (plain, full):
+        for number in range(TWINS):
+            first, second = (plain, full) if number % 2 else (full, plain)
+            begun = dict(zip((first, second), twins(lab, (first, second)), strict=True))
+            pairs.append((begun[plain], begun[full]))
+    return Started(
+        *(statistics.median(getattr(b, name) / getattr(a, name) for a, b in pairs) for name in Started.__slots__)
+    )
+
+
+def asked(lab: Lab, home: Path) -> float:
+    """Seconds from a start with a first message to its request."""
     before = len(lab.arrivals())
     with started(lab, home, f"bench line 0.2 0 {lab.mark()}") as terminal:
         terminal.wait_for(READY)
@@ -101,40 +125,21 @@ def begin(lab: Lab, home: Path) -> Started:
             if time.monotonic() > terminal.started + LONGEST:
                 raise TimeoutError(f"no request in {LONGEST:g} s")
             time.sleep(0.05)
-        asked = came[before] - terminal.started
-    return Started(first, first_cpu, ready, ready_cpu, asked)
+        return came[before] - terminal.started
 
 
-def both(lab: Lab) -> tuple[Started, Started]:
-    """The plain and the furnished start; the two take turns."""
-    with homes(lab) as pair:
-        runs = [[begin(lab, home) for home in pair] for _ in range(STARTS)]
-    plain, full = zip(*runs, strict=True)
-    return _medians(plain), _medians(full)
-
-
-def _medians(runs: tuple[Started, ...]) -> Started:
-    return Started(*(statistics.median(getattr(run, name) for run in runs) for name in Started.__slots__))
-
-
-def _ratio(lab: Lab, field: str) -> float:
-    plain, full = lab.once(both)
-    least: float = getattr(plain, field)
-    most: float = getattr(full, field)
-    return most / least
-
-
-def _later(lab: Lab) -> float:
+def later(lab: Lab) -> float:
     """Seconds: what has to do with the message is looked for among the memories, for the first time in the program."""
-    plain, full = lab.once(both)
-    return full.asked - plain.asked
+    with homes(lab) as pair:
+        plain, full = zip(*([asked(lab, home) for home in pair] for _ in range(MESSAGES)), strict=True)
+    return statistics.median(full) - statistics.median(plain)
 
 
 _WITH = f"{SKILLS} skills, {len(SERVERS)} servers, 10,000 memories ÷ none"
 BARS = (
-    Bar(f"start with {_WITH}: first frame", 1.05, "×", lambda lab: _ratio(lab, "first")),
-    Bar(f"start with {_WITH}: CPU to the first frame", 1.05, "×", lambda lab: _ratio(lab, "first_cpu")),
-    Bar(f"start with {_WITH}: session", 1.05, "×", lambda lab: _ratio(lab, "ready")),
-    Bar(f"start with {_WITH}: CPU to the session", 1.05, "×", lambda lab: _ratio(lab, "ready_cpu")),
-    Bar("start with the same and a first message: its request comes later by", 1.0, "s", _later),
+    Bar(f"start with {_WITH}: first frame", 1.05, "×", lambda lab: lab.once(ratios).first),
+    Bar(f"start with {_WITH}: CPU to the first frame", 1.05, "×", lambda lab: lab.once(ratios).first_cpu),
+    Bar(f"start with {_WITH}: session", 1.05, "×", lambda lab: lab.once(ratios).ready),
+    Bar(f"start with {_WITH}: CPU to the session", 1.05, "×", lambda lab: lab.once(ratios).ready_cpu),
+    Bar("start with the same and a first message: its request comes later by", 1.0, "s", later),
 )

@@ -32,6 +32,7 @@ class Terminal:
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> None:
         self.raw = bytearray()
         self._arrivals: list[tuple[int, float]] = []  # (bytes so far, when)
+        self._used: list[float] = []  # the program's CPU seconds by then
         self.started = time.monotonic()
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
@@ -55,6 +56,7 @@ class Terminal:
             if not data:
                 return
             now = time.monotonic()
+            self._used.append(self.cpu())
             self.raw += data
             self._arrivals.append((len(self.raw), now))
             if not asked and _CAN_SYNC[0] in self.raw:
@@ -146,9 +148,18 @@ class Terminal:
 
     # -- what it uses --
 
+    def cpu_at(self, when: float) -> float:
+        """CPU seconds used until something came (`first_words`, `wait_for`), whenever it is asked."""
+        return self._used[bisect.bisect_left([moment for _, moment in self._arrivals], when)]
+
     def cpu(self) -> float:
-        """CPU seconds used so far, all threads."""
-        return time.clock_gettime((~self.pid << 3) | 2)  # the process's CPU clock, as clock_getcpuclockid(3) makes it
+        """CPU seconds used so far, all threads; 0 when it has ended."""
+        try:
+            return time.clock_gettime(
+                (~self.pid << 3) | 2
+            )  # the process's CPU clock, as clock_getcpuclockid(3) makes it
+        except OSError:
+            return 0.0
 
     def pss(self) -> float:
         """Memory in MB, shared pages by their share, child processes included."""
