@@ -380,11 +380,20 @@ class Layout:
         self._cache[key] = _Drawn(block, gap, rows)
         self._cache.move_to_end(key)
         while self._cached_rows > limits.ROW_CACHE and len(self._cache) > 1:
-            (forgotten, _), old = self._cache.popitem(last=False)
-            self._cached_rows -= len(old.rows)
-            self.renders.pop((forgotten.id, old.block.key), None)
+            self._forget_drawn(next(iter(self._cache)))
         self._set_height(index, number, len(rows))
         return rows
+
+    def left(self) -> None:
+        """It is out of view: of what was drawn, limits.ROW_CACHE rows, the window alone is kept."""
+        window = {(line.entry, line.place.block) for line in self.lines}
+        for key in [key for key in self._cache if key not in window]:
+            self._forget_drawn(key)
+
+    def _forget_drawn(self, key: tuple[Entry, int]) -> None:
+        old = self._cache.pop(key)
+        self._cached_rows -= len(old.rows)
+        self.renders.pop((key[0].id, old.block.key), None)
 
     def has_more(self, entry: int, block: int, rows: int) -> bool:
         """Whether more than some rows stand from a block on. Draws as many, and counts them."""

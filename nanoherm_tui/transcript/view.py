@@ -362,6 +362,8 @@ class TranscriptView(Selecting, can_focus=True):
         if self._kept is not None:  # it has not come back yet
             self._model.place = self._kept
             return
+        if self._page is not None:
+            self._page.layout.left()
         if self._page is not None and self._page.layout.stick:
             self._page.layout.marked = None
             self._page.left = left_at(self._model)
