@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from agent_core.names import MODES_WITHOUT_SANDBOX
 from tests.e2e.screen import KEYS, Screen, home_env
 from tests.e2e.tmux import HAS_TMUX, Tmux
 from tests.fakes.model_server import ModelServer, Reply
@@ -50,7 +49,13 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("parts", ANSWERS.values(), ids=ANSWERS)
+def some(cases, usual):
+    """All cases, those but `usual` among the long tests: each costs a start."""
+    return [pytest.param(*given, id=name, marks=[] if name in usual else pytest.mark.long) for name, given in cases]
+
+
+# tests/tui/test_terminal_colours.py cuts an answer at every place.
+@pytest.mark.parametrize("parts", some([(n, [p]) for n, p in ANSWERS.items()], {"hash, BEL", "cut at its start"}))
 def test_a_light_ground_brings_the_light_theme_and_no_typed_characters(tmp_path, parts):
     with Terminal(["--demo"], env=home_env(tmp_path / "home"), cwd=tmp_path, parts=parts, pause=0.05) as screen:
         screen.wait_for("Scripted demo")
@@ -104,7 +109,7 @@ def test_a_late_answer_is_swallowed_and_changes_only_the_theme(tmp_path):
         assert not re.search(r"rgb|ffff", screen.text)
 
 
-@pytest.mark.parametrize("theme", ["nanoherm-dark", "high-contrast", "ansi"])
+@pytest.mark.parametrize("theme", ["nanoherm-dark", "ansi", pytest.param("high-contrast", marks=pytest.mark.long)])
 def test_a_chosen_theme_is_not_overridden_and_the_terminal_not_asked(tmp_path, theme):
     env = home_env(tmp_path / "home", COLORFGBG="0;15")
     with Screen(["--set", f"display.theme={theme}"], env=env, cwd=tmp_path) as screen:
@@ -131,18 +136,10 @@ def test_the_chosen_theme_survives_a_restart(tmp_path):
         assert ASK not in screen.raw
 
 
-def test_every_mode_and_theme_is_reached_by_keys(tmp_path):
+def test_every_theme_is_reached_by_keys(tmp_path):
+    """Modes: test_modes_pty.py."""
     with Screen(env=home_env(tmp_path / "home"), cwd=tmp_path) as screen:
         screen.wait_for("Scripted demo")
-        for mode in MODES_WITHOUT_SANDBOX[1:]:
-            screen.send(KEYS["shift+tab"])
-            screen.wait_for(f"  {mode}   ")
-        for mode in reversed(MODES_WITHOUT_SANDBOX):
-            screen.send(KEYS["ctrl+p"])
-            screen.wait_for("Action, mode, theme, session")
-            screen.type(f"mode {mode}")
-            screen.send(KEYS["enter"])
-            screen.wait_for(f"  {mode}   ")
         for theme in ("ansi", "high-contrast", "nanoherm-light", "nanoherm-dark", "auto"):
             screen.send(KEYS["ctrl+p"])
             screen.wait_for("Action, mode, theme, session")
@@ -188,18 +185,18 @@ SIXTEEN = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:3[0-7]|4[0-7]|9[0-7]|10[0-7])(?:;[
 REVERSE = re.compile(rb"\x1b\[(?:[0-9;]*;)?7(?:;[0-9;]*)?m")
 
 
-@pytest.mark.parametrize(
-    ("env", "true", "eight_bit", "sixteen"),
-    [
-        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, True, False, False),
-        ({"TERM": "xterm-256color", "COLORTERM": ""}, False, True, False),
-        ({"TERM": "xterm-16color", "COLORTERM": ""}, False, False, True),
-        ({"TERM": "linux", "COLORTERM": ""}, False, False, True),
-        ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}, False, False, False),
-        ({"TERM": "xterm-16color", "COLORTERM": "", "NO_COLOR": "1"}, False, False, False),
-    ],
-    ids=["true colour", "256", "16", "linux console", "NO_COLOR", "NO_COLOR with 16"],
-)
+TERMINALS = [
+    ("true colour", ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, True, False, False)),
+    ("256", ({"TERM": "xterm-256color", "COLORTERM": ""}, False, True, False)),
+    ("16", ({"TERM": "xterm-16color", "COLORTERM": ""}, False, False, True)),
+    ("linux console", ({"TERM": "linux", "COLORTERM": ""}, False, False, True)),
+    ("NO_COLOR", ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}, False, False, False)),
+    ("NO_COLOR with 16", ({"TERM": "xterm-16color", "COLORTERM": "", "NO_COLOR": "1"}, False, False, False)),
+]
+USUAL = {"true colour", "256", "linux console", "NO_COLOR with 16"}
+
+
+@pytest.mark.parametrize(("env", "true", "eight_bit", "sixteen"), some(TERMINALS, USUAL))
 def test_no_colour_is_sent_that_the_terminal_does_not_have(tmp_path, env, true, eight_bit, sixteen):
     raw, shown = _work(tmp_path, env)
     assert bool(TRUE.search(raw)) == true
@@ -213,7 +210,12 @@ def test_no_colour_is_sent_that_the_terminal_does_not_have(tmp_path, env, true, 
 
 @pytest.mark.skipif(not HAS_TMUX, reason="tmux is not installed")
 @pytest.mark.parametrize(
-    ("style", "ground"), [("bg=#ffffff", LIGHT_GROUND), ("bg=#101010", DARK_GROUND), ("", DARK_GROUND)]
+    ("style", "ground"),
+    [
+        ("bg=#ffffff", LIGHT_GROUND),
+        pytest.param("bg=#101010", DARK_GROUND, marks=pytest.mark.long),
+        ("", DARK_GROUND),
+    ],
 )
 def test_in_tmux_the_theme_follows_what_tmux_says_of_the_pane(tmp_path, style, ground):
     program = f"exec {sys.executable} -m nanoherm_tui --demo"
