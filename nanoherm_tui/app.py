@@ -252,6 +252,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.arrange()
         self._paint_page()
         self.composer.focus()
+        self.show_pending()
         self.greet()
         # Only now the rest: neither half of our modules nor the core, its store and the model are what a first frame
         # waits for.
@@ -392,6 +393,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         if self._start.first and not prompts and not self._start.choose and self.host.config.get("display.hints"):
             commands.run(self, "tour")
         self.first_prompts = prompts  # until it is known whether the folder brings something to be asked about
+        self.show_pending()
 
     def send_first_prompts(self) -> None:
         """What was sent before there was a session, or came with the start, begins now."""
@@ -404,6 +406,12 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
                     self.composer.enter(prompt)
                 else:
                     self.view.session.send(intents.Steer(prompt))
+        self.show_pending()
+
+    def show_pending(self) -> None:
+        """Above the draft: what waits to be sent, with what waits for the first session."""
+        steers, queued = (self.view.steers, self.view.queued) if self.view is not None else ((), ())
+        self.composer.set_pending(steers, (*queued, *self.first_prompts))
 
     def _start_problems(self) -> Iterable[str]:
         for problem in self.host.hook_problems:

@@ -349,7 +349,7 @@ class Conversations:
             app.dock.show_diffs(view.diffs, bring=bool(view.diffs) and not app.dock.holds_focus)
         app.dock.lists_changed([name for name in LISTS if name in changed])
         if "pending" in changed:
-            app.composer.set_pending(view.steers, view.queued)
+            app.show_pending()
             app.composer.set_held(*((view.held.pid, view.held.since) if view.held else (0, 0.0)))
         if "returned" in changed and app.composer.is_restored:
             self._take_returned(view)

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def composer_submitted(app: NanohermApp, message: Composer.Submitted) -> None:
     from agent_core import intents
 
-    if app.view is None:  # the first session is not there yet
+    if app.view is None or app.first_prompts:  # the first session cannot take it yet: they go in the order they came in
         app.first_prompts.append(message.text)
+        app.show_pending()
         return
     if not message.instead and app.conversations.looks.say(message.text):
         return
@@ -84,7 +85,11 @@ def composer_draft_changed(app: NanohermApp, message: Composer.DraftChanged) -> 
 def composer_take_back_requested(app: NanohermApp) -> None:
     from agent_core import intents
 
-    app.conversations.send(intents.TakeBack())
+    if app.first_prompts:
+        app.composer.bring_back(app.first_prompts.pop())
+        app.show_pending()
+    else:
+        app.conversations.send(intents.TakeBack())
 
 
 def approval_panel_answered(app: NanohermApp, message: ApprovalPanel.Answered) -> None:

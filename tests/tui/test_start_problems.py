@@ -1,5 +1,6 @@
 """What is wrong when the program starts is told in the interface's language, with the way out."""
 
+import threading
 import time
 
 import pytest
@@ -130,3 +131,65 @@ async def test_a_command_that_comes_with_the_start_is_as_if_it_were_typed(tmp_pa
             assert app.composer.text == draft
         host.close()
     assert len(server.requests) == sent
+
+
+class Heard:
+    """A model that answers, and the lines of what a person has said to it last."""
+
+    def __init__(self):
+        self.lines = []
+
+    def __call__(self, body, count):
+        said = [message["content"] for message in body["messages"] if message["role"] == "user"]
+        self.lines = "\n".join(said).splitlines()
+        return Reply(text="yes")
+
+    def heard(self, *lines):
+        return [line for line in self.lines if line in lines] == [*lines]
+
+
+class Late(Stage):
+    """The core is opened when the test says so."""
+
+    def start(self):
+        self.opening = threading.Event()
+
+        def open_host():
+            assert self.opening.wait(30)
+            return self.host, None
+
+        return Start(self.host.places, self.host.config, open_host)
+
+    async def until(self, condition, seconds=30.0):
+        if not self.opening.is_set():
+            await self.before(self)
+            self.opening.set()
+        await super().until(condition, seconds)
+
+
+async def test_what_is_sent_before_the_first_session_is_seen_comes_back_and_goes_in_its_order(tmp_path):
+    async def before(stage):
+        for text in ("first 一", "second", "third"):
+            await stage.type(text)
+        assert [word in shown(stage.app) for word in ("first 一", "second", "third")] == [True] * 3
+        assert stage.app.composer.text == ""
+        await stage.pilot.press("alt+up")
+        assert (stage.app.first_prompts, stage.app.composer.text) == (["first 一", "second"], "third")
+
+    model = Heard()
+    stage = Late(tmp_path, model, size=(120, 36))
+    stage.before = before
+    async with stage:
+        await stage.pilot.press("enter")
+        await stage.until(lambda: model.heard("first 一", "second", "third") and stage.state == "idle")
+        assert (stage.app.first_prompts, stage.app.composer._pending.queued) == ([], ())
+
+
+async def test_a_message_goes_behind_those_that_wait_for_an_answer_about_the_folder(tmp_path):
+    model = Heard()
+    async with Stage(tmp_path, model, size=(120, 36)) as stage:
+        stage.app.first_prompts = ["before"]
+        await stage.type("after")
+        assert all(word in shown(stage.app) for word in ("before", "after"))
+        stage.app.send_first_prompts()
+        await stage.until(lambda: model.heard("before", "after") and stage.state == "idle")
