@@ -36,6 +36,8 @@ class Tmux(Watched):
         self._socket = f"nanoherm-test-{os.getpid()}-{next(_SERIAL)}"
         self._folder = Path(tempfile.mkdtemp(prefix="nanoherm-tmux-"))
         self._written = self._folder / "written"
+        self._seen: tuple[tuple[int, int] | None, list[str]] = (None, [])
+        """How much had been written, to the pane and to its user, when the lines were these."""
         command = list(command or [sys.executable, "-m", "nanoherm_tui", *args])
         words = {"PYTHONPATH": str(ROOT), "COLORTERM": "truecolor", "LANG": "C.UTF-8", **(env or {})}
         # The pane's bytes are kept from the first one on: the program waits until somebody listens. A shell notes how
@@ -78,8 +80,12 @@ class Tmux(Watched):
 
     @property
     def lines(self) -> list[str]:
-        rows = self._run("capture-pane", "-p").split("\n")[:-1]
-        return [row.rstrip() for row in rows]
+        # To ask tmux is to start a program. Measured first: what comes meanwhile is asked for again.
+        written = self._written.stat().st_size, len(self.outer.raw)
+        if written != self._seen[0]:
+            rows = self._run("capture-pane", "-p").split("\n")[:-1]
+            self._seen = written, [row.rstrip() for row in rows]
+        return list(self._seen[1])
 
     @property
     def raw(self) -> bytes:
