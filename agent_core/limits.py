@@ -441,6 +441,7 @@ DECISIONS_LISTED: Final = 200  # of the record, the newest
 DECISION_CHARS: Final = 8_000  # of a command in the record; more than anybody reads before they say yes
 SHRINK_FROM: Final = 256  # free pages (1 MB) from which on a database is made smaller: fewer are soon used again
 SHRINK_STEP: Final = 256  # pages that are given back in one transaction, for which others wait some milliseconds
+READERS_KEPT: Final = 2  # connections open while nobody reads: a session and the desk; a new one takes a millisecond
 CHECKPOINT_EVERY: Final = 50  # successful writes between two PASSIVE checkpoints
 CONFIG_FILE: Final = 1 * MB  # a settings file; a larger one is a mistake or an attack
 CONFIG_NODES: Final = 20_000  # values in one settings file, aliases followed

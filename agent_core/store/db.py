@@ -40,7 +40,8 @@ class Database:
     """An open database file, safe to use from any thread.
 
     Writes go through one connection, one at a time. Reads borrow a connection from a pool, so that a reader never
-    waits for a writer and the number of connections follows what runs at once rather than how many threads there were.
+    waits for a writer and the number of connections follows what runs at once rather than how many threads there were;
+    of those that many readers at once have needed, a few are kept.
     """
 
     def __init__(self, path: Path, warnings: tuple[str, ...] = ()) -> None:
@@ -170,7 +171,7 @@ class Database:
         finally:
             if connection is not None:
                 with self._pool_lock:
-                    keep = not self._closed
+                    keep = not self._closed and len(self._pool) < limits.READERS_KEPT
                     if keep:
                         self._pool.append(connection)
                 if not keep:

@@ -8,7 +8,7 @@ import sqlite3
 import stat
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 
@@ -447,6 +447,24 @@ def test_commits_are_durable_and_the_journal_is_wal(path, store):
 def test_a_reader_cannot_write(store):
     with pytest.raises(StoreError), store._db.read() as c:
         c.execute("DELETE FROM sessions")
+
+
+def test_of_the_connections_that_many_readers_at_once_need_a_few_stay_open(path, store):
+    def opened() -> int:
+        """Each has the journal open. Of the file itself SQLite keeps descriptors for the next ones."""
+        links = [
+            os.readlink(fd) for fd in map("/proc/self/fd/{}".format, os.listdir("/proc/self/fd")) if os.path.lexists(fd)
+        ]
+        return links.count(f"{path}-wal")
+
+    store.create("/ws", title="one")
+    for _ in range(2):
+        with ExitStack() as readers:
+            for _ in range(12):
+                connection = readers.enter_context(store.database.read())
+                assert connection.execute("SELECT count(*) FROM sessions").fetchone() == (1,)
+            assert opened() == 1 + 12
+        assert opened() == 1 + limits.READERS_KEPT
 
 
 def test_the_journal_does_not_grow_for_ever(path, store):
