@@ -40,12 +40,21 @@ SETTLED = 20.0
 """Seconds a task and a title may still take after a bout."""
 PAUSE = 0.5
 """Seconds without output after a key before the next: what it opened is there, and what is behind it is no Alt."""
+TYPED = 0.3
+"""Seconds between words and Enter: sooner, it is a line end of something pasted."""
+PATIENCE = 90.0
+"""Seconds that a question, or an answer, may take on a machine that does other things too."""
+GLANCE = 4.0
+"""Seconds after which the screen is drawn anew: of a word only the cells that differ are written, maybe in pieces."""
+BEGUN = 3
+"""New sessions one after the other, at the beginning."""
+SEARCH = (b"Search what was said", b"hits in", b"No hits")
 SIZES = ((150, 40), (80, 24), (200, 60), (40, 10), (150, 40))
 ASKED = frozenset({"command", "task", "edit"})
 QUESTION = (b"once", b"rule", b"mode ask")
 """Of the words on a question; one of them may be written in pieces, because some of its letters stood there already."""
 TURNS = ("talk", "read", "edit", "talk", "command", "plan", "talk", "grep", "task", "talk")
-CTRL_N, CTRL_P, CTRL_O, F1, F2, F3 = "\x0e", "\x10", "\x0f", "\x1bOP", "\x1bOQ", "\x1bOR"
+CTRL_L, CTRL_N, CTRL_P, CTRL_O, F1, F2, F3 = "\x0c", "\x0e", "\x10", "\x0f", "\x1bOP", "\x1bOQ", "\x1bOR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,30 +130,43 @@ class Worker:
 
     def press(self, *keys: str) -> None:
         for key in keys:
-            self.terminal.settled(self.terminal.send(key), PAUSE)
+            self.terminal.send(key)
+            self.terminal.quiet(PAUSE)
 
     def say(self, words: str) -> None:
-        self.terminal.settled(self.terminal.send(words), gap=0.05)
+        with contextlib.suppress(TimeoutError):  # nothing was drawn of what is there already
+            self.terminal.settled(self.terminal.send(words), gap=TYPED)
         self.terminal.send(ENTER)
 
     def turn(self, kind: str) -> None:
         mark, since = self.lab.mark(), len(self.terminal.raw)
         self.say(f"work {kind} {mark} {self.edits}")
         if kind in ASKED:
-            self.asked(since)
+            self.see(QUESTION, since)
             time.sleep(ARMED)
             self.terminal.send("y")
-        self.terminal.wait_for(end_of(mark), since)
+        self.see((end_of(mark).encode(),), since, asked=kind in ASKED)
         self.terminal.quiet(0.1)
         self.edits += kind == "edit"
         self.turns += 1
 
-    def asked(self, since: int) -> None:
-        """Wait for a question."""
-        end = time.monotonic() + 30.0
-        while not any(word in self.terminal.raw[since:] for word in QUESTION):
-            if time.monotonic() > end:
-                raise TimeoutError("no question came")
+    def see(self, words: tuple[bytes, ...], since: int, *, asked: bool = False) -> None:
+        """Wait until one of these stands on the screen; `asked`: a question that is still there is answered.
+
+        Raises TimeoutError.
+        """
+        begun = drawn = time.monotonic()
+        while not any(word in self.terminal.raw[since:] for word in words):
+            now = time.monotonic()
+            if now > begun + PATIENCE:
+                shown = self.terminal.plain(bytes(self.terminal.raw[-3000:]))[-300:]
+                raise TimeoutError(f"none of {words} came in {PATIENCE:g} s; last came {shown!r}")
+            if now > drawn + GLANCE:
+                drawn, since = now, len(self.terminal.raw)
+                self.press(CTRL_L)
+                if asked and any(word in self.terminal.raw[since:] for word in QUESTION):
+                    time.sleep(ARMED)
+                    self.terminal.send("y")
             time.sleep(0.02)
 
     def bout(self) -> None:
@@ -165,14 +187,16 @@ class Worker:
         elif number == 5:
             self.press(F1, ESC, CTRL_P, "t", "h", ESC)
         else:
+            since = len(self.terminal.raw)
             self.say("/search offset")
-            self.terminal.quiet(PAUSE)
+            self.see(SEARCH, since)  # before it is there Esc would not close it
             self.press(ESC)
         self.terminal.quiet(PAUSE)
 
     def elsewhere(self) -> None:
-        """To another session: every third time a new one, else one that has been."""
-        if self.sessions % 3 == 0:
+        """To another session: every third time a new one, else one that has been. The first hour begins as many as
+        stay awake, so that what each of them holds is there before it is judged."""
+        if self.sessions < BEGUN or self.sessions % 3 == 0:
             self.press(CTRL_N)
             self.terminal.quiet(0.3)
             self.turn("talk")
