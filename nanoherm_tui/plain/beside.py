@@ -23,6 +23,7 @@ class Beside:
         self._failed, self._wake = failed, wake
         self._at_work = 0
         self._done: deque[Callable[[], object]] = deque()
+        """What is to be done in the main thread."""
 
     @property
     def at_work(self) -> bool:
@@ -37,26 +38,34 @@ class Beside:
     def do(self, work: Callable[[], T], then: Callable[[T], object]) -> None:
         """Do `work` on a thread, then `then` with its result in the main one."""
 
+        def ended(act: Callable[[], object]) -> None:
+            self._at_work -= 1
+            act()
+
         def job() -> None:
             try:
                 result = work()
             except AgentError as error:
-                self._done.append(partial(self._failed, error))
+                act: Callable[[], object] = partial(self._failed, error)
             except Exception as error:  # the face must survive whatever one command does
                 log.exception("a command failed")
-                self._done.append(partial(self._failed, crash(error)))
+                act = partial(self._failed, crash(error))
             else:
-                self._done.append(partial(then, result))
-            self._wake()
+                act = partial(then, result)
+            self.soon(partial(ended, act))
 
         self._at_work += 1
         Thread(target=job, name="beside", daemon=True).start()
+
+    def soon(self, act: Callable[[], object]) -> None:
+        """From any thread: do this in the main one."""
+        self._done.append(act)
+        self._wake()
 
     def settle(self) -> None:
         """Do what there is to be done with results."""
         while self._done:
             act = self._done.popleft()
-            self._at_work -= 1
             try:
                 act()
             except AgentError as error:

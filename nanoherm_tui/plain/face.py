@@ -292,6 +292,10 @@ class Face:
         """Do what may take long on a thread of its own, then `then` with its result in the main thread."""
         self._beside.do(work, then)
 
+    def soon(self, act: Callable[[], object]) -> None:
+        """From any thread: do this in the main one."""
+        self._beside.soon(act)
+
     def shown_path(self, path: Path | str) -> str:
         return shorten_home(visible(str(path)), str(Path.home()))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_core.cancel import CancelScope
-from agent_core.errors import Interrupted
+from agent_core.errors import AgentError, Interrupted
 from nanoherm_tui.i18n import t
 from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.memory_words import all_forgotten, forgotten_words
 from nanoherm_tui.plain.diffs import diff_lines
+from nanoherm_tui.plain.line import tell_copied, to_clipboard
 from nanoherm_tui.plain.questions import Choice
 from nanoherm_tui.plain.words import head, pair
 from nanoherm_tui.server_words import lines as server_lines
@@ -67,7 +68,16 @@ def _log_in(face: Face, name: str) -> None:
     def work() -> str:
         from agent_core.mcp.login import asking, opener
 
-        browser = asking(session.asker, opener(face.host.launch.env), lambda url: None)
+        def copy(url: str) -> None:
+            try:
+                copied = to_clipboard(face, url)
+            except AgentError as error:  # the address stands in the question too
+                failed = error
+                face.soon(lambda: face.say_error(failed))
+            else:
+                face.soon(lambda: tell_copied(face, copied))
+
+        browser = asking(session.asker, opener(face.host.launch.env), copy)
         try:
             face.host.servers.log_in(workspace, name, browser, CancelScope())
         except Interrupted:

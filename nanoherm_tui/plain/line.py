@@ -82,21 +82,27 @@ def _insert(face: Face, name: str, known: dict[str, Snippet]) -> None:
 
 def copy(face: Face, argument: str) -> None:
     """The newest answer, as Markdown."""
-    from nanoherm_tui import clipboard
-
     text = face.opened.last_answer
     if not text:
         face.say(t("app.nothing_to_copy"))
         return
 
-    def done(copied: Copied) -> None:
-        if copied.sequence:  # it draws nothing
-            sys.stdout.write(copied.sequence)
-        key = f"app.copied_{copied.how}" + ("_terminal" if copied.how == "tmux" and copied.detail else "")
-        face.say(t(key, n=copied.characters, tool=copied.detail, path=face.shown_path(copied.detail)))
+    face.beside(lambda: to_clipboard(face, text), lambda copied: tell_copied(face, copied))
+
+
+def to_clipboard(face: Face, text: str) -> Copied:
+    """Put it there, as far as that can be done without the terminal. On a thread; raises AgentError."""
+    from nanoherm_tui import clipboard
 
     env = dict(os.environ) if face.source.edits else {**os.environ, "TERM": "dumb"}
-    face.beside(lambda: clipboard.copy(text, env, face.host.places.cache_dir), done)
+    return clipboard.copy(text, env, face.host.places.cache_dir)
+
+
+def tell_copied(face: Face, copied: Copied) -> None:
+    if copied.sequence:  # it draws nothing
+        sys.stdout.write(copied.sequence)
+    key = f"app.copied_{copied.how}" + ("_terminal" if copied.how == "tmux" and copied.detail else "")
+    face.say(t(key, n=copied.characters, tool=copied.detail, path=face.shown_path(copied.detail)))
 
 
 def vim(face: Face, argument: str) -> None:
