@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from agent_core import limits, process
+from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError
+from agent_core.process.running import alarm, running
 
 _TYPES: Final = ("image/png", "image/jpeg", "image/webp", "image/bmp", "image/gif")
 """What is asked for, best first."""
@@ -82,8 +83,8 @@ class _Clipboard:
         try:
             with (
                 late,
-                process.running((program, *argv[1:]), Path("/"), self._env, late) as child,
-                process.alarm(self._deadline, late),
+                running((program, *argv[1:]), Path("/"), self._env, late) as child,
+                alarm(self._deadline, late),
             ):
                 assert child.stdout is not None
                 with open(child.stdout.fileno(), "rb", closefd=False) as pipe:

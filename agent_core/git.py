@@ -16,10 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Final
 
-from agent_core import limits, process, scan
+from agent_core import limits, scan
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.linked_worktree import link_of
+from agent_core.process.running import alarm, running
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.text.ansi import clean
@@ -294,8 +295,8 @@ def _run(repo: Repository, words: Sequence[str], limit: int, seconds: float = li
     try:
         with (
             late,
-            process.running(argv, repo.folder, repo.env, late, repo.sandbox) as child,
-            process.alarm(deadline, late),
+            running(argv, repo.folder, repo.env, late, repo.sandbox) as child,
+            alarm(deadline, late),
         ):
             assert child.stdout is not None
             assert child.stderr is not None

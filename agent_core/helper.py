@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from agent_core import process
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError
+from agent_core.process.running import alarm, running
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import SandboxPolicy
 
@@ -68,8 +68,8 @@ def ask(
             with (
                 scope,
                 _held(sandbox) as box,
-                process.running(argv, Path("/"), _ENV, scope, box, given.fileno()) as child,
-                process.alarm(time.monotonic() + seconds, scope),
+                running(argv, Path("/"), _ENV, scope, box, given.fileno()) as child,
+                alarm(time.monotonic() + seconds, scope),
             ):
                 assert child.stdout is not None
                 with open(child.stdout.fileno(), "rb", closefd=False) as pipe:

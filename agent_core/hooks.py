@@ -19,12 +19,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from agent_core import limits, process
+from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.config.paths import Places
 from agent_core.errors import ConfigError
 from agent_core.names import TOOL_ALIASES
 from agent_core.plain_files import read_regular
+from agent_core.process.command import run_program
 from agent_core.records import dataclass
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp
@@ -405,7 +406,7 @@ class Hooks:
             with tempfile.TemporaryFile() as given:
                 given.write(message)
                 given.seek(0)
-                result = process.run(
+                result = run_program(
                     ("/bin/sh", "-c", hook.command),
                     self.workspace,
                     env=env,

@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_core import after_edit, context_files, kept_images, limits, options, process, spill
+from agent_core import after_edit, context_files, kept_images, limits, options, spill
 from agent_core.after_edit import CheckSet
 from agent_core.config import load as config_load
 from agent_core.config import write as config_write
@@ -59,7 +59,8 @@ from agent_core.ports.asking import Decided
 from agent_core.ports.extras import Extra, Opening
 from agent_core.ports.means import PastPassage
 from agent_core.ports.tools import Tool
-from agent_core.process import LocalBackend
+from agent_core.process import families
+from agent_core.process.command import LocalBackend
 from agent_core.records import dataclass
 from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
@@ -985,7 +986,7 @@ class Host:
         for session in sessions:
             session.join(max(0.0, deadline - time.monotonic()))
         ending.join(limits.MCP_END)
-        process.kill_all()
+        families.kill_all()
         self.walls.close()
         if "searching" in self.__dict__:
             self.searching.close()

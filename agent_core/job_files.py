@@ -40,7 +40,7 @@ class Record:
     origin: TaskOrigin
     started: float
     marker: str
-    """By which what came from it is found when its relay was killed (process.MARKER)."""
+    """By which what came from it is found when its relay was killed (process/guard.py MARKER)."""
 
     def task(self) -> Task:
         return Task(self.id, self.session_id, self.command, self.cwd, self.box, 0, self.started, origin=self.origin)

@@ -14,9 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from agent_core import limits, process
+from agent_core import limits
 from agent_core.errors import SandboxError
 from agent_core.job_files import read_state
+from agent_core.process.families import Leftover
+from agent_core.process.guard import MARKER
+from agent_core.process.spawner import spawn
 from agent_core.records import dataclass
 from agent_core.sandbox import cgroup
 from agent_core.sandbox.policy import Apart, SandboxPolicy
@@ -83,7 +86,7 @@ def begin(
         return begun
 
 
-def take_in(folder: Path, leftover: process.Leftover) -> Start:
+def take_in(folder: Path, leftover: Leftover) -> Start:
     """Start a relay for what has outlived a command in the foreground. Raises OSError and SandboxError."""
     with ExitStack() as stack:
         members = leftover.members()
@@ -96,7 +99,7 @@ def take_in(folder: Path, leftover: process.Leftover) -> Start:
         names = leftover.hand_over()
         for _, descriptor in names:
             stack.callback(os.close, descriptor)
-        mark = f"{process.MARKER}={leftover.marker}".encode()
+        mark = f"{MARKER}={leftover.marker}".encode()
         plan = _plan(folder, Path("/")) | {
             "foster": (members, mark, leftover.namespace),
             "readers": readers,
@@ -145,7 +148,7 @@ def _relay(plan: dict[str, Any], policy: SandboxPolicy | None, stack: ExitStack)
     places = [descriptor for _, descriptor in plan["places"]]
     passed = [code, data, *plan["pass"], *plan["held"], *plan["readers"], *places]
     try:
-        relay = process.spawn([*argv, str(data)], Path("/"), {}, stdin=reader, pass_fds=passed)
+        relay = spawn([*argv, str(data)], Path("/"), {}, stdin=reader, pass_fds=passed)
         words = _first_words(relay)
     except BaseException:
         os.close(writer)

@@ -12,9 +12,11 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Final
 
-from agent_core import job_files, limits, process
+from agent_core import job_files, limits
 from agent_core.background import Task, TaskState
 from agent_core.job_files import State
+from agent_core.process import families
+from agent_core.process.families import Leftover
 from agent_core.records import dataclass
 from agent_core.store.owner import life_of
 
@@ -39,7 +41,7 @@ class Job:
     """The pipe to its relay; while one end is open in a program, the task has one. Only to be used under the lock."""
     ended: list[Callable[[], None]] = field(default_factory=list)
     """To be called when it has."""
-    leftover: process.Leftover | None = None
+    leftover: Leftover | None = None
     """What it is, where it has outlived a command in the foreground."""
     told: bool = False
     """The model knows that it has ended."""
@@ -97,7 +99,7 @@ def found(folder: Path, keys: Iterable[str]) -> Job | None:
         return None
     task = as_told(record.task(), state, life == "gone", total, job_files.newest_line(folder, total, keys))
     if task.state == "lost":
-        process.kill_marked(record.marker)  # its relay was killed together with the program
+        families.kill_marked(record.marker)  # its relay was killed together with the program
         with suppress(OSError):
             task = replace(task, ended=folder.stat().st_mtime)
     job = Job(task, folder, told=job_files.was_told(folder))

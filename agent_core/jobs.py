@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from agent_core import events, job_files, limits, process
+from agent_core import events, job_files, limits
 from agent_core.background import Task, TaskOrigin, TaskOutput
 from agent_core.errors import SandboxError, ToolFailure
 from agent_core.events import Event
@@ -25,6 +25,9 @@ from agent_core.job_files import Record
 from agent_core.job_start import Start, begin, take_in
 from agent_core.job_watch import Job, as_told, bury, end_all, found, put_away, signal_relay
 from agent_core.job_words import ended_notice, how_it_is
+from agent_core.process import families
+from agent_core.process.families import Leftover
+from agent_core.process.guard import MARKER
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED, Apart, Box, SandboxPolicy
 from agent_core.store.owner import life_of
@@ -248,7 +251,7 @@ class SessionJobs:
         if not job.runs:
             if job.task.state == "lost":
                 record = job_files.read_record(job.folder)
-                process.kill_marked(record.marker if record is not None else "")
+                families.kill_marked(record.marker if record is not None else "")
             lasted = (job.task.ended or 0.0) - job.task.started
             if (
                 not self._closed and not job.wished and lasted > limits.TASK_FIRST_LOOK
@@ -324,11 +327,11 @@ class SessionJobs:
 
         def start(folder: Path, marker: str) -> Start:
             walls = apart(policy) if policy is not None and apart is not None else None
-            return begin(folder, ("/bin/sh", "-c", command), cwd, {**env, process.MARKER: marker}, walls)
+            return begin(folder, ("/bin/sh", "-c", command), cwd, {**env, MARKER: marker}, walls)
 
         return self._begin(command, cwd, box, origin, start, ended)
 
-    def adopt(self, leftover: process.Leftover, command: str, cwd: Path, box: Box) -> str:
+    def adopt(self, leftover: Leftover, command: str, cwd: Path, box: Box) -> str:
         """Take in what has outlived a command in the foreground; gives the task's name, "" when that fails."""
 
         def start(folder: Path, marker: str) -> Start:
@@ -357,7 +360,7 @@ class SessionJobs:
         origin: TaskOrigin,
         start: Callable[[Path, str], Start],
         ended: Callable[[], None],
-        leftover: process.Leftover | None = None,
+        leftover: Leftover | None = None,
     ) -> Task:
         self.find()
         with self._lock:

@@ -25,7 +25,7 @@ from agent_core.ports.commands import TerminalBackend
 from agent_core.ports.extras import Extra, Learning, Settling
 from agent_core.ports.means import ChangeLog, NoChangeLog, TodoItem, Web
 from agent_core.ports.tools import Checked, Tool, ToolContext
-from agent_core.process import LocalBackend
+from agent_core.process.command import LocalBackend
 from agent_core.sandbox.env import LentEnv
 from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
 from agent_core.services import Connection, Seat, SessionServices

@@ -12,7 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from agent_core import process
+from agent_core.process.spawner import spawn
 from agent_core.records import dataclass
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class LineChild:
         return asked
 
     def _start(self) -> None:
-        self._process = process.spawn(self._argv, Path("/"), {}, stdin=subprocess.PIPE)
+        self._process = spawn(self._argv, Path("/"), {}, stdin=subprocess.PIPE)
         threading.Thread(target=self._listen, args=(self._process,), name=self._name, daemon=True).start()
         threading.Thread(target=self._drain, args=(self._process,), name=f"{self._name}-errors", daemon=True).start()
 

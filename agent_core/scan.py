@@ -17,9 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from agent_core import limits, plain_files, process, scan_child
+from agent_core import limits, plain_files, scan_child
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError, ToolFailure
+from agent_core.process.running import alarm, running
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import SandboxPolicy
 from agent_core.text.pattern import Pattern
@@ -284,8 +285,8 @@ def _run(search: Search, argv: Sequence[str], deadline: float, most: int | None 
     try:
         with (
             late,
-            process.running(argv, search.root, env, late, search.sandbox) as child,
-            process.alarm(deadline, late),
+            running(argv, search.root, env, late, search.sandbox) as child,
+            alarm(deadline, late),
         ):
             assert child.stdout is not None
             assert child.stderr is not None

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from agent_core import limits, process
+from agent_core import limits
+from agent_core.process.spawner import spawn
 
 _CHILD: Final = str(Path(__file__).with_name("watch_child.py"))
 _READ: Final = 64 * limits.KB
@@ -30,7 +31,7 @@ class Watch:
     def __init__(self, root: str) -> None:
         options = (round(limits.INDEX_STEP * 1000), limits.INDEX_REST, limits.INDEX_CHANGES)
         argv = (sys.executable, "-I", "-W", "ignore", _CHILD, root, *map(str, options))
-        self._process = process.spawn(argv, Path("/"), {}, stdin=subprocess.PIPE)
+        self._process = spawn(argv, Path("/"), {}, stdin=subprocess.PIPE)
         assert self._process.stdout is not None
         self.fd: int = self._process.stdout.fileno()
         """Readable when there is something to `read`."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from agent_core import process
 from agent_core.cancel import CancelScope
+from agent_core.process.command import run_program
 from agent_core.records import dataclass
 from nanoherm_tui import limits
 
@@ -76,7 +76,7 @@ def ask_tmux(find: Callable[[str], str | None], env: Mapping[str, str]) -> Tmux 
     pane = ("-t", env["TMUX_PANE"]) if env.get("TMUX_PANE") else ()
     argv = (program, "display-message", "-p", *pane, "\n".join(f"#{{{name}}}" for name in _FIELDS))
     try:
-        done = process.run(argv, Path("/"), env=env, timeout=limits.TERMINAL_PROGRAM, cancel=CancelScope())
+        done = run_program(argv, Path("/"), env=env, timeout=limits.TERMINAL_PROGRAM, cancel=CancelScope())
     except OSError:
         return None
     return read(done.stdout) if done.exit_code == 0 else None

@@ -12,10 +12,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from agent_core import limits, process
+from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.doctor.check import Case, Check, Patient
 from agent_core.names import APP
+from agent_core.process.command import run_program
 from agent_core.sandbox.env import child_env
 from agent_core.text.printable import printable
 
@@ -64,7 +65,7 @@ def tools(case: Case) -> Iterator[Check]:
         if found is None:
             yield Check(name, name, "warn", f"Not found: {without}.", f"Install {package}.")
             continue
-        result = process.run(
+        result = run_program(
             (found, "--version"), Path("/"), env=child_env(case.env), timeout=limits.DOCTOR_PROGRAM,
             cancel=CancelScope(),
         )  # fmt: skip

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from agent_core import limits, process
+from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement
 from agent_core.doctor.check import Case, Check, State
 from agent_core.errors import SandboxError
 from agent_core.names import APP
+from agent_core.process.command import LocalBackend
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.landlock import NEEDED_ABI
@@ -93,7 +94,7 @@ def _confined(case: Case, lacking: State) -> Iterator[Check]:
             probe=lambda: case.layers,
         )  # fmt: skip
         try:
-            result = process.LocalBackend(walls.policy).execute(
+            result = LocalBackend(walls.policy).execute(
                 _TRIAL, workspace, box=Box("workspace-write"), timeout=limits.DOCTOR_PROGRAM, env=child_env(case.env),
                 cancel=CancelScope(),
             )  # fmt: skip

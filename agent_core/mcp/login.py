@@ -16,13 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TextIO
 
-from agent_core import process
 from agent_core.cancel import CancelScope
 from agent_core.mcp.oauth import Browser, OAuth, Visit
 from agent_core.mcp.token_store import FileStore, MemoryStore
 from agent_core.mcp.words import ServerConfig, ServerFailure
 from agent_core.messages import new_id
 from agent_core.ports.asking import Asker, Question
+from agent_core.process.spawner import spawn
 from agent_core.safety.redact import redact
 from agent_core.servers import FormField
 from agent_core.text.printable import printable
@@ -166,7 +166,7 @@ def opener(env: Mapping[str, str], platform: str = sys.platform) -> Open:
         if not program or not url.startswith(("https://", "http://")):
             return False
         try:
-            child = process.spawn((program, url), Path("/"), env)
+            child = spawn((program, url), Path("/"), env)
         except OSError:
             return False
         # It may be the browser itself, which lives on; what it writes is nobody's.

@@ -28,7 +28,7 @@ from agent_core.mcp.oauth_metadata import AuthServer, Challenge, Resource, find_
 from agent_core.mcp.oauth_metadata import read_challenge as _read_challenge
 from agent_core.mcp.token_store import Client, Login, MemoryStore
 from agent_core.mcp.words import OAuthOptions, ServerConfig, ServerFailure
-from agent_core.process import alarm
+from agent_core.process.running import alarm
 from agent_core.records import dataclass
 from agent_core.safety.redact import redact
 

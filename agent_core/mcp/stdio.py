@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from agent_core import limits, process
+from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import SandboxError
 from agent_core.mcp import environment, protocol
@@ -24,6 +24,7 @@ from agent_core.mcp.calls import Calls, Ears, too_large
 from agent_core.mcp.frames import Frames, Headers, Lines, TooLarge
 from agent_core.mcp.handshake import last_words
 from agent_core.mcp.words import Json, ServerConfig, ServerFailure
+from agent_core.process.held import Held
 from agent_core.sandbox.policy import SandboxPolicy
 
 log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class Stdio:
         self._calls = Calls(ears, self._send)
         self._frames: Frames = Headers() if config.framing == "content-length" else Lines()
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._held: process.Held | None = None
+        self._held: Held | None = None
         self._alive = False
         self._closing = False
         self._lock = threading.Lock()
@@ -67,7 +68,7 @@ class Stdio:
         cwd = environment.folder(self._config, self._workspace)
         argv = environment.program(self._config, env, cwd)
         try:
-            held = process.Held(argv, cwd, env, self._walls())
+            held = Held(argv, cwd, env, self._walls())
         except (OSError, SandboxError) as error:
             raise self._not_started(error) from error
         with self._lock:

@@ -12,12 +12,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_core import names, process
+from agent_core import names
 from agent_core.cancel import CancelScope
 from agent_core.config.paths import find_places
 from agent_core.errors import AgentError, Interrupted
 from agent_core.extras.server_desk import Ground, ServerDesk, set_server_key
 from agent_core.grants_file import GrantsFile
+from agent_core.process import families
 from nanoherm_tui.subcommands.common import add_json, ended, print_table, say, short_folder, tell, without_keys
 from nanoherm_tui.text import visible
 
@@ -99,7 +100,7 @@ def _run(args: argparse.Namespace) -> int:
         return names.EXIT_INTERRUPTED
     finally:
         desk.close()
-        process.kill_all()
+        families.kill_all()
 
 
 def _desk(places: Places) -> ServerDesk:
@@ -304,7 +305,7 @@ def connect(places: Places) -> Iterator[Check]:
                 yield Check("servers_connect", "MCP server", "warn", one["problem"], fix)
     finally:
         desk.close()
-        process.kill_all()
+        families.kill_all()
 
 
 def _print(one: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement
-from agent_core.process import LocalBackend
+from agent_core.process.command import LocalBackend
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import UNCONFINED, Box

@@ -6,7 +6,7 @@ from pathlib import Path
 from agent_core import events, intents
 from agent_core.messages import ToolCall, new_id
 from agent_core.ports.model import Delta, LlmReply, LlmRequest
-from agent_core.process import LocalBackend
+from agent_core.process.command import LocalBackend
 from agent_core.sandbox.env import child_env
 from agent_core.services import Connection, SessionServices
 from agent_core.session import LiveSession

@@ -16,7 +16,7 @@ from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement, Options
 from agent_core.errors import StoreError
 from agent_core.host import Host, Launch
-from agent_core.process import LocalBackend
+from agent_core.process.command import LocalBackend
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox import probe
 from agent_core.sandbox.policy import UNCONFINED, Box

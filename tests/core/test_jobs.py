@@ -21,7 +21,7 @@ from agent_core.errors import Interrupted, ToolFailure
 from agent_core.intents import KeepTask, KillTask
 from agent_core.job_relay import Output
 from agent_core.jobs import Jobs, Runner
-from agent_core.process import LocalBackend
+from agent_core.process.command import LocalBackend
 from agent_core.safety.redact import redact
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import UNCONFINED
@@ -604,7 +604,7 @@ PROGRAM = """
     from pathlib import Path
     from agent_core.cancel import CancelScope
     from agent_core.jobs import Jobs
-    from agent_core.process import LocalBackend
+    from agent_core.process.command import LocalBackend
     from agent_core.sandbox.policy import UNCONFINED
     home, number = Path(sys.argv[1]), sys.argv[2]
     tasks = Jobs(home / "tasks", lambda text: text)
@@ -622,8 +622,8 @@ PROGRAM = """
     (home / "up").touch()
     if sys.argv[3] == "close":
         tasks.close()
-        from agent_core import process
-        process.kill_all()
+        from agent_core.process import families
+        families.kill_all()
     else:
         time.sleep(60)
 """

@@ -14,15 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from agent_core import limits, process
+from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.ports.commands import ExecResult
-from agent_core.process import HeadTail, LocalBackend
+from agent_core.process import families
+from agent_core.process.command import LocalBackend
+from agent_core.process.families import Family
+from agent_core.process.guard import MARKER
+from agent_core.process.output import HeadTail
+from agent_core.process.running import running
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import UNCONFINED
 
 from .tool_support import later
 
+ROOT = Path(__file__).parents[2]
 ENV = child_env(os.environ)
 linux = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="descendants are found through /proc")
 
@@ -144,7 +150,7 @@ MEASURE = """
     import os, sys
     from pathlib import Path
     from agent_core.cancel import CancelScope
-    from agent_core.process import LocalBackend
+    from agent_core.process.command import LocalBackend
     from agent_core.sandbox.policy import UNCONFINED
     from tests.peak import peak
     def run(command):
@@ -162,8 +168,7 @@ MEASURE = """
 )
 def test_giant_output_neither_fills_memory_nor_hangs(command, size):
     script = textwrap.dedent(MEASURE)
-    root = Path(process.__file__).parents[1]
-    out = subprocess.check_output([sys.executable, "-c", script, command], cwd=root, text=True, timeout=90)
+    out = subprocess.check_output([sys.executable, "-c", script, command], cwd=ROOT, text=True, timeout=90)
     total, grown = map(int, out.split())
     assert total == size
     assert grown < 20 << 20
@@ -286,12 +291,12 @@ def test_an_error_in_the_listener_leaves_nothing_running(tmp_path):
 def test_leaving_the_program_ends_its_commands(tmp_path):
     script = (
         "import os, threading, time; from pathlib import Path; from agent_core.cancel import CancelScope;"
-        "from agent_core.process import LocalBackend;from agent_core.sandbox.policy import Box;"
+        "from agent_core.process.command import LocalBackend;from agent_core.sandbox.policy import Box;"
         "threading.Thread(target=lambda: LocalBackend().execute('sleep 6106', Path('/'), timeout=60,"
         "box=Box('danger-full-access', True),"
         "env=dict(os.environ), cancel=CancelScope()), daemon=True).start(); time.sleep(0.5)"
     )
-    subprocess.run([sys.executable, "-c", script], cwd=Path(process.__file__).parents[1], timeout=20, check=True)
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=20, check=True)
     assert gone("sleep 6106", within=2)
 
 
@@ -302,11 +307,9 @@ def test_of_what_bears_a_mark_nothing_is_left_also_while_it_forks(tmp_path):
     ours = f"sleep 7206.{os.getpid()}"
     storm = f"echo up; i=0; while [ $i -lt 500 ]; do (setsid {ours} &); i=$((i+1)); done"
     for _ in range(4):
-        shell = subprocess.Popen(
-            ["sh", "-c", storm], env={**ENV, process.MARKER: marker}, stdout=subprocess.PIPE, cwd=tmp_path
-        )
+        shell = subprocess.Popen(["sh", "-c", storm], env={**ENV, MARKER: marker}, stdout=subprocess.PIPE, cwd=tmp_path)
         shell.stdout.readline()
-        process.kill_marked(marker)
+        families.kill_marked(marker)
         shell.wait(20)
         shell.stdout.close()
         assert alive(ours) == []
@@ -417,8 +420,8 @@ def test_a_helper_program_is_never_taken_for_what_a_command_has_left(tmp_path):
 
     env = child_env(os.environ)
     with (
-        process.running(("/bin/sleep", "30"), tmp_path, env, CancelScope()) as command,
-        process.running(("/bin/sleep", "30"), tmp_path, env, CancelScope()) as helper,
+        running(("/bin/sleep", "30"), tmp_path, env, CancelScope()) as command,
+        running(("/bin/sleep", "30"), tmp_path, env, CancelScope()) as helper,
     ):
-        family = process._Family(command, "of the command", Walls())
+        family = Family(command, "of the command", Walls())
         assert helper.pid not in [member.pid for member in family.members()]

@@ -85,7 +85,8 @@ for room in (fcntl, os):
         if "SEAL" in name or name.startswith(("MFD", "memfd", "pidfd")):
             delattr(room, name)
 """
-    rooms = "import agent_core.sandbox.launch, agent_core.sandbox.probe, agent_core.confinement, agent_core.process\n"
+    rooms = "import agent_core.sandbox.launch, agent_core.sandbox.probe, agent_core.confinement\n"
+    rooms += "import agent_core.process.command\n"
     subprocess.run([sys.executable, "-c", lacking + rooms], check=True)
 
 

@@ -14,7 +14,7 @@ from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement, Options
 from agent_core.errors import AgentError
 from agent_core.linked_worktree import link_of
-from agent_core.process import LocalBackend
+from agent_core.process.command import LocalBackend
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox.policy import Box
 from agent_core.sandbox.probe import Layers, layers

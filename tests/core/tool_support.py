@@ -12,7 +12,7 @@ from agent_core.cancel import CancelScope
 from agent_core.ports.asking import Question, Reply
 from agent_core.ports.means import TodoItem
 from agent_core.ports.tools import Prepared, Tool, ToolContext, ToolOutput
-from agent_core.process import LocalBackend
+from agent_core.process.command import LocalBackend
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import UNCONFINED
 from agent_core.tools.builtin import builtin_tools

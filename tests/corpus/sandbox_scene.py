@@ -26,7 +26,7 @@ from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement, Options
 from agent_core.errors import AgentError
 from agent_core.ports.commands import ExecResult
-from agent_core.process import LocalBackend
+from agent_core.process.command import LocalBackend
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox.env import child_env
 from agent_core.sandbox.policy import Box

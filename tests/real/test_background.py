@@ -14,11 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from agent_core import job_files, process
+from agent_core import job_files
 from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement
 from agent_core.jobs import Jobs
-from agent_core.process import LocalBackend
+from agent_core.process.command import LocalBackend
+from agent_core.process.families import families
+from agent_core.process.guard import guard
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox import cgroup, probe, program
 from agent_core.sandbox.policy import Box
@@ -63,7 +65,8 @@ def as_user(top: Path, work) -> None:
                 os.setgroups([])
                 os.setgid(user)
                 os.setuid(user)
-            process._guard, process._families = process._Guard(), process._Families()
+            guard.__init__()
+            families.__init__()
             cgroup.ground.cache_clear()
             work()
         except BaseException:

@@ -17,13 +17,17 @@ from pathlib import Path
 
 import pytest
 
-from agent_core import events, intents, process
+from agent_core import events, intents
 from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement, Options
 from agent_core.errors import SandboxError
 from agent_core.intents import Answer
 from agent_core.ports.commands import ExecResult
-from agent_core.process import LocalBackend
+from agent_core.process import running
+from agent_core.process.command import LocalBackend, run_program
+from agent_core.process.families import Family
+from agent_core.process.spawner import spawn
+from agent_core.process.walls import CommandWalls
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox import cgroup, probe
 from agent_core.sandbox.env import child_env
@@ -164,21 +168,21 @@ def test_a_wall_that_cannot_be_built_means_that_nothing_has_run(walls, workspace
     broken = replace(walls.policy(WRITE), cgroups=())
     broken = replace(broken, tmp=workspace.parent / "not there")
     with pytest.raises(SandboxError):
-        process.run(("/bin/sh", "-c", "touch ran"), workspace, env=ENV, timeout=5, cancel=CancelScope(), sandbox=broken)
+        run_program(("/bin/sh", "-c", "touch ran"), workspace, env=ENV, timeout=5, cancel=CancelScope(), sandbox=broken)
     assert not (workspace / "ran").exists()
 
 
 def test_a_group_that_is_gone_means_that_nothing_has_run(walls, workspace):
     broken = replace(walls.policy(WRITE), cgroups=(Path("/sys/fs/cgroup/nanoherm-missing"),))
     with pytest.raises(SandboxError, match="control group"):
-        process.run(("/bin/sh", "-c", "touch ran"), workspace, env=ENV, timeout=5, cancel=CancelScope(), sandbox=broken)
+        run_program(("/bin/sh", "-c", "touch ran"), workspace, env=ENV, timeout=5, cancel=CancelScope(), sandbox=broken)
     assert not (workspace / "ran").exists()
 
 
 def test_a_program_that_is_not_there_is_no_fault_of_the_walls(walls, workspace):
     policy = walls.policy(WRITE)
     with pytest.raises(FileNotFoundError):
-        process.run(("/no/such",), workspace, env=ENV, timeout=5, cancel=CancelScope(), sandbox=policy)
+        run_program(("/no/such",), workspace, env=ENV, timeout=5, cancel=CancelScope(), sandbox=policy)
 
 
 def test_a_commands_own_126_is_no_refusal(walls, workspace):
@@ -223,9 +227,9 @@ def test_what_leaves_the_group_is_ended_with_the_command(workspace, monkeypatch,
 
 @mount_view
 def test_another_command_that_gets_the_number_of_a_namespace_is_left_alone(walls, workspace):
-    ended = process.spawn(("/bin/true",), workspace, ENV)
-    stale = process._Walls((), workspace, None)
-    family = process._Family(ended, "stale", stale)
+    ended = spawn(("/bin/true",), workspace, ENV)
+    stale = CommandWalls((), workspace, None)
+    family = Family(ended, "stale", stale)
     ended.wait()
     results: list[ExecResult] = []
     other = threading.Thread(target=lambda: results.append(run(walls, "echo $$ > pid; read x < go", workspace)))
@@ -262,7 +266,7 @@ def test_no_confined_command_outlives_a_program_that_is_killed(workspace):
         from pathlib import Path
         from agent_core.cancel import CancelScope
         from agent_core.confinement import Confinement
-        from agent_core.process import LocalBackend
+        from agent_core.process.command import LocalBackend
         from agent_core.safety.hidden import nothing_more
         from agent_core.sandbox.policy import Box
         home = Path({str(workspace.parent / "home")!r})
@@ -373,13 +377,12 @@ def test_a_gap_has_commands_asked_about(seat):
 
 def test_the_search_program_is_held_to_reading(seat, monkeypatch):
     boxes = []
-    spawn = process.spawn
 
     def watched(argv, *given, **more):
         boxes.append(argv)
         return spawn(argv, *given, **more)
 
-    monkeypatch.setattr(process, "spawn", watched)
+    monkeypatch.setattr(running, "spawn", watched)
     table = seat("ask", call(("grep", {"pattern": "needle"})))
     (table.workspace / "a.txt").write_text("a needle\n")
     table.turn("go")
