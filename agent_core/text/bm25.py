@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, Final
 
 K1: Final = 1.2
@@ -23,18 +23,25 @@ def _scorer() -> type[Any]:
     from rank_bm25 import BM25Okapi
 
     class Okapi(BM25Okapi):  # type: ignore[misc]
+        def _initialize(self, corpus: Sequence[Sequence[str]]) -> Mapping[str, int]:
+            """As in rank-bm25, but counted by numpy, which takes a third of the time.
+
+            The texts' terms stand in one row, all places of one term side by side: a query reads those of its terms.
+            """
+            self.corpus_size, self.doc_len = len(corpus), [len(text) for text in corpus]
+            numbers = {term: number for number, term in enumerate(dict.fromkeys(chain.from_iterable(corpus)))}
+            row = np.fromiter(map(numbers.__getitem__, chain.from_iterable(corpus)), np.int64, sum(self.doc_len))
+            row = row * self.corpus_size + np.repeat(np.arange(self.corpus_size), self.doc_len)
+            places, counts = np.unique(row, return_counts=True)
+            terms, texts = np.divmod(places, self.corpus_size)
+            self._text, self._count = texts.astype(np.int32), counts.astype(np.int32)
+            return dict(zip(numbers, np.bincount(terms, minlength=len(numbers)).tolist(), strict=True))
+
         def _calc_idf(self, nd: Mapping[str, int]) -> None:
             count = self.corpus_size
             self.idf = {term: math.log(1 + (count - n + 0.5) / (n + 0.5)) for term, n in nd.items()}
             self.avgdl = max(sum(self.doc_len) / count, 1.0)
-            # The texts' terms in one row, all places of one term side by side: a query reads those of its terms alone.
-            numbers = {term: number for number, term in enumerate(nd)}
-            texts, self.doc_freqs = self.doc_freqs, []  # type: ignore[has-type, var-annotated]
-            row = np.fromiter((numbers[term] for text in texts for term in text), np.int32)
-            order = np.argsort(row, kind="stable")  # of each term the texts in their order
-            self._text = np.repeat(np.arange(count, dtype=np.int32), [len(text) for text in texts])[order]
-            self._count = np.fromiter(chain.from_iterable(text.values() for text in texts), np.int32)[order]
-            ends = np.cumsum(np.fromiter(nd.values(), np.int32, len(nd))).tolist()
+            ends = list(accumulate(nd.values()))
             self._places = dict(zip(nd, map(slice, [0, *ends], ends), strict=False))
             self._length = self.k1 * (1 - self.b + self.b * np.array(self.doc_len) / self.avgdl)
 

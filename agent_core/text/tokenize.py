@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from operator import add
 from typing import Final, NamedTuple
 
 from agent_core import limits
@@ -130,7 +131,7 @@ def bigrams(text: str) -> list[str]:
     terms: list[str] = []
     for piece, is_run in words_and_runs(text):
         if is_run and len(piece) > 1:
-            terms += (piece[at : at + 2] for at in range(len(piece) - 1))
+            terms += map(add, piece, piece[1:])
         else:
             terms.append(piece)
     return terms
