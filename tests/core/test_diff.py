@@ -88,13 +88,13 @@ def test_a_long_diff_is_cut_and_counted():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("{}\n" * 200_000, "}{\n" * 200_000),
+        ("{}\n" * 100_000, "}{\n" * 100_000),
         ("a\nb\n" * 499, "b\nb\na\n" * 333),
-        ("".join("{}ab"[i * i % 4] + "\n" for i in range(200_000)), "{\n}\na\n" * 65_000),
-        ("".join(f"line {i}\n" for i in range(100_000)), "".join(f"line {i * 2}\n" for i in range(100_000))),
+        ("".join("{}ab"[i * i % 4] + "\n" for i in range(100_000)), "{\n}\na\n" * 33_000),
+        ("".join(f"line {i}\n" for i in range(50_000)), "".join(f"line {i * 2}\n" for i in range(50_000))),
     ],
 )  # fmt: skip
 def test_a_large_file_takes_no_time(old, new):
-    begun = time.monotonic()
+    begun = time.thread_time()
     diff.build("f", old, new)
-    assert time.monotonic() - begun < 10
+    assert time.thread_time() - begun < 5

@@ -249,10 +249,10 @@ def test_overlapping_places_are_ambiguous():
 
 
 def test_a_large_file_takes_no_time():
-    text = "".join(f"    line {i} = {i % 7}  # some words\n" for i in range(100_000))
-    assert len(text) > 3_000_000
+    text = "".join(f"    line {i} = {i % 7}  # some words\n" for i in range(30_000))
+    assert len(text) > 900_000
     begun = time.thread_time()
-    for old in ("line 45000 = 1 # sum words", "    line 99 =  1  # some words\n\tline 100", "nothing like it"):
+    for old in ("line 15000 = 6 # sum words", "    line 99 =  1  # some words\n\tline 100", "nothing like it"):
         match.find(text, old, "x")
-    edit(text, "line 45000  =  4  # some words", "x")
-    assert time.thread_time() - begun < 10
+    edit(text, "line 15000  =  6  # some words", "x")
+    assert time.thread_time() - begun < 3

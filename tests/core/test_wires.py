@@ -434,9 +434,23 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
-@given(events=st.lists(JUNK, max_size=6), whole=JUNK, done=st.booleans())
+junk = given(events=st.lists(JUNK, max_size=6), whole=JUNK, done=st.booleans())
+
+
+@settings(max_examples=80)
+@junk
 def test_whatever_a_server_sends_is_a_reply_or_a_failure_with_a_name(events: list[Any], whole: Any, done: bool):
+    take_in(events, whole, done)
+
+
+@pytest.mark.long
+@settings(max_examples=1_000)
+@junk
+def test_whatever_else_a_server_sends_is_a_reply_or_a_failure_with_a_name(events: list[Any], whole: Any, done: bool):
+    take_in(events, whole, done)
+
+
+def take_in(events: list[Any], whole: Any, done: bool):
     for ours in WIRES.values():
         for take in ("feed", "feed_document"):
             builder = ours.builder("X", {"grep": {}}, "")
