@@ -93,7 +93,7 @@ async def session(folder: Path) -> int:
 
     app = NanohermApp(Start(places, config, open_host))
     _watching.append(threading.get_ident())
-    async with app.run_test(size=(160, 48)) as pilot:
+    async with app.run_test(size=(160, 30)) as pilot:
         await _until(lambda: app.view is not None and app.view.loaded)
         view = app.view
         assert view is not None
@@ -119,13 +119,12 @@ async def session(folder: Path) -> int:
                 continue
             app.action_command(action.id)
             await pilot.pause(0.01)
-            for _ in range(50):
-                if len(app.screen_stack) == 1:
-                    break
+            deadline = time.monotonic() + 20
+            while len(app.screen_stack) > 1:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{app.screen} of {action.id} does not close")
                 await pilot.press("escape")
                 await pilot.pause(0.02)
-            else:
-                raise TimeoutError(f"{app.screen} of {action.id} does not close")
             done += 1
         await pilot.pause(0.5)
         await _until(lambda: app.view is not None and app.view.state == "idle")
