@@ -61,4 +61,5 @@ class Resting:
             return
         view.put_away()
         self._app.transcript.put_away(view.model)
+        self._app.composer.rests(view.id)
         self._app.collecting.turn_ended()

@@ -314,6 +314,10 @@ class Composer(Widget):
         """What the disk had for this draft is in it: from then on changes are told."""
         return self._drafts.is_restored(self._drafts.key)
 
+    def rests(self, key: str) -> None:
+        """The session `key`, out of view, rests."""
+        self._drafts.rests(key)
+
     def show_draft(self, key: str) -> bool:
         """Show the draft of session `key` and keep the one that was shown, each with its undo.
 

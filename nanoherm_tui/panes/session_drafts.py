@@ -46,6 +46,12 @@ class SessionDrafts:
         self._told[self.key] = text
         return True
 
+    def rests(self, key: str) -> None:
+        """A session out of view rests: an empty draft gives up its undo, which may hold thousands of keys."""
+        kept = self._others.get(key)
+        if kept is not None and not kept.raw:
+            del self._others[key]
+
     def switch(self, key: str, draft: ChipDraft) -> None:
         """Put the draft that is shown aside and show that of `key`. What has no session belongs to the first."""
         if self.key:

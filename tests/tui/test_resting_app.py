@@ -132,3 +132,22 @@ async def test_a_session_at_rest_is_renamed_without_being_opened(tmp_path, at_on
         await stage.until(lambda: view.title == "another name")
         await stage.until(lambda: view.session.rests and not view.loaded)
         assert stage.host.store.get(view.id).title == "another name"
+
+
+async def test_an_empty_draft_of_a_session_at_rest_is_empty_and_takes_what_is_typed(tmp_path, at_once):
+    async with Stage(tmp_path, [Reply(text="x")], size=(100, 30)) as stage:
+        composer = stage.app.composer
+        await stage.type("first")
+        await stage.until(lambda: stage.state == "idle" and stage.app.view.usage.total_tokens)
+        view = await elsewhere(stage)
+        composer.text = "for the other one"
+        await back(stage, view)
+        assert composer.text == ""
+        await stage.pilot.press("o", "k")
+        assert composer.text == "ok"
+        await elsewhere(stage)
+        await back(stage, view)
+        assert composer.text == "ok"
+        composer.focus()
+        composer._draft.action_undo()
+        assert composer.text == ""
