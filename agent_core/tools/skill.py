@@ -168,7 +168,7 @@ def _manage_tool(shop: Shop) -> Tool:
                 with _failing():
                     id = shop.stage(plan)
                 text = f"{plan.title}: put aside as {id}. It is not done until the user agrees: /skills approve {id}."
-                return ToolOutput(text, "waits for you", diffs=plan.diffs)
+                return ToolOutput(text, "waits", diffs=plan.diffs)
 
             return base.prepared(KeepAction(plan.title, plan.diffs, asks=False), stage)
 

@@ -43,6 +43,8 @@ def test_every_fixed_outcome_of_the_core_has_its_words():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.keyword) and node.arg == "outcome" and isinstance(node.value, ast.Constant):
                 outcomes.add(node.value.value)
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "ToolOutput":
+                outcomes.update(a.value for a in node.args[1:2] if isinstance(a, ast.Constant))
     assert len(outcomes) > 10
     missing = {o for o in outcomes if o and f"outcomes.{phrase_key(o)}" not in texts("zh")}
     assert missing == set()
