@@ -13,11 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from agent_core import limits
-from agent_core.safety.hidden import IsHidden
+from agent_core.safety.hidden import IsHidden, hides_none_of
 
 # What package managers and compilers put there is nobody's secret, and it is most of a large workspace.
 # fmt: off
@@ -167,22 +168,28 @@ def _read(folder: str, hidden: IsHidden) -> tuple[dict[str, int], list[str], int
     count, repository = 0, False
     beginning = folder if folder.endswith("/") else f"{folder}/"
     try:
-        with _opened(folder) as descriptor, os.scandir(descriptor) as entries:
-            for entry in entries:
-                count += 1
-                name = entry.name
-                path = beginning + name
-                if name == ".git":
-                    repository = True
-                elif entry.is_dir(follow_symlinks=False):
-                    if hidden(path, True):
+        with _opened(folder) as descriptor, os.scandir(descriptor) as scan:
+            while entries := list(islice(scan, limits.SECRETS_STEP)):
+                count += len(entries)
+                files = [entry for entry in entries if not entry.is_dir(follow_symlinks=False)]
+                names = [entry.name for entry in files]
+                repository |= ".git" in names
+                for entry in entries if len(files) < len(entries) else ():
+                    if not entry.is_dir(follow_symlinks=False):
+                        continue
+                    path = beginning + entry.name
+                    if entry.name == ".git":
+                        repository = True
+                    elif hidden(path, True):
                         here[path] = entry.stat(follow_symlinks=False).st_ino
-                    elif name not in _SKIPPED:
+                    elif entry.name not in _SKIPPED:
                         below.append(path)
-                elif hidden(path, False):
-                    place, inode = _to_hide(entry, path)
-                    if place:
-                        here[place] = inode
+                for entry in files if not hides_none_of(names, hidden) else ():
+                    path = beginning + entry.name
+                    if entry.name != ".git" and hidden(path, False):
+                        place, inode = _to_hide(entry, path)
+                        if place:
+                            here[place] = inode
     except OSError:  # closed to us, and so to commands; or gone
         pass
     return here, below, count, repository

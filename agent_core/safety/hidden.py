@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
@@ -99,6 +99,11 @@ def hiding(patterns: Patterns) -> IsHidden:
 def nothing_more(path: str, is_folder: bool) -> str:
     """The list without patterns: names of secrets only."""
     return rule_for(path, is_folder)
+
+
+def hides_none_of(names: Sequence[str], hidden: IsHidden) -> bool:
+    """Whether one look at the names of one folder's files tells that `hidden` hides none of them: mostly so."""
+    return hidden is nothing_more and not protected.perhaps_secret(names)
 
 
 @lru_cache(maxsize=64)
