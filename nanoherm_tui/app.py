@@ -229,6 +229,7 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
 
     def on_load(self) -> None:
         compat.teach_alt_keys()
+        compat.share_grounds()
         self.animation_level = "none"  # nothing glides, whatever the config says of motion
         get = self._start.config.get
         symbols.set_ascii(True if get("display.ascii") else None)
@@ -259,8 +260,9 @@ class NanohermApp(compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]
         self.call_after_refresh(self._furnish)
 
     def _bind_keys(self) -> None:
-        keys = {a.id: self.keymap.keys(a.id) or (_NO_KEY,) for a in ACTIONS if a.context == "everywhere"}
-        self.set_keymap({action_id: ",".join(of_action) for action_id, of_action in keys.items()})
+        # What has its default keys is left out: Textual goes through all of it at every key that is pressed.
+        changed = [a for a in ACTIONS if a.context == "everywhere" and self.keymap.keys(a.id) != a.keys]
+        self.set_keymap({a.id: ",".join(self.keymap.keys(a.id)) or _NO_KEY for a in changed})
 
     def use_keymap(self, keymap: Keymap) -> None:
         """Have these keys everywhere from now on: all panes hold the one keymap."""
