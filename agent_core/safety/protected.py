@@ -71,10 +71,11 @@ class _Table:
 
     def any_below(self, parts: Parts) -> bool:
         """Whether a place lies below `parts`."""
-        entries = (*self.wild, *(entry for entries in self.named.values() for entry in entries))
+        if not parts:
+            return bool(self.named or self.wild)
         return any(
             len(entry) > len(parts) and all(fnmatchcase(p, e) for p, e in zip(parts, entry, strict=False))
-            for entry in entries
+            for entry in (*self.named.get(parts[0], ()), *self.wild)
         )
 
 
