@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from queue import Queue
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
@@ -21,7 +21,7 @@ from rich.console import Console, RenderableType
 from rich.segment import Segment, Segments
 from rich.style import Style
 from rich.text import Text
-from textual import constants, events
+from textual import _wrap, constants, events
 from textual import screen as textual_screen
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._compositor import (
@@ -32,7 +32,9 @@ from textual._compositor import (
     LayoutUpdate,
     ReflowResult,
 )
+from textual._styles_cache import StylesCache
 from textual._xterm_parser import XTermParser
+from textual.color import Color as TextualColor
 from textual.driver import Driver
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
@@ -43,13 +45,14 @@ from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
+from textual.style import Style as TextualStyle
 from textual.widget import Widget
 
 from nanoherm_tui import limits, terminal_answers, terminal_colours, terminal_notes
 from nanoherm_tui.frames import Frames
 from nanoherm_tui.output import Backlog, write_all
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import pasted
+from nanoherm_tui.text import pasted, unbroken
 from nanoherm_tui.themes import no_colours
 
 if TYPE_CHECKING:
@@ -320,6 +323,37 @@ def forget_closed(app: App[Any]) -> None:
     watchers: dict[str, list[tuple[Widget, object]]] = getattr(app, "__watchers", {})
     for watching in watchers.values():
         watching[:] = [one for one in watching if not one[0]._closing]
+
+
+def share_grounds() -> None:
+    """Keep the two grounds of a widget by their colours alone.
+
+    Textual keeps the last 1,024 by the widget too: so many that are closed are never let go of, with all their rows.
+    """
+    ground = getattr(StylesCache.get_inner_outer, "__wrapped__", None)
+    if ground is None:  # done already
+        return
+
+    @lru_cache(maxsize=limits.GROUNDS)
+    def of_colours(base: TextualColor, background: TextualColor) -> tuple[TextualStyle, TextualStyle]:
+        styles: tuple[TextualStyle, TextualStyle] = ground(StylesCache, base, background)
+        return styles
+
+    def of_widget(self: StylesCache, base: TextualColor, background: TextualColor) -> tuple[TextualStyle, TextualStyle]:
+        return of_colours(base, background)
+
+    setattr(StylesCache, "get_inner_outer", of_widget)  # noqa: B010
+
+
+# -- what is written -------------------------------------------------------------------------------------------------
+
+
+def break_as_prose() -> None:
+    """Have text areas break their rows where all other prose is broken: around wide characters, not at blanks alone.
+
+    To Textual a sentence in Chinese is one word, which goes to the next row as a whole.
+    """
+    _wrap.chunks = unbroken
 
 
 # -- the end ---------------------------------------------------------------------------------------------------------

@@ -110,6 +110,7 @@ TICK_SECONDS: Final = 0.25  # running marks step four times a second
 # With the start frozen, full collections, which cost 75 ms and more, hardly ever come. The first number bounds what
 # cycles in Textual's caches hold until they are found: 20,000 objects are 5 MB and take 4 ms to look at.
 GC_THRESHOLDS: Final = (20_000, 50, 1_000)
+GROUNDS: Final = 256  # pairs of colours whose styles are kept; a theme has some thirty
 GC_AFTER: Final = 0.3  # seconds; a new history is on the screen before the collector looks at it, which takes a frame
 GC_REST: Final = 5.0  # seconds without a key before all is looked at, which takes some 0.1 s
 SETTLE_AFTER: Final = 0.4  # seconds; what the first screen does not need is loaded once it stands
