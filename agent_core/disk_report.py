@@ -9,7 +9,8 @@ from typing import Literal, get_args
 from agent_core import spill
 from agent_core.config.paths import Places
 from agent_core.records import dataclass
-from agent_core.store.sessions import SessionSize, Store
+from agent_core.store.rows import SessionSize
+from agent_core.store.sessions import Store
 
 Part = Literal["database", "damaged", "spill", "checkpoints", "history", "logs", "cache", "other"]
 

@@ -70,7 +70,8 @@ from agent_core.session import LiveSession
 from agent_core.store import exchange
 from agent_core.store.audit import Entry, for_the_record
 from agent_core.store.notes import Commented, Draft, Seen
-from agent_core.store.sessions import SessionRow, Store
+from agent_core.store.rows import SessionRow
+from agent_core.store.sessions import Store
 from agent_core.trust import Standing, projects_hooks
 from agent_core.trusting import Answer, Trusting
 from agent_core.walls_desk import WallsDesk

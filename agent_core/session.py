@@ -31,7 +31,7 @@ from agent_core.session_rollback import nothing_to_roll_back
 from agent_core.session_settings import SessionSettings
 from agent_core.session_turns import SessionTurns
 from agent_core.session_worker import Inbox, Item, Start, Worker
-from agent_core.store.sessions import SessionRow
+from agent_core.store.rows import SessionRow
 from agent_core.waiting import PendingTexts
 
 log = logging.getLogger(__name__)

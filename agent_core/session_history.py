@@ -18,9 +18,9 @@ from agent_core.own_commands import OwnCommands
 from agent_core.services import SessionServices
 from agent_core.session_record import SessionRecord
 from agent_core.session_worker import Worker
+from agent_core.store.bodies import end_of
 from agent_core.store.db import Budget
 from agent_core.store.lease import Holder
-from agent_core.store.sessions import end_of
 from agent_core.turn_lease import TurnLease
 from agent_core.waiting import PendingTexts
 

@@ -14,7 +14,7 @@ from agent_core.kit import situation_of
 from agent_core.names import MODES, MODES_ALONE, MODES_WITHOUT_SANDBOX, ApprovalPolicy, Mode
 from agent_core.outbox import Outbox
 from agent_core.services import SessionServices
-from agent_core.store.sessions import SessionRow
+from agent_core.store.rows import SessionRow
 
 log = logging.getLogger(__name__)
 

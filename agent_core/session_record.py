@@ -11,7 +11,7 @@ from agent_core.names import Mode
 from agent_core.outbox import Outbox
 from agent_core.services import SessionServices
 from agent_core.session_settings import SessionSettings
-from agent_core.store.sessions import SessionRow
+from agent_core.store.rows import SessionRow
 
 
 class SessionRecord:

@@ -12,7 +12,7 @@ from agent_core.intents import SetOptions
 from agent_core.names import EFFORTS
 from agent_core.ports.model import LlmRequest
 from agent_core.services import SessionServices
-from agent_core.store.sessions import TOOLS_OFF, SessionRow
+from agent_core.store.rows import TOOLS_OFF, SessionRow
 from agent_core.toolsets import in_order, tools_named
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agent_core.events import Envelope
     from agent_core.messages import Comment, Message
     from agent_core.session import LiveSession
-    from agent_core.store.sessions import SessionRow
+    from agent_core.store.rows import SessionRow
     from nanoherm_tui.app import NanohermApp
     from nanoherm_tui.panes.comments import Comments
 

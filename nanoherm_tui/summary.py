@@ -13,7 +13,7 @@ from nanoherm_tui.session_view import count_beside
 
 if TYPE_CHECKING:
     from agent_core.services import Containment
-    from agent_core.store.sessions import SessionRow
+    from agent_core.store.rows import SessionRow
     from nanoherm_tui.session_view import SessionView
 
 

@@ -7,7 +7,8 @@ from itertools import takewhile
 
 from agent_core.messages import Message
 from agent_core.records import dataclass
-from agent_core.store.sessions import SessionRow, Store
+from agent_core.store.rows import SessionRow
+from agent_core.store.sessions import Store
 from agent_core.store.usage import Spent
 
 

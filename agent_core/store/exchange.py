@@ -13,7 +13,7 @@ from agent_core import messages
 from agent_core.messages import FileDiff, Message, ShellRun, ToolCall, ToolResult
 from agent_core.names import APP, SHELL_END, SHELL_HEAD
 from agent_core.store.audit import Entry
-from agent_core.store.sessions import SessionRow
+from agent_core.store.rows import SessionRow
 
 FORMAT: Final = f"{APP}/session"
 FORMAT_VERSION: Final = 1

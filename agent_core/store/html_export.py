@@ -10,7 +10,7 @@ from typing import Final
 
 from agent_core.messages import PICTURES, FileDiff, ImagePart, Message, ShellRun, ToolCall, ToolResult
 from agent_core.store.exchange import facts, one_line, safe, speaker, time_of
-from agent_core.store.sessions import SessionRow
+from agent_core.store.rows import SessionRow
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --ground: #fcfcfa; --surface: #f3f3f0; --text: #23252b; --muted: #5b5f68;

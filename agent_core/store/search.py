@@ -30,7 +30,8 @@ from agent_core.store.db import Database, explain
 from agent_core.store.narrowing import Candidate, choices, narrow, of_messages, sessions_of
 from agent_core.store.passages import Passage, passages, snippet
 from agent_core.store.query import Query, parse
-from agent_core.store.sessions import SessionRow, Store
+from agent_core.store.rows import SessionRow
+from agent_core.store.sessions import Store
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from nanoherm_tui.text import age, clean, one_line, visible
 from nanoherm_tui.worktree_words import about, shown, sure_lines
 
 if TYPE_CHECKING:
+    from agent_core.store.rows import SessionRow
     from agent_core.store.search import SearchHit
-    from agent_core.store.sessions import SessionRow
     from agent_core.worktrees import Worktree, Worktrees
     from nanoherm_tui.plain.face import Face
 

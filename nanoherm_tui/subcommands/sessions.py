@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_core import limits, names
 from agent_core.config.paths import Places, find_places
 from agent_core.errors import AgentError
-from agent_core.store.sessions import SessionRow, Store
+from agent_core.store.rows import SessionRow
+from agent_core.store.sessions import Store
 from nanoherm_tui.subcommands.common import (
     GAP,
     add_json,

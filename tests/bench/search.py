@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
-from agent_core.store import sessions
+from agent_core.store.bodies import body_of, insert
+from agent_core.store.rows import recount
 from agent_core.store.search import Search
 from agent_core.store.sessions import Store
 from tests.bench.bars import Bar
@@ -86,9 +87,9 @@ def big_store(lab: Lab) -> Path:
         for number in range(MESSAGES // 4):
             session = ids[number % SESSIONS]
             for place, message in enumerate(_turn(dice, number), 1 + number // SESSIONS * 4):
-                sessions._insert(c, session, message, sessions._body(message), place)
+                insert(c, session, message, body_of(message), place)
         for session in ids:
-            sessions._recount(c, session)
+            recount(c, session)
 
     store.database.write(fill)
     store.close()

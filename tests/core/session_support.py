@@ -10,7 +10,8 @@ from agent_core.process.command import LocalBackend
 from agent_core.sandbox.env import child_env
 from agent_core.services import Connection, SessionServices
 from agent_core.session import LiveSession
-from agent_core.store.sessions import SessionRow, Store
+from agent_core.store.rows import SessionRow
+from agent_core.store.sessions import Store
 from agent_core.tools.builtin import builtin_tools
 
 

@@ -18,7 +18,8 @@ from agent_core.messages import Message, user
 from agent_core.safety.redact import redact
 from agent_core.store.exchange import export, export_json, export_nanohermes
 from agent_core.store.imports import harmless, read_file, read_text
-from agent_core.store.sessions import SessionRow, Store
+from agent_core.store.rows import SessionRow
+from agent_core.store.sessions import Store
 
 from .test_exchange import CONVERSATION
 from .test_exchange import row as stored_row

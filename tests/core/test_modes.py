@@ -74,7 +74,7 @@ def boxed(tmp_path):
 def open_in(t, mode):
     """A new session that begins in a mode, as a flag of the command line has it."""
     from agent_core.session import LiveSession
-    from agent_core.store.sessions import SessionRow
+    from agent_core.store.rows import SessionRow
 
     return LiveSession(
         t.services, SessionRow(new_id(), "", str(t.workspace), "", "", mode, 0.0, 0.0, 0, 0, 0, 0), stored=False

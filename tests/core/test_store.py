@@ -30,7 +30,8 @@ from agent_core.messages import (
 )
 from agent_core.ports.means import TodoItem
 from agent_core.store.db import Database, latest_version
-from agent_core.store.sessions import Store, mend
+from agent_core.store.mending import mend
+from agent_core.store.sessions import Store
 from agent_core.store.usage import Booking
 
 

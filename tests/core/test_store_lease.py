@@ -17,8 +17,8 @@ from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted, StoreError
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
 from agent_core.session import LiveSession
+from agent_core.store import conversations
 from agent_core.store import owner as owners
-from agent_core.store import sessions
 from agent_core.store.db import Database
 from agent_core.store.lease import Holder, Lease, Leases
 from agent_core.store.sessions import Store
@@ -421,7 +421,7 @@ def test_of_a_long_session_only_the_end_is_read_along(two, monkeypatch):
     monkeypatch.setattr(limits, "HISTORY_TOLD", 2)
     a.session.send(intents.Submit("second"))
     until(lambda: len(a.model.requests) == 2)
-    monkeypatch.setattr(sessions, "_load", lambda *_: pytest.fail("all of it was read"))
+    monkeypatch.setattr(conversations, "load", lambda *_: pytest.fail("all of it was read"))
     b.session.start()
     b.wait(events.HeldElsewhere)
     assert texts(b) == ["second"]

@@ -12,7 +12,8 @@ import pexpect
 import pytest
 
 from agent_core.names import APP, MODES
-from agent_core.store.sessions import SessionRow, Store
+from agent_core.store.rows import SessionRow
+from agent_core.store.sessions import Store
 from nanoherm_tui import subcommands
 from nanoherm_tui.cli import parser as main_parser
 from nanoherm_tui.subcommands.completion import SHELLS, program, values

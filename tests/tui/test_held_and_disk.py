@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from agent_core.disk_report import DiskReport
-from agent_core.store.sessions import SessionSize
+from agent_core.store.rows import SessionSize
 from nanoherm_tui import i18n, limits
 from nanoherm_tui.disk_words import parts, sessions
 from nanoherm_tui.overlays.disk import DiskScreen

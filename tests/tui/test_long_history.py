@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from agent_core import events, intents, limits
 from agent_core.messages import Message, ToolCall, ToolResult, tool, user
+from agent_core.store.bodies import end_of
 from agent_core.store.mending import mend
-from agent_core.store.sessions import Store, end_of
+from agent_core.store.sessions import Store
 from nanoherm_tui.transcript.model import TranscriptModel
 from tests.bench.content import history
 from tests.core.session_support import Table, say
