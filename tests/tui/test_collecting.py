@@ -3,7 +3,9 @@
 import gc
 import weakref
 
-from nanoherm_tui import limits
+from textual._styles_cache import StylesCache
+
+from nanoherm_tui import compat, limits
 from tests.fakes.model_server import Reply
 from tests.tui.test_app import Stage
 
@@ -19,6 +21,27 @@ async def test_an_overlay_that_was_closed_is_not_kept(tmp_path):
             await stage.until(lambda: gc.collect() is not None and overlay() is None)
         finally:
             gc.unfreeze()
+
+
+def kept_rows():
+    """How many caches of drawn rows there are, one a widget that is not forgotten."""
+    gc.collect()
+    return sum(isinstance(thing, StylesCache) for thing in gc.get_objects())
+
+
+async def test_what_an_overlay_has_drawn_goes_with_it(tmp_path):
+    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+        counts = []
+        for _ in range(3):
+            await stage.pilot.press("f1")
+            await stage.until(lambda: len(stage.app.screen_stack) == 2)
+            await stage.pilot.pause()
+            await stage.pilot.press("escape")
+            await stage.until(lambda: len(stage.app.screen_stack) == 1)
+            await stage.pilot.pause()
+            compat.forget_closed(stage.app)
+            counts.append(kept_rows())
+        assert counts[1:] == counts[:-1]
 
 
 class Knot:
