@@ -1,15 +1,15 @@
 """One session in two windows: the second one says who has it, reads along, waits or goes on in a copy.
 
-Each is a real start, not a copy of a warm interpreter: ordinary use as people have it.
+The first window is a real start, not a copy of a warm interpreter: ordinary use as people have it.
 """
 
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 
+from tests.e2e import warm
 from tests.e2e.screen import KEYS, ROOT, Screen, home_env
 from tests.fakes.model_server import ModelServer, Reply
 
@@ -35,12 +35,12 @@ def server_env(home, server):
 
 
 def window(home, workspace, server, *args, **more):
-    return Screen(list(args), env=server_env(home, server), cwd=workspace, fresh=True, **more)
+    return Screen(list(args), env=server_env(home, server), cwd=workspace, **more)
 
 
 def test_a_second_window_waits_and_goes_on_from_what_the_first_has_stored(home, workspace):
     model = Model()
-    with ModelServer(model) as server, window(home, workspace, server) as first:
+    with ModelServer(model) as server, window(home, workspace, server, fresh=True) as first:
         first.wait_for("Message, /command")
         first.submit("one")
         first.wait_for("Answer to one.")
@@ -57,14 +57,10 @@ def test_a_second_window_waits_and_goes_on_from_what_the_first_has_stored(home, 
             second.wait_for("Enter waits for its end", "› two")
             second.send(KEYS["enter"])
             second.wait_for("takes back what was sent")
-            script = subprocess.run(
+            script = warm.run(
                 [sys.executable, "-m", "nanoherm_tui", "-p", "-c", "three"],
-                env={**os.environ, **server_env(home, server), "PYTHONPATH": str(ROOT)},
+                env={**os.environ, **server_env(home, server), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"},
                 cwd=workspace,
-                check=False,
-                capture_output=True,
-                text=True,
-                timeout=30,
             )
             assert (script.returncode, script.stdout) == (75, ""), "a script is told to try again later"
             assert f"in use by process {first.pid}" in script.stderr

@@ -68,8 +68,8 @@ def call(client: Client, tool: str, **arguments):
         ("mcp-server-memory", ("auto",)),
         ("mcp-server-sequential-thinking", ("auto",)),
         ("mcp-server-git", ("auto", "modern")),
-        ("mcp-server-time", ("auto", "modern")),
-        ("mcp-server-fetch", ("auto", "modern")),
+        pytest.param("mcp-server-time", ("auto", "modern"), marks=pytest.mark.long),  # made with what git's is
+        pytest.param("mcp-server-fetch", ("auto", "modern"), marks=pytest.mark.long),
     ],
 )
 def test_a_server_is_connected_listed_and_called(server, repository, name, protocols):
