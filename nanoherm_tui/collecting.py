@@ -2,8 +2,8 @@
 
 What lives as long as the program is frozen, so that no collection walks it; the thresholds are so high that the
 collector hardly ever comes by itself while an answer streams. What turns, overlays and other sessions leave, much of it
-in cycles, would stay for hours: it is taken when a turn has ended, and all of it while the hands rest, when its pages go
-back to the system too.
+in cycles, would stay for hours: it is taken when a turn has ended, and all of it while the hands rest; then its pages
+go back to the system too.
 """
 
 from __future__ import annotations
