@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from dataclasses import replace
 from typing import Any, Final
 
 from agent_core import limits, messages
@@ -97,7 +98,8 @@ class Children:
                 "AND coalesce(end_reason, '') != ? ORDER BY created DESC, rowid DESC LIMIT ?",
                 (parent, CHILD, CLEARED, limits.AGENTS_SHOWN),
             ).fetchall()
-        return tuple(self._row(*row) for row in reversed(rows))
+            found = [self._row(*row) for row in reversed(rows)]
+            return tuple(replace(row, **_left(c, row.session_id)) if _was_cut_off(row) else row for row in found)
 
     def at_work(self, session_id: str) -> bool:
         """It is a child, and runs in this program now."""
@@ -152,6 +154,22 @@ def clear_children(c: sqlite3.Connection, parent: str) -> None:
         f"tool_call_count = 0, revision = revision + 1 WHERE id IN ({children})",
         (CLEARED, parent),
     )
+
+
+def _was_cut_off(row: AgentRow) -> bool:
+    """Nobody noted how it has ended: its program was killed."""
+    return row.state == "interrupted" and not row.steps and not row.preview
+
+
+def _left(c: sqlite3.Connection, session_id: str) -> dict[str, Any]:
+    """What a child that was cut off has left: how many steps, and the beginning of its last words."""
+    said = "FROM messages WHERE session_id = ? AND role = 'assistant'"
+    (steps,) = c.execute(f"SELECT count(*) {said}", (session_id,)).fetchone()
+    last = c.execute(
+        f"SELECT substr(content, 1, ?) {said} AND coalesce(content, '') != '' ORDER BY rowid DESC LIMIT 1",
+        (limits.AGENT_PREVIEW, session_id),
+    ).fetchone()
+    return {"steps": steps, "preview": last[0] if last is not None else ""}
 
 
 def _facts(config: str | None) -> dict[str, Any]:

@@ -27,6 +27,10 @@ UNKNOWN = (
     "[interrupted] The program ended while this call was under way. It may have taken effect in whole, in part or not "
     "at all. Check what is there before you repeat it."
 )
+LOST_AGENT = (
+    "[interrupted] The program ended while this sub-agent was at work, so there is no report. What it had done by then "
+    "stays done; agent_list shows its steps and its last words. Check what is there before you start another."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,5 +127,6 @@ def _interrupted(call: ToolCall, kind: str | None) -> Message | None:
     if kind is None:
         result = ToolResult(call.id, call.name, NOT_RUN, ok=False, outcome="not run")
     else:
-        result = ToolResult(call.id, call.name, UNKNOWN, ok=False, effect="unknown", outcome="interrupted")
+        text = LOST_AGENT if call.name == names.SUBAGENT else UNKNOWN
+        result = ToolResult(call.id, call.name, text, ok=False, effect="unknown", outcome="interrupted")
     return messages.tool(result)

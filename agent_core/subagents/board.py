@@ -64,7 +64,7 @@ class Board:
             # One that was at work then is not any more: this board did not begin it.
             rows = (row if row.ended is not None else replace(row, state="interrupted", ended=row.started)
                     for row in self._earlier())  # fmt: skip
-            self._rows = {row.id: row for row in rows}
+            self._rows = {row.id: replace(row, preview=preview(row.preview)) for row in rows}
         return self._rows
 
     def add(self, name: str, task: str, scope: CancelScope) -> AgentRow:

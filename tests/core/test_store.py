@@ -246,6 +246,12 @@ def test_each_call_gets_one_result_in_order(store, stored, effects, expected, ne
     assert store.get(session).turns == sum(m.role == "user" and m.origin != "steer" for m in recovered)
 
 
+def test_of_a_sub_agent_that_was_cut_off_it_is_said_where_its_last_words_are():
+    (_, answer) = mend([asks("1", name="subagent")], {"1": "command"})
+    assert "agent_list shows its steps and its last words" in answer.text
+    assert (answer.result.effect, answer.result.outcome) == ("unknown", "interrupted")
+
+
 def test_mending_keeps_what_is_whole_untouched():
     whole = [HELLO, CALLS, ONE, TWO, THREE, STEER, DONE]
     assert mend(whole, {}) == whole

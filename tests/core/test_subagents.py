@@ -11,7 +11,7 @@ from agent_core.budget import Budget
 from agent_core.checkpoints import Checkpoints, Options
 from agent_core.errors import ConfigError, ProviderError
 from agent_core.extras.agents import AgentsExtra
-from agent_core.messages import Usage
+from agent_core.messages import Message, Usage
 from agent_core.ports.model import Delta, LlmReply
 from agent_core.safety.paths import PathRules
 from agent_core.services import Connection
@@ -507,6 +507,18 @@ def test_one_whose_program_was_killed_was_interrupted(office, tmp_path):
     rows = desk.store.children.of(desk.session.id)
     assert [(row.id, row.state) for row in rows] == [("agent-1", "done"), ("agent-2", "interrupted")]
     assert rows[-1].ended is not None
+
+
+def test_one_that_was_cut_off_shows_its_steps_and_what_it_said_last(office, tmp_path):
+    desk = office([delegate(("worker", "one")), say("ok")], [say("end")])
+    lost = desk.store.children.begin(desk.session.id, Birth("agent-1", "worker", "cut off", str(tmp_path), "ask"))
+    for role, text in (("user", "cut off"), ("assistant", "I look."), ("assistant", "found\x1b[1m it\nin a.py")):
+        desk.store.append(lost, Message(role, text))
+    desk.turn("go")
+    assert [(row.id, row.state, row.steps, row.preview) for row in desk.board] == [
+        ("agent-1", "interrupted", 2, "found it in a.py"),
+        ("agent-2", "done", 1, "end"),
+    ]
 
 
 def test_what_is_wrong_with_a_definition_is_told_once(office):
