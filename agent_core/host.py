@@ -69,6 +69,7 @@ from agent_core.services import Connection, Seat, SessionServices
 from agent_core.session import LiveSession
 from agent_core.store import exchange
 from agent_core.store.audit import Entry, for_the_record
+from agent_core.store.changes import no_session
 from agent_core.store.notes import Commented, Draft, Seen
 from agent_core.store.rows import SessionRow
 from agent_core.store.sessions import Store
@@ -302,6 +303,13 @@ class Host:
     def live(self, session_id: str) -> LiveSession | None:
         """The open session of this id. Does not block."""
         return self._sessions.get(session_id)
+
+    def _here(self, session_id: str) -> LiveSession:
+        """An open session. Raises StoreError "no_session": it was deleted, or the program ends, meanwhile."""
+        live = self._sessions.get(session_id)
+        if live is None:
+            raise no_session(session_id)
+        return live
 
     def new(self, folder: Path | None = None) -> LiveSession:
         """A fresh session in `folder` (else where the program was started; in the demo, a scratch copy of the sample).
@@ -651,15 +659,15 @@ class Host:
 
     def submit(self, session_id: str, text: str) -> None:
         """Start a turn (run_task). Does not block."""
-        self._sessions[session_id].send(Submit(text))
+        self._here(session_id).send(Submit(text))
 
     def stop(self, session_id: str) -> None:
         """Stop the running turn (stop_task). Does not block."""
-        self._sessions[session_id].send(Interrupt())
+        self._here(session_id).send(Interrupt())
 
     def set_mode(self, session_id: str, mode: Mode) -> None:
         """Switch the mode from the next step on. Does not block."""
-        self._sessions[session_id].send(SetMode(mode))
+        self._here(session_id).send(SetMode(mode))
 
     def reset(self, session_id: str) -> LiveSession:
         """Empty a session's history; its id stays. Raises StoreError."""
@@ -743,14 +751,14 @@ class Host:
         return self.typed_commands.expand(session_id, workspace, text)
 
     def typed(self, session_id: str) -> TypedList:
-        """What can be typed in an open session, and what is wrong with files that should say so."""
-        return self.typed_commands.list(session_id, self._sessions[session_id].workspace)
+        """What can be typed in an open session, and what is wrong with files that should say so. Raises StoreError."""
+        return self.typed_commands.list(session_id, self._here(session_id).workspace)
 
     def snippets(self, session_id: str) -> Snippets:
-        """The texts that can be put into a draft of an open session. Reads files."""
+        """The texts that can be put into a draft of an open session. Reads files. Raises StoreError."""
         from agent_core.snippets import snippets
 
-        workspace = self._sessions[session_id].workspace
+        workspace = self._here(session_id).workspace
         return snippets(self.trusting.places_of(workspace), self.trusting.look(workspace).accepted("snippet"))
 
     # -- notes: drafts, what waits, what was seen ---------------------------------------------------------------
@@ -872,7 +880,7 @@ class Host:
         """What is allowed in an open session, here and for good, and what was decided in it last. Raises StoreError."""
         from agent_core.permissions import Permissions, allowed_for_good, one_by_one
 
-        live = self._sessions[session_id]
+        live = self._here(session_id)
         always, modes, projects = allowed_for_good(self.grants)
         written = self.grants.read()
         return Permissions(
@@ -894,7 +902,7 @@ class Host:
         """From the next call on this asks again. Raises ConfigError, StoreError."""
         from agent_core import permissions
 
-        permissions.take_back(what, self.grants, self._sessions[session_id].grants)
+        permissions.take_back(what, self.grants, self._here(session_id).grants)
         if isinstance(what, permissions.ConfirmedMode):
             with self._lock:
                 here = [live for live in self._sessions.values() if str(live.workspace) == what.workspace]
@@ -909,12 +917,12 @@ class Host:
         from agent_core import permissions
 
         self._note_permission(session_id, permissions.decided(what, True))  # first: nothing is allowed without a record
-        permissions.give_back(what, self.grants, self._sessions[session_id].grants)
+        permissions.give_back(what, self.grants, self._here(session_id).grants)
         if isinstance(what, permissions.Project):
             self.look_again()
 
     def _note_permission(self, session_id: str, decided: Decided) -> None:
-        workspace = str(self._sessions[session_id].workspace)
+        workspace = str(self._here(session_id).workspace)
         self.store.audit.add(session_id, workspace, for_the_record(decided, self.redact))
 
     def export(self, session_id: str, form: str = "markdown") -> str:

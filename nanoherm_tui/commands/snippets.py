@@ -6,6 +6,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from agent_core.errors import StoreError
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.palette import PaletteItem
@@ -22,8 +23,14 @@ def look(app: NanohermApp, then: Callable[[], None] = lambda: None) -> None:
     if view is None:
         return
 
-    def known(found: Snippets) -> None:
-        if app.view is not view:
+    def work() -> Snippets | None:
+        try:
+            return app.host.snippets(view.id)
+        except StoreError:  # the session was closed meanwhile
+            return None
+
+    def known(found: Snippets | None) -> None:
+        if app.view is not view or found is None:
             return
         for problem in found.problems:
             if problem.text not in app.typed_told:  # once of each
@@ -32,7 +39,7 @@ def look(app: NanohermApp, then: Callable[[], None] = lambda: None) -> None:
         app.composer.snippets = found.all
         then()
 
-    app.desk.do(lambda: app.host.snippets(view.id), known)
+    app.desk.do(work, known)
 
 
 def insert(app: NanohermApp, name: str) -> None:

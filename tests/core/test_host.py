@@ -279,6 +279,16 @@ def test_a_deleted_session_can_be_brought_back(start, server):
     assert len(host.sessions()) == 1, "a session without a message is only closed"
 
 
+@pytest.mark.parametrize("ask", [Host.typed, Host.snippets, Host.permissions, lambda host, id: host.submit(id, "go")])
+def test_who_asks_about_a_session_that_was_closed_meanwhile_is_told_so(start, server, ask):
+    host = start(provider(server))
+    session = host.new()
+    host.delete(session.id)
+    with pytest.raises(StoreError) as told:
+        ask(host, session.id)
+    assert told.value.code == "no_session"
+
+
 def test_what_was_deleted_long_ago_is_gone_at_a_later_start(start, server, monkeypatch):
     host = start(provider(server))
     session = host.new()
