@@ -239,12 +239,6 @@ class FewBytes:
             # Where this frame has it, whatever the text has become since: an input method opens its window there.
             app.cursor_position = caret
         driver = app._driver
-        if app._batch_count:
-            # Textual writes nothing now: a frame worked out here would count as what the terminal shows.
-            if renderable is not None:
-                self._owes = "all"
-                self._draw_later()
-            return
         if renderable is not None and isinstance(driver, _Driver) and not driver.has_room():
             self._owes = "changes" if isinstance(renderable, ChopsUpdate) and self._owes != "all" else "all"
             renderable = None
@@ -258,18 +252,12 @@ class FewBytes:
     def _writes(self) -> bool:
         """Whether Textual writes what it is given: else a frame would count as shown that nobody sees."""
         app = cast("App[Any]", self)
-        return bool(app._running and not app._closed and not app.is_headless and app._driver is not None)
-
-    def _draw_later(self) -> None:
-        """Several changes are being made that are to be seen as one."""
-        cast("App[Any]", self).set_timer(textual_screen.UPDATE_PERIOD, self.draw_what_is_owed)
+        runs = app._running and not app._closed and not app._batch_count
+        return bool(runs and not app.is_headless and app._driver is not None)
 
     def draw_what_is_owed(self) -> None:
         """Draw the newest frame: there is room for it again."""
         app = cast("App[Any]", self)
-        if self._owes and app._batch_count:
-            self._draw_later()
-            return
         owes, self._owes = self._owes, ""
         if not owes or not app.screen_stack or not app.is_running:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import pytest
 from textual import events
@@ -141,6 +142,15 @@ async def test_what_is_shown_hears_of_its_size_and_is_drawn_whoever_asks_where_t
         await pilot.pause()
         assert paper.resized == 1
         assert paper.painted
+
+
+WRITES = {"_running": True, "_closed": False, "_batch_count": 0, "is_headless": False, "_driver": object()}
+
+
+@pytest.mark.parametrize("differs", [{}, *({name: not value} for name, value in WRITES.items() if name != "_driver")])
+def test_a_frame_counts_as_shown_only_where_textual_writes_it(differs):
+    app = SimpleNamespace(**{**WRITES, **differs})
+    assert compat.FewBytes._writes(app) == (not differs)
 
 
 class Seen(compat.FewBytes, Desk):
