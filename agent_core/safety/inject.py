@@ -15,7 +15,7 @@ from typing import Final
 
 from agent_core import limits
 from agent_core.records import dataclass
-from agent_core.safety.inject_rules import BEFORE, COMMANDS, HIDDEN, NOT, RULES, UNSEEN_STYLE, Kind, Rule
+from agent_core.safety.inject_rules import BEFORE, COMMANDS, HIDDEN, NOT, RULES, UNSEEN_STYLE, Kind, Rule, compiled
 from agent_core.safety.redact import redact
 
 
@@ -98,7 +98,7 @@ def _place(text: str, rule: Rule) -> re.Match[str] | None:
     for trigger in rule.triggers:
         at = text.find(trigger)
         while at >= 0 and (first is None or at < first.start()):
-            if (found := rule.pattern.match(text, at)) and _stands_right(text, at, rule):
+            if (found := compiled(rule.pattern).match(text, at)) and _stands_right(text, at, rule):
                 first = found
                 break
             at = text.find(trigger, at + len(trigger))
@@ -111,11 +111,11 @@ def _stands_right(text: str, at: int, rule: Rule) -> bool:
     if rule.one_line:
         start = max(start, text.rfind("\n", start, at) + 1)
     window = text[start:at]
-    if rule.before is None:
+    if not rule.before:
         if not _begins(text, at):
             return False
     else:
-        found = rule.before.search(window)
+        found = compiled(rule.before).search(window)
         if found is None:
             return False
         window = window[: found.start()] if rule.unless is NOT else window

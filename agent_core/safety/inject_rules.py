@@ -6,6 +6,7 @@ looking slow. Texts are looked at as `inject` folds them: lower case, single bla
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Final, Literal
 
@@ -20,11 +21,11 @@ the model in all later sessions, and nobody writes guidance about agents into it
 class Rule:
     name: str
     triggers: tuple[str, ...]
-    """Where one of these begins, `pattern` is matched."""
-    pattern: re.Pattern[str]
+    """Where one of these begins, `pattern` is matched. Most texts have none of a rule's: so it waits (`compiled`)."""
+    pattern: str
     kinds: tuple[Kind, ...]
-    before: re.Pattern[str] | None
-    """What must stand before it, within BEFORE characters."""
+    before: str
+    """What must stand before it, within BEFORE characters; empty: it begins a word."""
     unless: re.Pattern[str] | None
     """What may not."""
     one_line: bool
@@ -40,6 +41,12 @@ _NOT_WORDS: Final = re.compile(
     r"\b(?:not|never|don't|dont|cannot|can't|won't|shouldn't|mustn't)\b(?:[^.;!?\n]|\.(?=\S)){0,80}\Z"
 )
 BEFORE: Final = 160
+
+
+@functools.cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A rule's pattern, made when it is first asked for: all of them are a twentieth of a second of the first turn."""
+    return re.compile(pattern)
 
 
 def _any_of(*names: str) -> str:
@@ -65,9 +72,9 @@ def _rule(
     return Rule(
         name,
         tuple(word.replace("+", " ") for word in triggers.split()),
-        re.compile(pattern.replace(" ", r"\s")),
+        pattern.replace(" ", r"\s"),
         kinds or ("context", "memory"),
-        re.compile(before.replace(" ", r"\s") + r"\Z") if before else None,
+        before.replace(" ", r"\s") + r"\Z" if before else "",
         unless,
         one_line,
     )

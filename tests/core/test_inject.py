@@ -10,6 +10,7 @@ import pytest
 
 from agent_core import limits
 from agent_core.safety.inject import scan
+from agent_core.safety.inject_rules import RULES, compiled
 from tests.corpus import context_file_scan, memory_threat_scan
 
 DATA = Path(__file__).parents[1] / "data/corpora/behaviour"
@@ -262,6 +263,13 @@ def test_what_is_remembered_is_looked_at_more_strictly(text, rule):
 )
 def test_ordinary_memories_are_kept(text):
     assert scan(text, "memory") == ()
+
+
+def test_every_rule_has_patterns_that_can_be_made_and_begins_where_a_trigger_stands():
+    for rule in RULES:
+        assert rule.triggers, rule.name
+        assert compiled(rule.pattern).pattern
+        assert not rule.before or compiled(rule.before).pattern.endswith(r"\Z")
 
 
 def test_each_finding_names_its_line_and_words():
