@@ -265,10 +265,10 @@ def test_ordinary_memories_are_kept(text):
     assert scan(text, "memory") == ()
 
 
-def test_every_rule_has_patterns_that_can_be_made_and_begins_where_a_trigger_stands():
+def test_every_rule_has_triggers_and_patterns_that_can_be_made():
     for rule in RULES:
         assert rule.triggers, rule.name
-        assert compiled(rule.pattern).pattern
+        compiled(rule.pattern)
         assert not rule.before or compiled(rule.before).pattern.endswith(r"\Z")
 
 
