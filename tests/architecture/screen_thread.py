@@ -119,7 +119,7 @@ async def session(folder: Path) -> int:
                 continue
             app.action_command(action.id)
             await pilot.pause(0.01)
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 30
             while len(app.screen_stack) > 1:
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"{app.screen} of {action.id} does not close")
