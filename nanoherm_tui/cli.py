@@ -19,7 +19,7 @@ from nanoherm_tui import leaving, subcommands
 if TYPE_CHECKING:
     from agent_core.config.load import ProjectFiles
     from agent_core.config.paths import Places
-    from agent_core.host import Launch
+    from agent_core.house import Launch
     from agent_core.messages import ImagePart
 
 DESCRIPTION = "A full-screen terminal coding agent for any OpenAI-compatible model server."
@@ -211,7 +211,7 @@ class Run:
     servers: Path | None
 
     def launch(self, args: argparse.Namespace, *, unattended: bool = False) -> Launch:
-        from agent_core.host import Launch
+        from agent_core.house import Launch
 
         return Launch(
             self.cwd, os.environ, self.overrides, unattended, self.mode, self.yolo, args.demo,

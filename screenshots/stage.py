@@ -15,7 +15,8 @@ from typing import Any, Final, Self
 from unittest.mock import patch
 
 from agent_core import intents
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.services import Containment
 from agent_core.walls_desk import WallsDesk
 from nanoherm_tui import i18n, limits, symbols

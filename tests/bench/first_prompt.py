@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 
 from agent_core.events import StateChanged
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 
 
 def main() -> None:

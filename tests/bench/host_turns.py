@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent_core.events import Event, HistoryChanged, StateChanged
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.session import LiveSession
 
 PAUSE = 0.3

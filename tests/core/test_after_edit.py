@@ -15,7 +15,8 @@ from agent_core.after_edit import Check, Checker, CheckSet, Terms, names, parse
 from agent_core.cancel import CancelScope
 from agent_core.confinement import Confinement, Options
 from agent_core.errors import StoreError
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.process.command import LocalBackend
 from agent_core.safety.hidden import nothing_more
 from agent_core.sandbox import probe

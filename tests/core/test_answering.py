@@ -10,7 +10,8 @@ import time
 import pytest
 
 from agent_core import events, headless, prompt
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.intents import SetModel, SetOptions, Submit
 from agent_core.names import PERSONAS
 from tests.fakes.wire_server import Answer, Call, Count, Failure, WireServer

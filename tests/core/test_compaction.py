@@ -9,7 +9,8 @@ import pytest
 from agent_core import compaction, events, intents, limits, view
 from agent_core.compaction import Options, Record
 from agent_core.errors import ConfigError, ProviderError
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.messages import Covered, FileDiff, Message, ToolCall, ToolResult, Usage, tool, user
 from agent_core.ports.model import LlmReply
 from agent_core.services import Connection

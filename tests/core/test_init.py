@@ -9,7 +9,8 @@ from agent_core import init_prompt, limits
 from agent_core.context_files import NAMES
 from agent_core.errors import AgentError
 from agent_core.file_tree import nothing_hidden
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.project_facts import gather
 
 

@@ -19,7 +19,8 @@ import pytest
 from agent_core import events, intents, limits
 from agent_core.errors import MemoryFailure
 from agent_core.extras.memory import BEGIN, END, MemoryOptions, memory_extra
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.knowledge import Memory
 from agent_core.memory.entries import Entries
 from agent_core.meter import Meter

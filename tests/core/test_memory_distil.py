@@ -13,7 +13,8 @@ from agent_core import distil, events, intents, limits
 from agent_core.budget import Budget
 from agent_core.errors import Interrupted, ProviderError
 from agent_core.extras.memory import MemoryOptions
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.knowledge import Memory
 from agent_core.messages import Message, ToolCall, ToolResult, Usage, tool, user
 from agent_core.ports.extras import EndedTurn

@@ -12,7 +12,8 @@ from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.errors import MemoryFailure, ToolFailure
 from agent_core.extras.learning import Learner
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.knowledge import Memory
 from agent_core.memory import staging, store_file
 from agent_core.memory.entries import Entries

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from agent_core import compaction, events, intents
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.ports.means import TodoItem
 from tests.fakes.model_server import ModelServer, Reply
 

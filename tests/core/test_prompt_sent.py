@@ -14,7 +14,8 @@ import pytest
 
 from agent_core import events, intents, limits, prompt
 from agent_core.errors import StoreError
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.tools.builtin import builtin_tools
 from tests.core.session_support import Table, say
 from tests.fakes.model_server import ModelServer, Reply

@@ -14,7 +14,8 @@ from agent_core import events, intents, limits
 from agent_core.budget import Budget
 from agent_core.cancel import CancelScope
 from agent_core.errors import AgentError, ConfigError, Interrupted, ProviderError
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.llm.prices import Price, Rates
 from agent_core.messages import ToolCall, Usage
 from agent_core.meter import Meter

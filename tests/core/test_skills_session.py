@@ -9,7 +9,8 @@ import pytest
 
 from agent_core import events, intents
 from agent_core.extras.skills import SkillOptions, SkillsExtra
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.memory.pending import PendingWrites
 from agent_core.messages import diff_from_json, diff_to_json
 from agent_core.ports.extras import Typing

@@ -11,7 +11,8 @@ from agent_core import events
 from agent_core.cancel import CancelScope
 from agent_core.delegation import AgentRow
 from agent_core.errors import Interrupted
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.intents import Submit
 from agent_core.ports.actions import Effect, NoAction
 from agent_core.ports.tools import Args, Prepared, Tool, ToolOutput

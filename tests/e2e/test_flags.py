@@ -10,7 +10,8 @@ import pytest
 from agent_core import names
 from agent_core.config.load import check_setting, load
 from agent_core.config.paths import find_places, profile_home
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.sandbox.probe import layers
 from nanoherm_tui import cli, subcommands
 from tests.e2e import warm

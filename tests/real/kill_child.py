@@ -21,7 +21,8 @@ from pathlib import Path
 import httpx
 
 from agent_core import events, intents
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.messages import Message
 from agent_core.session import LiveSession
 from tests.e2e.warm import load

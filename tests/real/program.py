@@ -25,10 +25,11 @@ def environment(home, base_url, **more):
 
 APPROVED = """
 from dataclasses import replace
-from agent_core import host, ports, questions
-_launch = host.Launch
-host.Launch = lambda *given, **more: replace(_launch(*given, **more), unattended=False)
-questions.Questions.ask = lambda self, question, cancel: ports.Reply("once")
+from agent_core import house, questions
+from agent_core.ports.asking import Reply
+_launch = house.Launch
+house.Launch = lambda *given, **more: replace(_launch(*given, **more), unattended=False)
+questions.Questions.ask = lambda self, question, cancel: Reply("once")
 """
 """A prologue: somebody is there and says yes to everything."""
 

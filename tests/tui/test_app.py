@@ -8,7 +8,8 @@ from itertools import pairwise
 import pytest
 
 from agent_core import events, intents
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 from agent_core.mailbox import Mailbox
 from nanoherm_tui import interrupt, limits, symbols
 from nanoherm_tui.app import NanohermApp, Start
