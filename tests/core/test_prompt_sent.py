@@ -24,7 +24,8 @@ THREE_TURNS_AND_A_KILL = """
 import os, signal, sys, time
 from pathlib import Path
 from agent_core import events, intents
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 
 work, home, url = sys.argv[1:]
 env = {"HOME": home, "PATH": "/usr/bin:/bin", "NANOHERMES_BASE_URL": url, "NANOHERMES_MODEL": "test-model"}

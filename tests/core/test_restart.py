@@ -16,7 +16,8 @@ CHILD = """
 import sys, time
 from pathlib import Path
 from agent_core import events, intents
-from agent_core.host import Host, Launch
+from agent_core.host import Host
+from agent_core.house import Launch
 
 work, home, base, what = sys.argv[1:5]
 host = Host(Launch(Path(work), {"HOME": home, "PATH": "/usr/bin:/bin", "NANOHERMES_BASE_URL": base,
