@@ -208,7 +208,7 @@ def test_each_bad_option_of_tmux_is_named_with_the_line_for_its_config(home, wor
 # -- in the program ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["answering", "silent", "tmux"])
+@pytest.mark.parametrize("kind", ["answering", "silent", pytest.param("tmux", marks=pytest.mark.long)])
 def test_the_program_shows_the_same_in_its_dock_and_goes_on(home, workspace, kind):
     if kind == "tmux" and not HAS_TMUX:
         pytest.skip("tmux is not installed")

@@ -268,7 +268,11 @@ def test_square_brackets_are_literal_everywhere(terminal, workspace, server_env)
         assert screen.alive
 
 
-@pytest.mark.parametrize("ground", ["ffff/ffff/ffff", "1111/1111/1111", None])
+DARK_OR_SILENT = (pytest.param(ground, marks=pytest.mark.long) for ground in ("1111/1111/1111", None))
+
+
+# The usual run has the dark and the silent one in test_colours.py.
+@pytest.mark.parametrize("ground", ["ffff/ffff/ffff", *DARK_OR_SILENT])
 def test_the_theme_follows_the_ground_of_the_terminal(home, workspace, ground):
     """Bare only: tmux answers the question itself, with what its own client told it, or not at all."""
     with (
@@ -575,10 +579,12 @@ def test_a_stream_that_falls_silent_is_replaced_by_the_next_try(terminal, home, 
     store.close()
 
 
-FLOOD = "yes | head -c 300M; head -c 50M /dev/zero | tr '\\0' x"
+FLOOD = "yes | head -c {lines}M; head -c {line}M /dev/zero | tr '\\0' x"
 
 
-def test_a_flood_of_output_fills_neither_memory_nor_screen_nor_window(home, workspace, server_env):
+@pytest.mark.parametrize(("lines", "line"), [(70, 40), pytest.param(300, 50, marks=pytest.mark.long)])
+def test_a_flood_of_output_fills_neither_memory_nor_screen_nor_window(home, workspace, server_env, lines, line):
+    """Megabytes: several times what the program may grow by."""
     read = {}
 
     def reply(body, number):
@@ -587,7 +593,7 @@ def test_a_flood_of_output_fills_neither_memory_nor_screen_nor_window(home, work
         if number == 1:
             return Reply(text="Warm.")  # what a first command loads is loaded
         if number == 2:
-            return Reply(calls=[("run_command", {"command": FLOOD})])
+            return Reply(calls=[("run_command", {"command": FLOOD.format(lines=lines, line=line)})])
         if number == 3:
             read["result"] = body["messages"][-1]["content"]
             read["path"] = re.search(r'<persisted-output path="([^"]+)"', read["result"])[1]

@@ -384,7 +384,11 @@ def test_a_question_cannot_catch_type_ahead(home, workspace):
         screen.until((workspace / "approved").exists)  # the keys above could have
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (79, 24), (200, 60), (40, 10)])
+# The others are among RESIZES.
+SIZES = [(80, 24), (40, 10), *(pytest.param(*size, marks=pytest.mark.long) for size in ((79, 24), (200, 60)))]
+
+
+@pytest.mark.parametrize(("columns", "rows"), SIZES)
 def test_it_fits_every_size_with_chinese_text(home, workspace, columns, rows):
     text = "这是一个很长的回答，" * 30 + "\n\n- 第一项 `code`\n- 第二项\n\n```python\nprint('你好')\n```\n"
     with (

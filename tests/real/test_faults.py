@@ -475,7 +475,9 @@ def test_a_signal_ends_the_turn_in_order(home, workspace, phase, number):
     assert effects(workspace) == (phase == "command")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, signal.SIGHUP, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_a_window_that_goes_while_a_command_runs_keeps_draft_and_answer_and_leaves_no_process(home, workspace, number):
     marker = f"63.{os.getpid()}"
     busy = {"command": f"echo once >> effects; setsid sleep {marker} & sleep {marker} & exec sleep {marker}"}
