@@ -467,7 +467,7 @@ class LiveSession:
         with self._lock:
             if not self._may_rest(worker):
                 return False
-            self._worker = None
+            self._worker = worker.conversation = None  # what was made for a turn may still know the worker
             self._emit(events.Resting())
         return True
 

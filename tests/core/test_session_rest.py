@@ -1,7 +1,9 @@
 """A session that nobody needs goes to rest, holds nothing meanwhile, and goes on as it was."""
 
+import gc
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -53,8 +55,11 @@ def test_at_rest_it_has_no_thread_no_history_and_no_connection_and_the_next_turn
     line = table.model = Closes(table.model)
     before = len(threads())
     table.turn("first")
+    held = weakref.ref(table.session._worker.conversation)
     rest(table)
     until(lambda: len(threads()) == before)
+    gc.collect()
+    assert held() is None
     assert line.closed == 1
     assert table.session.said() == ()
     table.turn("second")
