@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Final
 
@@ -12,9 +11,11 @@ from agent_core import limits, plain_files
 from agent_core.cancel import CancelScope
 from agent_core.records import dataclass
 from agent_core.text import ignore_rules
+from agent_core.text.globs import Names
 
 NEVER: Final = frozenset({".git", ".hg", ".svn"})
 """Folders that are never walked into: a version store is no content."""
+_RULES: Final = ".gitignore"
 
 
 # -- .gitignore -----------------------------------------------------------------------------------------------------
@@ -38,7 +39,7 @@ class Ignore:
 
     def deeper(self, folder: str) -> Ignore:
         """With the rules of the .gitignore in `folder`, an absolute path below those so far."""
-        rules = _read_rules(f"{folder}/.gitignore")
+        rules = _read_rules(f"{folder}/{_RULES}")
         return Ignore((*self.layers, (folder.rstrip("/"), rules))) if rules else self
 
     def ignores(self, path: str, is_folder: bool) -> bool:
@@ -75,15 +76,15 @@ class Walk:
     """Iterates over the regular files below `root` (absolute): paths relative to it, sorted name by name.
 
     Links are not followed; with `links` they are among the files. Version stores are left out, unless `ignored` what
-    .gitignore names, and with `names` the files that it does not fully match by their name. Stops at limits.WALK_FILES
-    entries seen and sets `cut`. Raises Interrupted on cancel.
+    .gitignore names, and with `names` the files that are not among those it gives. Stops at limits.WALK_FILES entries
+    seen and sets `cut`. Raises Interrupted on cancel.
     """
 
     root: str
     cancel: CancelScope
     ignored: bool = False
     links: bool = False
-    names: re.Pattern[str] | None = None
+    names: Names | None = None
     seen: int = 0
     cut: bool = False
 
@@ -92,26 +93,31 @@ class Walk:
 
     def _below(self, root: str, relative: str, ignore: Ignore) -> Iterator[str]:
         # A stack of iterators rather than recursion: trees may be deep.
-        stack = [(iter(self._entries(root, relative, ignore)), ignore)]
+        stack = [self._entries(root, relative, ignore)]
         while stack:
             entries, rules = stack[-1]
             for path, is_folder in entries:
                 if is_folder:
-                    below = rules if self.ignored else rules.deeper(f"{root}/{path}")
-                    stack.append((iter(self._entries(root, path + "/", below)), below))
+                    stack.append(self._entries(root, path + "/", rules))
                     break
                 yield path
             else:
                 stack.pop()
 
-    def _entries(self, root: str, relative: str, ignore: Ignore) -> list[tuple[str, bool]]:
+    def _entries(self, root: str, relative: str, above: Ignore) -> tuple[Iterator[tuple[str, bool]], Ignore]:
+        """What stands in a folder, and the rules that hold there: those `above` it and its own."""
         self.cancel.check()
-        ignores = ignore if ignore.layers else None
-        room = limits.WALK_FILES - self.seen
-        inside = look_into(root, relative, ignores, room, links=self.links, names=self.names)
-        self.seen += inside.seen
-        self.cut |= inside.cut
-        return inside.entries
+        folder = f"{root}/{relative}"
+        found, seen = _scanned(folder, limits.WALK_FILES - self.seen)
+        self.seen += len(found)
+        self.cut |= seen > len(found)
+        names = [entry.name for entry in found]
+        if relative and not self.ignored and (_RULES in names or seen > len(found)):
+            above = above.deeper(folder[:-1])
+        if self.names is not None:  # before anything else: of most there is no more to be known
+            found = _folders_and(self.names(names), found)
+        rules = above if above.layers else None
+        return iter(_kept(found, root, relative, rules, links=self.links) if found else ()), above
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +156,7 @@ class FolderWalk:
             cut = seen > limits.WALK_FILES - self.seen
             self.seen += seen - cut
             self.cut |= cut
-            if path and not self.ignored and ".gitignore" in names:
+            if path and not self.ignored and _RULES in names:
                 ignore = ignore.deeper(f"{root}/{path}".rstrip("/"))
             for name in sorted(below, reverse=True):
                 if not (ignore.layers and ignore.ignores(f"{root}/{path}{name}", True)):
@@ -158,18 +164,27 @@ class FolderWalk:
             yield Folder(path, names, ignore, cut)
 
 
-def _names_in(folder: str, room: int) -> tuple[list[str], list[str], int]:
-    """The names of the files and of the folders in a folder, and how many entries were seen, at most `room` + 1.
+def _scanned(folder: str, room: int) -> tuple[list[os.DirEntry[str]], int]:
+    """At most `room` entries of a folder, and how many were seen, at most one more.
 
-    The last of so many is not among the names. Nothing in a folder that is closed to us, or gone.
+    None in a folder that is closed to us, or gone.
     """
     try:
         with os.scandir(folder) as scan:
             found = list(islice(scan, room + 1))
     except OSError:
-        return [], [], 0
+        return [], 0
     seen = len(found)
     del found[room:]
+    return found, seen
+
+
+def _names_in(folder: str, room: int) -> tuple[list[str], list[str], int]:
+    """The names of the files and of the folders in a folder, and how many entries were seen, at most `room` + 1.
+
+    The last of so many is not among the names. Nothing in a folder that is closed to us, or gone.
+    """
+    found, seen = _scanned(folder, room)
     try:
         names = [entry.name for entry in found if entry.is_file(follow_symlinks=False)]  # no call more: there are many
     except OSError:  # one is gone meanwhile
@@ -185,33 +200,35 @@ class Inside:
 
     entries: list[tuple[str, bool]]
     """Path relative to the root, and whether it is a folder; sorted by name."""
-    seen: int
-    """With those that are left out."""
     cut: bool
 
 
-def look_into(
-    root: str, relative: str, ignore: Ignore | None, room: int, *, links: bool, names: re.Pattern[str] | None = None
-) -> Inside:
+def look_into(root: str, relative: str, ignore: Ignore | None, room: int, *, links: bool) -> Inside:
     """The files and folders, with `links` also the links, in the folder `relative` ("" or with a slash) of `root`.
 
-    Version stores are left out, what `ignore`, the rules that hold there, names, and files that `names` does not fully
-    match. At most `room` are looked at. A folder that is closed to us, or gone, is as if it were empty.
+    Version stores are left out, and what `ignore`, the rules that hold there, names. At most `room` are looked at. A
+    folder that is closed to us, or gone, is as if it were empty.
     """
+    found, seen = _scanned(f"{root}/{relative}", room)
+    return Inside(_kept(found, root, relative, ignore, links=links), seen > len(found))
+
+
+def _folders_and(names: Collection[str], found: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+    """Of what was found in a folder, the folders and what has one of these names."""
+    wanted = frozenset(names)
     try:
-        with os.scandir(f"{root}/{relative}") as scan:
-            found = list(islice(scan, room + 1))
-    except OSError:
-        return Inside([], 0, False)
-    cut = len(found) > room
-    del found[room:]
-    seen, entries = len(found), []
-    if names is not None:  # before anything else: of most there is no more to be known
-        match = names.fullmatch
-        try:
-            found = [entry for entry in found if entry.is_dir(follow_symlinks=False) or match(entry.name)]
-        except OSError:  # one is gone meanwhile
-            found = [entry for entry in found if _kind(entry) == "folder" or match(entry.name)]
+        if not wanted:
+            return [entry for entry in found if entry.is_dir(follow_symlinks=False)]
+        return [entry for entry in found if entry.is_dir(follow_symlinks=False) or entry.name in wanted]
+    except OSError:  # one is gone meanwhile
+        return [entry for entry in found if _kind(entry) == "folder" or entry.name in wanted]
+
+
+def _kept(
+    found: Iterable[os.DirEntry[str]], root: str, relative: str, ignore: Ignore | None, *, links: bool
+) -> list[tuple[str, bool]]:
+    """Of what was found in a folder, what look_into tells of."""
+    entries = []
     for entry in sorted(found, key=lambda e: e.name):
         kind = _kind(entry)
         is_folder = kind == "folder"
@@ -220,7 +237,7 @@ def look_into(
         path = relative + entry.name
         if ignore is None or not ignore.ignores(f"{root}/{path}", is_folder):
             entries.append((path, is_folder))
-    return Inside(entries, seen, cut)
+    return entries
 
 
 def _kind(entry: os.DirEntry[str]) -> str:

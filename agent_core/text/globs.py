@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Final, TypeAlias
 
 from agent_core import limits
 
@@ -20,13 +20,22 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
     return _any_of(translate(choice) for choice in _choices(pattern))
 
 
-def compile_names(pattern: str) -> re.Pattern[str] | None:
-    """The expression that fully matches the last name of all paths `pattern` means; None when that may be any name.
+Names: TypeAlias = Callable[[Iterable[str]], Collection[str]]
+"""Gives those of the names in one folder that a pattern means."""
 
-    Raises ValueError as `compile_glob` does.
+
+def compile_names(pattern: str) -> Names | None:
+    """What tells which last names paths that `pattern` means may have; None when that may be any name.
+
+    All names of a folder are looked through at once: one by one takes five times as long. Raises ValueError as
+    `compile_glob` does.
     """
     names = [choice.rpartition("/")[2] for choice in _choices(pattern)]
-    return None if "**" in names else _any_of(_name(name) for name in names)
+    if "**" in names:
+        return None
+    # No expression for a name goes across a slash, and no name has one.
+    expression = re.compile(f"/({'|'.join(f'(?:{_name(name)})' for name in names)})(?=/)", re.DOTALL)
+    return lambda names: expression.findall(f"/{'/'.join(names)}/")
 
 
 def _choices(pattern: str) -> Iterator[str]:
