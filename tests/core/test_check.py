@@ -108,7 +108,7 @@ def test_each_problem_is_named_with_its_place_and_mended_in_a_copy_of_the_state(
     assert done.copy.stat().st_mode & 0o777 == 0o600
 
 
-def test_texts_that_are_no_texts_any_more_stop_nothing(home):
+def test_texts_that_are_no_texts_any_more_stop_nothing(home, dictionary):
     first, second, _ = fill(home)
     change(home, "UPDATE sessions SET title = CAST(x'ff41' AS TEXT) WHERE id = ?", first)
     change(
@@ -120,7 +120,7 @@ def test_texts_that_are_no_texts_any_more_stop_nothing(home):
     before = said(home)
     assert (len(before[first]), len(before[second])) == (41, 40), "nothing else is missing until it is mended"
     store = Store.open(home.state)
-    with closing(Search(store, home.index, home.index.parent)) as search:
+    with closing(Search(store, home.index, dictionary)) as search:
         assert len(search.find("message", limit=200, wait=20).hits) == 119
     store.close()
     assert {(p.code, p.session) for p in examine(home).problems} == {("unreadable", first), ("unreadable", second)}
@@ -390,10 +390,10 @@ def test_a_check_waits_for_no_write_lock(home):
         other.execute("ROLLBACK")
 
 
-def test_a_search_index_that_differs_is_named_and_made_anew(home):
+def test_a_search_index_that_differs_is_named_and_made_anew(home, dictionary):
     fill(home)
     store = Store.open(home.state)
-    search = Search(store, home.index, home.index.parent)
+    search = Search(store, home.index, dictionary)
     assert search.find("message", wait=30.0).hits
     search.close()
     assert examine(home).problems == ()
@@ -402,7 +402,7 @@ def test_a_search_index_that_differs_is_named_and_made_anew(home):
         c.commit()
     assert codes(examine(home)) == ["index"]
     assert repair(home).report.problems == ()
-    search = Search(store, home.index, home.index.parent)
+    search = Search(store, home.index, dictionary)
     assert len(search.find("message", wait=30.0, limit=500).hits) == 120
     search.close()
     store.close()

@@ -78,10 +78,10 @@ def desk(tmp_path_factory):
 
 
 @pytest.fixture
-def room(tmp_path):
+def room(tmp_path, dictionary):
     """A store and a search of its own."""
     store = Store.open(tmp_path / "state.db")
-    search = Search(store, tmp_path / "cache" / "search.db", tmp_path / "cache" / "jieba", redact)
+    search = Search(store, tmp_path / "cache" / "search.db", dictionary, redact)
     yield store, search
     search.close()
     store.close()
@@ -405,6 +405,18 @@ def test_without_fts5_it_says_so_and_the_rest_works(room, monkeypatch):
         search.find("alpha")
     assert error.value.code == "search_missing"
     store.append(store.create("/w").id, user("still stored"))
+
+
+@pytest.mark.parametrize("data", [b"", b"spoiled", b"[\x01\x00\x00\x00N", None], ids=str)
+def test_a_cache_of_the_dictionary_that_is_spoiled_is_made_anew(tmp_path, dictionary, data):
+    cache = tmp_path / "jieba.cache"
+    whole = (dictionary / cache.name).read_bytes()
+    cache.write_bytes(whole if data is None else data)
+    before = cache.stat().st_ino
+    words = index_child.Dictionary(tmp_path).cut("丢掉了时区偏移")
+    assert {"丢掉", "时区", "偏移"} <= set(words)
+    assert (cache.stat().st_ino == before) == (data is None), "a whole one is used"
+    assert cache.read_bytes()[:1] == whole[:1]
 
 
 def test_an_index_that_cannot_be_made_says_so(tmp_path):

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_core import limits, messages
 from agent_core.messages import Message, ShellRun, ToolResult, shell, tool, user
@@ -74,8 +76,15 @@ def test_a_filter_is_put_into_what_is_typed_in_the_place_of_another(text, key, v
     assert put(after, key, value) == after
 
 
+@given(st.text(st.characters(exclude_categories=("C", "Z"), include_characters=' "“”\\:/'), min_size=1, max_size=20))
+def test_whatever_a_folder_is_called_what_is_put_is_read_back(name):
+    name = name.strip()
+    asked = read(put("a b", "in", name))
+    assert (asked.words, asked.typed) == ("a b", (("in", name),) if name else ())
+
+
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
+def desk(tmp_path_factory, dictionary):
     """Sessions in two folders with two models, and a message of every kind and age, all with the word marmalade."""
     folder = tmp_path_factory.mktemp("filters")
     store = Store.open(folder / "state.db")
@@ -92,7 +101,7 @@ def desk(tmp_path_factory):
         store.append(app, message)
     other = replace(user("marmalade other"), created=day(2026, 3, 9))
     store.append(old, other)
-    search = Search(store, folder / "cache" / "search.db", folder / "cache" / "jieba")
+    search = Search(store, folder / "cache" / "search.db", dictionary)
     yield search, {message.id: name for name, message in {**talk, "other": other}.items()} | {"": "title"}
     search.close()
     store.close()
@@ -131,10 +140,10 @@ def test_only_what_fits_is_found_and_counted(desk, typed, names):
     assert (found.total, found.is_more) == (len(names), False)
 
 
-def test_what_fits_is_found_behind_any_number_of_better_hits_and_the_rest_is_counted(tmp_path, monkeypatch):
+def test_what_fits_is_found_behind_any_number_of_better_hits_and_the_rest_is_counted(tmp_path, monkeypatch, dictionary):
     monkeypatch.setattr(limits, "SEARCH_CANDIDATES", 5)
     store = Store.open(tmp_path / "state.db")
-    search = Search(store, tmp_path / "search.db", tmp_path / "jieba")
+    search = Search(store, tmp_path / "search.db", dictionary)
     try:
         session = store.create("/w").id
         for _ in range(12):

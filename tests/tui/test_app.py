@@ -36,9 +36,12 @@ def start(host):
 
 
 class Stage:
-    """`async with Stage(tmp_path, replies) as stage`: the app running, with what a test needs at hand."""
+    """`async with Stage(tmp_path, replies) as stage`: the app running, with what a test needs at hand.
 
-    def __init__(self, tmp_path, replies=None, size=(200, 60), **overrides):
+    The screen has all panes and is no larger: what it costs to draw is a third of what a test costs.
+    """
+
+    def __init__(self, tmp_path, replies=None, size=(150, 40), **overrides):
         self._server = ModelServer(replies) if replies else None
         self._tmp_path, self._size, self._overrides = tmp_path, size, overrides
 
@@ -135,7 +138,7 @@ async def test_an_idle_app_has_no_timer_of_the_bridge_and_paints_nothing(tmp_pat
 
 
 async def test_every_mode_and_theme_is_reached_by_keys_and_the_theme_survives(tmp_path):
-    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+    async with Stage(tmp_path, [Reply(text="x")], size=(80, 24)) as stage:
         await stage.pilot.press("shift+tab")
         await stage.until(lambda: stage.app.view.mode == "plan")
         themes = {"ansi": "ansi", "high": "high-contrast", "dark": "nanoherm-dark", "light": "nanoherm-light"}

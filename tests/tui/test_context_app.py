@@ -40,7 +40,7 @@ async def ask(stage, text):
 
 async def test_what_fills_the_window_is_shown_dropped_pinned_given_back_and_opened_by_keys(tmp_path):
     files(tmp_path)
-    async with Stage(tmp_path, answers, **{"model.context_length": 32_000}) as stage:
+    async with Stage(tmp_path, answers, size=(200, 60), **{"model.context_length": 32_000}) as stage:
         app, dock = stage.app, stage.app.dock
         await ask(stage, "look at both")
         await stage.type("/context")

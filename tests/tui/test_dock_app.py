@@ -17,7 +17,7 @@ async def see(stage, words):
 
 
 async def test_the_whole_output_of_a_long_command_is_read_to_its_end_and_copied(tmp_path, monkeypatch):
-    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+    async with Stage(tmp_path, [Reply(text="x")], size=(200, 60)) as stage:
         app = stage.app
         app.view.session.send(intents.Shell("for i in $(seq 1 20000); do echo line $i of many; done; echo 完成", True))
         await stage.until(lambda: any(call.text for call in app.view.calls.values()))

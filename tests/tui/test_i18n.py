@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -24,6 +25,7 @@ from nanoherm_tui.overlays.question import question_rows
 from nanoherm_tui.transcript.outcomes import in_words
 
 SOURCES = sorted(Path(nanoherm_tui.__file__).parent.rglob("*.py"))
+CORE = sorted(Path(agent_core.__file__).parent.rglob("*.py"))
 # Their English lives in the core.
 CORE_SECTIONS = ("errors.", "notices.", "outcomes.", "questions.", "left_because.", "setting_docs.")
 
@@ -104,10 +106,17 @@ def test_the_house_style_finds_what_it_is_about(text, fault):
     assert [name for name, pattern in FAULTS["zh"].items() if pattern.search(text)] == [fault] * bool(fault)
 
 
-def strings_of(tree):
+@cache
+def nodes_of(path):
+    """The syntax of a source, each node once."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@cache
+def strings_of(path):
     """The string constants of a module, and the fixed beginnings of its f-strings."""
     whole, starts = set(), set()
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
             starts.add(node.values[0].value)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -115,8 +124,8 @@ def strings_of(tree):
     return whole, starts
 
 
-def called_keys(tree):
-    for node in ast.walk(tree):
+def called_keys(path):
+    for node in nodes_of(path):
         if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             if name == "t" and isinstance(node.args[0].value, str):
@@ -126,11 +135,10 @@ def called_keys(tree):
 def test_every_key_the_code_asks_for_exists_and_no_key_is_unused():
     whole, starts, called = set(), set(), set()
     for path in SOURCES:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        strings, beginnings = strings_of(tree)
+        strings, beginnings = strings_of(path)
         whole |= strings
         starts |= {s for s in beginnings if "." in s and s.split(".")[0] in {k.split(".")[0] for k in own("en")}}
-        called |= set(called_keys(tree))
+        called |= set(called_keys(path))
     assert called - set(own("en")) == set()
     unused = {key for key in own("en") if key not in whole and not any(key.startswith(s) for s in starts)}
     assert unused == set()
@@ -188,20 +196,24 @@ ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type) 
 ERRORS -= {"ProviderError", "ToolFailure"}  # one has a kind in place of a code, the other is for the model
 
 
+@cache
 def tellings():
     """What the core raises or tells, as written in its sources: code, and the parameters' names if they are written."""
-    for path in sorted(Path(agent_core.__file__).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
-                continue
-            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-            if name in ERRORS:
-                yield node.args[0].value, [keyword.arg for keyword in node.keywords]
-            elif name in ("ErrorRaised", "Notice"):
-                given = [*node.args[2:], *(k.value for k in node.keywords if k.arg == "params")]
-                tables = [each for each in given if isinstance(each, ast.Dict)]
-                known = all(isinstance(each, (ast.Dict, ast.Constant)) for each in given)
-                yield node.args[0].value, [k.value for each in tables for k in each.keys] if known else [None]
+    return tuple(each for path in CORE for each in tellings_of(path))
+
+
+def tellings_of(path):
+    for node in nodes_of(path):
+        if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
+            continue
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        if name in ERRORS:
+            yield node.args[0].value, [keyword.arg for keyword in node.keywords]
+        elif name in ("ErrorRaised", "Notice"):
+            given = [*node.args[2:], *(k.value for k in node.keywords if k.arg == "params")]
+            tables = [each for each in given if isinstance(each, ast.Dict)]
+            known = all(isinstance(each, (ast.Dict, ast.Constant)) for each in given)
+            yield node.args[0].value, [k.value for each in tables for k in each.keys] if known else [None]
 
 
 def codes_of_the_core():
@@ -241,8 +253,8 @@ def test_why_another_model_answers_is_told_in_the_language_of_the_rest():
 
 def test_no_translation_is_for_a_code_that_nothing_raises():
     written = {*get_args(ProviderErrorKind), *codes_of_the_core()}
-    for path in (*SOURCES, *Path(agent_core.__file__).parent.rglob("*.py")):
-        written |= strings_of(ast.parse(path.read_text(encoding="utf-8")))[0]
+    for path in (*SOURCES, *CORE):
+        written |= strings_of(path)[0]
     codes = {key.split(".", 1)[1] for key in texts("zh") if key.startswith(("errors.", "notices."))}
     assert codes - written == set()
 
@@ -293,7 +305,7 @@ def rules_that_ask():
     rules |= {confinement.NOT_ALL_KNOWN, confinement.TOO_MANY, confinement.NOT_HIDDEN}
     dangers = {rule.__name__.strip("_").replace("_", "-") for rule in danger._RULES}
     rules |= {f"dangerous: {name}" for name in (*dangers, "hidden-characters", "database", "together", "not-judged")}
-    for node in ast.walk(ast.parse(Path(paths.__file__).read_text(encoding="utf-8"))):
+    for node in nodes_of(Path(paths.__file__)):
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 3:
             verdict, rule, _ = node.value.elts
             if any(isinstance(part, ast.Constant) and part.value == "ask" for part in ast.walk(verdict)):

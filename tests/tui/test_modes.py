@@ -17,6 +17,7 @@ from nanoherm_tui.summary import status_info
 from tests.fakes.model_server import Reply
 from tests.tui.overlay_app import OverlayApp, shown
 from tests.tui.test_app import Stage
+from tests.tui.test_composer import type_keys
 
 HELD = Containment(kernel=True)
 BARE = Containment(why="Landlock: landlock_create_ruleset: not implemented")
@@ -61,7 +62,7 @@ async def test_each_mode_is_reached_with_one_key_and_says_what_confines_commands
         assert len(app.screen_stack) == 1
 
 
-async def test_who_cycles_on_is_not_held_up(tmp_path, machine):
+async def test_who_cycles_on_is_not_held_up_and_an_overlay_goes_on_with_the_same_key(tmp_path, machine):
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
         app = stage.app
         await stage.pilot.press(*["shift+tab"] * 5)
@@ -69,11 +70,6 @@ async def test_who_cycles_on_is_not_held_up(tmp_path, machine):
         await asyncio.sleep(limits.CONSENT_RESTS * 1.5)
         assert len(app.screen_stack) == 1
         assert app.view.mode == "ask"
-
-
-async def test_the_overlay_goes_on_to_the_next_mode_with_the_same_key(tmp_path, machine):
-    async with Stage(tmp_path, [Reply(text="x")]) as stage:
-        app = stage.app
         await stage.pilot.press(*["shift+tab"] * 3)
         await confirmed(stage, "auto")
         await stage.pilot.press("shift+tab")
@@ -82,26 +78,26 @@ async def test_the_overlay_goes_on_to_the_next_mode_with_the_same_key(tmp_path, 
         await stage.until(lambda: app.view.mode == "ask" and len(app.screen_stack) == 1)
 
 
-async def test_what_is_typed_at_the_overlay_is_no_yes_and_is_not_lost(tmp_path, machine):
+async def test_only_a_y_that_stands_alone_enters_the_mode_and_what_is_typed_is_not_lost(tmp_path, machine):
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
         app = stage.app
         app.view.session.send(intents.SetMode("auto"))
         await stage.until(lambda: isinstance(app.screen, ConsentScreen))
-        await stage.pilot.press(*"yes, y")
+        await type_keys(stage.pilot, *"yes, y")
         await stage.until(lambda: app.composer.text == "yes, y")
         assert app.view.mode == "ask"
         assert len(app.screen_stack) == 1
-
-
-@pytest.mark.parametrize("keys", [["enter"], ["escape"], ["n"], ["y", "y"], ["y", "enter"]])
-async def test_only_a_y_that_stands_alone_enters_the_mode(tmp_path, machine, keys):
-    async with Stage(tmp_path, [Reply(text="x")]) as stage:
-        app = stage.app
-        app.view.session.send(intents.SetMode("auto"))
-        await confirmed(stage, "auto")
-        await stage.pilot.press(*keys)
-        await asyncio.sleep(limits.APPROVAL_ALONE * 2)
-        assert app.view.mode == "ask"
+        for keys in (["enter"], ["escape"], ["n"], ["y", "y"], ["y", "enter"]):
+            app.composer.text = ""
+            app.view.session.send(intents.SetMode("auto"))
+            await confirmed(stage, "auto")
+            await type_keys(stage.pilot, *keys)
+            await asyncio.sleep(limits.APPROVAL_ALONE * 2)
+            assert app.view.mode == "ask", keys
+            if len(app.screen_stack) > 1:
+                await stage.pilot.press("escape")
+                await stage.until(lambda: len(app.screen_stack) == 1)
+            await stage.until(lambda: stage.state == "idle")
 
 
 async def test_keys_at_twenty_a_second_with_enter_among_them_confirm_nothing(tmp_path, machine, monkeypatch):
@@ -132,7 +128,7 @@ async def test_a_draft_that_is_being_written_is_not_covered(tmp_path, machine):
 
 
 async def test_a_goal_waits_for_the_mode_to_be_confirmed_and_is_in_the_status_line(tmp_path, machine):
-    async with Stage(tmp_path, [Reply(text="On it.", hang=0.2) for _ in range(9)]) as stage:
+    async with Stage(tmp_path, [Reply(text="On it.", hang=0.2) for _ in range(9)], size=(200, 60)) as stage:
         app = stage.app
         await stage.type("/goal 让所有测试通过")
         await confirmed(stage, "goal")

@@ -42,8 +42,11 @@ def foot(dock):
     return " ".join(row.text for row in dock.foot(dock.cells)).split()
 
 
-@pytest.mark.parametrize("size", [(160, 40), (79, 24)], ids=["beside", "over everything"])
-@pytest.mark.parametrize(("key", "written"), [("y", True), ("a", True), ("n", False)])
+BESIDE, OVER = (160, 40), (79, 24)
+ANSWERS = [(BESIDE, "y", True), (BESIDE, "a", True), (OVER, "y", True), (OVER, "n", False)]
+
+
+@pytest.mark.parametrize(("size", "key", "written"), ANSWERS)
 async def test_a_letter_that_answers_does_so_in_the_dock_too(tmp_path, size, key, written):
     async with Stage(tmp_path, asking(), size=size) as stage:
         app, pilot = stage.app, stage.pilot

@@ -57,13 +57,18 @@ async def test_esc_twice_offers_what_was_said_and_sends_another_in_its_place(tmp
         assert model_texts(stage)[:5] == ["first words", "ok", "otherwise", "ok", "next"], "only one took a place"
 
 
-async def test_esc_leaves_all_as_it_was(tmp_path):
+async def test_letters_narrow_the_list_the_newest_stays_first_and_esc_leaves_all_as_it_was(tmp_path):
     async with Stage(tmp_path, [Reply(text="ok")]) as stage:
         await talked(stage)
         before = model_texts(stage)
         await opened(stage, "escape", "escape")
         await stage.pilot.press("escape")
         await opened(stage, "escape", "escape")
+        await stage.pilot.press(*"words")
+        await stage.until(lambda: "2 of 3" in screen(stage) or "2/3" in screen(stage))
+        shown = [row for row in rows(stage.app) if " turn" in row]
+        assert "third" in shown[0]
+        assert "first" in shown[1]
         await stage.pilot.press("enter")
         await stage.until(lambda: stage.app.composer.text == SAID[2])
         await stage.pilot.press("escape")
@@ -73,7 +78,7 @@ async def test_esc_leaves_all_as_it_was(tmp_path):
         assert model_texts(stage)[:6] == before
 
 
-async def test_only_taken_out_is_put_back_by_redo(tmp_path):
+async def test_only_taken_out_is_put_back_by_redo_and_keys_of_one_read_choose_the_message_they_went_to(tmp_path):
     async with Stage(tmp_path, [Reply(text="ok")]) as stage:
         await talked(stage)
         before = model_texts(stage)
@@ -86,19 +91,10 @@ async def test_only_taken_out_is_put_back_by_redo(tmp_path):
         await stage.type("/redo")
         await stage.until(lambda: model_texts(stage) == before)
         await stage.until(lambda: "third words" in stage.transcript())
-
-
-async def test_letters_narrow_the_list_and_the_newest_stays_first(tmp_path):
-    async with Stage(tmp_path, [Reply(text="ok")]) as stage:
-        await talked(stage)
         await opened(stage, "escape", "escape")
-        await stage.pilot.press(*"words")
-        await stage.until(lambda: "2 of 3" in screen(stage) or "2/3" in screen(stage))
-        shown = [row for row in rows(stage.app) if " turn" in row]
-        assert "third" in shown[0]
-        assert "first" in shown[1]
-        await stage.pilot.press("enter")
-        await stage.until(lambda: stage.app.composer.text == SAID[2])
+        for key in ("down", "down", "tab"):
+            stage.app.post_message(events.Key(key, None))
+        await stage.until(lambda: not stage.app.view.session.said())
 
 
 async def test_retry_says_the_last_message_again(tmp_path):
@@ -133,25 +129,19 @@ async def test_while_a_turn_runs_or_before_the_first_there_is_nothing_to_choose(
         await stage.until(lambda: stage.state == "idle")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 60), (40, 10)], ids=str)
 @pytest.mark.parametrize("language", ["en", "zh"])
-async def test_it_fits_every_screen_in_both_languages(tmp_path, size, language):
-    async with Stage(tmp_path, [Reply(text="ok")], size=size, **{"display.language": language}) as stage:
+async def test_it_fits_every_screen_in_both_languages(tmp_path, language):
+    async with Stage(tmp_path, [Reply(text="ok")], size=(80, 24), **{"display.language": language}) as stage:
         await talked(stage, [*SAID, "很长的一条消息，" * 40])
-        await opened(stage, "escape", "escape")
-        await stage.until(lambda: "first words" in screen(stage))
-        shown = screen(stage)
-        assert "Esc again" not in shown
-        assert ("only take out" if language == "en" else "只去掉") in shown
-        await stage.pilot.press("end", "down", "enter")
-        await stage.until(lambda: ("Esc leave it" if language == "en" else "Esc 放弃") in screen(stage))
+        for size in ((80, 24), (200, 60), (40, 10)):
+            await stage.pilot.resize_terminal(*size)
+            await opened(stage, "escape", "escape")
+            await stage.until(lambda: "first words" in screen(stage))
+            shown = screen(stage)
+            assert "Esc again" not in shown
+            assert ("only take out" if language == "en" else "只去掉") in shown
+            await stage.pilot.press("end", "down", "enter")
+            await stage.until(lambda: ("Esc leave it" if language == "en" else "Esc 放弃") in screen(stage))
+            await stage.pilot.press("escape")
+            await stage.until(lambda: stage.app.composer.is_empty)
         set_language("en")
-
-
-async def test_keys_of_one_read_choose_the_message_they_went_to(tmp_path):
-    async with Stage(tmp_path, [Reply(text="ok")]) as stage:
-        await talked(stage)
-        await opened(stage, "escape", "escape")
-        for key in ("down", "down", "tab"):
-            stage.app.post_message(events.Key(key, None))
-        await stage.until(lambda: not stage.app.view.session.said())

@@ -392,28 +392,38 @@ async def test_there_is_nothing_to_roll_back_or_redo_and_never_under_a_turn(tmp_
         await stage.until(lambda: stage.state == "idle")
 
 
-@pytest.mark.parametrize(
-    ("downs", "a", "said"),
-    [(0, "two\n", 1), (1, "one\n", 3), (2, "one\n", 1)],
-    ids=["conversation", "files", "both"],
-)
-async def test_the_rewind_picker_takes_back_conversation_files_or_both(tmp_path, downs, a, said):
+async def take_back(stage, downs, a, said):
+    """Go back to the second turn by the rewind picker; `downs` leads to what is to go back."""
+    await stage.pilot.press("escape", "escape")
+    await stage.overlay("RewindScreen")
+    await stage.pilot.press("down", "tab")
+    await stage.until(lambda: "1 file" in stage.screen())
+    assert "What goes back?" in stage.screen()
+    await stage.pilot.press("escape", "tab", *["down"] * downs, "enter")
+    await stage.until(lambda: stage.read("a.txt") == a)
+    await stage.until(lambda: len(stage.app.view.session.said()) == said)
+    assert stage.read("b.txt") == "one\n"
+
+
+async def test_the_rewind_picker_takes_back_files_or_files_and_conversation(tmp_path):
     async with Worked(tmp_path, replies) as stage:
-        await stage.pilot.press("escape", "escape")
-        await stage.overlay("RewindScreen")
-        await stage.pilot.press("down", "tab")
-        await stage.until(lambda: "1 file" in stage.screen())
-        assert "What goes back?" in stage.screen()
-        await stage.pilot.press("escape", "tab", *["down"] * downs, "enter")
-        await stage.until(lambda: stage.read("a.txt") == a)
-        await stage.until(lambda: len(stage.app.view.session.said()) == said)
-        assert stage.read("b.txt") == "one\n"
+        await take_back(stage, downs=1, a="one\n", said=3)
+        await stage.until(lambda: stage.state == "idle")
+        await stage.type("/rollback redo")
+        await stage.overlay("RollbackScreen")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.read("a.txt") == "two\n" and stage.state == "idle")
+        await stage.until(lambda: "The rollback is taken back" in stage.transcript())
+        await take_back(stage, downs=2, a="one\n", said=1)
 
 
-async def test_where_a_message_was_followed_by_no_change_the_picker_works_as_ever(tmp_path):
+async def test_the_rewind_picker_works_as_ever_without_a_change_and_takes_back_the_conversation_alone(tmp_path):
     async with Worked(tmp_path, replies) as stage:
         await stage.pilot.press("escape", "escape")
         await stage.overlay("RewindScreen")
         await stage.until(lambda: stage.app.screen._turns is not None)
         await stage.pilot.press("enter")
         await stage.until(lambda: stage.app.composer.text == "third")
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.app.composer.is_empty)
+        await take_back(stage, downs=0, a="two\n", said=1)

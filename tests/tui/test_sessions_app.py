@@ -6,7 +6,10 @@ import time
 
 import pytest
 
+from agent_core.config.paths import find_places
 from agent_core.errors import StoreError
+from agent_core.messages import Message, user
+from agent_core.store.sessions import Store
 from nanoherm_tui.overlays.folders import FolderScreen
 from nanoherm_tui.overlays.name import NameScreen
 from tests.fakes.model_server import Reply
@@ -17,6 +20,17 @@ async def answered(stage, text="hello"):
     await stage.type(text)
     await stage.until(lambda: stage.state == "idle" and stage.app.view.usage.total_tokens)
     await stage.until(lambda: stage.app.view.id in {row.id for row in stage.app.conversations.rows})
+
+
+def stored(tmp_path, title="hello"):
+    """A session of an earlier start; gives its id."""
+    store = Store.open(find_places(tmp_path / "work", {"HOME": str(tmp_path / "home")}).state_db)
+    (tmp_path / "work").mkdir()
+    session = store.create(str(tmp_path / "work"), title=title).id
+    store.append(session, user(title))
+    store.append(session, Message("assistant", "One."))
+    store.close()
+    return session
 
 
 def listed(stage):
@@ -55,9 +69,14 @@ async def test_a_session_that_cannot_be_deleted_leaves_one_that_answers_and_says
         assert "hello" in listed(stage)
 
 
-async def test_a_fork_goes_its_own_way(tmp_path):
+async def test_a_fork_goes_its_own_way_and_nothing_is_forked_deleted_or_exported_without_a_message(tmp_path):
     replies = [Reply(text="Common ground."), Reply(text="Another way.")]
     async with Stage(tmp_path, replies) as stage:
+        here = stage.app.view.id
+        for command in ("/fork", "/delete", "/clear", "/export"):
+            await stage.type(command)
+        await stage.pilot.pause(0.2)
+        assert stage.app.view.id == here
         await answered(stage)
         original = stage.app.view.id
         await stage.type("/fork")
@@ -68,15 +87,6 @@ async def test_a_fork_goes_its_own_way(tmp_path):
         await stage.until(lambda: stage.app.view.id == original)
         assert "Another way." not in stage.transcript()
         assert len(listed(stage)) == 2
-
-
-async def test_nothing_is_forked_deleted_or_exported_of_a_session_without_a_message(tmp_path):
-    async with Stage(tmp_path, [Reply(text="x")]) as stage:
-        here = stage.app.view.id
-        for command in ("/fork", "/delete", "/clear", "/export"):
-            await stage.type(command)
-        await stage.pilot.pause(0.2)
-        assert stage.app.view.id == here
 
 
 async def test_a_session_is_renamed_in_a_field_that_has_its_title(tmp_path):
@@ -99,8 +109,7 @@ async def test_a_session_is_renamed_in_a_field_that_has_its_title(tmp_path):
 
 
 async def test_a_session_that_is_not_open_is_renamed_too(tmp_path):
-    async with Stage(tmp_path, [Reply(text="x")]) as stage:
-        await answered(stage)
+    stored(tmp_path)
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
         await stage.until(lambda: "hello" in listed(stage))
         stage.app.sessions_pane.focus()
@@ -110,7 +119,7 @@ async def test_a_session_that_is_not_open_is_renamed_too(tmp_path):
         await stage.until(lambda: "hello!" in listed(stage))
 
 
-async def test_a_session_begins_in_a_folder_that_is_chosen(tmp_path):
+async def test_a_session_begins_in_a_folder_that_is_chosen_and_one_that_is_none_is_refused_in_words(tmp_path):
     work = tmp_path / "work"
     (work / "项目 one" / "inner").mkdir(parents=True)
     (work / "other").mkdir()
@@ -123,25 +132,20 @@ async def test_a_session_begins_in_a_folder_that_is_chosen(tmp_path):
         await stage.until(lambda: stage.app.screen._folder.name == "项目 one")
         await stage.pilot.press("down", "enter")
         await stage.until(lambda: stage.app.view.session.workspace == work / "项目 one" / "inner")
-
-
-async def test_a_folder_that_is_none_is_refused_in_words(tmp_path):
-    async with Stage(tmp_path, [Reply(text="x")]) as stage:
         await stage.type("/new no/such/folder")
         await stage.until(lambda: "no/such/folder" in "".join(stage.transcript().split()))  # wherever it is wrapped
 
 
-@pytest.mark.parametrize(("key", "name"), [("e", "hello.md"), ("/export talk.json", "talk.json")])
-async def test_a_session_is_exported_beside_the_project(tmp_path, key, name):
+async def test_a_session_is_exported_beside_the_project(tmp_path):
     async with Stage(tmp_path, [Reply(text="Said once.")]) as stage:
         await answered(stage)
-        if len(key) == 1:
-            stage.app.sessions_pane.focus()
-            await stage.pilot.press(key)
-        else:
-            await stage.type(key)
-        await stage.until((tmp_path / "work" / name).exists)
-        assert "Said once." in (tmp_path / "work" / name).read_text()
+        await stage.type("/export talk.json")
+        await stage.until((tmp_path / "work" / "talk.json").exists)
+        stage.app.sessions_pane.focus()
+        await stage.pilot.press("e")
+        await stage.until((tmp_path / "work" / "hello.md").exists)
+        for name in ("talk.json", "hello.md"):
+            assert "Said once." in (tmp_path / "work" / name).read_text()
 
 
 async def test_what_was_not_seen_is_marked_after_a_restart(tmp_path):
@@ -166,9 +170,7 @@ async def test_what_was_not_seen_is_marked_after_a_restart(tmp_path):
 
 @pytest.mark.parametrize("sent", [False, True])
 async def test_what_is_typed_while_a_session_opens_is_for_that_one(tmp_path, monkeypatch, sent):
-    async with Stage(tmp_path, [Reply(text="One."), Reply(text="Two.")]) as stage:
-        await answered(stage, "first")
-        first = stage.app.view.id
+    first = stored(tmp_path, "first")
     async with Stage(tmp_path, [Reply(text="Three."), Reply(text="Four.")]) as stage:
         await answered(stage, "second")
         app, second, find, go = stage.app, stage.app.view.id, stage.host.find, threading.Event()

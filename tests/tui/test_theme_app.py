@@ -140,13 +140,13 @@ async def test_with_16_colours_auto_is_ansi_and_the_terminal_is_not_asked(tmp_pa
 
 
 async def test_ascii_and_reduced_motion_are_switched_by_the_palette_and_kept(tmp_path):
-    async with Stage(tmp_path, [Reply(text="x")]) as stage:
+    async with Stage(tmp_path, [Reply(text="x")], size=(80, 24)) as stage:
         app, config = stage.app, stage.host.config
         await stage.type("one")
         await stage.until(lambda: stage.state == "idle" and app.view.usage.total_tokens)
         for typed, key, changed in (
             ("ascii", "display.ascii", symbols.is_ascii),
-            ("reduced motion", "display.reduced_motion", symbols.motion_is_reduced),
+            ("motion", "display.reduced_motion", symbols.motion_is_reduced),
         ):
             for on in (True, False):
                 await stage.pilot.press("ctrl+p", *typed, "enter")
@@ -266,20 +266,25 @@ async def look_at_everything(stage, seen):
 
 
 @pytest.mark.parametrize(
-    "eight_bit", [pytest.param(False, id="true colour"), pytest.param(True, id="256", marks=pytest.mark.long)]
+    ("themes", "eight_bit"),
+    [
+        pytest.param(THEMES[:2], False, id="true colour"),  # the two that are hard
+        pytest.param(THEMES[2:], False, id="the other themes", marks=pytest.mark.long),
+        pytest.param(THEMES[:2], True, id="256", marks=pytest.mark.long),
+    ],
 )
-async def test_whatever_is_drawn_can_be_read(tmp_path, monkeypatch, eight_bit):
+async def test_whatever_is_drawn_can_be_read(tmp_path, monkeypatch, themes, eight_bit):
     if eight_bit:
         monkeypatch.setenv("COLORTERM", "")
-    seen = {theme: {} for theme in (THEMES[:2] if eight_bit else THEMES)}  # with 256 the two that are hard
+    seen = {theme: {} for theme in themes}
     async with Stage(tmp_path, list(WORK), size=(160, 45), **{"display.theme": "nanoherm-dark"}) as stage:
         (tmp_path / "work" / "a.py").write_text("def f():\n    return 10\n")
         await look_at_everything(stage, seen)
-        themes = stage.app.themes.all
+        known = stage.app.themes.all
     assert seen.pop("ansi", {}) == {}, "words have the terminal's own colours"
     for theme, found in seen.items():
         for pair, (where, words) in found.items():
             fg, bg = map(shown, pair) if eight_bit else pair
             assert contrast(fg, bg) >= MIN_CONTRAST, (theme, where, words, fg, bg, round(contrast(fg, bg), 2))
         grounds = {ground for _, ground in found}
-        assert {themes[theme].colour(role) for role in GROUNDS} <= grounds, "everything was looked at"
+        assert {known[theme].colour(role) for role in GROUNDS} <= grounds, "everything was looked at"
