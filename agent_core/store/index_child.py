@@ -17,6 +17,7 @@ it had is up to date; of any other the messages are compared one by one, so noth
 from __future__ import annotations
 
 import json
+import marshal
 import os
 import queue
 import sqlite3
@@ -91,7 +92,12 @@ class Dictionary:
             self._cache.mkdir(mode=0o700, parents=True, exist_ok=True)
             tokenizer = jieba.Tokenizer()
             tokenizer.tmp_dir, tokenizer.cache_file = str(self._cache), "jieba.cache"
-            tokenizer.initialize()
+            try:
+                # At once: jieba reads its cache word by word from the file, in three times the time.
+                tokenizer.FREQ, tokenizer.total = marshal.loads((self._cache / tokenizer.cache_file).read_bytes())
+                tokenizer.initialized = True
+            except (OSError, ValueError, TypeError, EOFError):
+                tokenizer.initialize()  # which makes the cache
             self._tokenizer = tokenizer
         return self._tokenizer
 
