@@ -6,12 +6,9 @@ is wrong in it; fields that nobody here knows survive. A project's files have no
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import stat
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
@@ -24,6 +21,7 @@ from agent_core.names import MODES_ALONE, SANDBOX_MODES, Mode
 from agent_core.plain_files import atomic_write, read_regular
 from agent_core.records import dataclass
 from agent_core.sandbox.policy import UNCONFINED, Box
+from agent_core.shared_file import is_anothers, lock, others_may_write, signature
 
 VERSION: Final = 1
 _LATEST: Final = 1e11  # seconds since the epoch; a later time is none
@@ -140,7 +138,7 @@ class GrantsFile:
     def read(self) -> Written:
         """What the file says now; cheap while it stays as it is. Never raises: see `Written.problem`."""
         with self._lock:
-            seen = self._signature()
+            seen = signature(self.path)
             if seen is None:
                 self._seen, self._written = None, Written()
             elif seen != self._seen:
@@ -249,19 +247,6 @@ class GrantsFile:
 
     # -- the file ------------------------------------------------------------------------------------------------
 
-    def _signature(self) -> object:
-        """Changes when the file does; None: there is none."""
-        try:
-            status = os.stat(self.path)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            return error.errno
-        return (
-            status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode,
-            status.st_uid,
-        )  # fmt: skip
-
     def _load(self) -> Written:
         try:
             _check_owner(self.path)
@@ -284,22 +269,13 @@ class GrantsFile:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """No other program and no other thread changes the file meanwhile. Raises ConfigError."""
-        lock = self.path.with_name(self.path.name + ".lock")
         try:
-            lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            descriptor = lock(self.path, limits.GRANTS_LOCKED)
+        except BlockingIOError:
+            raise _unwritten(self.path, "another program is changing it") from None
         except OSError as error:
             raise _unwritten(self.path, os.strerror(error.errno or 0)) from error
         try:
-            deadline = time.monotonic() + limits.GRANTS_LOCKED
-            while True:
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise _unwritten(self.path, "another program is changing it") from None
-                    time.sleep(0.02)
             yield
         finally:
             os.close(descriptor)
@@ -311,9 +287,9 @@ class GrantsFile:
 def _check_owner(path: Path) -> None:
     """Raise ConfigError when somebody else could have written the file."""
     status = os.stat(path)
-    if status.st_uid not in (os.geteuid(), 0):
+    if is_anothers(status):
         raise _failed(path, f"belongs to another user (id {status.st_uid})")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if others_may_write(status):
         raise ConfigError(
             "grants_open_to_others",
             f"{path} can be written by others, so nothing in it counts. Look it through, then run: chmod 600 {path}",

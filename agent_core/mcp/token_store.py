@@ -6,7 +6,6 @@ stands beside them. A file that cannot be understood holds no log-in, and is not
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import stat
@@ -24,6 +23,7 @@ from agent_core.credentials import Secret
 from agent_core.mcp.words import ServerFailure
 from agent_core.plain_files import atomic_write, read_regular
 from agent_core.records import dataclass
+from agent_core.shared_file import is_anothers, lock, signature
 
 VERSION: Final = 1
 Document = dict[str, Any]
@@ -134,7 +134,7 @@ class FileStore(MemoryStore):
     def read(self) -> Kept:
         """Cheap while the file stays as it is. Raises ServerFailure "mcp_credentials" when it cannot be used."""
         with self._changing:
-            seen = self._signature()
+            seen = signature(self.path)
             if seen is None:
                 self._seen, self._kept = None, Kept()
             elif seen != self._seen:
@@ -169,37 +169,18 @@ class FileStore(MemoryStore):
                 os.close(descriptor)
 
     def _lock(self, cancel: CancelScope) -> int:
-        lock = self.path.with_name(self.path.name + ".lock")
+        def wait() -> None:
+            cancel.wait(_WAIT)
+            cancel.check()
+
         try:
-            lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            return lock(self.path, limits.CREDENTIALS_LOCKED, wait)
+        except BlockingIOError:
+            raise _locked() from None
         except OSError as error:
             raise self._problem(f"cannot be written ({os.strerror(error.errno or 0)})") from error
-        try:
-            deadline = time.monotonic() + limits.CREDENTIALS_LOCKED
-            while True:
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    return descriptor
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise _locked() from None
-                    cancel.wait(_WAIT)
-                    cancel.check()
-        except BaseException:
-            os.close(descriptor)
-            raise
 
     # -- the file --------------------------------------------------------------------------------------------------
-
-    def _signature(self) -> object:
-        try:
-            status = os.stat(self.path)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            return error.errno
-        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def _load(self) -> Kept:
         try:
@@ -207,7 +188,7 @@ class FileStore(MemoryStore):
             status = os.stat(self.path, follow_symlinks=False)
         except OSError as error:
             raise self._problem(f"cannot be read ({os.strerror(error.errno or 0)})") from error
-        if status.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(status.st_mode) & 0o077:
+        if is_anothers(status) or stat.S_IMODE(status.st_mode) & 0o077:
             raise ServerFailure(
                 "mcp_credentials_open",
                 f"{self.path} can be read or written by others. Look whether that was meant, then run: "

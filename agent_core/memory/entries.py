@@ -22,6 +22,7 @@ from agent_core.memory import gate, store_file
 from agent_core.memory.forgotten import Forgotten
 from agent_core.memory.recall import Recall
 from agent_core.messages import new_id
+from agent_core.shared_file import signature
 
 Entry = dict[str, Any]
 """One object of the file. Its fields: id, kind, text, created_at, source_session; and where they say something: scope,
@@ -50,7 +51,7 @@ class Entries:
     def list(self) -> tuple[Memory, ...]:
         """As `Memories.list`."""
         with self._lock:
-            seen = (store_file.signature(self.path), self._forgotten.signature())
+            seen = (signature(self.path), self._forgotten.signature())
             if seen != self._seen:
                 # The signature is of before the read: a change in between is seen as one the next time.
                 self._memories, self._seen = tuple(map(_memory, self._load())), seen

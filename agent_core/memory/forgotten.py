@@ -12,6 +12,7 @@ from typing import Final
 
 from agent_core import limits
 from agent_core.memory import store_file
+from agent_core.shared_file import signature
 
 NAME: Final = "memory.json.forgotten"
 """Of our home; both engines have it: an id of the one is never one of the other."""
@@ -42,7 +43,7 @@ class Forgotten:
 
     def signature(self) -> object:
         """Changes when the file does."""
-        return store_file.signature(self._path)
+        return signature(self._path)
 
     def _load(self) -> dict[str, object]:
         text = store_file.load(self._path)

@@ -21,6 +21,7 @@ from agent_core.memory import gate, store_file
 from agent_core.memory.forgotten import Forgotten
 from agent_core.memory.recall import Recall
 from agent_core.records import dataclass
+from agent_core.shared_file import signature
 
 Target = Literal["memory", "user"]
 Action = Literal["add", "replace", "remove"]
@@ -212,7 +213,7 @@ class Pages:
     def list(self) -> tuple[Memory, ...]:
         """As `Memories.list`."""
         with self._lock:
-            seen = (*(store_file.signature(self.path(target)) for target in FILES), self._forgotten.signature())
+            seen = (*(signature(self.path(target)) for target in FILES), self._forgotten.signature())
             if seen != self._seen:
                 self._memories = tuple(memory_of(target, text) for target in FILES for text in self.entries(target))
                 self.withheld = sum(len(self._written(target)) for target in FILES) - len(self._memories)

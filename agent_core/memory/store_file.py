@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +10,7 @@ from pathlib import Path
 from agent_core import limits
 from agent_core.errors import MemoryFailure
 from agent_core.plain_files import atomic_write, read_regular
+from agent_core.shared_file import is_anothers, lock, others_may_write
 
 
 def load(path: Path, most: int = limits.MEMORY_FILE) -> str:
@@ -28,9 +26,9 @@ def load(path: Path, most: int = limits.MEMORY_FILE) -> str:
         return ""
     except OSError as error:
         raise broken(path, f"cannot be read ({os.strerror(error.errno or 0)})") from error
-    if status.st_uid not in (os.geteuid(), 0):
+    if is_anothers(status):
         raise broken(path, f"belongs to another user (id {status.st_uid})")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if others_may_write(status):
         raise broken(path, "can be written by others (chmod 600 it when you have looked it through)")
     if data is None:
         raise broken(path, "is no regular file")
@@ -53,37 +51,16 @@ def save(path: Path, text: str) -> None:
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
     """No other program and no other thread changes the file meanwhile. Raises MemoryFailure."""
-    lock = path.with_name(path.name + ".lock")
     try:
-        lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor = lock(path, limits.MEMORY_LOCKED)
+    except BlockingIOError:
+        raise _unwritten(path, "another program is changing it") from None
     except OSError as error:
         raise _unwritten(path, os.strerror(error.errno or 0)) from error
     try:
-        deadline = time.monotonic() + limits.MEMORY_LOCKED
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise _unwritten(path, "another program is changing it") from None
-                time.sleep(0.02)
         yield
     finally:
         os.close(descriptor)
-
-
-def signature(path: Path) -> object:
-    """Changes when the file does; None: there is none."""
-    try:
-        status = os.stat(path)
-    except OSError as error:
-        return error.errno
-    return (
-        status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode,
-        status.st_uid,
-    )  # fmt: skip
 
 
 def broken(path: Path, what: str, line: int = 0) -> MemoryFailure:
