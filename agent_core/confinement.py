@@ -196,6 +196,7 @@ class Confinement:
         if not self._begun:
             self._begun = True
             self._secrets.begin()
+            threading.Thread(target=self._fixed, name="places", daemon=True).start()
 
     def _first_look(self) -> bool:
         """Whether the first walk has ended. It is waited for once."""
