@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Final, Literal
@@ -45,6 +46,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _NO_CELL = re.compile(f"{_CONTROLS.pattern}|(?!\xad){_UNSEEN.pattern}|[\u2028\u2029]")
 _PLAIN = re.compile(r"[ -~\n]*\Z")
 _ODD = re.compile(r"[^ -~\n]")
+_WORD_WITH_BLANKS: Final = re.compile(r"\S+\s*|\s+")
 _LONG: Final = 512  # characters; Rich remembers the widths of shorter texts, and walks longer ones
 
 # No row starts with the first, none ends with the second.
@@ -301,6 +303,29 @@ def _may_break(text: str, marks: list[tuple[int, int, int]], index: int) -> bool
     if before_size < 2 and marks[index][2] < 2:
         return False
     return char not in _NOT_FIRST and before not in _NOT_LAST
+
+
+def unbroken(text: str) -> Iterator[tuple[int, int, str]]:
+    """The parts of one line that no row is broken within: where each begins and ends, and itself with the blanks after.
+
+    A word, or one wide character with the punctuation that stays with it. The same places as in `wrap_spans`.
+    """
+    if text.isascii():
+        for word in _WORD_WITH_BLANKS.finditer(text):
+            yield word.start(), word.end(), word[0]
+        return
+    marks = _graphemes(text)
+    start = 0
+    for index, (begin, end, _) in enumerate(marks):
+        if (
+            index
+            and not text[begin:end].isspace()
+            and (text[marks[index - 1][0]] in " \t" or _may_break(text, marks, index))
+        ):
+            yield start, begin, text[start:begin]
+            start = begin
+    if start < len(text):
+        yield start, len(text), text[start:]
 
 
 def _least_bad(text: str, marks: list[tuple[int, int, int]], first: int, index: int) -> int:

@@ -13,7 +13,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.question import LABEL, QuestionRow, always_rows, question_rows
 from nanoherm_tui.strips import Painted, Part, flow, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut
+from nanoherm_tui.text import cut, fit
 from nanoherm_tui.text import width as cell_width
 
 if TYPE_CHECKING:
@@ -159,6 +159,11 @@ class ApprovalKeys(Painted):
         if self.app.size.height < limits.SHORT:
             # The note keeps its place when it is gone: nothing moves while somebody reaches for a key.
             note: list[Part] = [(self.note or " " * cell_width(t("approval.pause")), muted)]
-            return flow(width, [*keys, *warning, note], fill, indent=indent)
+            apart = flow(width, [*keys, *warning, note], fill, indent=indent)
+            wide = max(cell_width(words) for words in (self.warning, t("approval.pause"), self.note))
+            instead = [(fit(self.note, wide), muted)] if self.note or not warning else warning[0]
+            one_place = flow(width, [*keys, instead], fill, indent=indent)
+            # A row too many is the draft's. How much is not in view has to be known once a key answers, not before.
+            return apart if len(apart) <= self.app.size.height - limits.APPROVAL_REST else one_place
         remarks = [*warning, [(self.note, muted)]]
         return [flow(width, remarks, fill, indent=indent)[0], *flow(width, keys, fill, indent=indent)]

@@ -25,6 +25,7 @@ from nanoherm_tui.text import width, wrap
 _TWO_COLUMNS: Final = 70  # cells of text below which one column is more readable
 _KEYS: Final = 16  # cells of the column of keys
 _GAP: Final = 2  # blanks between two columns
+_LONG: Final = 30  # rows of a section that does not go to one column as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,23 @@ def _wrapped(lines: Iterable[Line], cells: int) -> Iterator[Line]:
             yield Line("" if number else line.keys, words)
 
 
+def two_columns(sections: Iterable[list[Line]]) -> list[list[Line]]:
+    """Each section goes on where there is more room, so that what comes first stands at the top of both columns; a long
+    one is shared out to both, so that they end together."""
+    left: list[Line] = []
+    right: list[Line] = []
+    for heading, *lines in sections:
+        if len(lines) <= _LONG:
+            min(left, right, key=len).extend([heading, *lines, Line()])
+            continue
+        here = max(0, min(len(lines), (len(lines) + len(right) - len(left) + 1) // 2))
+        while here < len(lines) and not lines[here].keys:
+            here += 1  # the rest of what is said of a key stays below it
+        for column, part in ((left, lines[:here]), (right, lines[here:])):
+            column += [heading, *part, Line()] if part else []
+    return [left, right]
+
+
 def _few(keys: Iterable[str]) -> str:
     """The first key, and the others while the column has room."""
     shown = ""
@@ -127,13 +145,9 @@ class HelpText(Painted):
         return self._count > self._top + self.size.height
 
     def _columns(self, width: int) -> list[list[Line]]:
-        """Sections below each other, or in two columns: each goes on where there is more room, so that what comes
-        first stands at the top of both."""
-        cells = width if width < _TWO_COLUMNS else (width - _GAP) // 2
-        columns: list[list[Line]] = [[] for _ in range(1 if width < _TWO_COLUMNS else 2)]
-        for section in self._sections:
-            min(columns, key=len).extend([*_wrapped(section, cells), Line()])
-        return columns
+        if width < _TWO_COLUMNS:
+            return [[line for section in self._sections for line in (*_wrapped(section, width), Line())]]
+        return two_columns([list(_wrapped(section, (width - _GAP) // 2)) for section in self._sections])
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return max((len(column) for column in self._columns(width)), default=1)

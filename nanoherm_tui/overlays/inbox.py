@@ -115,7 +115,7 @@ class InboxList(FollowedList[str, _Line]):
             (f"{sym('asks')} ", look.mark("warn", ground, bold=True)),
         ]
         if question.agent:
-            left.append((f"{one_line(question.agent)}: ", muted))
+            left.append((f"{one_line(question.agent)}  ", muted))
         left += [(title(question), words), (f"  {one_line(visible(_subject(question)))}", muted)]
         return row(cells, left, words, [(line.left, muted), (" ", words)])
 

@@ -16,6 +16,7 @@ from nanoherm_tui.overlays.popup import Popup
 from nanoherm_tui.strips import Part, hints, look_of, marked, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut_path, one_line, visible
+from nanoherm_tui.text import width as text_width
 
 if TYPE_CHECKING:
     from agent_core.file_index import Answer, Hit
@@ -278,9 +279,12 @@ class MentionPopup(Popup):
                 (self.keymap.label("preview_file"), t("mention.preview")),
                 ("Esc", t("mention.close")),
             )
-            left += [part for hint in hints(look, keys) for part in (*hint, ("   ", fill))][:-1]
+            room = width - text_width(figures) - 3 * bool(figures) - 1
+            for hint in hints(look, keys):
+                if sum(text_width(said) for said, _ in (*left, *hint)) <= room:
+                    left += [*hint, ("   ", fill)]
             if not self._mention.path and width >= _WITH_FORMS:
-                left.append(("   " + t("mention.also", forms=_FORMS), look.style("muted", "surface")))
+                left.append((t("mention.also", forms=_FORMS), look.style("muted", "surface")))
         return [*rows, row(width, left, fill, [(figures, look.style("muted", "surface")), (" ", fill)])]
 
     def _foot(self) -> tuple[str, str]:

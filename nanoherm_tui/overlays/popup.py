@@ -44,6 +44,11 @@ class Popup(Painted):
         """The words of row `index` in `width` cells, at least one: what stands left, and right, where it is not cut."""
         raise NotImplementedError
 
+    def rows(self, width: int) -> list[Strip]:
+        """As painted, behind a blank of the pane's own ground: beside the list no state of a tool is seen."""
+        ground = look_of(self).style()
+        return [Strip.join([row(1, [], ground), strip]) for strip in super().rows(max(1, width - 1))]
+
     def _visible(self) -> range:
         rows = min(self.count, limits.SLASH_ROWS, max(1, self.app.size.height // 2))
         start = max(0, min(self.at - rows // 2, self.count - rows))

@@ -19,7 +19,7 @@ from textual.widgets.text_area import Edit, EditResult
 from agent_core.text.image_refs import leading
 from nanoherm_tui import limits
 from nanoherm_tui.actions import SlashProblem
-from nanoherm_tui.compat import read_lines_as_pastes, teach_alt_keys
+from nanoherm_tui.compat import break_as_prose, read_lines_as_pastes, teach_alt_keys
 from nanoherm_tui.dropped import image_paths
 from nanoherm_tui.editing.kill_ring import KillRing
 from nanoherm_tui.history import History, Walk
@@ -97,6 +97,7 @@ class Composer(Widget):
 
     def __init__(self, history: History | None = None, keymap: Keymap | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        break_as_prose()
         teach_alt_keys()
         read_lines_as_pastes()
         self._history = history or History(None)

@@ -65,6 +65,12 @@ class Dock(ResultTab, CommentsTab, TasksTab, ContextTab, FileTab, ListTabs):
             self._answers, self._armed = keys, armed
             self.stale_foot()
 
+    def on_resize(self) -> None:
+        """Another height has room for more hints or fewer, and for blank rows or none."""
+        if self._made_for is not None:
+            self._head = list(self.head(self.cells))
+        self.stale_foot()
+
     def show_plan(self, items: Sequence[TodoItem], *, bring: bool = False) -> None:
         """Show the todo list; unlike the others it does not come to the front by itself."""
         if tuple(items) != self._plan:
@@ -113,7 +119,7 @@ class Dock(ResultTab, CommentsTab, TasksTab, ContextTab, FileTab, ListTabs):
         return {"tasks": count_running(self._tasks) + count_at_work(self._agents)}
 
     def head(self, cells: int) -> Sequence[Row]:
-        rows = [self.titles(cells), BLANK]
+        rows = [self.titles(cells), *self._apart()]
         if self.tab == "file":
             rows += self.file_head(cells)
         return rows + self.tasks_head() if self.tab == "tasks" else rows
@@ -133,6 +139,10 @@ class Dock(ResultTab, CommentsTab, TasksTab, ContextTab, FileTab, ListTabs):
             return self.tasks_body(cells)
         return plan_rows(self._plan, cells) if self._plan else self._empty(t("dock.no_plan"), cells)
 
+    def _apart(self) -> tuple[Row, ...]:
+        """The blank row between what is shown and what stands above and below it; a low dock has none."""
+        return () if self.size.height < limits.DOCK_LOW else (BLANK,)
+
     def _empty(self, words: str, cells: int) -> list[Row]:
         return [Row((Span(line, "muted"),)) for line in wrap(words, max(cells, 1))]
 
@@ -141,7 +151,7 @@ class Dock(ResultTab, CommentsTab, TasksTab, ContextTab, FileTab, ListTabs):
             return written
         found = self.find_row(cells)
         if found is not None and self._field is not None:
-            return BLANK, found
+            return (*self._apart(), found)
         hints = [
             (Span(key, "accent" if self._armed else "muted", bold=self._armed), Span(f" {words}", "muted"))
             for key, words in (*self._answers, *self._hunk_hint())
@@ -151,7 +161,7 @@ class Dock(ResultTab, CommentsTab, TasksTab, ContextTab, FileTab, ListTabs):
         if not self._answers:  # on a low screen what is read goes before all that can be done with it
             flowed = flowed[: max(1, self.size.height // limits.DOCK_HINTS)]
         rows = [*([found] if found is not None else []), *flowed]
-        return (BLANK, *rows) if rows else ()
+        return (*self._apart(), *rows) if rows else ()
 
     def _hints(self, cells: int) -> list[tuple[str, str]]:
         """Keys and what they do here."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -245,8 +245,8 @@ def _prose(block: Prose, width: int, look: Look) -> list[Row]:
             growing = block.open and piece is pieces[-1]
             rows += _code(piece.text, piece.lang, width, look, lang=piece.lang, lead=indent, plain=growing)
         elif isinstance(piece, markdown.Table):
-            natural = _head_widths(block.head) if block.head else _natural_widths(piece)
-            rows += _table(piece, natural, width, look, inks, with_header=not block.head)
+            wants = _head_wants(block.head) if block.head else _wants(piece)
+            rows += _table(piece, wants, width, look, inks, with_header=not block.head)
         else:
             body = [("   ".join([sym("bullet")] * 3), look.style("muted"))]
             rows.append(_row(width, look, [(margin, ground)], body))
@@ -263,10 +263,10 @@ def _table_head(head: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _head_widths(head: str) -> tuple[int, ...]:
+def _head_wants(head: str) -> tuple[Want, ...]:
     """What the columns of a table want by its first part, for the parts that follow."""
     pieces = markdown.parse(head, bullet=" ", quote=" ")
-    return next((_natural_widths(piece) for piece in pieces if isinstance(piece, markdown.Table)), ())
+    return next((_wants(piece) for piece in pieces if isinstance(piece, markdown.Table)), ())
 
 
 Cell = tuple[markdown.Span, ...]
@@ -276,22 +276,39 @@ def _plain(cell: Cell) -> str:
     return "".join(text for text, _ in cell)
 
 
-def _natural_widths(table: markdown.Table) -> tuple[int, ...]:
-    columns = len(table.header)
-    return tuple(
-        max(cell_len(_plain(row[c])) for row in (table.header, *table.rows) if c < len(row)) for c in range(columns)
-    )
+class Want(NamedTuple):
+    """Cells of a column: in which nothing of it is wrapped, and in which no word is broken."""
+
+    whole: int
+    word: int
 
 
-def _column_widths(natural: Sequence[int], room: int) -> list[int] | None:
-    """Cells of each column so that the row fits into `room`; None when the columns would become unreadable."""
-    room -= TABLE_GAP * (len(natural) - 1)
+def _wants(table: markdown.Table) -> tuple[Want, ...]:
+    out = []
+    for column in range(len(table.header)):
+        texts = [_plain(row[column]) for row in (table.header, *table.rows) if column < len(row)]
+        words = (cell_len(part.rstrip()) for text in texts for _, _, part in cells.unbroken(text))
+        out.append(Want(max(map(cell_len, texts)), max(words, default=0)))
+    return tuple(out)
+
+
+_LEAST: Final = 6  # cells of a column, below which it could not be read
+
+
+def _column_widths(wants: Sequence[Want], room: int) -> list[int] | None:
+    """Cells of each column so that the row fits into `room`; None when the columns would become unreadable.
+
+    Words stay whole where there is room for all of them.
+    """
+    room -= TABLE_GAP * (len(wants) - 1)
+    natural = [want.whole for want in wants]
     if sum(natural) <= room:
-        return list(natural)
-    least = 6
-    if room < sum(min(least, n) for n in natural):
+        return natural
+    widths = [min(max(_LEAST, want.word), want.whole) for want in wants]
+    if room < sum(widths):
+        widths = [min(_LEAST, n) for n in natural]
+    if room < sum(widths):
         return None
-    widths = [min(least, n) for n in natural]
     spare = room - sum(widths)
     while spare > 0:
         # The columns that want more share what is left evenly; what one does not need goes to the others.
@@ -306,7 +323,7 @@ def _column_widths(natural: Sequence[int], room: int) -> list[int] | None:
 
 def _table(
     table: markdown.Table,
-    natural: Sequence[int],
+    wants: Sequence[Want],
     width: int,
     look: Look,
     inks: dict[int, Style],
@@ -315,7 +332,7 @@ def _table(
 ) -> list[Row]:
     lead: list[Ink] = _prefix(" " * TEXT_AT + table.indent, look)
     room = _text_width(width) - cell_len(table.indent)
-    widths = _column_widths(natural, room)
+    widths = _column_widths(wants, room)
     if widths is None:
         return _stacked(table, width, look, inks)
     rows: list[Row] = []

@@ -9,7 +9,6 @@ from agent_core.mcp import login
 from agent_core.ports.asking import Question
 from agent_core.servers import FormField
 from agent_core.text import diff
-from nanoherm_tui import symbols
 from screenshots import content
 from screenshots.stage import Stage
 from screenshots.views.view import Act, View, dock, time_passes
@@ -166,11 +165,6 @@ async def _plan_asked(stage: Stage) -> None:
     await stage.asked()
 
 
-async def _ascii(stage: Stage) -> None:
-    symbols.set_ascii(True)
-    await _edit_asks(stage)
-
-
 VIEWS: Final[tuple[View, ...]] = (
     View("approval-command", _command_asks),
     View("approval-edit", _edit_asks),
@@ -191,5 +185,5 @@ VIEWS: Final[tuple[View, ...]] = (
     View("approval-exactly", _always("tab")),
     View("approval-question", _person_asked),
     View("approval-plan", _plan_asked),
-    View("ascii", _ascii),
+    View("ascii", _edit_asks, stage={"display.ascii": True}),
 )

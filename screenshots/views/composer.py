@@ -58,6 +58,7 @@ async def _slash_own(stage: Stage) -> None:
     (folder := stage.home / ".nanohermes" / "commands" / "deps").mkdir(parents=True)
     (folder / "update.md").write_text(
         "---\ndescription: update one dependency, run the tests\nargument-hint: <name>\n---\n"
+        "Update $1 and run the tests.\n"
     )
     await stage.write("/de")
     await stage.until(lambda: bool(stage.app.composer.typed), "what can be typed")

@@ -669,6 +669,20 @@ async def test_on_a_short_screen_question_keys_and_draft_are_all_there(size):
             assert words in shown
 
 
+async def test_on_the_lowest_screen_the_draft_keeps_its_row_before_and_after_a_key_answers():
+    set_language("zh")
+    app = ComposerApp()
+    async with app.run_test(size=(40, 10)) as pilot:
+        app.ask(command_question("make " * 40, decisions=("once", "session", "always", "refuse")))
+        await pilot.pause()
+        assert "› " in text_of(app)
+        height = app.panel.size.height
+        await armed(pilot)
+        assert "PgDn：下面还有" in text_of(app)
+        assert "› " in text_of(app)
+        assert app.panel.size.height == height
+
+
 def test_the_rule_and_the_grant_are_told_in_the_interfaces_language():
     question = command_question(rule="dangerous: recursive removal")
     assert [r.words for r in question_rows(question, 70)][2:] == [

@@ -260,11 +260,32 @@ async def test_wide_text_wraps_at_the_edge_without_ghosts():
         await type_keys(pilot, *"你" * 10, "，")
         await pilot.pause()
         assert draft.size.height == 2
-        assert app.cursor_position.x - draft.region.x == 2
+        assert app.cursor_position.x - draft.region.x == 4  # a comma begins no row
         assert app.cursor_position.y - draft.region.y == 1
         await type_keys(pilot, *["backspace"] * 11)
         assert app.composer.is_empty
         assert not any("你" in row or "，" in row for row in rows(app))
+
+
+@pytest.mark.parametrize(
+    ("text", "drawn"),
+    [
+        ("parse_date 丢掉了时区，请修好", ["parse_date 丢掉了时", "区，请修好"]),
+        ("parse_date drops the offset", ["parse_date drops", "the offset"]),
+        ("看 src/ledger/dates.py 的第三行", ["看", "src/ledger/dates.py", "的第三行"]),
+        ("一二三四五六七八（九）十", ["一二三四五六七八", "（九）十"]),
+        ("e\u0301" * 9 + " 中文和英文字", ["e\u0301" * 9 + " 中文和英文", "字"]),
+    ],
+)
+async def test_a_draft_breaks_its_rows_as_all_other_prose_does(text, drawn):
+    app = ComposerApp()
+    async with app.run_test(size=(31, 24)) as pilot:  # 20 cells for the draft and one for the caret
+        app.composer.insert(text)
+        await pilot.pause()
+        draft = app.composer.query_one("#draft")
+        lines = draft.wrapped_document.get_sections(0)
+        assert [line.rstrip() for line in lines] == drawn
+        assert "".join(lines) == text
 
 
 @pytest.mark.parametrize("text", ["你好", "ab你", "mid 中 line", "x" * 200, "a\nb\n中"])

@@ -7,7 +7,7 @@ from textual import events
 from nanoherm_tui.actions import ACTIONS, SLASH_ACTIONS
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.overlays.confirm import ConfirmScreen
-from nanoherm_tui.overlays.help import HelpScreen, sections
+from nanoherm_tui.overlays.help import HelpScreen, sections, two_columns
 from nanoherm_tui.overlays.name import NameScreen
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
 from nanoherm_tui.overlays.setup import Provider, SetupScreen, SetupValues
@@ -36,6 +36,16 @@ def test_every_action_with_a_key_and_every_command_is_listed():
     lines = [line for section in sections(KEYMAP, "composer") for line in section if not line.heading]
     assert len(lines) == len([a for a in ACTIONS if KEYMAP.keys(a.id)]) + len(SLASH_ACTIONS)
     assert any(line.keys == "Ctrl+P" and line.words == "palette" for line in lines)
+
+
+def test_two_columns_end_together_and_hold_every_line_once():
+    found = sections(KEYMAP, "composer")
+    left, right = two_columns(found)
+    assert abs(len(left) - len(right)) <= 1
+    shown = [line for line in (*left, *right) if line.keys]
+    assert sorted(shown, key=str) == sorted((line for part in found for line in part if line.keys), key=str)
+    assert left[0].heading
+    assert right[0].heading
 
 
 def test_help_shows_the_keys_of_the_config():

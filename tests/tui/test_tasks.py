@@ -113,7 +113,7 @@ async def test_without_tasks_one_muted_line_says_so():
     dock = Dock()
     async with TasksApp(dock).run_test(size=(40, 8)) as pilot:
         await opened(pilot, dock, ())
-        assert shown(dock)[2] == "No tasks and no sub-agents."
+        assert shown(dock)[1] == "No tasks and no sub-agents."
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -246,6 +246,14 @@ def test_a_wide_table_wraps_its_cells():
     assert "".join(row.strip.text for row in rows).count("word") == 10
 
 
+@pytest.mark.parametrize("width", [40, 36])
+def test_a_narrow_table_breaks_no_word_while_there_is_room_for_all_of_them(width):
+    head = "| Input | Before | After |\n|---|---|---|\n"
+    shown = lines(Prose(0, head + "| day_bounds | 02:30 naive | 23 hours |\n| 中文一二三四五六 | x | y |"), width)
+    for word in ("day_bounds", "Before", "naive", "hours"):
+        assert any(word in line for line in shown)
+
+
 def test_a_table_that_cannot_stand_in_columns_is_written_out():
     head = "| " + " | ".join(f"column{n}" for n in range(8)) + " |"
     source = head + "\n" + "|---" * 8 + "|\n" + "| value long enough " * 8 + "|"
