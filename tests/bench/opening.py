@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from dataclasses import dataclass
 
 from tests.bench.bars import Bar
@@ -19,11 +20,14 @@ from tests.bench.lab import (
     Lab,
     read_report,
 )
-from tests.bench.terminal import ROWS
+from tests.bench.terminal import ROWS, Terminal
 
 PAGES = 10
 ENDS = 5
 SIZES = (80, 160, 80, 160, 80, 160)
+STORM = 20
+STORM_GAP = 0.02
+"""Seconds between two sizes of a window that is dragged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class Visit:
     """Medians of Page Up, Page Down, Home and End, added up."""
     resized: float
     """Median, until nothing more is drawn."""
+    stormed: float
+    """From the first of STORM sizes until nothing more is drawn."""
 
 
 def visit(lab: Lab, messages: int) -> Visit:
@@ -59,7 +65,17 @@ def visit(lab: Lab, messages: int) -> Visit:
         ends = [[terminal.settled(terminal.send(key)) for key in (HOME, END)] for _ in range(ENDS)]
         paged += sum(map(statistics.median, zip(*ends, strict=True)))
         resized = statistics.median(terminal.settled(terminal.resize(columns, ROWS), 0.4) for columns in SIZES)
-    return Visit(there - entered, there - came, paged, resized)
+        stormed = statistics.median(storm(terminal) for _ in range(ENDS))
+    return Visit(there - entered, there - came, paged, resized, stormed)
+
+
+def storm(terminal: Terminal) -> float:
+    """A window that is dragged to and fro; gives the seconds until all is drawn."""
+    begun = time.monotonic()
+    for number in range(1, STORM + 1):
+        terminal.resize(*((100 + 8 * (number % 7), ROWS - number % 5) if number < STORM else (160, ROWS)))
+        time.sleep(STORM_GAP)
+    return terminal.settled(begun, 0.4)
 
 
 def _ratio(lab: Lab, field: str) -> float:
@@ -73,4 +89,5 @@ BARS = (
     Bar("open: 20,000 messages, from Enter to screen", 0.5, "s", lambda lab: lab.once(visit, LONG).opened),
     Bar("page: 20,000 messages ÷ 200", 1.5, "×", lambda lab: _ratio(lab, "paged")),
     Bar("resize 80 ↔ 160: 20,000 messages ÷ 200", 2.0, "×", lambda lab: _ratio(lab, "resized")),
+    Bar("resize 20 times: 20,000 messages ÷ 200", 2.0, "×", lambda lab: _ratio(lab, "stormed")),
 )
