@@ -8,6 +8,7 @@ import weakref
 import pytest
 
 from agent_core import events, intents
+from agent_core.hooks import Hook, HookSet
 from agent_core.messages import ToolCall
 from agent_core.ports.actions import ReadAction
 from agent_core.ports.means import TodoItem
@@ -176,3 +177,34 @@ def test_a_call_that_was_cut_off_by_a_rest_does_not_exist(tmp_path):
     table.wait(events.Resting)
     messages = table.store.messages(table.session.id)
     assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_a_rest_is_no_end_its_hooks_run_once_when_the_session_is_closed_at_rest(tmp_path):
+    kinds = ("SessionStart", "SessionEnd")
+    hooks = HookSet(tuple(Hook(kind, f"echo {kind} >> ran", "h") for kind in kinds))
+    table = Table(tmp_path, say("x"), hooks=lambda workspace: hooks)
+    ran = tmp_path / "ws" / "ran"
+    for number in (1, 2):
+        table.turn("go", count=1)
+        rest(table)
+        assert ran.read_text().split() == ["SessionStart"], number
+    table.session.close()
+    table.session.join(10)
+    assert ran.read_text().split() == ["SessionStart", "SessionEnd"]
+
+
+def test_a_queued_message_keeps_it_awake_until_it_was_answered(tmp_path):
+    def slowly(request, sink, cancel):
+        going.wait(20)
+        return LlmReply("Yes.", model="m")
+
+    going = threading.Event()
+    table = Table(tmp_path, slowly, say("Yes."))
+    at_work(table)
+    table.session.send(intents.Queue("later"))
+    table.session.send(intents.Rest())
+    going.set()
+    table.wait(events.TurnFinished, count=2)
+    said = [message.text for message in table.store.messages(table.session.id) if message.role == "user"]
+    assert said == ["work", "later"]
+    rest(table)
