@@ -144,7 +144,10 @@ class Foster:
 
     def live(self) -> bool:
         """Whether any of it does. Those known are looked at first: the others cost more."""
-        return any(_since(pid) == since for pid, since in self._known) or bool(self.members())
+        if any(_since(pid) == since for pid, since in self._known) or self.members():
+            return True
+        time.sleep(_AGAIN)  # one that was just becoming another program showed no mark
+        return bool(self.members())
 
     def members(self) -> "list[int]":
         states = {int(name): _stat(name) for name in os.listdir("/proc") if name.isdigit()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -12,6 +13,8 @@ HAS_PROC: Final = os.path.isdir("/proc/self")
 
 POLL: Final = 0.05
 """How often, in seconds, it is looked whether a process is gone."""
+_EMPTY: Final = 3
+"""Looks by which an environment is empty: the first may have been at the program that the process was before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,25 @@ def stat_of(pid: int) -> tuple[str, int, int, int, int] | None:
 
 
 def environ_of(pid: int) -> bytes:
-    """What a process was started with; empty when that cannot be seen."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
+    """What a process was started with; empty when that cannot be seen.
+
+    One that is just becoming another program shows nothing: it is waited for, a moment.
+    """
+    until, empty = 0.0, 0
+    while empty < _EMPTY:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                environ = file.read()
+        except OSError:
+            return b""
+        if environ or not _has_program(pid) or (until and time.monotonic() > until):
+            return environ
+        if is_becoming(pid):
+            until, empty = until or time.monotonic() + POLL, 0
+            time.sleep(POLL / 25)
+        else:
+            empty += 1
+    return b""
 
 
 def namespace_of(pid: int) -> int:
@@ -51,12 +67,20 @@ def namespace_of(pid: int) -> int:
         return 0
 
 
+def _has_program(pid: int) -> bool:
+    """Not so the threads of the kernel and the dead."""
+    try:
+        os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return False
+    return True
+
+
 def is_becoming(pid: int) -> bool:
     """Whether a process whose environment is empty is in the middle of exec: it has a program and no words yet."""
     try:
-        os.readlink(f"/proc/{pid}/exe")  # threads of the kernel and the dead have none
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return not file.read(1)
+            return _has_program(pid) and not file.read(1)
     except OSError:
         return False
 

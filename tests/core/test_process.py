@@ -17,7 +17,7 @@ import pytest
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.ports.commands import ExecResult
-from agent_core.process import families
+from agent_core.process import families, proc
 from agent_core.process.command import LocalBackend
 from agent_core.process.families import Family
 from agent_core.process.guard import MARKER
@@ -313,6 +313,19 @@ def test_of_what_bears_a_mark_nothing_is_left_also_while_it_forks(tmp_path):
         shell.wait(20)
         shell.stdout.close()
         assert alive(ours) == []
+
+
+@linux
+def test_a_process_on_its_way_from_program_to_program_shows_what_it_was_started_with(monkeypatch):
+    monkeypatch.setattr(proc, "POLL", 1.0)  # a busy machine may stop it right there
+    step = '[ $n -ge 60 ] && exit; n=$((n+1)) exec sh -c "$0" "$0"'
+    chain = subprocess.Popen(["sh", "-c", step, step], env={"PATH": ENV["PATH"], "n": "0", "LASTING": "mark"})
+    blind = 0
+    while chain.poll() is None:
+        shown = proc.environ_of(chain.pid)
+        if chain.poll() is None:
+            blind += b"LASTING=mark" not in shown
+    assert blind == 0
 
 
 # -- nobody waits for a person ----------------------------------------------------------------------------------------
