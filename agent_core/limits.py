@@ -171,6 +171,7 @@ SECRETS_GLANCE: Final = 0.03  # seconds a walk for files of secrets may take bef
 SECRETS_WAIT: Final = 0.5  # for the first walk of a session, when its first command comes before its end
 SECRETS_SECONDS: Final = 20.0  # of one walk; it takes about 2 s for a million entries
 SECRETS_WALKS: Final = 4  # in a row while things move, before a command; then none is run
+SECRETS_LATER: Final = 1.0  # seconds after a command has begun in which a large workspace is not walked beside it
 SECRETS_STEP: Final = 10_000  # entries of one folder that are held at once
 SECRETS_ENTRIES: Final = 2_000_000  # of one walk: what is larger is asked about, command by command
 SECRETS_HIDDEN: Final = 1_000  # files and folders hidden from commands: each is a mount, and 1,000 of them take 0.15 s

@@ -27,6 +27,8 @@ _SKIPPED: Final = frozenset({
     ".tox", ".nox", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".gradle", ".terraform", ".yarn", ".pnpm-store",
 })
 # fmt: on
+WALKS: Final = "secrets"
+"""The name of the threads that walk."""
 _CERTIFICATE: Final = b"-----BEGIN "
 _PRIVATE: Final = b"PRIVATE KEY"
 
@@ -75,7 +77,7 @@ class SecretFiles:
     def begin(self) -> None:
         """Walk in a thread of its own, unless one does so already."""
         if not self._looking.locked() and not self._closed:
-            threading.Thread(target=self._look, name="secrets", daemon=True).start()
+            threading.Thread(target=self._look, name=WALKS, daemon=True).start()
 
     def wait(self, seconds: float) -> bool:
         """Wait for the first walk; whether it has ended."""
@@ -104,7 +106,11 @@ class SecretFiles:
             return
         self._glance()
         if time.monotonic() >= self._next:
-            self.begin()
+            # When the command that comes now has had its time: a walk holds the interpreter.
+            self._next = time.monotonic() + limits.SECRETS_LATER + limits.SECRETS_SECONDS
+            later = threading.Timer(limits.SECRETS_LATER, self._look)
+            later.name, later.daemon = WALKS, True
+            later.start()
 
     def close(self) -> None:
         """Let a walk that still goes on end soon."""
@@ -122,8 +128,8 @@ class SecretFiles:
             if self._repositories is None:
                 self._repositories = tuple(repositories)
             self._seconds = time.monotonic() - begun
-            # Ten times as long as it took: never more than a tenth of one core.
-            self._next = time.monotonic() + 10 * self._seconds
+            # Fifteen times as long as it took: hardly a fifteenth of one core.
+            self._next = time.monotonic() + 15 * self._seconds
         finally:
             self._looking.release()
             self._first.set()
