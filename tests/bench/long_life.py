@@ -130,8 +130,8 @@ class Worker:
 
     def press(self, *keys: str) -> None:
         for key in keys:
-            self.terminal.send(key)
-            self.terminal.quiet(PAUSE)
+            with contextlib.suppress(TimeoutError):  # a key may change nothing
+                self.terminal.settled(self.terminal.send(key), PAUSE)
 
     def say(self, words: str) -> None:
         with contextlib.suppress(TimeoutError):  # nothing was drawn of what is there already
