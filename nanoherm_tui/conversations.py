@@ -114,8 +114,7 @@ class Conversations:
             view = SessionView(session, title=session.title, mode=session.mode)
             self.views[session.id] = view
             self.bridge.watch(session)
-        if view.stored and not view.loaded:
-            session.start()  # it rests, or is on its way
+        session.start()  # it may rest
         before, first = self.view, self.view is None
         if self.view is not None and self.view is not view:
             self.mark_seen()

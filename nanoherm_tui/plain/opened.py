@@ -72,9 +72,12 @@ class Opened:
             view = SessionView(session, title=session.title, mode=session.mode, model_label=label)
             one = self.all[session.id] = Open(view, Teller(view))
             session.mailbox.listen(lambda urgent: face.source.wake())
-        elif self.current is not one:
+        elif self.current is not one and one.view.loaded:
             face.say(t("plain.session_again", title=one_line(one.view.title) or t("sessions.untitled")))
+        if self.current is not None and self.current is not one:
+            self.current.view.session.send(intents.Rest())  # nothing runs in it: `switch`
         self.current = one
+        session.start()  # it may rest; then it tells its end again
         face.draft.begin("")
         try:
             face.draft.begin(face.host.draft(session.id))
@@ -131,6 +134,11 @@ class Opened:
             self.last_outcome = event
         elif isinstance(event, events.QuestionClosed):
             face.questions.closed(event.question_id)
+        elif isinstance(event, events.Resting):
+            if here:  # it was come back to meanwhile
+                view.session.start()
+            else:
+                view.put_away()
         elif isinstance(event, events.ModeToConfirm) and here:
             from nanoherm_tui.plain.consents import confirm_mode
 
