@@ -125,3 +125,22 @@ class Learner:
                     keeping.tell(memory, True)
             except MemoryFailure as failure:
                 log.info("not remembered: %s", failure.text)
+
+
+class Learns:
+    """What an extra has that makes something of turns that have ended. `learner` None: nobody does."""
+
+    def __init__(self, learner: Learner | None) -> None:
+        self._learner = learner
+
+    def ended(self, turn: EndedTurn) -> None:
+        if self._learner is not None:
+            self._learner.learn(turn)
+
+    @property
+    def is_learning(self) -> bool:
+        return self._learner is not None and self._learner.is_learning
+
+    def close(self) -> None:
+        if self._learner is not None:
+            self._learner.close()

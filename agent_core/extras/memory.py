@@ -10,11 +10,11 @@ from agent_core import events, limits
 from agent_core.cancel import CancelScope
 from agent_core.distil import Line
 from agent_core.errors import MemoryFailure
-from agent_core.extras.learning import Learner
+from agent_core.extras.learning import Learner, Learns
 from agent_core.knowledge import Memory
 from agent_core.memory import Memories
 from agent_core.meter import Meter
-from agent_core.ports.extras import EndedTurn, Guidance
+from agent_core.ports.extras import Guidance
 from agent_core.ports.tools import Tool
 from agent_core.records import dataclass
 from agent_core.services import Seat
@@ -66,16 +66,16 @@ def memory_extra(
     return MemoryExtra(seat, keeping, options.top, learner)
 
 
-class MemoryExtra:
-    """Of one session. `learner` makes memories of turns that have ended; None: nobody does."""
+class MemoryExtra(Learns):
+    """Of one session."""
 
     def __init__(
         self, seat: Seat, keeping: Keeping, top: int = limits.MEMORY_TOP, learner: Learner | None = None
     ) -> None:
+        super().__init__(learner)
         self._seat = seat
         self._keeping = keeping
         self._top = top
-        self._learner = learner
         self._tools = remember.tools(keeping)
         self._told = ""
 
@@ -105,15 +105,3 @@ class MemoryExtra:
             self._learner.known = found
         self._seat.emit(events.Recalled(found))
         return "\n".join((BEGIN, remember.HEAD, *remember.listed(found), END)) if found else ""
-
-    def ended(self, turn: EndedTurn) -> None:
-        if self._learner is not None:
-            self._learner.learn(turn)
-
-    @property
-    def is_learning(self) -> bool:
-        return self._learner is not None and self._learner.is_learning
-
-    def close(self) -> None:
-        if self._learner is not None:
-            self._learner.close()

@@ -11,14 +11,14 @@ from agent_core import events
 from agent_core.cancel import CancelScope
 from agent_core.distil import Line
 from agent_core.errors import MemoryFailure
-from agent_core.extras.learning import Learner
+from agent_core.extras.learning import Learner, Learns
 from agent_core.extras.memory import MemoryOptions
 from agent_core.knowledge import Memory, Pending
 from agent_core.memory import markdown, staging
 from agent_core.memory.markdown import FILES, Change, Operation, Pages, Target
 from agent_core.memory.pending import PendingWrites
 from agent_core.meter import Meter
-from agent_core.ports.extras import EndedTurn, Guidance
+from agent_core.ports.extras import Guidance
 from agent_core.ports.tools import Tool
 from agent_core.services import Seat
 from agent_core.text.printable import printable
@@ -60,8 +60,8 @@ def pages_extra(
     return PagesExtra(seat, pages, asks=options.asks, stage=stage if options.unattended else None, learner=learner)
 
 
-class PagesExtra:
-    """Of one session: ports.Extra. `learner` makes memories of turns that have ended; None: nobody does."""
+class PagesExtra(Learns):
+    """Of one session: ports.Extra."""
 
     def __init__(
         self,
@@ -72,9 +72,9 @@ class PagesExtra:
         stage: Callable[[Change, Sequence[Operation]], object] | None = None,
         learner: Learner | None = None,
     ) -> None:
+        super().__init__(learner)
         self._seat = seat
         self._pages = pages
-        self._learner = learner
         self._tries = Tries()
         self._lock = threading.Lock()
         self._snapshot: dict[Target, list[str]] | None = None
@@ -148,18 +148,6 @@ class PagesExtra:
                 )
             except MemoryFailure:  # it was there a moment ago
                 return None
-
-    def ended(self, turn: EndedTurn) -> None:
-        if self._learner is not None:
-            self._learner.learn(turn)
-
-    @property
-    def is_learning(self) -> bool:
-        return self._learner is not None and self._learner.is_learning
-
-    def close(self) -> None:
-        if self._learner is not None:
-            self._learner.close()
 
     def _read(self) -> dict[Target, list[str]] | None:
         """The files as a session is told of them; None, and a notice, when they cannot be read."""

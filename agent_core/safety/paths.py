@@ -173,11 +173,6 @@ def _ordinary_folder(folder: str, roots: _Roots) -> bool:
     )
 
 
-def may_name_found(path: str, rules: PathRules, *, is_folder: bool = False) -> bool:
-    """Whether the name of a file or folder met on a walk may be listed without asking. `path` as in may_read_found."""
-    return not rules.hidden(path, is_folder)
-
-
 def writable_root(path: Path, rules: PathRules) -> str:
     """The innermost of the workspace and the folders beside it that a resolved path lies in; "" outside them all."""
     return max((root for root in _roots(rules).writable if _beneath(str(path), root)), key=len, default="")
