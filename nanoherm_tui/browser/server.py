@@ -1,7 +1,8 @@
 """What answers the browser: the page, its parts, and a WebSocket for each window.
 
 The messages on it are textual-serve's: JSON from the page (["stdin", text], ["resize", {width, height}], ["ping", n]),
-bytes for its terminal to the page. page.js adds one: bytes from the page are an image that was pasted.
+bytes for its terminal to the page. page.js adds one: bytes from the page are an image that was pasted. It makes up a
+key for its window, and comes back with it by another line when one breaks.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import signal
 import socket
 import string
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +27,7 @@ from agent_core import names
 from nanoherm_tui import i18n, limits
 from nanoherm_tui.browser import door as doors
 from nanoherm_tui.browser.ground import SCHEMES
+from nanoherm_tui.browser.kept import KeptWindows
 from nanoherm_tui.browser.window import Window
 from nanoherm_tui.i18n import t
 
@@ -37,7 +40,14 @@ ENDED: Final = 4000
 """The WebSocket's close code once the program has ended; page.js knows these."""
 FULL: Final = 4001
 FAILED: Final = 4002
+LOST: Final = 4003
+"""There is no such window any more for a page that comes back."""
+MOVED: Final = 4004
+"""Its page has come back by another line."""
 
+_MEANT: Final = (WSCloseCode.OK, WSCloseCode.GOING_AWAY)
+"""With these a browser closes a tab, or loads the page again. Whatever else ends a line has broken it."""
+_ENDS: Final = (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR)
 _TERMINAL: Final = "textual_serve"
 _PARTS: Final = {
     "page.css": (__package__, "page.css", "text/css"),
@@ -48,6 +58,7 @@ _PARTS: Final = {
     "mono-italic.ttf": (_TERMINAL, "static/fonts/RobotoMono-Italic-VariableFont_wght.ttf", "font/ttf"),
 }
 """What the page is made of, by its name there: package, file, kind. All of it is on this machine."""
+_WORDS: Final = ("ended", "full", "failed", "gone", "broken", "no_webgl", "again", "try_now")
 _POLICY: Final = "; ".join((
     "default-src 'none'", "script-src 'self'", "style-src 'self' 'unsafe-inline'", "font-src 'self'", "img-src data:",
     "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
@@ -75,6 +86,9 @@ class Faces:
         self._door, self._arguments, self._env = door, arguments, env
         self._cookie = names.APP
         self._sockets: set[web.WebSocketResponse] = set()
+        self._pages: dict[str, _Page] = {}
+        """Those that have a window, by the key they made up for it."""
+        self._kept = KeptWindows()
 
     def app(self) -> web.Application:
         app = web.Application(middlewares=[self._guard])
@@ -111,7 +125,8 @@ class Faces:
         words = {
             "language": "zh-CN" if i18n.language() == "zh" else "en",
             "title": names.APP,
-            **{name: t(f"browser.{name}") for name in ("ended", "full", "failed", "gone", "no_webgl", "again")},
+            "keeps": str(int(limits.WEB_KEEPS)),
+            **{name: t(f"browser.{name}") for name in _WORDS},
         }
         page = string.Template(_file(__package__, "page.html").read_text(encoding="utf-8"))
         escaped = {name: html.escape(text) for name, text in words.items()}
@@ -130,39 +145,79 @@ class Faces:
         if not page.can_prepare(request).ok:
             raise web.HTTPUnauthorized()
         await page.prepare(request)
-        if len(self._sockets) >= limits.WEB_WINDOWS:
+        key = request.query.get("window", "")[: limits.WEB_KEY]
+        if (before := self._pages.get(key)) is not None:  # its line is broken, and nobody has noticed here
+            await before.socket.close(code=MOVED)
+            await before.left.wait()
+        window = self._kept.take(key)
+        if window is None and "again" in request.query:
+            await page.close(code=LOST)
+            return page
+        if window is None and len(self._sockets) + len(self._kept) >= limits.WEB_WINDOWS:
             await page.close(code=FULL)
             return page
         self._sockets.add(page)
         try:
-            await self._run(page, request)
+            await self._run(page, request, key, window)
         finally:
             self._sockets.discard(page)
         return page
 
-    async def _run(self, page: web.WebSocketResponse, request: web.Request) -> None:
+    async def _run(self, page: web.WebSocketResponse, request: web.Request, key: str, window: Window | None) -> None:
+        """Be the page's terminal; `window`: the one it had before, None: it wants a new one."""
+        here, is_over = _Page(page), False
+        if key:
+            self._pages[key] = here
         try:
-            columns, rows = _cells(request.query.get("width"), 80), _cells(request.query.get("height"), 24)
-            window = await Window.open(self._arguments, self._env, request.match_info["scheme"], columns, rows)
+            if window is None:
+                columns, rows = _cells(request.query.get("width"), 80), _cells(request.query.get("height"), 24)
+                window = await Window.open(self._arguments, self._env, request.match_info["scheme"], columns, rows)
+            else:
+                await window.show_again()
+            is_over = await _talk(page, window)
         except OSError as error:
             log.error("a window's program could not be started: %s", error)
             await page.close(code=FAILED)
-            return
-        out, keys = asyncio.create_task(_to_page(window, page)), asyncio.create_task(_from_page(page, window))
-        try:
-            await asyncio.wait({out, keys}, return_when=asyncio.FIRST_COMPLETED)
-            if out.done() and not page.closed:
-                await page.close(code=ENDED)
-        except ConnectionError:  # the page went away
-            pass
+        except asyncio.CancelledError:  # the server ends
+            is_over = True
+            raise
         finally:
-            for task in (out, keys):
-                task.cancel()
-            await asyncio.gather(out, keys, return_exceptions=True)
-            await window.close()
+            if window is not None and key and not is_over:
+                self._kept.keep(key, window)
+            elif window is not None:
+                await window.close()
+            self._pages.pop(key, None)
+            here.left.set()
 
     async def _close_all(self, app: web.Application) -> None:
         await asyncio.gather(*(page.close(code=WSCloseCode.GOING_AWAY) for page in set(self._sockets)))
+        await asyncio.gather(*(page.left.wait() for page in tuple(self._pages.values())))
+        await self._kept.close()
+
+
+class _Page:
+    """A page that has a window."""
+
+    def __init__(self, socket: web.WebSocketResponse) -> None:
+        self.socket = socket
+        self.left = asyncio.Event()
+        """It has none any more: that has ended, or waits for it."""
+
+
+async def _talk(page: web.WebSocketResponse, window: Window) -> bool:
+    """Hand on what the two say until one is gone. True: that was meant; False: the line has broken."""
+    out, keys = asyncio.create_task(_to_page(window, page)), asyncio.create_task(_from_page(page, window))
+    try:
+        await asyncio.wait({out, keys}, return_when=asyncio.FIRST_COMPLETED)
+        has_ended = out.done() and out.exception() is None
+        if has_ended and not page.closed:
+            with suppress(ConnectionError):  # the page went away
+                await page.close(code=ENDED)
+        return has_ended or (keys.done() and keys.exception() is None and keys.result())
+    finally:
+        for task in (out, keys):
+            task.cancel()
+        await asyncio.gather(out, keys, return_exceptions=True)
 
 
 async def _to_page(window: Window, page: web.WebSocketResponse) -> None:
@@ -171,9 +226,12 @@ async def _to_page(window: Window, page: web.WebSocketResponse) -> None:
         await page.send_bytes(out)
 
 
-async def _from_page(page: web.WebSocketResponse, window: Window) -> None:
-    """All the page sends, to its end. What is no message of textual-serve's is passed over."""
-    async for message in page:
+async def _from_page(page: web.WebSocketResponse, window: Window) -> bool:
+    """All the page sends, to its end. What is no message of textual-serve's is passed over. True: it said goodbye."""
+    while True:
+        message = await page.receive()
+        if message.type in _ENDS:  # aiohttp's own code for a line that has broken is that of a goodbye
+            return message.type == WSMsgType.CLOSE and message.data in _MEANT
         if message.type == WSMsgType.BINARY:
             await _take_image(window, message.data)
         if message.type != WSMsgType.TEXT:

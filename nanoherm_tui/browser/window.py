@@ -25,6 +25,8 @@ from nanoherm_tui.browser.ground import TOLD, begin
 from nanoherm_tui.terminal import BROWSER, IN_BROWSER
 
 _CHILD: Final = str(Path(__file__).with_name("child.py"))
+_GIVE_UP: Final = b"\x18"
+"""CAN: a terminal gives up the sequence that it is in."""
 _IMAGE: Final = ".png"
 """The end of a pasted image's name. What it is is told by its first bytes."""
 _OF_ANOTHER_TERMINAL: Final = (
@@ -78,6 +80,15 @@ class Window:
     def resize(self, columns: int, rows: int) -> None:
         if self._master >= 0:
             _set_size(self._master, columns, rows)
+
+    async def show_again(self) -> None:
+        """Have the program draw all of it for a page that has missed a part; what was cut off there is given up."""
+        self._unread = _GIVE_UP
+        if self._master >= 0:
+            rows, columns = struct.unpack("HHHH", fcntl.ioctl(self._master, termios.TIOCGWINSZ, b"\0" * 8))[:2]
+            _set_size(self._master, columns, max(1, rows - 1))
+            await asyncio.sleep(limits.WEB_NUDGE)
+            self.resize(columns, rows)
 
     async def read(self) -> bytes:
         """What the program has written since; empty once it has ended and all is read."""

@@ -116,6 +116,14 @@ def test_a_person_works_in_a_window_of_a_browser(tmp_path):
         # A key that stops the program, in a place where nobody could set it going again.
         page.key("z", "KeyZ", 90, ctrl=True)
         page.wait_for("cannot be suspended")
+        # A line that breaks: the page says so, comes back by itself, and all is drawn again.
+        children = server.children()
+        page.value("socket.line.close(4999)")
+        page.until(lambda: page.value("told.textContent").strip().startswith("The line is broken"))
+        page.until(lambda: page.value("told.hidden && socket !== null"))
+        page.insert("/wieder da")
+        page.wait_for("/wieder da", "Change shop/cart.py?", seconds=SLOW)
+        assert server.children() == children
         page.until(lambda: is_drawn(page.picture()))
         assert page.faults == []
         children = server.children()

@@ -178,6 +178,87 @@ def test_windows_end_with_the_server(asks):
     assert not os.path.exists(f"/proc/{asks(use)}")
 
 
+async def page_of(session, base, door, more=""):
+    await enter(session, base, door)
+    return await session.ws_connect(f"{base}{door.path}/window/dark?width=40&height=10{more}", headers={"Origin": base})
+
+
+async def pid_of(page):
+    out = b""
+    while b"40\r\n" not in out:
+        out += (await page.receive()).data
+    return int(re.search(rb"pid (\d+)", out)[1])
+
+
+async def broken(page):
+    """The line is cut, and no word was said."""
+    page._response.connection.transport.abort()
+    await page.close()
+
+
+async def until_gone(pid, seconds=10.0):
+    end = asyncio.get_running_loop().time() + seconds
+    while os.path.exists(f"/proc/{pid}"):
+        assert asyncio.get_running_loop().time() < end, "it runs still"
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("half_open", [False, True])
+def test_a_page_whose_line_breaks_comes_back_to_its_window(asks, half_open):
+    async def use(session, base, door):
+        first = await page_of(session, base, door, "&window=k1")
+        pid = await pid_of(first)
+        if not half_open:
+            await broken(first)
+            await asyncio.sleep(0.1)
+        second = await page_of(session, base, door, "&window=k1&again")
+        assert os.path.exists(f"/proc/{pid}")
+        await second.send_str(json.dumps(["stdin", "here again\n"]))
+        out = b""
+        async for message in second:
+            out += message.data
+        assert out.startswith(b"\x18"), "what was cut off is given up"
+        assert b"heard here again 40" in out
+        assert second.close_code == servers.ENDED
+
+    asks(use)
+
+
+def test_a_window_that_is_closed_or_waited_too_long_is_no_more(asks, monkeypatch):
+    async def use(session, base, door):
+        closed = await page_of(session, base, door, "&window=k1")
+        pid = await pid_of(closed)
+        await closed.close(code=aiohttp.WSCloseCode.GOING_AWAY)
+        await until_gone(pid)
+        monkeypatch.setattr(limits, "WEB_KEEPS", 0.1)
+        left = await page_of(session, base, door, "&window=k2")
+        pid = await pid_of(left)
+        await broken(left)
+        await until_gone(pid)
+        for key in ("k1", "k2", "never"):
+            back = await page_of(session, base, door, f"&window={key}&again")
+            await back.receive()
+            assert back.close_code == servers.LOST
+
+    asks(use)
+
+
+def test_a_window_that_waits_counts_and_ends_with_the_server(asks, monkeypatch):
+    monkeypatch.setattr(limits, "WEB_WINDOWS", 1)
+
+    async def use(session, base, door):
+        first = await page_of(session, base, door, "&window=k1")
+        pid = await pid_of(first)
+        await broken(first)
+        other = await page_of(session, base, door, "&window=k2")
+        await other.receive()
+        assert other.close_code == servers.FULL
+        assert os.path.exists(f"/proc/{pid}")
+        return pid
+
+    assert not os.path.exists(f"/proc/{asks(use)}")
+
+
 def test_there_is_a_bound_on_windows_at_a_time(asks, monkeypatch):
     monkeypatch.setattr(limits, "WEB_WINDOWS", 1)
 
