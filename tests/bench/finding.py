@@ -97,7 +97,7 @@ def ripgrep(lab: Lab, *words: str) -> Callable[[], bytes]:
 
 
 def compared(ours: Callable[[], str], theirs: Callable[[], bytes]) -> float:
-    """Our time for each second of theirs: the medians of PAIRS each, in turn."""
+    """Our time for each second of theirs: the median of PAIRS of runs, one right behind the other."""
     ours(), theirs()  # the first reads from the disk
     pairs = []
     for _ in range(PAIRS):
@@ -105,8 +105,7 @@ def compared(ours: Callable[[], str], theirs: Callable[[], bytes]) -> float:
         while any(thread.name == WALKS for thread in threading.enumerate()):
             time.sleep(0.05)  # what we do behind a search is not to fall on theirs
         pairs.append((own, timed(theirs)))
-    own, other = (statistics.median(times) for times in zip(*pairs, strict=True))
-    return own / other
+    return statistics.median(own / other for own, other in pairs)
 
 
 def searching(pattern: str, *, confined: bool = False) -> Callable[[Lab], float]:
@@ -169,8 +168,7 @@ def searching_first(lab: Lab) -> float:
 
     theirs()
     pairs = [(ours(), timed(theirs)) for _ in range(PAIRS)]
-    own, other = (statistics.median(times) for times in zip(*pairs, strict=True))
-    return own / other
+    return statistics.median(own / other for own, other in pairs)
 
 
 def searching_without(lab: Lab) -> float:
