@@ -7,81 +7,34 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from textual import events
-from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
-from textual.screen import Screen
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import TextArea
-from textual.widgets.text_area import Edit, EditResult
 
 from agent_core.text.image_refs import leading
 from nanoherm_tui import limits
 from nanoherm_tui.actions import SlashProblem
 from nanoherm_tui.compat import break_as_prose, read_lines_as_pastes, teach_alt_keys
-from nanoherm_tui.dropped import image_paths
-from nanoherm_tui.editing.kill_ring import KillRing
 from nanoherm_tui.history import History, Walk
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap
-from nanoherm_tui.overlays.mention import MentionPopup
-from nanoherm_tui.overlays.slash import SlashPopup, ValuesOf
-from nanoherm_tui.overlays.snippets import SnippetPopup, word_before
-from nanoherm_tui.panes import composer_messages, composer_words
-from nanoherm_tui.panes.addressee import AddresseeRow
-from nanoherm_tui.panes.composer_rows import ComposerHint, PendingRows
-from nanoherm_tui.panes.composer_words import Doing
-from nanoherm_tui.panes.draft import DraftBar, DraftPrompt
+from nanoherm_tui.panes import composer_messages
+from nanoherm_tui.panes.composer_body import ComposerBody
+from nanoherm_tui.panes.composer_draft import ComposerDraft
 from nanoherm_tui.panes.entered import Command, OneMoreImage, Said, ShellCommand, entered, shell_command
-from nanoherm_tui.panes.held import HeldRow
-from nanoherm_tui.panes.history_search import HistorySearch
-from nanoherm_tui.panes.kill_draft import KILLS, KillDraft
-from nanoherm_tui.panes.session_drafts import SessionDrafts
-from nanoherm_tui.text import width
+from nanoherm_tui.panes.kill_draft import KILLS
+from nanoherm_tui.panes.snippet_offers import SnippetOffers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_core.delegation import AgentRow
-    from agent_core.events import SessionState
     from agent_core.knowledge import Typed
     from agent_core.snippets import Snippet
+    from nanoherm_tui.overlays.slash import ValuesOf
     from nanoherm_tui.panes.composer_messages import How
     from nanoherm_tui.panes.keys import KeyFilter
-    from nanoherm_tui.panes.vim_draft import VimDraft
 
 
-class _Draft(KillDraft):
-    """The composer's own text area: every key goes to the composer first."""
-
-    def __init__(self, composer: Composer) -> None:
-        super().__init__(KillRing(), id="draft")
-        self._composer = composer
-
-    def takes_paste(self, text: str) -> bool:
-        self._composer.pasted()
-        paths = image_paths(text) if self._composer.may_have_images else ()
-        if paths:
-            self._composer.post_message(self._composer.ImagesPasted(paths, text))
-        return bool(paths)
-
-    def edit(self, edit: Edit) -> EditResult:
-        result = super().edit(edit)
-        self._composer.fit_height()  # with the next frame, or its caret would be below the rows that it has
-        return result
-
-    async def _on_key(self, event: events.Key) -> None:
-        self.begin_key()
-        if self._composer.draft_key(event):
-            event.stop()
-            event.prevent_default()
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._composer.draft_resized)  # once the text is wrapped to the new width
-
-
-class Composer(Widget):
+class Composer(ComposerBody):
     """The draft and all that stands around it. Give it the focus, and its keys are the keymap's."""
 
     Submitted: TypeAlias = composer_messages.Submitted
@@ -96,61 +49,29 @@ class Composer(Widget):
     TakeBackRequested: TypeAlias = composer_messages.TakeBackRequested
 
     def __init__(self, history: History | None = None, keymap: Keymap | None = None, *, id: str | None = None) -> None:
-        super().__init__(id=id)
         break_as_prose()
         teach_alt_keys()
         read_lines_as_pastes()
+        draft = ComposerDraft(self)
+        self._snippets = SnippetOffers(draft, self._want_snippets, self.put_snippet)
+        super().__init__(draft, self._snippets.popup, keymap or Keymap(), id=id)
         self._history = history or History(None)
         self._walk = Walk(self._history)
-        self.keymap = keymap or Keymap()
         self.key_filter: KeyFilter | None = None
         """Is given each key before the composer; True means it took it."""
         self.guide: KeyFilter | None = None
         """Is given each key before all others: that of the tour."""
         self.last_key = float("-inf")
         """Monotonic seconds when a key came last."""
-        self._state: SessionState = "idle"
         self._problem_draft = ""
         self._typed: Sequence[Typed] | None = None
         self._is_command = False
         self._sent_early = ""  # a draft that was sent before it was known what can be typed
-        self._screen_height = 0
-        self._draft = _Draft(self)
-        self._drafts = SessionDrafts()
-        self._search = HistorySearch(self._draft)
-        self._vim: VimDraft | None = None
         self._resting: Timer | None = None
-        self._popup = SlashPopup()
-        self._offered = SnippetPopup()
-        self._writes_snippet = False
-        self.mention = MentionPopup(self._draft, self.keymap)
-        """Offers files once it knows whose: see its `files`."""
-        self._bar, self._prompt = DraftBar(), DraftPrompt()
-        self._held, self._pending, self._hint = HeldRow(), PendingRows(), ComposerHint()
-        self._addressee = AddresseeRow()
-
-    def compose(self) -> ComposeResult:
-        yield self._popup
-        yield self._search.popup
-        yield self.mention
-        yield self._offered
-        with Horizontal(id="composer-row"):
-            yield self._bar
-            with Vertical(id="composer-body"):
-                yield self._addressee
-                yield self._held
-                yield self._pending
-                with Horizontal(id="composer-line"):
-                    yield self._prompt
-                    yield self._draft
-                yield self._hint
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._history.load)
         self._resting = self.set_interval(limits.DRAFT_REST, self.tell_draft, pause=True)
-        self.screen.screen_layout_refresh_signal.subscribe(self, self._follow_screen)
-        self._show_state()
-        self.fit_height()
 
     # -- what the app calls ------------------------------------------------------------------------------------------
 
@@ -163,11 +84,6 @@ class Composer(Widget):
     def text(self, value: str) -> None:
         self.end_search()
         self._draft.put(value)
-
-    @property
-    def is_empty(self) -> bool:
-        document = self._draft.document
-        return not self._search.is_on and document.line_count == 1 and not document[0]
 
     @property
     def selected_text(self) -> str:
@@ -198,7 +114,7 @@ class Composer(Widget):
 
     def forget_typed(self) -> None:
         """Another session's draft is shown: what can be typed in it is not known yet."""
-        self._offered.known, self._writes_snippet = None, False
+        self._snippets.forget()
         self._typed, self._popup.typed, self._sent_early = None, (), ""
         if self._is_command:
             self.post_message(self.CommandsWanted())
@@ -206,31 +122,23 @@ class Composer(Widget):
     @property
     def snippets(self) -> Sequence[Snippet]:
         """What a word behind a semicolon may become, as far as it is known."""
-        return self._offered.known or ()
+        return self._snippets.known
 
     @snippets.setter
     def snippets(self, known: Sequence[Snippet]) -> None:
-        self._offered.known = known
-        self._follow_snippet()
+        self._snippets.known = known
+        self._snippets.follow(searching=self._search.is_on)
 
     def put_snippet(self, snippet: Snippet, word: str = "") -> None:
         """Put a snippet in at the caret, in the place of the `word` before it; its first place is selected."""
         self.end_search()
         self._type_anew()
         self._draft.put_snippet(snippet, len(word))
-        self._follow_snippet()
+        self._snippets.follow()
         self._show_state()
 
-    def _follow_snippet(self) -> None:
-        """A name behind a semicolon is being written, or no longer."""
-        row_index, column = self._draft.cursor_location
-        line = self._draft.document[row_index]
-        selected = not self._draft.selection.is_empty or self._search.is_on
-        word = word_before(line, column) if ";" in line and not selected else None
-        if word is not None and not self._writes_snippet:
-            self.post_message(self.SnippetsWanted())
-        self._writes_snippet = word is not None
-        self._offered.follow(word)
+    def _want_snippets(self) -> None:
+        self.post_message(self.SnippetsWanted())
 
     @property
     def vim(self) -> bool:
@@ -350,167 +258,19 @@ class Composer(Widget):
         if self._drafts.to_tell(text):
             self.post_message(self.DraftChanged(self._drafts.key, text))
 
-    def set_state(self, state: SessionState) -> None:
-        """What the session is doing, shown in words."""
-        if state != self._state:
-            self._state = state
-            self._held.waits = state != "idle"
-            if self._held.pid:  # else it has no row, and arranging the screen anew for none takes a frame's time
-                self._held.refresh(layout=True)
-            self._show_state()
-
-    def set_pending(self, steers: tuple[str, ...], queued: tuple[str, ...]) -> None:
-        """The texts that wait, oldest first."""
-        if (steers, queued) != (self._pending.steers, self._pending.queued):
-            self._pending.steers, self._pending.queued = steers, queued
-            self._pending.take_back_key = self.keymap.label("take_back")
-            self._pending.refresh(layout=True)
-            self.call_after_refresh(self._draft.place_terminal_caret)
-
-    def set_held(self, pid: int, since: float) -> None:
-        """The other program that runs a turn in the session, and since when; `pid` 0: none does."""
-        if (pid, since) != (self._held.pid, self._held.since):
-            self._held.pid, self._held.since = pid, since
-            self._held.keys = self.keymap.label("send"), self.keymap.label("stop")
-            self._held.refresh(layout=True)
-            self.call_after_refresh(self._draft.place_terminal_caret)
-
-    def set_addressee(self, agent: AgentRow | None) -> None:
-        """The sub-agent that is looked at, and told what is written; None: the session itself."""
-        shown = self._addressee.agent
-        self._addressee.agent = agent
-        if (shown and (shown.id, shown.ended)) != (agent and (agent.id, agent.ended)):
-            self._addressee.stop_key = self.keymap.label("stop_agent")
-            self._addressee.refresh(layout=True)
-            self._show_state()
-            self.call_after_refresh(self._draft.place_terminal_caret)
-
-    def remark(self, words: str) -> bool:
-        """Say `words` in the row under the draft, until the next key. False: there is no room, or no such row."""
-        has_room = self._hint.is_blank and self._hint.display and width(words) <= self._hint.size.width
-        if has_room:
-            self._hint.remark = words
-            self._hint.refresh()
-        return has_room
-
-    def end_remark(self, words: str) -> None:
-        if self._hint.remark == words:
-            self._hint.remark = ""
-            self._hint.refresh()
-
     @property
     def has_paste(self) -> bool:
         """A long paste stands in the draft as a chip."""
         return self._draft.has_paste
 
-    def refresh_look(self) -> None:
-        """Theme or language have changed."""
-        self._show_state()
-        self._addressee.refresh()
-        self._draft.refresh_look()
-        for widget in (
-            self._bar,
-            self._prompt,
-            self._held,
-            self._pending,
-            self._popup,
-            self._search.popup,
-            self.mention,
-            self._offered,
-        ):
-            widget.refresh()
-
-    def focus(self, scroll_visible: bool = True) -> Composer:
-        self._draft.focus(scroll_visible)
-        return self
-
-    @property
-    def holds_focus(self) -> bool:
-        return self._draft.has_focus
-
     def after_keys(self, do: Callable[[], None]) -> None:
         """Do something behind the keys that are on their way to the draft."""
         self._draft.call_later(do)
 
-    # -- state and size ----------------------------------------------------------------------------------------------
-
-    @property
-    def _doing(self) -> Doing:
-        searching = self._search.is_on
-        return Doing(
-            self._state,
-            not self.is_empty,
-            searching,
-            None if searching else shell_command(self._draft.document[0]),
-            bool(self._drafts.instead),
-            self._addressee.agent,
-            self._addressee.who,
-            self._vim.mode if self._vim is not None and not searching else "insert",
-            self._vim.pending if self._vim is not None else "",
-            self._draft.has_stops,
-        )
-
-    def _show_state(self) -> None:
-        """Placeholder, prompt sign and the row below, by what Enter would do now."""
-        doing, label = self._doing, self._label
-        self._hint.mode = composer_words.mode(doing)
-        told = composer_words.hint(doing, label)
-        self._hint.keys, self._hint.words = told.keys, told.words
-        # Before the first layout a guess: the words of the first frame should be those of the second.
-        room = self._draft.size.width or self.app.size.width // 2
-        choices = composer_words.placeholders(doing, label)
-        self._draft.placeholder = Content(next((words for words in choices if width(words) <= room), choices[-1]))
-        sign, role = composer_words.sign(doing)
-        if (self._prompt.sign, self._bar.role) != (sign, role):
-            self._prompt.sign, self._bar.role, self._prompt.role = sign, role, role
-            self._bar.refresh()
-            self._prompt.refresh()
-        self._hint.set_class(not self._hint.is_blank, "-told")
-        self._hint.refresh()
-        self._draft.refresh()
-
-    def _label(self, action_id: str) -> str:
-        """The key to show for an action; while vim types Esc stops nothing."""
-        types = self._vim is not None and self._vim.mode == "insert"
-        return self.keymap.label("interrupt" if types and action_id == "stop" else action_id)
-
-    def draft_resized(self) -> None:
-        if width(self._hint.remark) > self._hint.size.width:
-            self.end_remark(self._hint.remark)
-        self._show_state()
-        self.fit_height()
-
-    def fit_height(self) -> None:
-        """As many rows as the draft needs, up to a third of the screen."""
-        if not self.is_mounted:
-            return
-        most = max(1, self.app.size.height // limits.COMPOSER_SHARE)
-        rows = max(1, min(self._draft.rows, most))
-        height = self._draft.styles.height
-        if height is None or height.value != rows:
-            self._draft.styles.height = rows
-        self.call_after_refresh(self._draft.place_terminal_caret)
-
-    def _follow_screen(self, screen: Screen[object]) -> None:
-        """On a short screen the blank rows above and below go."""
-        if self._screen_height != screen.size.height:
-            self._screen_height = screen.size.height
-            self.set_class(screen.size.height < limits.SHORT, "-short")
-            self.fit_height()
-
-    def on_descendant_focus(self) -> None:
-        self._light(True)
-
     def on_descendant_blur(self) -> None:
-        self._light(False)
         self.tell_draft()
         if self.app.app_focus:  # not when it is the terminal that lost the keyboard
             self.end_search()
-
-    def _light(self, on: bool) -> None:
-        self._bar.lit = self._prompt.lit = on
-        self._bar.refresh()
-        self._prompt.refresh()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
@@ -525,7 +285,7 @@ class Composer(Widget):
             self._is_command = is_command
             self._popup.update(self._draft.text)
             self.mention.follow()
-            self._follow_snippet()
+            self._snippets.follow()
             if self._resting is not None:
                 self._resting.reset()
         self._show_state()
@@ -535,7 +295,7 @@ class Composer(Widget):
         event.stop()
         if not self._search.is_on:
             self.mention.follow()
-            self._follow_snippet()
+            self._snippets.follow()
 
     # -- keys --------------------------------------------------------------------------------------------------------
 
@@ -559,7 +319,8 @@ class Composer(Widget):
             self._popup.update(self._draft.text)  # keys of one read come before the change they made is told
         if self._popup.is_open and self._popup_key(key):
             return True
-        if self._snippet_key(key):
+        if self._snippets.key(key):
+            self._show_state()
             return True
         if self._vim is not None and self._vim.key(event):
             self._show_state()
@@ -643,26 +404,6 @@ class Composer(Widget):
             self._draft.put(first.draft)
             if not first.draft.endswith(" "):
                 self._popup.dismiss(self._draft.text)
-        else:
-            return False
-        return True
-
-    def _snippet_key(self, key: str) -> bool:
-        """A key while snippets are offered, or places of one are to be filled in."""
-        draft = self._draft
-        if ";" in draft.document[draft.cursor_location[0]]:
-            self._follow_snippet()  # keys of one read come before the change they made is told
-        chosen = self._offered.chosen
-        if chosen is not None and key in ("up", "down"):
-            self._offered.move(-1 if key == "up" else 1)
-        elif chosen is not None and key in ("tab", "escape"):
-            word = word_before(draft.document[draft.cursor_location[0]], draft.cursor_location[1])
-            if key == "tab":
-                self.put_snippet(chosen, f";{word}")
-            else:
-                self._offered.shut(word)
-        elif key in ("tab", "shift+tab") and draft.next_stop(back=key == "shift+tab"):
-            self._show_state()
         else:
             return False
         return True
@@ -754,11 +495,6 @@ class Composer(Widget):
             self._history.add(self._draft.whole.rstrip())
             self._reset()
             self.post_message(self.ShellEntered(shell.command, shell.private))
-
-    def _say(self, problem: str) -> None:
-        self._hint.problem = problem
-        self._hint.set_class(not self._hint.is_blank, "-told")
-        self._hint.refresh()
 
     def _submit(self, how: How) -> None:
         text = self._draft.whole.rstrip()

@@ -96,7 +96,7 @@ async def test_names_are_chosen_with_the_arrows_put_away_with_esc_and_tab_queues
         composer.text = ""
         await type_keys(pilot, *";fi", "escape", "tab")
         assert composer.text == ";fi"
-        assert not composer._offered.is_open
+        assert not composer._snippets.popup.is_open
         composer.set_state("running")
         await type_keys(pilot, "tab")
         assert app.posted[-1] == ("queue", ";fi"), "put away, it is only text"
@@ -108,7 +108,7 @@ async def test_a_snippet_comes_from_the_file_by_name_command_and_key_and_a_wrong
         app = stage.app
         (stage.host.places.data_home / "snippets.yaml").write_text("fix: Fix ${1:it}\nbad: [1]\n")
         await stage.pilot.press("semicolon", "f")
-        await stage.until(lambda: app.composer._offered.is_open)
+        await stage.until(lambda: app.composer._snippets.popup.is_open)
         await stage.pilot.press("tab")
         assert (app.composer.text, app.composer.selected_text) == ("Fix it", "it")
         await stage.until(lambda: "snippets.yaml:2: bad has no text" in stage.transcript())
