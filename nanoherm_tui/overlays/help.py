@@ -24,7 +24,7 @@ from nanoherm_tui.text import width, wrap
 
 _TWO_COLUMNS: Final = 70  # cells of text below which one column is more readable
 _KEYS: Final = 16  # cells of the column of keys
-_GAP: Final = 2  # blanks between two columns
+_GAP: Final = 4  # blanks between two columns
 _LONG: Final = 30  # rows of a section that does not go to one column as a whole
 
 

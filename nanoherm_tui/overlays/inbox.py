@@ -28,7 +28,7 @@ from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Hea
 from nanoherm_tui.overlays.question import rule_words, time_left, title
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import clean, cut, one_line, shorten_home, visible
+from nanoherm_tui.text import clean, cut, one_line, shorten_home, visible, wrap
 
 if TYPE_CHECKING:
     from agent_core.ports.asking import Question
@@ -140,7 +140,8 @@ class _Foot(Painted):
         look = look_of(self)
         if self.sure and self.asked is not None:
             words = t("inbox.sure", key="N", n=self.of_session, title=cut(self.asked.title, max(8, width // 3)))
-            return flow(width, [[(words, look.style("warn", "surface"))]], look.style("text", "surface"), indent=2)
+            warn, fill = look.style("warn", "surface"), look.style("text", "surface")
+            return [row(width, [("  ", fill), (line, warn)], fill) for line in wrap(words, max(1, width - 2))]
         keys: list[tuple[str, str]] = []
         refusing: list[str] = []
         if self.asked is not None:

@@ -31,6 +31,10 @@ class Popup(Painted):
             self.styles.offset = (0, -len(self._visible()))
             self.refresh(layout=True)
 
+    def on_resize(self) -> None:
+        """A lower screen has room for fewer rows: the last of them stays right above the composer."""
+        self.styles.offset = (0, -self.size.height)
+
     def hide(self) -> None:
         self.show(0)
 

@@ -112,9 +112,7 @@ async def _insights(stage: Stage) -> None:
     await stage.settle()
 
 
-async def _insights_below(stage: Stage) -> None:
-    """The rest of it."""
-    await _used(stage)
+async def _to_the_end(stage: Stage) -> None:
     await stage.press("end")
     await stage.settle()
 
@@ -126,6 +124,6 @@ VIEWS: Final[tuple[View, ...]] = (
     View("compare", _compare),
     View("usage", _usage, stage={"providers": content.PRICES, "budget.tokens": 2_000_000}),
     View("insights", _used),
-    View("insights-below", _insights_below),
+    View("insights-below", _used, _to_the_end),
     View("insights-nothing", _insights, stage={"stored": False}),
 )

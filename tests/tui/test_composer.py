@@ -315,6 +315,18 @@ async def test_every_row_is_as_wide_as_the_screen_and_no_glyph_is_ambiguous(them
                 assert not set(row) & set("…·│─▌■●◐→×—")
 
 
+async def test_a_list_above_the_draft_stays_there_when_the_screen_gets_lower():
+    app = ComposerApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await type_keys(pilot, "/", "r", "e")
+        popup = app.composer.query_one("SlashPopup")
+        for size in ((80, 24), (40, 10)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            await pilot.pause()
+            assert popup.region.bottom == app.composer.region.y
+
+
 async def test_the_bar_is_lit_only_while_the_composer_has_the_keyboard():
     app = ComposerApp()
     async with app.run_test(size=(60, 12)) as pilot:
