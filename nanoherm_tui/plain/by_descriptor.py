@@ -8,7 +8,7 @@ import select
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from nanoherm_tui import limits
@@ -96,8 +96,8 @@ class FromDescriptor(Reader):
     def use_vi(self, on: bool) -> None:
         """There is nothing to edit with."""
 
-    def forget_typed(self, quiet: float) -> None:
-        flush(self._in, quiet)
+    def forget_typed(self, quiet: float, is_over: Callable[[], bool]) -> None:
+        flush(self._in, quiet, lambda: self._pressed or is_over())
         self._lines.clear()
         self._part = ""
 

@@ -149,8 +149,8 @@ class FromReadline(Reader):
     def take_waiting(self) -> list[str]:
         return []
 
-    def forget_typed(self, quiet: float) -> None:
-        flush(0, quiet)
+    def forget_typed(self, quiet: float, is_over: Callable[[], bool]) -> None:
+        flush(0, quiet, lambda: self._pressed or is_over())
 
     def wake(self) -> None:
         self._nudge.at(0.0)

@@ -224,7 +224,12 @@ class Face:
         if not self.source.is_terminal:
             self._waiting_lines += self.source.take_waiting()
         elif consents:
-            self.source.forget_typed(limits.APPROVAL_ARM)
+            self.source.forget_typed(limits.APPROVAL_ARM, self._is_void)
+
+    def _is_void(self) -> bool:
+        """The question was closed while it waits for a moment without keys."""
+        self.opened.gather()
+        return self.questions.is_void
 
     def ask(self, choice: Choice) -> None:
         """Have a question of the program's own put next."""

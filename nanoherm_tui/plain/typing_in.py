@@ -9,7 +9,6 @@ from __future__ import annotations
 import select
 import signal
 import termios
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -80,8 +79,8 @@ class Source(Protocol):
         """Lines that have come already from where nobody types: not meant for what comes next."""
         ...
 
-    def forget_typed(self, quiet: float) -> None:
-        """Throw away what was typed before now, and wait until nothing was typed for `quiet` seconds."""
+    def forget_typed(self, quiet: float, is_over: Callable[[], bool]) -> None:
+        """Throw away what is typed until nothing was for `quiet` seconds, `is_over` says so, or Ctrl+C came."""
         ...
 
     def wake(self) -> None:
@@ -140,13 +139,28 @@ class Reader(ABC):
         signal.signal(signal.SIGINT, self._former_interrupt)
 
 
-def flush(descriptor: int, quiet: float) -> None:
-    """Throw away what was typed, until nothing comes for `quiet` seconds; at most ten times that."""
-    end = time.monotonic() + 10 * quiet
+def flush(descriptor: int, quiet: float, is_over: Callable[[], bool]) -> None:
+    """Throw away what is typed, until nothing comes for `quiet` seconds: however long somebody types, it is no answer.
+
+    Keys count, not lines: the terminal gives each of them out meanwhile. `is_over` is asked again and again; it ends
+    the waiting.
+    """
+    try:
+        before = termios.tcgetattr(descriptor)
+        modes = termios.tcgetattr(descriptor)
+        modes[3] &= ~(termios.ICANON | termios.ECHO)
+        termios.tcsetattr(descriptor, termios.TCSANOW, modes)
+    except termios.error:  # no terminal, or none any more
+        return
     wait = 0.0
-    while time.monotonic() < end:
-        with suppress(termios.error):
+    try:
+        while not is_over():
             termios.tcflush(descriptor, termios.TCIFLUSH)
-        if wait and not select.select([descriptor], [], [], wait)[0]:
-            return
-        wait = quiet
+            if wait and not select.select([descriptor], [], [], wait)[0]:
+                return
+            wait = quiet
+    except termios.error:
+        return
+    finally:
+        with suppress(termios.error):
+            termios.tcsetattr(descriptor, termios.TCSAFLUSH, before)

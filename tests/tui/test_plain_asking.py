@@ -1,11 +1,16 @@
 """Questions line by line: what is typed, and what comes of it. Enter alone allows nothing."""
 
+import os
+import tty
+from contextlib import suppress
+
 import pytest
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from agent_core.ports.asking import Question
 from agent_core.servers import FormField
 from nanoherm_tui.i18n import set_language
+from nanoherm_tui.plain import typing_in
 from nanoherm_tui.plain.asking import Asked, asked_lines, take
 from nanoherm_tui.plain.diffs import diff_lines
 
@@ -105,6 +110,31 @@ def test_a_form_is_filled_in_field_by_field_and_sent_at_the_end(lines, values):
     answer, _ = say(FORM, *lines)
     assert answer.decision == ("refuse" if values is None else "once")
     assert dict(answer.values) == (values or {})
+
+
+@pytest.mark.parametrize(("reads", "over_after"), [(500, None), (10**6, 20)])
+def test_however_long_somebody_types_nothing_of_it_answers(monkeypatch, reads, over_after):
+    """Keys come without a pause until there are no more, or until the question is closed."""
+    master, terminal = os.openpty()
+    looks = []
+
+    def select(*given):
+        looks.append(os.write(master, b"y\n"))
+        return ([terminal], [], []) if len(looks) < reads else ([], [], [])
+
+    monkeypatch.setattr(typing_in.select, "select", select)
+    try:
+        tty.setraw(terminal)
+        os.set_blocking(terminal, False)
+        typing_in.flush(terminal, 0.001, lambda: len(looks) == over_after)
+        assert len(looks) == (over_after or reads)
+        left = b""
+        with suppress(BlockingIOError):
+            left = os.read(terminal, 4096)
+        assert len(left) <= 2, "only what came in the last moment"
+    finally:
+        os.close(master)
+        os.close(terminal)
 
 
 def test_a_question_says_all_that_is_to_be_known_and_hides_nothing():
