@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
-import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from rich.text import Text
 from textual import events as textual_events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -21,9 +18,6 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.timer import Timer
 
-from agent_core import names
-from agent_core.errors import AgentError, ConfigError, crash
-from agent_core.records import dataclass
 from nanoherm_tui import (
     commands,
     compat,
@@ -44,6 +38,7 @@ from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap, load_keymap
 from nanoherm_tui.layout import Layout, Side, Wish, hidden, lay_out, shown
+from nanoherm_tui.opening import Opening
 from nanoherm_tui.pane_handlers import PaneHandlers
 from nanoherm_tui.panes.composer import Composer
 from nanoherm_tui.panes.sessions import SessionsPane
@@ -51,24 +46,21 @@ from nanoherm_tui.panes.status import StatusLine
 from nanoherm_tui.panes.title import TitleRow
 from nanoherm_tui.panes.welcome import Welcome
 from nanoherm_tui.remarks import Remarks
-from nanoherm_tui.terminal_colours import AUTO
 from nanoherm_tui.terminal_notes import has_title
 from nanoherm_tui.text import clean
 from nanoherm_tui.theme_choice import ThemeChoice
-from nanoherm_tui.theme_files import load_themes
-from nanoherm_tui.theme_watch import ThemeChange, Watching, watch_themes
-from nanoherm_tui.themes import Look, Theme, to_textual
+from nanoherm_tui.themes import Look, to_textual
+from nanoherm_tui.theming import Theming
 
 if TYPE_CHECKING:
-    from agent_core.config.load import Config
-    from agent_core.config.paths import Places
+    from agent_core.errors import AgentError
     from agent_core.host import Host
     from agent_core.model_choice import ModelState
     from agent_core.services import Containment
-    from agent_core.session import LiveSession
     from nanoherm_tui.clipboard import Copied
     from nanoherm_tui.conversations import Conversations
     from nanoherm_tui.interrupt import Step
+    from nanoherm_tui.opening import Start
     from nanoherm_tui.overlays.approval import ApprovalPanel
     from nanoherm_tui.overlays.frame import CssPath
     from nanoherm_tui.overlays.slash import Values
@@ -78,8 +70,6 @@ if TYPE_CHECKING:
     from nanoherm_tui.transcript.view import TranscriptView
 
 R = TypeVar("R")
-
-log = logging.getLogger(__name__)
 
 # Keys that must reach the app whatever has the focus. Ctrl+D is not one: with a draft it deletes.
 _PRIORITY = frozenset(a.id for a in ACTIONS if a.context == "everywhere" and a.id != "quit")
@@ -96,28 +86,6 @@ def _bindings() -> list[BindingType]:
         if a.context == "everywhere"  # also what has no key yet: the config may give it one
     ]
     return [*bound, Binding("escape", "escape", show=False)]
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """What a run of the screen begins with. The core is opened while the first frame is already shown."""
-
-    places: Places
-    config: Config
-    open_host: Callable[[], tuple[Host, LiveSession | None]]
-    """Open the core, and the session that was asked for. Called off the screen's thread; may raise AgentError."""
-    prompt: str = ""
-    """The first message."""
-    images: tuple[str, ...] = ()
-    """Files with images for it."""
-    choose: bool = False
-    """Begin with the list of sessions."""
-    mode: names.Mode | None = None
-    """What the command line wants the first session to be in."""
-    new_profile: str = ""
-    """The profile that is used for the first time."""
-    first: bool = False
-    """There was no home yet: somebody is here for the first time."""
 
 
 class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]):
@@ -140,6 +108,7 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
         for theme in self.themes.all.values():
             self.register_theme(to_textual(theme))
         compat.begin_with_theme(self, self.look.theme.name)
+        self.theming = Theming(self, start.places.themes_dir)
         self.host: Host
         """The core, from the moment it is open: `ready` tells."""
         self.ready = False
@@ -162,12 +131,8 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
         self.wish = Wish(self._recalled("sessions", bool), self._recalled("dock", bool))
         self.panes: Layout = lay_out(limits.NARROW, limits.SHORT, self.wish)
         self.keymap, self.keymap_problems = load_keymap(start.config.get("keymap"))
-        self._keymap_told: tuple[str, ...] = ()
-        """What is wrong with the config's keymap, with its lines."""
         self._start = start
-        self._first_images: list[str] = []  # references to the images of the first message
-        self._image_problems: list[str] = []
-        self.first_prompts = [start.prompt] if start.prompt else []  # what was sent before there was a session
+        self.opening = Opening(self, start)
         self.held: Containment | None = None
         """How far commands are confined here; None until the core has looked."""
         self._hint = ""
@@ -182,7 +147,6 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
         self.last_leave = float("-inf")
         """When it was said what would end with the program."""
         self.last_escape: tuple[float, Step] = (float("-inf"), "nothing")
-        self._watching: Watching | None = None
         self.sessions_pane = SessionsPane()
         self.title_row = TitleRow()
         self.welcome = Welcome()
@@ -246,12 +210,12 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
         terminal.on_end_signals(loop, self.exit)
         look = self.look
         if self.ground_told is not None:
-            self._ground_is(self.ground_told)
+            self.theming.ground_is(self.ground_told)
         if self.look is not look:
             self.refresh_css(animate=False)  # not in its own time: nothing has been drawn yet
         self._bind_keys()
         self.arrange()
-        self._paint_page()
+        self.theming.paint_page()
         self.composer.focus()
         self.show_pending()
         self.greet()
@@ -289,7 +253,7 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
         self.dock_side.mount(self.dock)
         self.approval.attach(self.composer)
         self.furnished = True
-        self.desk.do(self._open, self._opened)
+        self.opening.begin()
 
     @property
     def view(self) -> SessionView | None:
@@ -302,130 +266,17 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
             self.conversations.tell_error(error)
 
     def on_unmount(self) -> None:
-        if self._watching is not None:
-            self._watching.stop()
+        self.theming.stop_watching()
         self._at_the_end.close()
 
     def wait_for_threads(self) -> None:
         """After the end, when the terminal is whole again: wait for what must not outlive the screen."""
-        if self._watching is not None:
-            self._watching.wait()
-
-    def _open(self) -> AgentError | LiveSession | None:
-        """On the desk's thread: open the core. Gives the session that was asked for, or why there is no core."""
-        try:
-            self.host, session = self._start.open_host()
-        except AgentError as error:
-            return error
-        except Exception as error:  # without the core there is nothing to do here: the program ends, in words
-            log.exception("the core could not be opened")
-            return crash(error)
-        if self.keymap_problems:
-            from nanoherm_tui.commands.keys import problems
-
-            self._keymap_told = problems(self)
-        self.host.model.listen(self._model_has_changed)
-        for path in self._start.images:
-            try:
-                self._first_images.append(self.host.images.take_file(path, os.path.basename(path)))
-            except AgentError as error:
-                self._image_problems.append(i18n.tell(error.code, error.params, error.text))
-        return session
-
-    def _model_has_changed(self, state: ModelState) -> None:
-        """In the thread that found the model."""
-        self.call_later(self.model_changed, state)
-
-    def _opened(self, came: AgentError | LiveSession | None) -> None:
-        if isinstance(came, AgentError):
-            self.exit(exit_code(came), message=Text(f"{names.APP}: {came.text}"))
-            return
-        self.ready = True
-        self.look_at_containment()
-        if came is not None:
-            self._first_ready(came)
-            self.desk.do(self.host.model.settle)
-        else:
-            self.desk.do(self.host.model.settle, lambda state: self.desk.do(self.host.new, self._first_ready))
-        self.conversations.reload()
-        self.set_timer(limits.GC_AFTER, self.settle_memory)
-        self.set_timer(limits.SETTLE_AFTER, self._settle_in)
-
-    def _settle_in(self) -> None:
-        """The first screen stands: what it did not need."""
-        if not self.screen_stack:  # the program is ending
-            return
-        self.desk.do(_warm_up)
-        self._watching = watch_themes(
-            self._start.places.themes_dir,
-            lambda change: self.call_later(self.themes_changed, change),
-            known=self.themes.all,
-            told=self.themes.broken,
-        )
-
-    def _first_ready(self, session: LiveSession) -> None:
-        self.conversations.show(session)
-        for words in self._start_problems():
-            self.conversations.tell("start_problem", words)
-        if profile := self._start.new_profile:
-            words = t("app.new_profile", name=profile, home=str(self.host.places.data_home))
-            self.conversations.tell("new_profile", words, warning=False)
-        if self._start.mode not in (None, session.mode):
-            from nanoherm_tui.commands.settings import set_mode
-
-            set_mode(self, self._start.mode, confirmed=True)  # who writes it on a command line means it
-        prompts, self.first_prompts = self.first_prompts, []
-        if pictures := " ".join(self._first_images):
-            if self._start.prompt and prompts:
-                prompts[0] = f"{prompts[0]}\n{pictures}"
-            else:
-                self.composer.bring_back(f"{pictures} ")
-        problem = self.host.model.state.problem
-        if self._start.choose or problem is not None:
-            for prompt in reversed(prompts):
-                self.composer.bring_back(prompt)
-            prompts = []
-        if self._start.choose:
-            commands.run(self, "sessions")
-        elif problem is not None:
-            from nanoherm_tui.commands.settings import setup
-
-            told = i18n.tell(problem.code, problem.params, problem.text)
-            setup(self, told, str(problem.params.get("provider", "")))
-        if self._start.first and not prompts and not self._start.choose and self.host.config.get("display.hints"):
-            commands.run(self, "tour")
-        self.first_prompts = prompts  # until it is known whether the folder brings something to be asked about
-        self.show_pending()
-
-    def send_first_prompts(self) -> None:
-        """What was sent before there was a session, or came with the start, begins now."""
-        prompts, self.first_prompts = self.first_prompts, []
-        if prompts and self.view is not None:
-            from agent_core import intents
-
-            for prompt in prompts:
-                if prompt.startswith("/") and self.composer.is_empty:  # as if it were typed: it may be no message
-                    self.composer.enter(prompt)
-                else:
-                    self.view.session.send(intents.Steer(prompt))
-        self.show_pending()
+        self.theming.wait()
 
     def show_pending(self) -> None:
         """Above the draft: what waits to be sent, with what waits for the first session."""
         steers, queued = (self.view.steers, self.view.queued) if self.view is not None else ((), ())
-        self.composer.set_pending(steers, (*queued, *self.first_prompts))
-
-    def _start_problems(self) -> Iterable[str]:
-        for problem in self.host.hook_problems:
-            yield i18n.tell(problem.code, problem.params, problem.text)
-        for found in self.host.warnings:
-            yield i18n.tell(found.code, {"file": found.file, "line": found.line, "key": found.key}, found.text)
-        yield from self._keymap_told
-        yield from (error.text for error in self.themes.broken)
-        if self.themes.theme() is None:
-            yield t("app.unknown_theme", name=self.themes.chosen, themes=", ".join(self.themes.all))
-        yield from self._image_problems
-        yield from self.host.store.warnings
+        self.composer.set_pending(steers, (*queued, *self.opening.first_prompts))
 
     # -- the clipboard --------------------------------------------------------------------------------------------
 
@@ -534,48 +385,8 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
 
     # -- look -----------------------------------------------------------------------------------------------------
 
-    def use_theme(self, name: str) -> None:
-        """Draw with the theme called `name`, or that `auto` stands for; an unknown one leaves all as it is."""
-        theme = self.themes.theme(name)
-        if theme is not None and theme != self.look.theme:
-            self._draw_with(theme)
-
-    def _draw_with(self, theme: Theme) -> None:
-        self.look = Look(theme, behind=len(self.screen_stack) > 1)
-        self.theme = theme.name
-        self._paint_page()
-        self.refresh_look()
-
-    def _paint_page(self) -> None:
-        """Around the terminal on a page of a browser there is some ground too."""
-        if terminal.in_browser(os.environ):
-            from nanoherm_tui.browser import ground
-
-            compat.write_terminal(self, ground.of_theme(self.look.theme, os.environ))
-
     def on_ground_told(self, message: compat.GroundTold) -> None:
-        self._ground_is(message.colour)
-
-    def _ground_is(self, colour: str) -> None:
-        self.themes.ground_is(colour)
-        if self.themes.chosen == AUTO:
-            self.use_theme(AUTO)
-
-    def reload_themes(self) -> None:
-        """Have all themes read again: what they are coloured by has changed."""
-        folder, colours = self._start.places.themes_dir, self.themes.depth
-        self.desk.do(lambda: ThemeChange(load_themes(folder, colours=colours)[0]), self.themes_changed)
-
-    def themes_changed(self, change: ThemeChange) -> None:
-        """A user's theme was saved, renamed or deleted."""
-        draw_with = self.themes.now_there_are(change.themes, self.look.theme)
-        for theme in self.themes.all.values():
-            self.register_theme(to_textual(theme))
-        if draw_with != self.look.theme:
-            self._draw_with(draw_with)
-            self.mutate_reactive(App.theme)  # for Textual the name alone is the theme
-        for fault in change.broken:
-            self.conversations.tell(fault.code, fault.text)
+        self.theming.ground_is(message.colour)
 
     def open_overlay(self, overlay: Screen[R], then: Callable[[R | None], None] = lambda result: None) -> None:
         """Show an overlay and call `then` with what it gives; everything behind it is muted meanwhile."""
@@ -789,18 +600,6 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
         else:
             self.dock.show_result(call_result(shown))
         self.show_pane("dock")
-
-
-def _warm_up() -> None:
-    """Load what the first turn, code block, diff or @ needs, so that it does not hold up its frame."""
-    for room in ("agent_core.agent", "agent_core.tools.builtin", "agent_core.text.title", "agent_core.file_index"):
-        importlib.import_module(room)
-    importlib.import_module("pygments.lexers")
-
-
-def exit_code(error: AgentError) -> int:
-    """The program's exit code when it could not start because of `error`."""
-    return names.EXIT_CONFIG if isinstance(error, ConfigError) else names.EXIT_FAILED
 
 
 def run(start: Start) -> int:

@@ -313,8 +313,8 @@ def _screen(args: argparse.Namespace, run: Run) -> int:
     from agent_core.config.load import load
     from agent_core.config.paths import find_places
     from agent_core.errors import ConfigError
-    from nanoherm_tui.app import Start
     from nanoherm_tui.app import run as run_app
+    from nanoherm_tui.opening import Start
 
     places = find_places(run.cwd, os.environ)
     try:

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 def composer_submitted(app: NanohermApp, message: Composer.Submitted) -> None:
     from agent_core import intents
 
-    if app.view is None or app.first_prompts:  # the first session cannot take it yet: they go in the order they came in
-        app.first_prompts.append(message.text)
+    if (
+        app.view is None or app.opening.first_prompts
+    ):  # the first session cannot take it yet: they go in the order they came in
+        app.opening.first_prompts.append(message.text)
         app.show_pending()
         return
     if not message.instead and app.conversations.looks.say(message.text):
@@ -85,8 +87,8 @@ def composer_draft_changed(app: NanohermApp, message: Composer.DraftChanged) -> 
 def composer_take_back_requested(app: NanohermApp) -> None:
     from agent_core import intents
 
-    if app.first_prompts:
-        app.composer.bring_back(app.first_prompts.pop())
+    if app.opening.first_prompts:
+        app.composer.bring_back(app.opening.first_prompts.pop())
         app.show_pending()
     else:
         app.conversations.send(intents.TakeBack())
@@ -180,7 +182,7 @@ def mention_popup_preview_requested(app: NanohermApp, message: MentionPopup.Prev
 
 def palette_screen_previewed(app: NanohermApp, message: PaletteScreen.Previewed) -> None:
     name = message.item.id.partition(":")[2] if message.item is not None else app.themes.chosen
-    app.use_theme(name)
+    app.theming.use(name)
 
 
 def transcript_view_open_requested(app: NanohermApp, message: TranscriptView.OpenRequested) -> None:

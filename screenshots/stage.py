@@ -20,9 +20,10 @@ from agent_core.house import Launch
 from agent_core.services import Containment
 from agent_core.walls_desk import WallsDesk
 from nanoherm_tui import i18n, limits, symbols
-from nanoherm_tui.app import NanohermApp, Start
+from nanoherm_tui.app import NanohermApp
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import Language
+from nanoherm_tui.opening import Start
 from screenshots import content, frame
 from screenshots.clock import held
 from screenshots.frame import Frame
@@ -166,7 +167,7 @@ class Stage:
 
     async def use_theme(self, name: str) -> None:
         if name != self.app.look.theme.name:
-            self.app.use_theme(name)
+            self.app.theming.use(name)
             await self.settle()
 
     def take(self) -> Frame:

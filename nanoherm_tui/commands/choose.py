@@ -79,7 +79,7 @@ def choose(
 
     def chosen(item_id: str | None) -> None:
         if app.look.theme.name != before and item_id != f"theme:{app.look.theme.name}":
-            app.use_theme(before)  # what was previewed goes when it was not chosen
+            app.theming.use(before)  # what was previewed goes when it was not chosen
         if item_id is None:
             app.composer.focus()
             return

@@ -104,7 +104,7 @@ def choose_theme(app: NanohermApp, name: str) -> None:
             "unknown_theme", t("app.unknown_theme", name=name, themes=", ".join([AUTO, *app.themes.all]))
         )
     else:
-        app.use_theme(name)
+        app.theming.use(name)
         app.themes.choose(name)
         app.desk.do(lambda: app.host.save_settings({"display.theme": name}))
 

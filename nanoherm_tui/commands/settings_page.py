@@ -70,7 +70,7 @@ def _save(app: NanohermApp, screen: SettingsScreen, name: str, value: Any) -> No
 def _act(app: NanohermApp, name: str, value: Any) -> None:
     """What is the screen's own acts at once."""
     if name == "display.theme" and app.themes.theme(value) is not None:
-        app.use_theme(value)
+        app.theming.use(value)
         app.themes.choose(value)
     elif name == "display.language":
         app.use_language(value)
@@ -82,7 +82,7 @@ def _act(app: NanohermApp, name: str, value: Any) -> None:
         symbols.set_reduced_motion(value)
     elif name == "display.diff_colours":
         safe_diffs.use(value)
-        app.reload_themes()
+        app.theming.reload()
     elif name == "display.fps":
         app.use_frame_rate(value)
     elif name == "display.hints":

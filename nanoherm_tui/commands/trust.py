@@ -37,7 +37,7 @@ def _ask(app: NanohermApp, workspace: Path, standing: Standing) -> None:
         return
     if standing.asks:
         app.hint(t("trust.waits"), limits.TOLD_HINT)
-    app.send_first_prompts()
+    app.opening.send_first_prompts()
 
 
 def _open(app: NanohermApp, workspace: Path, standing: Standing) -> None:
@@ -48,7 +48,7 @@ def _open(app: NanohermApp, workspace: Path, standing: Standing) -> None:
         if said is None or said == "later":
             if standing.asks:
                 app.hint(t("trust.later"), limits.TOLD_HINT)
-            app.send_first_prompts()
+            app.opening.send_first_prompts()
         else:
             answer = said
             app.desk.do(
@@ -69,7 +69,7 @@ def _answered(app: NanohermApp, workspace: Path, answer: Answer, now: Standing) 
     view = app.view
     empty = view is not None and not (view.session.stored or view.session.busy)
     if answer == "never" or not empty or view is None or view.session.workspace != workspace:
-        app.send_first_prompts()
+        app.opening.send_first_prompts()
         return
     # Nothing was said in this session yet: another one takes its place, with the settings as they are now.
     draft = app.composer.text
@@ -79,6 +79,6 @@ def _answered(app: NanohermApp, workspace: Path, answer: Answer, now: Standing) 
         app.conversations.show(session)
         if draft:
             app.composer.bring_back(draft)
-        app.send_first_prompts()
+        app.opening.send_first_prompts()
 
     app.conversations.bring(lambda: app.host.new(workspace), begin)

@@ -24,7 +24,8 @@ from agent_core.demo import transport
 from agent_core.host import Host
 from agent_core.house import Launch
 from nanoherm_tui.actions import ACTIONS
-from nanoherm_tui.app import NanohermApp, Start
+from nanoherm_tui.app import NanohermApp
+from nanoherm_tui.opening import Start
 
 ROOT = Path(__file__).parents[2]
 OURS = (str(ROOT / "nanoherm_tui"), str(ROOT / "agent_core"))

@@ -12,10 +12,11 @@ from agent_core.host import Host
 from agent_core.house import Launch
 from agent_core.mailbox import Mailbox
 from nanoherm_tui import interrupt, limits, symbols
-from nanoherm_tui.app import NanohermApp, Start
+from nanoherm_tui.app import NanohermApp
 from nanoherm_tui.bridge import Bridge
 from nanoherm_tui.desk import Desk
 from nanoherm_tui.layout import Layout, Wish, hidden, lay_out, shown
+from nanoherm_tui.opening import Start
 from nanoherm_tui.remembered import recall, remember
 from tests.fakes.model_server import ModelServer, Reply
 

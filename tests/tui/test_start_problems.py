@@ -7,8 +7,9 @@ import pytest
 
 from agent_core import events
 from agent_core.host import Host
-from nanoherm_tui.app import NanohermApp, Start
+from nanoherm_tui.app import NanohermApp
 from nanoherm_tui.commands.settings import needs_setup
+from nanoherm_tui.opening import Start
 from nanoherm_tui.overlays.setup import SetupScreen
 from tests.fakes.model_server import ModelServer, Reply
 from tests.tui.overlay_app import shown
@@ -174,7 +175,7 @@ async def test_what_is_sent_before_the_first_session_is_seen_comes_back_and_goes
         assert [word in shown(stage.app) for word in ("first 一", "second", "third")] == [True] * 3
         assert stage.app.composer.text == ""
         await stage.pilot.press("alt+up")
-        assert (stage.app.first_prompts, stage.app.composer.text) == (["first 一", "second"], "third")
+        assert (stage.app.opening.first_prompts, stage.app.composer.text) == (["first 一", "second"], "third")
 
     model = Heard()
     stage = Late(tmp_path, model, size=(120, 36))
@@ -182,14 +183,14 @@ async def test_what_is_sent_before_the_first_session_is_seen_comes_back_and_goes
     async with stage:
         await stage.pilot.press("enter")
         await stage.until(lambda: model.heard("first 一", "second", "third") and stage.state == "idle")
-        assert (stage.app.first_prompts, stage.app.composer._pending.queued) == ([], ())
+        assert (stage.app.opening.first_prompts, stage.app.composer._pending.queued) == ([], ())
 
 
 async def test_a_message_goes_behind_those_that_wait_for_an_answer_about_the_folder(tmp_path):
     model = Heard()
     async with Stage(tmp_path, model, size=(120, 36)) as stage:
-        stage.app.first_prompts = ["before"]
+        stage.app.opening.first_prompts = ["before"]
         await stage.type("after")
         assert all(word in shown(stage.app) for word in ("before", "after"))
-        stage.app.send_first_prompts()
+        stage.app.opening.send_first_prompts()
         await stage.until(lambda: model.heard("before", "after") and stage.state == "idle")

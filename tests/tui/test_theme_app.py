@@ -225,7 +225,7 @@ async def look_at_everything(stage, seen):
 
     async def look(name):
         for theme in seen:
-            app.use_theme(theme)
+            app.theming.use(theme)
             await pilot.pause()
             for pair, words in pairs(app).items():
                 seen[theme].setdefault(pair, (name, words))

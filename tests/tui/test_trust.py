@@ -192,7 +192,7 @@ async def test_a_session_nothing_was_said_in_has_the_settings_once_they_are_trus
 async def test_a_first_message_waits_for_the_answer(tmp_path):
     bring(tmp_path)
     async with Stage(tmp_path, tool_turn()) as stage:
-        stage.app.first_prompts = ["go"]
+        stage.app.opening.first_prompts = ["go"]
         await stage.until(lambda: asked(stage))
         assert stage.state == "idle"
         await answer(stage, "t")
