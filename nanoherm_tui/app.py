@@ -20,7 +20,6 @@ from textual.timer import Timer
 
 from nanoherm_tui import (
     commands,
-    compat,
     i18n,
     limits,
     remembered,
@@ -32,6 +31,12 @@ from nanoherm_tui import (
 from nanoherm_tui.actions import ACTIONS, PANES, Action
 from nanoherm_tui.collecting import Collecting
 from nanoherm_tui.commands.panes import focus_pane
+from nanoherm_tui.compat.alt_keys import teach_alt_keys
+from nanoherm_tui.compat.compositor import TightScreen
+from nanoherm_tui.compat.driver import OwnDriver
+from nanoherm_tui.compat.few_bytes import FewBytes, set_frame_rate
+from nanoherm_tui.compat.letting_go import share_grounds
+from nanoherm_tui.compat.whole_app import QuietCrash, begin_with_theme, keep_clipboard, write_terminal
 from nanoherm_tui.desk import Desk
 from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.history import History
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
     from agent_core.model_choice import ModelState
     from agent_core.services import Containment
     from nanoherm_tui.clipboard import Copied
+    from nanoherm_tui.compat.told import GroundTold
     from nanoherm_tui.conversations import Conversations
     from nanoherm_tui.interrupt import Step
     from nanoherm_tui.opening import Start
@@ -88,7 +94,7 @@ def _bindings() -> list[BindingType]:
     return [*bound, Binding("escape", "escape", show=False)]
 
 
-class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietCrash, App[int]):
+class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, App[int]):
     """One window over one Host."""
 
     CSS_PATH: ClassVar[CssPath] = [
@@ -107,7 +113,7 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
         super().__init__()
         for theme in self.themes.all.values():
             self.register_theme(to_textual(theme))
-        compat.begin_with_theme(self, self.look.theme.name)
+        begin_with_theme(self, self.look.theme.name)
         self.theming = Theming(self, start.places.themes_dir)
         self.host: Host
         """The core, from the moment it is open: `ready` tells."""
@@ -189,11 +195,11 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
         return t("app.crashed", error=words) + (f"\n{t('app.crash_report', path=report)}" if report else "")
 
     def get_default_screen(self) -> Screen[None]:
-        return compat.TightScreen()
+        return TightScreen()
 
     def on_load(self) -> None:
-        compat.teach_alt_keys()
-        compat.share_grounds()
+        teach_alt_keys()
+        share_grounds()
         self.animation_level = "none"  # nothing glides, whatever the config says of motion
         get = self._start.config.get
         symbols.set_ascii(True if get("display.ascii") else None)
@@ -293,12 +299,12 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
 
     def copy_to_clipboard(self, text: str) -> None:
         """What fields cut and copy goes the same way."""
-        compat.keep_clipboard(self, text)
+        keep_clipboard(self, text)
         self.copy(text)
 
     def _copied(self, copied: Copied) -> None:
         if copied.sequence:
-            compat.write_terminal(self, copied.sequence)
+            write_terminal(self, copied.sequence)
         key = f"app.copied_{copied.how}" + ("_terminal" if copied.how == "tmux" and copied.detail else "")
         self.hint(t(key, n=copied.characters, tool=copied.detail, path=copied.detail), limits.TOLD_HINT)
 
@@ -385,7 +391,7 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
 
     # -- look -----------------------------------------------------------------------------------------------------
 
-    def on_ground_told(self, message: compat.GroundTold) -> None:
+    def on_ground_told(self, message: GroundTold) -> None:
         self.theming.ground_is(message.colour)
 
     def open_overlay(self, overlay: Screen[R], then: Callable[[R | None], None] = lambda result: None) -> None:
@@ -410,7 +416,7 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
     def use_frame_rate(self, fps: int) -> None:
         """Draw at most `fps` times a second from now on, and take what the core says in batches no closer."""
         self.frame_rate = fps
-        compat.set_frame_rate(self, fps)
+        set_frame_rate(self, fps)
         if self.furnished:
             self.conversations.bridge.interval = max(limits.BATCH_SECONDS, 1 / fps)
 
@@ -546,7 +552,7 @@ class NanohermApp(PaneHandlers, compat.OwnDriver, compat.FewBytes, compat.QuietC
 
     def on_key(self, event: textual_events.Key) -> None:
         """A letter that nobody has taken: nothing typed is lost."""
-        if event.is_printable and event.character and isinstance(self.screen, compat.TightScreen):
+        if event.is_printable and event.character and isinstance(self.screen, TightScreen):
             event.stop()
             self.begin_message(event.character)
 

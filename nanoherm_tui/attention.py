@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agent_core import events, names
 from agent_core.records import dataclass
-from nanoherm_tui import compat, limits, terminal_notes
+from nanoherm_tui import limits, terminal_notes
+from nanoherm_tui.compat.whole_app import write_terminal
 from nanoherm_tui.i18n import t
 from nanoherm_tui.symbols import STILL, is_ascii, sym
 
@@ -209,7 +210,7 @@ class Attention:
         self._write(terminal_notes.note(how, words))
 
     def _write(self, sequence: str) -> None:
-        compat.write_terminal(self._app, sequence)
+        write_terminal(self._app, sequence)
 
     # -- the title ----------------------------------------------------------------------------------------------------
 

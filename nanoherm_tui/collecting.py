@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nanoherm_tui import compat, limits
+from nanoherm_tui import limits
+from nanoherm_tui.compat.letting_go import forget_closed
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -42,7 +43,7 @@ class Collecting:
         self._again(limits.GC_AFTER, self._young)
 
     def _young(self) -> None:
-        compat.forget_closed(self._app)
+        forget_closed(self._app)
         gc.collect(1)
         self._again(limits.GC_REST, self._all)
 

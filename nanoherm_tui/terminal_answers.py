@@ -1,4 +1,4 @@
-"""What a terminal answers among the keys: a colour, or what it calls itself. Pure; compat.py reads with it."""
+"""What a terminal answers among the keys: a colour, or what it calls itself. Pure; compat/reading.py reads with it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the terminal's own colours are: how many it shows, and whether its ground is light.
 
 `display.theme: auto` follows them. The ground is asked for with OSC 11; most terminals answer within milliseconds,
-some not at all, so the answer is never waited for. `compat.py` sends the question and reads the answer.
+some not at all, so the answer is never waited for. `compat/` sends the question and reads the answer.
 """
 
 from __future__ import annotations

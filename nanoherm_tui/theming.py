@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
-from nanoherm_tui import compat, terminal
+from nanoherm_tui import terminal
+from nanoherm_tui.compat.whole_app import write_terminal
 from nanoherm_tui.terminal_colours import AUTO
 from nanoherm_tui.theme_files import load_themes
 from nanoherm_tui.theme_watch import ThemeChange, Watching, watch_themes
@@ -44,7 +45,7 @@ class Theming:
         if terminal.in_browser(os.environ):
             from nanoherm_tui.browser import ground
 
-            compat.write_terminal(self._app, ground.of_theme(self._app.look.theme, os.environ))
+            write_terminal(self._app, ground.of_theme(self._app.look.theme, os.environ))
 
     def ground_is(self, colour: str) -> None:
         self._app.themes.ground_is(colour)

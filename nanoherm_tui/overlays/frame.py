@@ -8,12 +8,16 @@ from typing import ClassVar, Final, TypeVar
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from nanoherm_tui import compat, limits
+from nanoherm_tui import limits
+from nanoherm_tui.compat.compositor import draw_surely
 from nanoherm_tui.panes.draft import DraftArea, editing_keys
 from nanoherm_tui.strips import Painted
+from nanoherm_tui.text import cut
 
 CssPath = str | PurePath | list[str | PurePath] | None
 Result = TypeVar("Result")
@@ -27,7 +31,7 @@ class Overlay(ModalScreen[Result]):
 
     def __init__(self) -> None:
         super().__init__()
-        compat.draw_surely(self)
+        draw_surely(self)
 
     def on_mount(self) -> None:
         self.watch(self.app, "theme", self.refresh_look, init=False)
@@ -35,6 +39,13 @@ class Overlay(ModalScreen[Result]):
     def on_resize(self, event: events.Resize) -> None:
         """On a short screen the halo and the blank rows go."""
         self.set_class(event.size.height < limits.SHORT, "-short")
+
+    def on_screen_suspend(self) -> None:
+        """Under another overlay nothing of this one is seen: two boxes would cut each other's words."""
+        self.add_class("-covered")
+
+    def on_screen_resume(self) -> None:
+        self.remove_class("-covered")
 
     def refresh_look(self) -> None:
         """Theme or language have changed."""
@@ -53,6 +64,11 @@ class Overlay(ModalScreen[Result]):
 
     def action_close(self) -> None:
         self.dismiss(None)
+
+
+def boxed(*parts: Widget) -> Widget:
+    """The block of an overlay with its halo; `parts` from top to bottom."""
+    return Vertical(Vertical(*parts, id="overlay-box"), id="overlay-halo")
 
 
 def pass_on(widget: Widget, event: events.Event) -> bool:
@@ -74,6 +90,19 @@ class LineField(DraftArea):
     """One line of text: Enter, Tab and the vertical keys are what is around it's, pasted line ends become blanks."""
 
     EDITING: ClassVar[dict[str, str]] = editing_keys(_AROUND)
+    _asked = ""
+
+    def ask(self, words: str) -> None:
+        """Say in the empty field what belongs there; what has no room is cut with its sign."""
+        self._asked = words
+        self._fit_asked()
+
+    def on_resize(self) -> None:
+        self._fit_asked()
+
+    def _fit_asked(self) -> None:
+        room = self.content_size.width
+        self.placeholder = Content(cut(self._asked, room) if room else self._asked)
 
     async def on_event(self, event: events.Event) -> None:
         if not pass_on(self, event):

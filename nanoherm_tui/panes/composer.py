@@ -8,7 +8,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, TypeAlias
 
-from nanoherm_tui.compat import break_as_prose, read_lines_as_pastes, teach_alt_keys
+from nanoherm_tui.compat.alt_keys import teach_alt_keys
+from nanoherm_tui.compat.reading import read_lines_as_pastes
+from nanoherm_tui.compat.whole_app import break_as_prose
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap

@@ -25,7 +25,8 @@ from textual.widget import Widget
 
 from agent_core.events import Event, ReasoningDelta, TextDelta, UserMessage
 from agent_core.records import dataclass
-from nanoherm_tui import compat, limits
+from nanoherm_tui import limits
+from nanoherm_tui.compat.scrolling import set_scroll, thin_scrollbar
 from nanoherm_tui.i18n import t
 from nanoherm_tui.strips import look_of
 from nanoherm_tui.symbols import sym
@@ -203,7 +204,7 @@ class TranscriptView(Selecting, can_focus=True):
         if layout.update(changed):
             self._sync()
         else:
-            compat.set_scroll(self, layout.total, layout.top)
+            set_scroll(self, layout.total, layout.top)
             if not self._painted.mark or not all(isinstance(event, TextDelta | ReasoningDelta) for event in batch):
                 self._paint_mark()  # while text streams its count steps with `tick`
 
@@ -392,7 +393,7 @@ class TranscriptView(Selecting, can_focus=True):
         if selected is not None:
             selected.resolve()
             everything = everything or selected.span is not None  # rows that read the same may be selected or not
-        compat.set_scroll(self, layout.total, layout.top)
+        set_scroll(self, layout.total, layout.top)
         shown = self._painted.rows
         self._painted.rows = rows
         shared = min(len(shown), len(rows))
@@ -423,7 +424,7 @@ class TranscriptView(Selecting, can_focus=True):
             self._dirty(self.size.height - 1)
 
     def on_mount(self) -> None:
-        compat.thin_scrollbar(self, lambda: self._look.mark("thumb"))
+        thin_scrollbar(self, lambda: self._look.mark("thumb"))
 
     def on_resize(self) -> None:
         layout = self._layout()

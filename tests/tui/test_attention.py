@@ -9,7 +9,7 @@ from textual import events as textual_events
 
 from agent_core import events, intents
 from agent_core.ports.asking import Question
-from nanoherm_tui import compat, limits, symbols
+from nanoherm_tui import attention, limits, symbols
 from nanoherm_tui.attention import Call, Presence, calls, is_so, note_words, window_title
 from nanoherm_tui.i18n import set_language
 from nanoherm_tui.session_view import Waiting
@@ -222,7 +222,7 @@ async def test_a_session_out_of_view_calls_when_the_window_is_not_looked_at_and_
     written, titles = [], []
     own = ("\x1b]2;", KEEP_TITLE)
     monkeypatch.setattr(
-        compat, "write_terminal", lambda app, data: (titles if data.startswith(own) else written).append(data)
+        attention, "write_terminal", lambda app, data: (titles if data.startswith(own) else written).append(data)
     )
     monkeypatch.setattr(limits, "NOTE_PAUSE", 0.2)
     for name in ("TMUX", "STY", "TERM_PROGRAM", "LC_TERMINAL"):

@@ -5,7 +5,8 @@ import weakref
 
 from textual._styles_cache import StylesCache
 
-from nanoherm_tui import compat, limits
+from nanoherm_tui import limits
+from nanoherm_tui.compat.letting_go import forget_closed
 from tests.fakes.model_server import Reply
 from tests.tui.test_app import Stage
 
@@ -39,7 +40,7 @@ async def test_what_an_overlay_has_drawn_goes_with_it(tmp_path):
             await stage.pilot.press("escape")
             await stage.until(lambda: len(stage.app.screen_stack) == 1)
             await stage.pilot.pause()
-            compat.forget_closed(stage.app)
+            forget_closed(stage.app)
             counts.append(kept_rows())
         assert counts[1:] == counts[:-1]
 

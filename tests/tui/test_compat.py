@@ -15,7 +15,14 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Label
 
-from nanoherm_tui import compat, terminal_colours
+from nanoherm_tui import terminal_colours
+from nanoherm_tui.compat import reading
+from nanoherm_tui.compat.compositor import TightScreen
+from nanoherm_tui.compat.driver import OwnDriver, Writer
+from nanoherm_tui.compat.few_bytes import FewBytes
+from nanoherm_tui.compat.reading import ReadByRead, read_lines_as_pastes
+from nanoherm_tui.compat.scrolling import set_scroll, thin_scrollbar
+from nanoherm_tui.compat.told import GroundTold, NameTold
 from tests.tui.transcript_helpers import LOOK
 
 
@@ -31,7 +38,7 @@ class Paper(ScrollView):
         self.resized = 0
 
     def on_mount(self) -> None:
-        compat.thin_scrollbar(self, lambda: LOOK.mark("thumb"))
+        thin_scrollbar(self, lambda: LOOK.mark("thumb"))
 
     def on_resize(self) -> None:
         self.resized += 1
@@ -58,11 +65,11 @@ def thumb(paper: Paper) -> str:
 async def test_the_scrollbar_follows_without_a_layout():
     async with Desk().run_test(size=(20, 10)) as pilot:
         paper = pilot.app.query_one(Paper)
-        compat.set_scroll(paper, 100, 90)
+        set_scroll(paper, 100, 90)
         await pilot.pause()
         resized = paper.resized
         assert thumb(paper) == " " * 9 + "▐"
-        compat.set_scroll(paper, 100, 0)
+        set_scroll(paper, 100, 0)
         await pilot.pause()
         assert thumb(paper) == "▐" + " " * 9
         assert paper.scroll_y == 0
@@ -73,20 +80,20 @@ async def test_the_scrollbar_follows_without_a_layout():
 async def test_a_scrollbar_whose_thumb_stays_is_not_drawn_again():
     async with Desk().run_test(size=(20, 10)) as pilot:
         paper = pilot.app.query_one(Paper)
-        compat.set_scroll(paper, 100_000, 99_990)
+        set_scroll(paper, 100_000, 99_990)
         await pilot.pause()
         drawn: list[bool] = []
         paper.vertical_scrollbar.refresh = lambda *regions, **options: drawn.append(True)
-        compat.set_scroll(paper, 100_001, 99_991)
+        set_scroll(paper, 100_001, 99_991)
         assert not drawn
-        compat.set_scroll(paper, 100_001, 0)
+        set_scroll(paper, 100_001, 0)
         assert drawn
 
 
 async def test_everything_visible_means_a_blank_track():
     async with Desk().run_test(size=(20, 10)) as pilot:
         paper = pilot.app.query_one(Paper)
-        compat.set_scroll(paper, 4, 0)
+        set_scroll(paper, 4, 0)
         await pilot.pause()
         assert thumb(paper) == " " * 10
 
@@ -108,7 +115,7 @@ async def test_painting_goes_by_render_lines_and_only_the_mouse_asks_for_single_
 async def test_the_thumb_can_be_dragged_and_the_track_clicked():
     async with Desk().run_test(size=(20, 10)) as pilot:
         paper = pilot.app.query_one(Paper)
-        compat.set_scroll(paper, 100, 50)
+        set_scroll(paper, 100, 50)
         await pilot.pause()
         actions = [
             next(iter(segment.style.meta.values()))
@@ -122,7 +129,7 @@ class Curtain(App[None]):
     """A paper that is not shown, and a label whose place can be asked for."""
 
     def get_default_screen(self) -> Screen[None]:
-        return compat.TightScreen()
+        return TightScreen()
 
     def compose(self) -> ComposeResult:
         paper = Paper()
@@ -150,10 +157,10 @@ WRITES = {"_running": True, "_closed": False, "_batch_count": 0, "is_headless": 
 @pytest.mark.parametrize("differs", [{}, *({name: not value} for name, value in WRITES.items() if name != "_driver")])
 def test_a_frame_counts_as_shown_only_where_textual_writes_it(differs):
     app = SimpleNamespace(**{**WRITES, **differs})
-    assert compat.FewBytes._writes(app) == (not differs)
+    assert FewBytes._writes(app) == (not differs)
 
 
-class Seen(compat.FewBytes, Desk):
+class Seen(FewBytes, Desk):
     """Its frames are worked out as for a terminal."""
 
     def _writes(self) -> bool:
@@ -188,7 +195,7 @@ PASTES = {
 
 @pytest.mark.parametrize(("reads", "expected"), PASTES.values(), ids=PASTES)
 def test_no_part_of_a_paste_is_read_as_keys(reads, expected):
-    compat.read_lines_as_pastes()
+    read_lines_as_pastes()
     parser = linux_driver.XTermParser()
     came = [message for read in reads for message in parser.feed(read)]
     assert [f"paste:{m.text}" if isinstance(m, events.Paste) else m.key for m in came] == expected
@@ -218,16 +225,16 @@ ANSWERS = {
 
 
 def told(message):
-    if isinstance(message, compat.GroundTold):
+    if isinstance(message, GroundTold):
         return f"ground:{message.colour}"
-    if isinstance(message, compat.NameTold):
+    if isinstance(message, NameTold):
         return f"name:{message.name}"
     return f"paste:{message.text}" if isinstance(message, events.Paste) else message.key
 
 
 @pytest.mark.parametrize(("reads", "expected"), ANSWERS.values(), ids=ANSWERS)
 def test_an_answer_of_the_terminal_is_never_read_as_keys(reads, expected):
-    parser = compat._ReadByRead()
+    parser = ReadByRead()
     assert [told(message) for read in reads for message in parser.feed(read)] == expected
 
 
@@ -239,8 +246,8 @@ def test_an_answer_of_the_terminal_is_never_read_as_keys(reads, expected):
 )
 def test_an_answer_may_come_in_two_parts(answer, cut, said, late, monkeypatch):
     clock = 0.0
-    monkeypatch.setattr(compat.time, "monotonic", lambda: clock)
-    parser = compat._ReadByRead()
+    monkeypatch.setattr(reading.time, "monotonic", lambda: clock)
+    parser = ReadByRead()
     came = list(parser.feed(answer[:cut]))
     clock += 0.5 if late else 0.0
     came += parser.tick()
@@ -252,8 +259,8 @@ def test_an_answer_may_come_in_two_parts(answer, cut, said, late, monkeypatch):
 
 def test_an_escape_by_itself_is_the_key_after_the_usual_time_and_begins_a_longer_one_before(monkeypatch):
     clock = 0.0
-    monkeypatch.setattr(compat.time, "monotonic", lambda: clock)
-    parser = compat._ReadByRead()
+    monkeypatch.setattr(reading.time, "monotonic", lambda: clock)
+    parser = ReadByRead()
     assert [m.key for m in parser.feed("a\x1b")] == ["a"]
     assert list(parser.tick()) == []
     clock += 0.11
@@ -264,8 +271,8 @@ def test_an_escape_by_itself_is_the_key_after_the_usual_time_and_begins_a_longer
 
 def test_the_rest_of_an_answer_that_comes_after_its_time_is_no_keys(monkeypatch):
     clock = 0.0
-    monkeypatch.setattr(compat.time, "monotonic", lambda: clock)
-    parser = compat._ReadByRead()
+    monkeypatch.setattr(reading.time, "monotonic", lambda: clock)
+    parser = ReadByRead()
     assert list(parser.feed(WHITE[:15])) == []
     clock += 5.0
     assert list(parser.tick()) == []
@@ -278,7 +285,7 @@ def test_the_rest_of_an_answer_that_comes_after_its_time_is_no_keys(monkeypatch)
 
 @pytest.mark.parametrize("asks", [True, False])
 async def test_only_an_app_that_wants_to_know_asks_the_terminal_for_its_ground(asks, monkeypatch):
-    class Asking(compat.OwnDriver, App[None]):
+    class Asking(OwnDriver, App[None]):
         asks_ground = asks
 
     def starts(self):
@@ -303,7 +310,7 @@ def test_what_is_written_to_a_terminal_that_is_gone_is_dropped_and_nobody_waits(
     gone, kept = os.pipe()
     os.close(gone)
     with os.fdopen(kept, "w", buffering=1) as file:
-        writer = compat._Writer(file)
+        writer = Writer(file)
         writer.start()
         for number in range(200):  # many times what the queue holds
             writer.write(f"{number}\n")

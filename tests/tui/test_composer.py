@@ -15,7 +15,8 @@ from rich.cells import cell_len
 from textual import events
 
 from agent_core.knowledge import Typed
-from nanoherm_tui import compat, i18n, limits
+from nanoherm_tui import i18n, limits
+from nanoherm_tui.compat.reading import ReadByRead
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
@@ -163,7 +164,7 @@ async def test_an_alt_letter_is_no_text():
     ["a\nb\nc\n", "a\rb\rc\r", "a\r\rc\r", "你\r好\rc", "\n\nindented", "first line\rsecond", "x\ty\r\nz\r\n"],
 )
 def test_lines_that_came_in_one_read_are_one_paste(data):
-    parser = compat._ReadByRead()
+    parser = ReadByRead()
     (event,) = parser.feed(data)
     assert isinstance(event, events.Paste)
     assert event.text == re.sub("\r\n?", "\n", data)
@@ -171,13 +172,13 @@ def test_lines_that_came_in_one_read_are_one_paste(data):
 
 @pytest.mark.parametrize("data", ["hello\r", "\r", "\r\r", "y\rn", "hello", "a\x1b[A\rb\rc\r", "\x03\rlines\rof text"])
 def test_keys_that_came_in_one_read_stay_keys(data):
-    assert not any(isinstance(event, events.Paste) for event in compat._ReadByRead().feed(data))
+    assert not any(isinstance(event, events.Paste) for event in ReadByRead().feed(data))
 
 
 @pytest.mark.parametrize("cut", range(1, 30, 3))
 def test_a_marked_paste_is_one_paste_wherever_the_reads_cut_it(cut):
     text = "one line\rtwo lines\rthree\r"
-    parser = compat._ReadByRead()
+    parser = ReadByRead()
     data = f"x\x1b[200~{text}\x1b[201~y"
     seen = [event for part in (data[:cut], data[cut:]) for event in parser.feed(part)]
     assert [event.text for event in seen if isinstance(event, events.Paste)] == [text.replace("\r", "\n")]
@@ -185,7 +186,7 @@ def test_a_marked_paste_is_one_paste_wherever_the_reads_cut_it(cut):
 
 
 def test_after_a_marked_paste_lines_are_still_told_from_keys():
-    parser = compat._ReadByRead()
+    parser = ReadByRead()
     reads = ["\x1b[200~a\x1b[201~", "b\rc\rd\r", "e\r", "\x1b[20~", "f\rg\r"]
     seen = [event for read in reads for event in parser.feed(read)]
     assert [type(event).__name__ for event in seen] == ["Paste", "Paste", "Key", "Key", "Key", "Paste"]
@@ -193,7 +194,7 @@ def test_after_a_marked_paste_lines_are_still_told_from_keys():
 
 @pytest.mark.parametrize("rest", ["abc\r", "\r", "half a line", "one\rtwo\r"])
 def test_the_rest_of_an_unmarked_paste_is_no_keys_even_where_a_read_cut_it(rest):
-    parser = compat._ReadByRead()
+    parser = ReadByRead()
     first = "line of text\r" * 300
     seen = [event for read in (first, rest) for event in parser.feed(read)]
     assert all(isinstance(event, events.Paste) for event in seen)
@@ -201,7 +202,7 @@ def test_the_rest_of_an_unmarked_paste_is_no_keys_even_where_a_read_cut_it(rest)
 
 
 def test_enter_after_the_last_read_of_an_unmarked_paste_is_a_key(monkeypatch):
-    parser = compat._ReadByRead()
+    parser = ReadByRead()
     seen = [event for read in ("line of text\r" * 300, "the end\r", "\r") for event in parser.feed(read)]
     assert [type(event).__name__ for event in seen] == ["Paste", "Paste", "Key"]
     monkeypatch.setattr(limits, "PASTE_JOIN", 0.0)

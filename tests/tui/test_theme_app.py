@@ -2,7 +2,8 @@
 
 import pytest
 
-from nanoherm_tui import compat, symbols
+from nanoherm_tui import symbols
+from nanoherm_tui.compat.told import GroundTold
 from nanoherm_tui.eight_bit import MIN_CONTRAST, contrast, shown
 from nanoherm_tui.overlays.palette import PaletteScreen
 from nanoherm_tui.themes import GROUNDS
@@ -112,7 +113,7 @@ async def test_auto_follows_what_the_terminal_tells_and_a_chosen_theme_does_not(
     monkeypatch.setenv("COLORFGBG", colorfgbg)
     async with Stage(tmp_path, [Reply(text="x")], **{"display.theme": theme}) as stage:
         for colour in told:
-            stage.app.post_message(compat.GroundTold(colour))
+            stage.app.post_message(GroundTold(colour))
         await stage.pilot.pause()
         assert stage.app.theme == expected
         assert stage.app.look.theme.name == expected
@@ -122,7 +123,7 @@ async def test_an_answer_that_comes_after_a_theme_was_chosen_changes_nothing_unt
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
         await stage.type("/theme high-contrast")
         await stage.until(lambda: stage.app.theme == "high-contrast")
-        stage.app.post_message(compat.GroundTold("#ffffff"))
+        stage.app.post_message(GroundTold("#ffffff"))
         await stage.pilot.pause()
         assert stage.app.theme == "high-contrast"
         await stage.type("/theme auto")
