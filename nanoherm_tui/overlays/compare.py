@@ -7,7 +7,6 @@ from typing import ClassVar, Final
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.geometry import Size
 from textual.strip import Strip
 
@@ -15,7 +14,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.compare_head import NAMES, CompareHead, Facts
 from nanoherm_tui.overlays.compare_rows import Drawn
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.transcript.pairs import Aligned, Fold, Head, Pair
 
@@ -299,10 +298,7 @@ class CompareScreen(Overlay[Place | None]):
         self._body = CompareBody(aligned)
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._head
-            yield self._body
-            yield CompareFoot(id="compare-foot")
+        yield boxed(self._head, self._body, CompareFoot(id="compare-foot"))
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.strip import Strip
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.frame import Overlay
+from nanoherm_tui.overlays.frame import Overlay, boxed
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.text import clean, wrap
 
@@ -37,8 +36,7 @@ class ConfirmScreen(Overlay[bool]):
         self._content = ConfirmText(title, text, yes or t("confirm.do"))
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._content
+        yield boxed(self._content)
 
     def on_key(self, event: events.Key) -> None:
         if event.key in ("y", "n"):

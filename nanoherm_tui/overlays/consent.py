@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Literal
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.strip import Strip
 from textual.timer import Timer
 
@@ -20,7 +20,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show
 from nanoherm_tui.overlays.arming import Arming
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.text import clean, fit, width, wrap
 
@@ -119,9 +119,7 @@ class ConsentScreen(Overlay[Agreed]):
         """Runs while a y waits to be the only key."""
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._body
-            yield self._keys
+        yield boxed(self._body, self._keys)
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.strip import Strip
 
 from nanoherm_tui.disk_words import parts, sessions
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.text import cut, width
 
@@ -68,9 +67,7 @@ class DiskScreen(Overlay[None]):
         self._report = report
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield DiskTable(self._report)
-            yield DiskFoot(id="disk-foot")
+        yield boxed(DiskTable(self._report), DiskFoot(id="disk-foot"))
 
     def on_key(self, event: events.Key) -> None:
         if event.key in ("enter", "q", "space"):

@@ -8,15 +8,13 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import TextArea
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay, boxed
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteList, search
-from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.overlays.typed_line import TypedLine
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.text import cut_path, shorten_home, visible
 
@@ -66,18 +64,10 @@ class FolderScreen(Overlay[Path | None]):
         self._where, self._field, self._list = _Where(id="folders-where"), LineField(id="palette-field"), PaletteList()
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._where
-            with Horizontal(id="palette-line"):
-                prompt = DraftPrompt()
-                prompt.lit = True
-                yield prompt
-                yield self._field
-            yield self._list
-            yield _Foot(id="palette-foot")
+        yield boxed(self._where, TypedLine(self._field), self._list, _Foot(id="palette-foot"))
 
     def on_mount(self) -> None:
-        self._field.placeholder = Content(t("folders.ask"))
+        self._field.ask(t("folders.ask"))
         self._field.focus()
         self._go(self._folder)
 

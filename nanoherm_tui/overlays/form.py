@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.strip import Strip
 
 from agent_core.records import dataclass
 from nanoherm_tui.form_values import Values, changed, first_values, missing, written
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.name import NameScreen
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
@@ -111,10 +110,7 @@ class FormScreen(Overlay[Values | None]):
         self._foot = _Foot(id="form-foot")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._list
-            yield self._detail
-            yield self._foot
+        yield boxed(self._list, self._detail, self._foot)
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -129,7 +129,8 @@ class GroupedList(Painted, Generic[H, R]):
         look, height = look_of(self), self.size.height
         if not self._rows:
             muted = look.style("muted", "surface")
-            return [row(width, [("  ", muted), (self._empty, muted)], look.style("text", "surface"))]
+            fill = look.style("text", "surface")
+            return [row(width, [("  ", muted), (line, muted)], fill) for line in wrap(self._empty, max(1, width - 3))]
         self._top = self._first()
         here = self._rows[self.at][0]
         return [

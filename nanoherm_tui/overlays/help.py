@@ -10,7 +10,6 @@ from typing import ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.geometry import Size
 from textual.strip import Strip
 
@@ -18,7 +17,7 @@ from agent_core.records import dataclass
 from nanoherm_tui.actions import ACTIONS, CONTEXTS, PANES, SLASH_ACTIONS, Action
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap, show
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.text import width, wrap
 
@@ -214,10 +213,7 @@ class HelpScreen(Overlay[None]):
         self._foot = HelpFoot(id="help-foot")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._head
-            yield self._text
-            yield self._foot
+        yield boxed(self._head, self._text, self._foot)
 
     def on_mount(self) -> None:
         self._filter("")

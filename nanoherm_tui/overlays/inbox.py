@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.css.scalar import Scalar
 from textual.geometry import Size
 from textual.strip import Strip
@@ -23,7 +22,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.arming import Arming
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.question import rule_words, time_left, title
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
@@ -188,10 +187,7 @@ class InboxScreen(Overlay[Asked | None]):
         self._shown: tuple[Asked | None, int, bool, bool, bool] | None = None
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._list
-            yield self._detail
-            yield self._foot
+        yield boxed(self._list, self._detail, self._foot)
 
     def on_mount(self) -> None:
         super().on_mount()

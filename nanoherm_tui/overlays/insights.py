@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.geometry import Size
 from textual.strip import Strip
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import width, wrap
@@ -172,10 +171,7 @@ class InsightScreen(Overlay[None]):
         self._body = InsightBody()
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._head
-            yield self._body
-            yield _Foot(id="insights-foot")
+        yield boxed(self._head, self._body, _Foot(id="insights-foot"))
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.geometry import Size
 from textual.strip import Strip
 
@@ -15,7 +14,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.key_changes import caution, pressed
 from nanoherm_tui.keymap import show
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.text import wrap
 
@@ -77,8 +76,7 @@ class KeyCapture(Overlay[tuple[str, ...] | None]):
         self._words.now = t("keys.now", keys=", ".join(map(show, now))) if now else t("keys.now_none")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._words
+        yield boxed(self._words)
 
     def on_key(self, event: events.Key) -> None:
         event.stop()

@@ -8,8 +8,6 @@ from typing import ClassVar, Final
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.widgets import TextArea
@@ -20,11 +18,11 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.key_changes import caution, fitting, keys_of, place, refusals
 from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.overlays.confirm import ConfirmScreen
-from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
-from nanoherm_tui.overlays.grouped import PAGE, Detail, FollowedList, Heading
+from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay, boxed
+from nanoherm_tui.overlays.grouped import Detail, FollowedList, Heading
 from nanoherm_tui.overlays.key_capture import KeyCapture
 from nanoherm_tui.overlays.palette import PaletteCount
-from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.overlays.typed_line import TYPED_MOVES, TypedLine
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, fit, wrap
@@ -125,10 +123,7 @@ class KeysScreen(Overlay[None]):
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/palette.tcss", "../css/settings.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,ctrl+p", "move(-1)", show=False),
-        Binding("down,ctrl+n", "move(1)", show=False),
-        Binding("pageup", f"move(-{PAGE})", show=False),
-        Binding("pagedown", f"move({PAGE})", show=False),
+        *TYPED_MOVES,
         Binding("enter", "change", show=False),
         Binding("ctrl+r", "reset", show=False, priority=True),
         Binding("ctrl+k", "no_keys", show=False, priority=True),
@@ -151,20 +146,11 @@ class KeysScreen(Overlay[None]):
         self._foot.words, self._foot.wrong = tuple(problems), bool(problems)
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            with Horizontal(id="palette-line"):
-                prompt = DraftPrompt()
-                prompt.lit = True
-                yield prompt
-                yield self._field
-                yield self._count
-            yield self._list
-            yield self._detail
-            yield self._foot
+        yield boxed(TypedLine(self._field, self._count), self._list, self._detail, self._foot)
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._field.placeholder = Content(t("keys.ask"))
+        self._field.ask(t("keys.ask"))
         self._field.focus()
         if self._start:
             self._field.type_in(self._start)
@@ -176,7 +162,7 @@ class KeysScreen(Overlay[None]):
         self._foot.refresh(layout=True)
 
     def refresh_look(self) -> None:
-        self._field.placeholder = Content(t("keys.ask"))
+        self._field.ask(t("keys.ask"))
         self._look()
         super().refresh_look()
 

@@ -13,7 +13,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import TextArea
 
@@ -209,7 +208,7 @@ class MemoryScreen(Overlay[Pending | None]):
         super().on_mount()
         self._line.display = self._told.display = False
         self._field.can_focus = self._text.can_focus = True
-        self._field.placeholder = Content(t("memory.ask"))
+        self._field.ask(t("memory.ask"))
         self._field.put(self._start)
         self._asked = self._start
         self.on_search(self._start)

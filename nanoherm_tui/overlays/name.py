@@ -7,13 +7,12 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
 from textual.strip import Strip
 from textual.widgets import TextArea
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
-from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay, boxed
+from nanoherm_tui.overlays.typed_line import TypedLine
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.text import wrap
 
@@ -64,15 +63,7 @@ class NameScreen(Overlay[str | None]):
         self._field = LineField(id="name-field")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield _Words(self._words)
-            with Horizontal(id="name-line"):
-                prompt = DraftPrompt()
-                prompt.lit = True
-                yield prompt
-                yield self._field
-            yield self._said
-            yield _Foot(self._keep)
+        yield boxed(_Words(self._words), TypedLine(self._field, id="name-line"), self._said, _Foot(self._keep))
 
     def on_mount(self) -> None:
         self._field.put(self._given)

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, get_args
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
@@ -19,9 +17,9 @@ from agent_core.records import dataclass
 from agent_core.text.fuzzy import Tier, match
 from nanoherm_tui.actions import ACTIONS
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay, boxed
 from nanoherm_tui.overlays.grouped import GroupedList, Heading
-from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.overlays.typed_line import TYPED_MOVES, TypedLine
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, marked, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, one_line, width
@@ -34,7 +32,6 @@ Kind = Literal[
     "folder", "said", "worktree", "snippet",
 ]  # fmt: skip
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-_PAGE: Final = 10
 _WORD: Final = re.compile(r"[^\W_]+")
 # What a find is worth: in the title, in one piece or in pieces that begin words; else the very words in help and other
 # names, shortened words, and last scattered letters, which may be chance.
@@ -242,10 +239,7 @@ class PaletteScreen(Overlay[str | None]):
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/palette.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,ctrl+p", "move(-1)", show=False),
-        Binding("down,ctrl+n", "move(1)", show=False),
-        Binding("pageup", f"move(-{_PAGE})", show=False),
-        Binding("pagedown", f"move({_PAGE})", show=False),
+        *TYPED_MOVES,
         Binding("enter", "choose", show=False),
     ]
 
@@ -280,15 +274,7 @@ class PaletteScreen(Overlay[str | None]):
         self._count = PaletteCount(id="palette-count")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            with Horizontal(id="palette-line"):
-                prompt = DraftPrompt()
-                prompt.lit = True
-                yield prompt
-                yield self._field
-                yield self._count
-            yield self._list
-            yield PaletteFoot(id="palette-foot")
+        yield boxed(TypedLine(self._field, self._count), self._list, PaletteFoot(id="palette-foot"))
 
     def on_mount(self) -> None:
         placeholder = {
@@ -305,7 +291,7 @@ class PaletteScreen(Overlay[str | None]):
             "snippet": t("palette.ask_snippet"),
             "language": t("palette.ask_language"),
         }
-        self._field.placeholder = Content(placeholder[self._kind])
+        self._field.ask(placeholder[self._kind])
         self._field.focus()
         self._search()
         if self._start:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.strip import Strip
 
 from nanoherm_tui.i18n import t
@@ -19,7 +18,7 @@ from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.diff_view import DiffView
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.text import age, visible, wrap
 
@@ -87,10 +86,7 @@ class PendingScreen(Overlay[bool | None]):
         self.arming = Arming()
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield _Head(self._pending)
-            yield self._diff
-            yield self._foot
+        yield boxed(_Head(self._pending), self._diff, self._foot)
 
     def on_mount(self) -> None:
         super().on_mount()

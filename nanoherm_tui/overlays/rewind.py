@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import TextArea
 
 from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay, boxed
 from nanoherm_tui.overlays.palette import Hit, PaletteCount, PaletteItem, PaletteList, search
-from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.overlays.typed_line import TYPED_MOVES, TypedLine
 from nanoherm_tui.strips import Painted, flow, hints, look_of, row
 from nanoherm_tui.text import one_line
 
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from agent_core.conversation import Said
     from agent_core.rollback import Checkpoint, RollbackPlan
 
-_PAGE: Final = 10
 _SHOWN: Final = 400  # characters of a message's beginning: what a row can show, and what is looked through for letters
 
 
@@ -82,10 +79,7 @@ class RewindScreen(Overlay[Rewound | None]):
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/palette.tcss", "../css/rewind.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,ctrl+p", "move(-1)", show=False),
-        Binding("down,ctrl+n", "move(1)", show=False),
-        Binding("pageup", f"move(-{_PAGE})", show=False),
-        Binding("pagedown", f"move({_PAGE})", show=False),
+        *TYPED_MOVES,
         Binding("enter", "choose('edit')", show=False),
         Binding("tab", "choose('take_out')", show=False),
     ]
@@ -106,20 +100,13 @@ class RewindScreen(Overlay[Rewound | None]):
         self._count.id = "palette-count"
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield _Title(id="rewind-title")
-            with Horizontal(id="palette-line"):
-                prompt = DraftPrompt()
-                prompt.lit = True
-                yield prompt
-                yield self._field
-                yield self._count
-            yield self._list
-            yield _Foot(id="palette-foot")
+        yield boxed(
+            _Title(id="rewind-title"), TypedLine(self._field, self._count), self._list, _Foot(id="palette-foot")
+        )
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._field.placeholder = Content(t("rewind.ask"))
+        self._field.ask(t("rewind.ask"))
         self._field.focus()
         self._search()
 

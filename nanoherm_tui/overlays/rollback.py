@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.strip import Strip
 
 from agent_core.records import dataclass
@@ -21,7 +20,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.diff_view import DiffView
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList
 from nanoherm_tui.rollback_words import changed_words, files_words, turn_side, turn_words, why_words
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
@@ -194,12 +193,7 @@ class RollbackScreen(Overlay[Chosen | None]):
         self._foot = _Foot(id="rollback-foot")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._title
-            yield self._list
-            yield self._diff
-            yield self._detail
-            yield self._foot
+        yield boxed(self._title, self._list, self._diff, self._detail, self._foot)
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import TextArea
 
@@ -17,15 +15,13 @@ from agent_core.search_filters import put, read
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
-from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
+from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay, boxed
 from nanoherm_tui.overlays.palette import PaletteCount
 from nanoherm_tui.overlays.search_fields import FIELDS, FilterRow, folder_words, shifted
 from nanoherm_tui.overlays.search_hits import WITH_SPEAKER, Answer, Around, Hit, SearchList
-from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.overlays.typed_line import TYPED_MOVES, TypedLine
 from nanoherm_tui.strips import Painted, flow, hints, look_of
 from nanoherm_tui.text import one_line
-
-_PAGE: Final = 10
 
 
 class _Foot(Painted):
@@ -45,10 +41,7 @@ class SearchScreen(Overlay[Hit | None]):
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/palette.tcss", "../css/search.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,ctrl+p", "move(-1)", show=False),
-        Binding("down,ctrl+n", "move(1)", show=False),
-        Binding("pageup", f"move(-{_PAGE})", show=False),
-        Binding("pagedown", f"move({_PAGE})", show=False),
+        *TYPED_MOVES,
         Binding("enter", "choose", show=False),
         Binding("tab", "field(1)", show=False, priority=True),
         Binding("shift+tab", "field(-1)", show=False, priority=True),
@@ -72,17 +65,7 @@ class SearchScreen(Overlay[Hit | None]):
         self._models: tuple[str, ...] = ()
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            with Horizontal(id="palette-line"):
-                prompt = DraftPrompt()
-                prompt.lit = True
-                yield prompt
-                yield self._field
-                yield self._count
-            yield self._fields
-            yield self._list
-            yield self._around
-            yield self._foot
+        yield boxed(TypedLine(self._field, self._count), self._fields, self._list, self._around, self._foot)
 
     def on_resize(self, event: events.Resize) -> None:
         super().on_resize(event)
@@ -93,7 +76,7 @@ class SearchScreen(Overlay[Hit | None]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._field.placeholder = Content(t("search.ask"))
+        self._field.ask(t("search.ask"))
         self._field.focus()
         if self._start:
             self._field.type_in(self._start)

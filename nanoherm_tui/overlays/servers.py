@@ -11,13 +11,12 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.strip import Strip
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.server_words import CAN_START, MARKS, ProblemLine, ServerLine, SmallLine
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
@@ -130,10 +129,7 @@ class ServersScreen(Overlay[None]):
         self._foot = _Foot(id="servers-foot")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._list
-            yield self._detail
-            yield self._foot
+        yield boxed(self._list, self._detail, self._foot)
 
     def on_mount(self) -> None:
         super().on_mount()

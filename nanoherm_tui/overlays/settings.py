@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.widgets import TextArea
@@ -26,11 +24,11 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import language, t, texts
 from nanoherm_tui.keymap import show as key_name
 from nanoherm_tui.overlays.confirm import ConfirmScreen
-from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay
-from nanoherm_tui.overlays.grouped import MOVES, PAGE, Detail, FollowedList, Heading
+from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay, boxed
+from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.name import NameScreen
 from nanoherm_tui.overlays.palette import PaletteCount
-from nanoherm_tui.panes.draft import DraftPrompt
+from nanoherm_tui.overlays.typed_line import TYPED_MOVES, TypedLine
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, cut_path, fit, one_line, shorten_home, visible, width, wrap
@@ -202,10 +200,7 @@ class SettingsScreen(Overlay[None]):
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/palette.tcss", "../css/settings.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,ctrl+p", "move(-1)", show=False),
-        Binding("down,ctrl+n", "move(1)", show=False),
-        Binding("pageup", f"move(-{PAGE})", show=False),
-        Binding("pagedown", f"move({PAGE})", show=False),
+        *TYPED_MOVES,
         Binding("enter", "change", show=False),
         Binding("ctrl+r", "reset", show=False, priority=True),
     ]
@@ -230,20 +225,11 @@ class SettingsScreen(Overlay[None]):
         self._foot = _Foot(id="settings-foot")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            with Horizontal(id="palette-line"):
-                prompt = DraftPrompt()
-                prompt.lit = True
-                yield prompt
-                yield self._field
-                yield self._count
-            yield self._list
-            yield self._detail
-            yield self._foot
+        yield boxed(TypedLine(self._field, self._count), self._list, self._detail, self._foot)
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._field.placeholder = Content(t("settings.ask"))
+        self._field.ask(t("settings.ask"))
         self._field.focus()
         if self._start:
             self._field.type_in(self._start)
@@ -254,7 +240,7 @@ class SettingsScreen(Overlay[None]):
         self._detail.refresh(layout=True)
 
     def refresh_look(self) -> None:
-        self._field.placeholder = Content(t("settings.ask"))
+        self._field.ask(t("settings.ask"))
         self._look()
         super().refresh_look()
 
@@ -402,9 +388,7 @@ class ChoiceScreen(Overlay[str | None]):
         self._start: tuple[list[Heading[str] | str], int] = ([Heading(name), *choices], at)
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._list
-            yield _ChoiceFoot(id="settings-choice-foot")
+        yield boxed(self._list, _ChoiceFoot(id="settings-choice-foot"))
 
     def on_mount(self) -> None:
         super().on_mount()

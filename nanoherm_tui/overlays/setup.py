@@ -13,7 +13,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -328,8 +327,8 @@ class SetupScreen(Overlay[None]):
         """Put a provider's own address and model into their fields."""
         self._address.put(provider.base_url)
         self._model.put(provider.default_model)
-        self._model.placeholder = Content(t("setup.model_hint"))
-        self._address.placeholder = Content(t("setup.address_hint"))
+        self._model.ask(t("setup.model_hint"))
+        self._address.ask(t("setup.address_hint"))
         if not provider.needs_key:
             self._key.placeholder = t("setup.key_optional")
         elif provider.key_env:

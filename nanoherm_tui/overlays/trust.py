@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.strip import Strip
 from textual.timer import Timer
 
@@ -20,7 +19,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show
 from nanoherm_tui.overlays.arming import Arming
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.text import clean, fit, shorten_home, wrap, wrap_code_spans
 
@@ -177,10 +176,7 @@ class TrustScreen(Overlay[Said]):
         """An answer that waits to be the only key."""
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield self._head
-            yield self._text
-            yield self._foot
+        yield boxed(self._head, self._text, self._foot)
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.strip import Strip
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.frame import CssPath, Overlay
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.text import cut, width, wrap
 from nanoherm_tui.usage_words import Cells, budget_lines, remarks, table
@@ -90,9 +89,7 @@ class UsageScreen(Overlay[None]):
         self._usage = usage
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="overlay-halo"), Vertical(id="overlay-box"):
-            yield UsageTable(self._usage)
-            yield UsageFoot(id="usage-foot")
+        yield boxed(UsageTable(self._usage), UsageFoot(id="usage-foot"))
 
     def on_key(self, event: events.Key) -> None:
         if event.key in ("enter", "q", "space"):
