@@ -1,0 +1,77 @@
+"""What is painted over a row of the transcript: the cursor, what is selected, what was found, the mark at the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from nanoherm_tui.symbols import sym
+from nanoherm_tui.transcript.render import RIGHT_MARGIN
+from nanoherm_tui.transcript.spots import size_of
+
+if TYPE_CHECKING:
+    from nanoherm_tui.themes import Look
+    from nanoherm_tui.transcript.find import Find
+    from nanoherm_tui.transcript.layout import Line
+    from nanoherm_tui.transcript.select import Selected
+
+
+def with_cursor(strip: Strip, look: Look) -> Strip:
+    bar = Strip([Segment(sym("bar"), look.mark("accent"))], 1)
+    return Strip.join([bar, strip.crop(1)])
+
+
+def with_mark(strip: Strip, mark: str, width: int, look: Look) -> Strip:
+    end = width - RIGHT_MARGIN
+    start = max(0, end - cell_len(mark))
+    note = Strip([Segment(mark, look.style("accent", "surface"))], cell_len(mark))
+    return Strip.join([strip.crop(0, start), note, strip.crop(start + cell_len(mark))])
+
+
+def with_selection(strip: Strip, line: Line, selected: Selected, look: Look, *, focused: bool) -> Strip:
+    row = line.row
+    chars = selected.chars_on(line)
+    if chars is not None:
+        # An empty row inside the selection shows by one cell.
+        end = max(chars[1], int(not row.text))
+        style = look.style("seltext", "selection")
+        strip = _over(strip, row.indent + chars[0], row.indent + end, style)
+    caret = selected.caret
+    if caret is not None and caret.place == line.place and focused:
+        at = row.indent + caret.char
+        strip = _reversed(strip, at, at + max(1, size_of(row.text, caret.char)))
+    return strip
+
+
+def with_hits(strip: Strip, line: Line, find: Find, look: Look) -> Strip:
+    """The hit that was gone to looks selected, the others are underlined."""
+    style = look.style("seltext", "selection") if find.is_at(line) else look.style("accent", "surface", underline=True)
+    for start, end in find.spans(line):
+        strip = _over(strip, line.row.indent + start, line.row.indent + end, style)
+    return strip
+
+
+def _over(strip: Strip, start: int, end: int, style: Style) -> Strip:
+    """`strip` with the characters from `start` to `end` in another style; bold stays."""
+    text = strip.text
+    first, last = cell_len(text[:start]), cell_len(text[:end])
+    if last <= first:
+        return strip
+    bold = style + Style(bold=True)
+    middle = [Segment(s.text, bold if s.style and s.style.bold else style) for s in strip.crop(first, last)]
+    return Strip.join([strip.crop(0, first), Strip(middle, last - first), strip.crop(last)])
+
+
+def _reversed(strip: Strip, start: int, end: int) -> Strip:
+    """`strip` with the characters from `start` to `end` in reverse, back again where they are so already."""
+    text = strip.text
+    first, last = cell_len(text[:start]), cell_len(text[:end])
+    turned = [
+        Segment(s.text, (s.style or Style()) + Style(reverse=not (s.style and s.style.reverse)))
+        for s in strip.crop(first, last)
+    ]
+    return Strip.join([strip.crop(0, first), Strip(turned, last - first), strip.crop(last)])
