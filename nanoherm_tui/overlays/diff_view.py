@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.bodies import Row, Span, Spans
 from nanoherm_tui.panes.diff import FOLD, diff_rows
-from nanoherm_tui.panes.rows import Row, RowsView, Span, Spans
+from nanoherm_tui.panes.rows import RowsView
 from nanoherm_tui.text import wrap
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.rows import Row, Span
+from nanoherm_tui.panes.bodies import Row, Span
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import duration, one_line
 

@@ -13,10 +13,10 @@ from agent_core.text.diff import hunks_of
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show
+from nanoherm_tui.panes.bodies import BLANK, LEFT, Row, Span
 from nanoherm_tui.panes.comment_field import CommentField
 from nanoherm_tui.panes.comments import Anchor, Comments, anchor_of, place_of
 from nanoherm_tui.panes.diff_tab import DiffTab
-from nanoherm_tui.panes.rows import BLANK, LEFT, Row, Span
 from nanoherm_tui.text import cut_path, width
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from nanoherm_tui.context_words import counted, counts, item_name, item_subject, left_out, part_name, tokens, total
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans
+from nanoherm_tui.panes.bodies import BLANK, Row, Span, Spans
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import fit, width, wrap
 

@@ -19,8 +19,8 @@ from agent_core.records import dataclass
 from agent_core.text.diff import moves
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.bodies import BLANK, Row, Span, Spans
 from nanoherm_tui.panes.comments import Comments, anchor_of
-from nanoherm_tui.panes.rows import BLANK, Row, Span, Spans
 from nanoherm_tui.panes.wrapped import Piece, code_rows
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, cut_path, fit, visible, width

@@ -20,7 +20,7 @@ from nanoherm_tui.panes.tabbed import Tabbed
 if TYPE_CHECKING:
     from agent_core.messages import FileDiff
     from agent_core.preview import FileLines
-    from nanoherm_tui.panes.rows import Row
+    from nanoherm_tui.panes.bodies import Row
 
 
 class ToggleHunk(Protocol):

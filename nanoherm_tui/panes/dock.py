@@ -15,6 +15,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.context_words import plain_context
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.agents import count_at_work
+from nanoherm_tui.panes.bodies import BLANK, Body, Row, RowList, Span
 from nanoherm_tui.panes.comments_tab import CommentsTab
 from nanoherm_tui.panes.context import ITEM, context_rows
 from nanoherm_tui.panes.context_tab import ContextTab
@@ -25,7 +26,6 @@ from nanoherm_tui.panes.list_tabs import ListTabs
 from nanoherm_tui.panes.pages import Book, BookRows
 from nanoherm_tui.panes.plan import plan_rows
 from nanoherm_tui.panes.result_tab import ResultTab
-from nanoherm_tui.panes.rows import BLANK, Body, Row, RowList, Span
 from nanoherm_tui.panes.tabbed import TABS, Tab
 from nanoherm_tui.panes.tasks import TasksTab
 from nanoherm_tui.session_view import count_running

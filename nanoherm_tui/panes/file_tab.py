@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from textual.message import Message
 
+from nanoherm_tui.panes.bodies import Body, Place, Row
 from nanoherm_tui.panes.image import Picture, picture_heading, picture_rows
 from nanoherm_tui.panes.preview import Preview, preview_heading, preview_rows
-from nanoherm_tui.panes.rows import Body, Place, Row
 from nanoherm_tui.panes.tabbed import Tabbed
 from nanoherm_tui.strips import look_of
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from nanoherm_tui.panes.rows import Place
+from nanoherm_tui.panes.bodies import Place
 
 _REMEMBERED = 8  # pages whose hits are kept for painting: more than a window shows
 

@@ -12,9 +12,10 @@ from textual.widgets import Input
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.bodies import LEFT, Row, Span
 from nanoherm_tui.panes.find import Find
 from nanoherm_tui.panes.keys import FocusAtOnce
-from nanoherm_tui.panes.rows import LEFT, Row, RowsView, Span
+from nanoherm_tui.panes.rows import RowsView
 from nanoherm_tui.text import clean, width
 
 _SIGN = "/ "  # before what is looked for

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.rows import Row, RowList, Span, Spans
+from nanoherm_tui.panes.bodies import Row, RowList, Span, Spans
 from nanoherm_tui.symbols import is_ascii
 from nanoherm_tui.text import clean, cut_path, visible, width, wrap
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from agent_core.records import dataclass
-from nanoherm_tui.panes.rows import Row, Span
+from nanoherm_tui.panes.bodies import Row, Span
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import wrap
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
 from nanoherm_tui.memory_words import DETAIL, kind_cells, memory_facts
+from nanoherm_tui.panes.bodies import BLANK, Row, Span
 from nanoherm_tui.panes.list_tab import INDENT, Ask, Key, ListTab, fold_mark, heading, plain, wrapped
-from nanoherm_tui.panes.rows import BLANK, Row, Span
 from nanoherm_tui.text import age, fit, one_line, visible
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.bodies import BLANK, Body, Row, RowList, Span
 from nanoherm_tui.panes.pages import Book, BookRows
-from nanoherm_tui.panes.rows import BLANK, Body, Row, RowList, Span
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, one_line, wrap
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from agent_core.limits import TEXT_PAGE
 from nanoherm_tui import limits
-from nanoherm_tui.panes.rows import BLANK, Place, Row, Span
+from nanoherm_tui.panes.bodies import BLANK, Place, Row, Span
 from nanoherm_tui.panes.wrapped import NARROWEST, Piece, code_rows
 from nanoherm_tui.text import clean
 

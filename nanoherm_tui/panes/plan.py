@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.rows import BLANK, Row, Span
+from nanoherm_tui.panes.bodies import BLANK, Row, Span
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import one_line, wrap
 

@@ -13,7 +13,7 @@ from nanoherm_tui.panes.tabbed import Tabbed
 
 if TYPE_CHECKING:
     from agent_core.spill import SpillPage
-    from nanoherm_tui.panes.rows import Body, Row
+    from nanoherm_tui.panes.bodies import Body, Row
 
 
 class ResultTab(Tabbed):

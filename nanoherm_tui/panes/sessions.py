@@ -12,7 +12,8 @@ from textual.message import Message
 from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.rows import BLANK, Row, RowsView, Span, plain
+from nanoherm_tui.panes.bodies import BLANK, Row, Span, plain
+from nanoherm_tui.panes.rows import RowsView
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import age, cut_path, one_line, width, wrap
 

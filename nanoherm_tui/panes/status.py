@@ -18,7 +18,7 @@ from textual.strip import Strip
 from agent_core.records import dataclass
 from nanoherm_tui import text
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.rows import Row, Span, Spans, paint_row
+from nanoherm_tui.panes.bodies import Row, Span, Spans, paint_row
 from nanoherm_tui.strips import Painted, look_of
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import Cost, count, cut, duration, money, one_line

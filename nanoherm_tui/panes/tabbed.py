@@ -8,9 +8,9 @@ from typing import Final, Literal
 from textual.message import Message
 
 from nanoherm_tui.i18n import t
+from nanoherm_tui.panes.bodies import Place, Row, Span
 from nanoherm_tui.panes.findable import Findable
 from nanoherm_tui.panes.pages import BookRows
-from nanoherm_tui.panes.rows import Place, Row, Span
 from nanoherm_tui.panes.tab_titles import Title, title_row
 
 Tab = Literal["result", "diff", "plan", "tasks", "context", "file", "memory", "servers", "turns"]

@@ -14,7 +14,7 @@ from agent_core.records import dataclass
 from nanoherm_tui import limits
 
 if TYPE_CHECKING:
-    from nanoherm_tui.panes.rows import Row
+    from nanoherm_tui.panes.bodies import Row
 
 
 @dataclass(frozen=True, slots=True)

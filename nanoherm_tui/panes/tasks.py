@@ -14,7 +14,7 @@ from textual.timer import Timer
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.agents import agent_rows, at_work, can_look, plain_agents
-from nanoherm_tui.panes.rows import BLANK, Row, RowList, Span
+from nanoherm_tui.panes.bodies import BLANK, Row, RowList, Span
 from nanoherm_tui.panes.tabbed import Tabbed
 from nanoherm_tui.panes.task_output import OutputWindow, Piece
 from nanoherm_tui.panes.task_rows import TASK, outcome, output_rows, task_row, task_rows

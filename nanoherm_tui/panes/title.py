@@ -10,7 +10,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.rows import Row, Span, paint_row
+from nanoherm_tui.panes.bodies import Row, Span, paint_row
 from nanoherm_tui.strips import Painted, look_of
 from nanoherm_tui.text import cut_path, one_line, shorten_home, width
 

@@ -12,11 +12,11 @@ from agent_core.preview import FileLines, FilePreview
 from agent_core.spill import Spilled, read_page
 from agent_core.text import diff
 from nanoherm_tui import i18n, limits
+from nanoherm_tui.panes.bodies import paint_row
 from nanoherm_tui.panes.diff import FOLD, diff_rows
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.output import Result
 from nanoherm_tui.panes.preview import Preview, preview_rows
-from nanoherm_tui.panes.rows import paint_row
 from tests.tui.panes_app import PaneApp, lines, styles
 from tests.tui.transcript_helpers import LOOK
 

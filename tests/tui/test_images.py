@@ -14,9 +14,9 @@ from agent_core.images import Drawing
 from agent_core.text.image_refs import REFERENCE
 from nanoherm_tui import i18n, symbols
 from nanoherm_tui.dropped import image_paths
+from nanoherm_tui.panes.bodies import paint_row
 from nanoherm_tui.panes.chips import Chips
 from nanoherm_tui.panes.image import Picture, can_draw, picture_rows
-from nanoherm_tui.panes.rows import paint_row
 from nanoherm_tui.theme_files import load_themes
 from nanoherm_tui.themes import Look
 from tests.core.image_support import image

@@ -6,10 +6,10 @@ from agent_core.messages import DiffLine, FileDiff, Hunk
 from agent_core.ports.means import TodoItem
 from agent_core.text import diff
 from nanoherm_tui import i18n, limits, symbols
+from nanoherm_tui.panes.bodies import paint_row
 from nanoherm_tui.panes.diff import compare, diff_rows, plain_diff
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.output import Result
-from nanoherm_tui.panes.rows import paint_row
 from tests.tui.panes_app import PaneApp, lines, styles
 from tests.tui.transcript_helpers import LOOK
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from agent_core.limits import TEXT_PAGE
 from nanoherm_tui import limits
+from nanoherm_tui.panes.bodies import Place, Row, RowList, Span, text_between
 from nanoherm_tui.panes.find import Find
 from nanoherm_tui.panes.pages import Book, BookRows
-from nanoherm_tui.panes.rows import Place, Row, RowList, Span, text_between
 from nanoherm_tui.panes.wrapped import code_rows
 from nanoherm_tui.text import clean
 

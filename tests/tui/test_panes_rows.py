@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 
 from agent_core.messages import DiffLine, FileDiff, Hunk
 from agent_core.ports.means import TodoItem
+from nanoherm_tui.panes.bodies import Row, Span, paint_row
 from nanoherm_tui.panes.diff import diff_rows
 from nanoherm_tui.panes.output import Result, result_rows
 from nanoherm_tui.panes.pages import Book
 from nanoherm_tui.panes.plan import plan_rows
-from nanoherm_tui.panes.rows import Row, Span, paint_row
 from nanoherm_tui.panes.wrapped import code_rows
 from nanoherm_tui.text import clean, visible, width
 from nanoherm_tui.theme_files import load_themes

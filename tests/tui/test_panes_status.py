@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nanoherm_tui import i18n
-from nanoherm_tui.panes.rows import Row, Span, paint_row, plain
+from nanoherm_tui.panes.bodies import Row, Span, paint_row, plain
 from nanoherm_tui.panes.status import StatusInfo, StatusLine, status_row
 from nanoherm_tui.panes.title import TitleRow, title_row
 from nanoherm_tui.text import Cost, money, shorten_home, width
