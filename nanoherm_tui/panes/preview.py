@@ -10,7 +10,8 @@ from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.bodies import Body, Row, RowList, Span, Spans
-from nanoherm_tui.panes.diff import NUMBER, Run, coloured, inked
+from nanoherm_tui.panes.changed_words import Run, coloured, inked
+from nanoherm_tui.panes.hunk_rows import NUMBER
 from nanoherm_tui.panes.pages import Book, BookRows
 from nanoherm_tui.text import clean, cut_path, visible, width, wrap
 

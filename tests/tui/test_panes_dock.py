@@ -7,7 +7,8 @@ from agent_core.ports.means import TodoItem
 from agent_core.text import diff
 from nanoherm_tui import i18n, limits, symbols
 from nanoherm_tui.panes.bodies import paint_row
-from nanoherm_tui.panes.diff import compare, diff_rows, plain_diff
+from nanoherm_tui.panes.changed_words import compare
+from nanoherm_tui.panes.diff import diff_rows, plain_diff
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.output import Result
 from tests.tui.panes_app import PaneApp, lines, styles
@@ -481,7 +482,7 @@ def test_lines_with_little_in_common_get_no_marks_and_very_long_ones_are_not_com
 
 
 def test_a_large_change_is_laid_out_without_looking_into_its_lines(monkeypatch):
-    from nanoherm_tui.panes import diff as module
+    from nanoherm_tui.panes import hunk_rows as module
 
     seen = []
     real = module.coloured
@@ -518,7 +519,7 @@ def test_a_line_of_a_quarter_megabyte_is_wrapped_whole(cells):
 
 
 def test_a_long_rewrite_is_compared_only_while_that_is_quick(monkeypatch):
-    from nanoherm_tui.panes import diff as module
+    from nanoherm_tui.panes import hunk_rows as module
 
     seen = []
     real = module.compare
