@@ -13,7 +13,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.strips import Painted, Part, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, fit, width
-from nanoherm_tui.transcript.render import RIGHT_MARGIN
+from nanoherm_tui.transcript.row import RIGHT_MARGIN
 
 NAMES: Final = ("A", "B")
 _LABEL: Final = 2  # cells of a side's letter and a blank

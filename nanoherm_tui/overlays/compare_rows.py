@@ -14,7 +14,8 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.strips import row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.transcript.pairs import Fold, Head, Pair, Unit
-from nanoherm_tui.transcript.render import TEXT_AT, Moment, blank_row, render
+from nanoherm_tui.transcript.render import Moment, render
+from nanoherm_tui.transcript.row import TEXT_AT, blank_row
 
 if TYPE_CHECKING:
     from nanoherm_tui.themes import Look

@@ -16,16 +16,8 @@ from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.transcript.blocks import Block, Card, Code
 from nanoherm_tui.transcript.heights import Heights
-from nanoherm_tui.transcript.render import (
-    RIGHT_MARGIN,
-    TEXT_AT,
-    Moment,
-    Row,
-    blank_row,
-    new_row,
-    render,
-    wants_moment,
-)
+from nanoherm_tui.transcript.render import Moment, render, wants_moment
+from nanoherm_tui.transcript.row import RIGHT_MARGIN, TEXT_AT, Row, blank_row, new_row
 
 if TYPE_CHECKING:
     from nanoherm_tui.themes import Look

@@ -10,7 +10,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.transcript.render import RIGHT_MARGIN
+from nanoherm_tui.transcript.row import RIGHT_MARGIN
 from nanoherm_tui.transcript.spots import size_of
 
 if TYPE_CHECKING:

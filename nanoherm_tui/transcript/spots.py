@@ -19,7 +19,7 @@ from nanoherm_tui.transcript.layout import Layout, Place
 
 if TYPE_CHECKING:
     from nanoherm_tui.transcript.entry import Entry
-    from nanoherm_tui.transcript.render import Row
+    from nanoherm_tui.transcript.row import Row
 
 
 class Spot(NamedTuple):

@@ -17,7 +17,7 @@ from nanoherm_tui.compat.scrolling import set_scroll
 from nanoherm_tui.transcript import messages
 from nanoherm_tui.transcript.finding import Finding
 from nanoherm_tui.transcript.kept_place import KeptPlace, place_of
-from nanoherm_tui.transcript.render import TEXT_AT
+from nanoherm_tui.transcript.row import TEXT_AT
 from nanoherm_tui.transcript.select import Selected
 from nanoherm_tui.transcript.spots import Point, chars_at, path_in, word_at
 from nanoherm_tui.transcript.unread import last_message

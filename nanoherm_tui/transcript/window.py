@@ -27,7 +27,8 @@ from nanoherm_tui.transcript.kept_place import KeptPlace, find_again
 from nanoherm_tui.transcript.layout import Layout, Line
 from nanoherm_tui.transcript.model import TranscriptModel
 from nanoherm_tui.transcript.painting import with_cursor, with_hits, with_mark, with_selection
-from nanoherm_tui.transcript.render import RIGHT_MARGIN, Moment, Row
+from nanoherm_tui.transcript.render import Moment
+from nanoherm_tui.transcript.row import RIGHT_MARGIN, Row
 from nanoherm_tui.transcript.select import Selected
 from nanoherm_tui.transcript.selecting import Selecting
 from nanoherm_tui.transcript.unread import Seen, first_unseen, left_at, message_after
