@@ -34,7 +34,7 @@ def turn_side(checkpoint: Checkpoint, now: float) -> str:
 def changed_words(file: ChangedFile) -> str:
     """What was done to a file, and why it cannot be taken back."""
     words = f"{t(f'rollback.did_{file.change}')} {visible(file.path)}"
-    return f"{words} ({state_words(file)})" if state_words(file) else words
+    return t("rollback.because", change=words, why=state_words(file)) if state_words(file) else words
 
 
 def state_words(file: ChangedFile) -> str:

@@ -145,8 +145,10 @@ def _cut_words(pane: Pane, grid: Sequence[Sequence[str]]) -> Iterator[Fault]:
                 continue
             if len(row[: found.end()].split()[-1]) > _ADDRESS:  # it may be broken anywhere
                 continue
-            rest = [whole[len(word) :] for whole in _interface() if whole.startswith(word)]
-            if rest and not any(following.startswith(more) for more in rest):
+            if not any(whole.startswith(word) for whole in _interface()):
+                continue
+            rest = [whole[len(word) :] for whole in _known() if whole.startswith(word)]
+            if not any(following.startswith(more) for more in rest):
                 yield Fault(pane.y + number + 1, f"{word!r} is cut in {pane.name}: {row!r}")
 
 

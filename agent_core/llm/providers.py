@@ -505,6 +505,7 @@ def normal_url(url: str, preset: Preset) -> str:
             "bad_base_url",
             f"{preset.label} has no address. Set model.base_url in the config or {ENV_BASE_URL}.",
             provider=preset.name,
+            url="''",
         )
     if "://" not in url:
         url = ("http://" if is_loopback("http://" + url) else "https://") + url
@@ -514,6 +515,7 @@ def normal_url(url: str, preset: Preset) -> str:
             "bad_base_url",
             f"The address {url[:200]!r} cannot be used. It has to look like https://host/v1.",
             provider=preset.name,
+            url=repr(url[:200]),
         )
     path = _OPERATION.sub("", parts.path.rstrip("/"))
     if not path or (preset.wire in _UNVERSIONED and not _VERSION.search(path)):

@@ -112,15 +112,16 @@ class InsightHead(Painted):
         bold = look.style("text", "surface", bold=True)
         parts: list[Part] = [(f"{t('insights.title')}   ", bold)] if width_ >= _TITLED else []
         self._ends = []
-        for span in self.spans:
+        names = [t("insights.all") if not span else t("insights.span", n=span) for span in self.spans]
+        roomy = sum(width(text) for text, _ in parts) + sum(width(name) + 4 for name in names) - 2 <= width_
+        for span, name in zip(self.spans, names, strict=True):
             here = span == self.chosen
-            name = t("insights.all") if not span else t("insights.span", n=span)
             parts += [
                 ((sym("bar") if here else " ") + " ", look.mark("accent", "surface")),
                 (name, bold if here else muted),
             ]
             self._ends.append(sum(width(text) for text, _ in parts))
-            parts.append(("  ", words))
+            parts.append(("  " if roomy else " ", words))
         return [row(width_, parts, words)]
 
     def on_click(self, event: events.Click) -> None:
@@ -139,8 +140,8 @@ class _Foot(Painted):
         spans = self.screen.query_one(InsightHead).spans
         keys = [
             (f"1-{len(spans)}", t("insights.choose")),
-            ("PgUp PgDn", t("insights.scroll")),
             ("Esc", t("usage.close")),
+            ("PgUp PgDn", t("insights.scroll")),
         ]
         rows = flow(width, hints(look, keys), look.style("text", "surface"))
         return rows[:1] if self.app.size.height < limits.SHORT else rows

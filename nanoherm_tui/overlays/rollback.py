@@ -248,9 +248,10 @@ class RollbackScreen(Overlay[Chosen | None]):
             acts = sum(line.acts for line in self._list.files)
             left = len(self._list.files) - acts
             change = t("rollback.none_change") if not acts else t("rollback.change", files=files_words(acts))
-            stay = f" {t('rollback.stay', files=files_words(left))}" if left and acts else ""
+            if left and acts:
+                change = t("rollback.and_so", first=change, second=t("rollback.stay", files=files_words(left)))
             title = t("rollback.redo_title") if self._redo else t("rollback.before", text=self._turn_text())
-            self._title.say(title, change + stay)
+            self._title.say(title, change)
         elif isinstance(line, FileLine):
             self._title.say(t("rollback.diff_means"), _by(line.file))
         if isinstance(line, TurnLine):
@@ -384,8 +385,9 @@ def _of_turn(checkpoint: Checkpoint) -> tuple[str, ...]:
 def _of_file(line: FileLine) -> tuple[str, ...]:
     file = line.file
     does = t("rollback.stays") if line.out else t(f"rollback.means_{file.does}")
-    why = f" {why_words(file.why)}" if file.why else ""
-    return (visible(file.path), f"{does}{why}   {_by(file)}")
+    if file.why:
+        does = t("rollback.and_so", first=does, second=why_words(file.why))
+    return (visible(file.path), f"{does}   {_by(file)}")
 
 
 def _by(file: PlannedFile) -> str:

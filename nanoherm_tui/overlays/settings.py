@@ -270,7 +270,7 @@ class SettingsScreen(Overlay[None]):
         default = in_words(one.key.default) or "-"
         lines = [f"{one.key.name}: {about(one.key)}"]  # the row may have no room for the whole name
         if not one.is_default:
-            lines.append(f"{value_words(one)}  ({origin(one, self._home)})")
+            lines.append(t("settings.value_from", value=value_words(one), origin=origin(one, self._home)))
         takes = allowed(replace(one.key, choices=tuple(self._choices(one.key))))
         lines.append(t("settings.takes", allowed=takes, value=default, acts=acts(one.key)))
         self._detail.say(tuple(lines))

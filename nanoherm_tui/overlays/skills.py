@@ -86,7 +86,7 @@ class SkillsList(FollowedList[str, SkillLine]):
         left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", plain), (" ", plain)]
         left += [(f"{sym(symbol)} ", look.mark(role, ground)), (name + " " * (self._cells - width(name)), plain)]
         left.append((line.words, muted))
-        side = cut(line.side, max(8, cells // 3))
+        side = cut(line.side, cells // 2)
         return row(cells, left, plain, [(side, warn if line.state == "lacking" else muted), (" ", plain)])
 
 

@@ -77,7 +77,8 @@ def _tool_row(entry: ToolEntry, off: frozenset[str]) -> ToolRow:
     problem = t(f"tools.{entry.problem}") if entry.problem else ""
     size = t("tools.size", bytes=f"{entry.size:,}", n=entry.tokens)
     side = t("tools.is_off") if gone else t("tools.costs", n=entry.tokens)
-    said = (f"{entry.name}: {size}", words) if of_server else (f"{entry.name}: {words}. {size}", one_line(entry.text))
+    own = t("tools.about", name=entry.name, does=words, size=size)
+    said = (f"{entry.name}: {size}", words) if of_server else (own, one_line(entry.text))
     detail = tuple(filter(None, (said[0], problem, said[1])))
     return ToolRow(entry.name, words, (entry.name,), "off" if gone else "on", side, detail, warning=problem)
 

@@ -106,6 +106,10 @@ class DraftArea(TextArea, FocusAtOnce, inherit_bindings=False):
             self.scroll_cursor_visible()  # looks for the caret anew: the text may have been wrapped to another width
             self.app.cursor_position = self.cursor_screen_offset
 
+    def on_resize(self) -> None:
+        if self.has_focus:
+            self.call_after_refresh(self.scroll_cursor_visible)  # once the text is wrapped to the new width
+
     def render_lines(self, crop: Region) -> list[Strip]:
         """The rows as they are drawn. Until they are drawn again the terminal's caret stays where they have it."""
         if self.region.contains_point(caret := self.cursor_screen_offset):

@@ -169,7 +169,10 @@ def _sandbox(info: StatusInfo, room: int) -> Spans:
     missing = [[t("status.no_mounts")], [t("status.no_mounts_short")], []] if info.missing else [[]]
     ways = [(*network, *marks) for marks in missing]
     for marks in (*ways, ()):
-        spans = (Span(one_line(info.sandbox)), *(part for mark in marks for part in (Span(", "), Span(mark, "warn"))))
+        comma = t("status.comma")
+        between = Span(f"{comma} " if comma.isascii() else comma)
+        told = (part for mark in marks for part in (between, Span(mark, "warn")))
+        spans = (Span(one_line(info.sandbox)), *told)
         if _size(spans) <= room:
             return spans
     return (Span(cut(one_line(info.sandbox), room)),) if room > 0 else ()

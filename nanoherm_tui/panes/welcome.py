@@ -102,7 +102,8 @@ class Welcome(Painted):
 def _head(greeting: Greeting, cells: int) -> Sequence[list[tuple[str, str]]]:
     """The head and the text wrapped as one paragraph, each row as (words, role) pairs."""
     head, text = clean(greeting.head), clean(greeting.text)
-    lines = wrap(f"{head} {text}".strip(), cells)
+    between = "" if head.endswith("。") else " "
+    lines = wrap(f"{head}{between}{text}".strip(), cells)
     if lines and head and lines[0].startswith(head):
         return [[(head, "head"), (lines[0][len(head) :], "text")], *([(line, "text")] for line in lines[1:])]
     return [[(line, "text")] for line in lines]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from nanoherm_tui import commands
+from nanoherm_tui.i18n import tell
 from nanoherm_tui.overlays.setup import SetupScreen
 from screenshots.stage import Stage
 from screenshots.views.permissions import BARE
@@ -28,7 +29,8 @@ async def _setup_tested(stage: Stage) -> None:
     await overlay("setup")(stage)
     screen = stage.app.screen
     assert isinstance(screen, SetupScreen)
-    screen.show_result(False, "No answer from 127.0.0.1:8080 (connection refused). Start the server, or change it.")
+    words = "Nothing answers at 127.0.0.1:8080. Start the server there, or check base_url in the config."
+    screen.show_result(False, tell("network_refused", {"host": "127.0.0.1:8080"}, words))
     await stage.settle()
 
 
