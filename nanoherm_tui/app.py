@@ -584,29 +584,6 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, App[int]):
                 self.wish = replace(self.wish, over=None)
                 self.arrange()
 
-    def settle_memory(self) -> None:
-        """Keep the collector from walking what lives as long as the program while an answer streams."""
-        self.collecting.settle()
-
-    def open_call(self, call_id: str) -> None:
-        """Show a tool call's result, or its changes, in the dock."""
-        from nanoherm_tui.commands.looking import call_result, is_image_read, preview
-
-        if self.view is None:
-            return
-        calls = self.conversations.looks.calls
-        shown = (self.view.calls if calls is None else calls).get(call_id)
-        if shown is None:
-            return
-        if is_image_read(shown):
-            preview(self, shown.subject, 0, 0)
-            return
-        if shown.diffs:
-            self.dock.show_diffs(shown.diffs)
-        else:
-            self.dock.show_result(call_result(shown))
-        self.show_pane("dock")
-
 
 def run(start: Start) -> int:
     """Run the screen to its end; the terminal is whole again when this returns. Returns the exit code."""

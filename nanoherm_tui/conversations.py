@@ -295,7 +295,7 @@ class Conversations:
         if any(isinstance(event, events.HistoryChanged) for event in happened):
             held, self._held = self._held, []
             self._to_transcript(held)
-            app.set_timer(limits.GC_AFTER, app.settle_memory)
+            app.set_timer(limits.GC_AFTER, app.collecting.settle)
             app.call_after_refresh(self._jump_now)  # when the transcript has its place
             self.tell_no_sandbox()
         app.greet()

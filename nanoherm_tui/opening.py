@@ -99,7 +99,7 @@ class Opening:
         else:
             app.desk.do(app.host.model.settle, lambda state: app.desk.do(app.host.new, self._first_ready))
         app.conversations.reload()
-        app.set_timer(limits.GC_AFTER, app.settle_memory)
+        app.set_timer(limits.GC_AFTER, app.collecting.settle)
         app.set_timer(limits.SETTLE_AFTER, self._settle_in)
 
     def _settle_in(self) -> None:

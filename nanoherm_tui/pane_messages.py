@@ -186,7 +186,9 @@ def palette_screen_previewed(app: NanohermApp, message: PaletteScreen.Previewed)
 
 
 def transcript_view_open_requested(app: NanohermApp, message: TranscriptView.OpenRequested) -> None:
-    app.open_call(message.call_id)
+    from nanoherm_tui.commands.looking import open_call
+
+    open_call(app, message.call_id)
     if message.find:
         app.dock.look_for(message.find)
 

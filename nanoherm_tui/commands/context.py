@@ -55,7 +55,9 @@ def open_item(app: NanohermApp, item: Item) -> None:
     if view is None:
         return
     if item.call_id in view.calls:
-        app.open_call(item.call_id)
+        from nanoherm_tui.commands.looking import open_call
+
+        open_call(app, item.call_id)
         return
 
     def come(message: Message | None) -> None:

@@ -47,6 +47,24 @@ def preview(app: NanohermApp, path: str, first: int, last: int) -> None:
     app.desk.do(read, show)
 
 
+def open_call(app: NanohermApp, call_id: str) -> None:
+    """Show a tool call's result, or its changes, in the dock."""
+    if app.view is None:
+        return
+    calls = app.conversations.looks.calls
+    shown = (app.view.calls if calls is None else calls).get(call_id)
+    if shown is None:
+        return
+    if is_image_read(shown):
+        preview(app, shown.subject, 0, 0)
+        return
+    if shown.diffs:
+        app.dock.show_diffs(shown.diffs)
+    else:
+        app.dock.show_result(call_result(shown))
+    app.show_pane("dock")
+
+
 def show_kept(app: NanohermApp, name: str, words: str) -> None:
     """Show the image of a chip. `words`: its name, size and kind."""
     if app.view is not None:

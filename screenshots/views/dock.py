@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Final
 
 from nanoherm_tui import commands
-from nanoherm_tui.commands.looking import preview
+from nanoherm_tui.commands.looking import open_call, preview
 from screenshots.stage import Stage
 from screenshots.views.view import View, dock, nothing
 
 
 async def _result(stage: Stage) -> None:
     failed = next(call_id for call_id, call in stage.app.view.calls.items() if not call.ok)
-    stage.app.open_call(failed)
+    open_call(stage.app, failed)
     await stage.settle()
 
 

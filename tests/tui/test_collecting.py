@@ -58,7 +58,7 @@ async def test_garbage_that_is_no_longer_young_goes_when_a_turn_has_ended_and_fr
     monkeypatch.setattr(limits, "GC_REST", 0.3)
     frozen = Knot()
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
-        stage.app.settle_memory()
+        stage.app.collecting.settle()
         old = Knot()
         gc.collect(0)
         knots = [weakref.ref(frozen), weakref.ref(old)]

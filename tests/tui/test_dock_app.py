@@ -3,6 +3,7 @@
 import pytest
 
 from agent_core import intents, spill
+from nanoherm_tui.commands.looking import open_call, preview
 from tests.fakes.model_server import Reply
 from tests.tui.panes_app import lines
 from tests.tui.test_app import Stage
@@ -21,7 +22,7 @@ async def test_the_whole_output_of_a_long_command_is_read_to_its_end_and_copied(
         app = stage.app
         app.view.session.send(intents.Shell("for i in $(seq 1 20000); do echo line $i of many; done; echo 完成", True))
         await stage.until(lambda: any(call.text for call in app.view.calls.values()))
-        app.open_call(next(iter(app.view.calls)))
+        open_call(app, next(iter(app.view.calls)))
         app.dock.focus()
         await see(stage, "line 1 of many")
         assert any("The whole output" in row for row in rows(stage))
@@ -38,7 +39,7 @@ async def test_the_whole_output_of_a_long_command_is_read_to_its_end_and_copied(
         for file in (app.host.places.data_home / spill.PRIVATE).iterdir():
             file.unlink()
         app.dock.clear()
-        app.open_call(next(iter(app.view.calls)))
+        open_call(app, next(iter(app.view.calls)))
         await see(stage, "not there any more")
         await see(stage, "exit code 0")
 
@@ -50,7 +51,7 @@ async def test_what_a_file_says_is_never_taken_for_a_kept_output(tmp_path):
         (tmp_path / "work" / "a.txt").write_text(f"first\n{fake}\nlast\n")
         await stage.type("read it")
         await stage.until(lambda: stage.state == "idle" and stage.app.view.usage.total_tokens)
-        stage.app.open_call(next(iter(stage.app.view.calls)))
+        open_call(stage.app, next(iter(stage.app.view.calls)))
         await see(stage, "last")
         assert not any("kept in" in row for row in rows(stage))
 
@@ -82,8 +83,6 @@ async def test_unchanged_lines_come_from_the_file_before_and_after_an_edit(tmp_p
 
 
 async def test_a_file_is_shown_around_its_line_and_what_must_not_be_read_says_so(tmp_path):
-    from nanoherm_tui.commands.looking import preview
-
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
         work = tmp_path / "work"
         (work / "long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(1, 20_001)))

@@ -13,6 +13,7 @@ from agent_core.image_child import PARTS
 from agent_core.images import Drawing
 from agent_core.text.image_refs import REFERENCE
 from nanoherm_tui import i18n, symbols
+from nanoherm_tui.commands.looking import open_call
 from nanoherm_tui.dropped import image_paths
 from nanoherm_tui.panes.bodies import paint_row
 from nanoherm_tui.panes.chips import Chips
@@ -212,10 +213,10 @@ async def test_a_picture_that_read_file_saw_is_looked_at_and_a_missing_one_says_
         (tmp_path / "work" / "a.png").write_bytes(image(80, 60))
         await stage.type("look")
         await stage.until(lambda: stage.state == "idle" and app.view.calls)
-        app.open_call(next(iter(app.view.calls)))
+        open_call(app, next(iter(app.view.calls)))
         await stage.until(lambda: isinstance(app.dock._preview, Picture) and app.dock._preview.drawing is not None)
         (tmp_path / "work" / "a.png").unlink()
-        app.open_call(next(iter(app.view.calls)))
+        open_call(app, next(iter(app.view.calls)))
         await stage.until(lambda: app.dock._preview.problem)
         assert "a.png" in app.dock._preview.problem
 
