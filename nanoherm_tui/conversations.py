@@ -387,7 +387,7 @@ class Conversations:
             return
         if view is not None and view.loaded and view.model.entries:
             self._no_sandbox_told = True
-            self.tell("no_sandbox", t("app.no_sandbox", why=why_none(held)))
+            self.tell("unconfined", t("app.no_sandbox", why=why_none(held)))
 
     def tell(self, code: str, english: str, *, warning: bool = True, **params: Any) -> None:
         """Put a notice of the program's own into the transcript in view."""

@@ -120,6 +120,7 @@ def test_an_address_that_is_none_is_told_whoever_has_it(url, provider):
     with pytest.raises(ConfigError) as caught:
         resolve(options, OPENAI, {})
     assert caught.value.code == "bad_base_url"
+    assert url in caught.value.params["url"]
     other = ProviderOptions(model="m", base_url="https://x.invalid", providers={"p": {"base_url": url}})
     assert resolve(other, OPENAI, {}).base_url == "https://x.invalid/v1"
 

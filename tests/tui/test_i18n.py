@@ -363,3 +363,15 @@ def test_every_rule_that_asks_is_said_in_chinese():
         for words in rule.split(": "):
             is_file = words.startswith(".")  # a file's name stays as it is
             assert is_file or f"questions.{phrase_key(words)}" in texts("zh"), rule
+
+
+def test_what_the_program_says_in_its_own_words_is_not_replaced_by_those_of_an_error():
+    """A notice with the code of an error of the core would be told with that error's translation."""
+    told = [
+        (file.name, code)
+        for file in Path(nanoherm_tui.__file__).parent.rglob("*.py")
+        for code in re.findall(r"\.tell\(\s*\"(\w+)\",\s*t\(", file.read_text())
+    ]
+    assert len(told) > 1
+    table = texts("zh")
+    assert [one for one in told if f"errors.{one[1]}" in table or f"notices.{one[1]}" in table] == []

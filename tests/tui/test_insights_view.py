@@ -109,6 +109,9 @@ async def test_the_view_is_whole_in_every_size_and_span(size, ascii):
             screen.show(pictured(used(days)))
             body = screen.query_one(InsightBody)
             assert all(strip.cell_length == body.size.width for strip in body._all(body.size.width))
+        if size[0] >= 40:
+            assert any("7 days" in line and " all " in line for line in rows(app))
+            assert "Esc close" in shown(app)
         await pilot.press("end", "pageup", "down", "home", "pagedown")
         assert all(width(line) == size[0] for line in rows(app))
         every = "\n".join(strip.text for strip in body._all(body.size.width))

@@ -131,10 +131,18 @@ async def test_the_editor_fits_every_size():
             assert {cell_len(row) for row in rows(app)} == {size[0]}
             if size[0] >= 40:
                 assert t("actions.send") in shown(app), size
+                assert "搜索按键：名称、⋯" in rows(app)[0]  # what has no room says so
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, KeyCapture)
         assert {cell_len(row) for row in rows(app)} == {1}
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert t("keys.press") in shown(app)
+        assert t("keys.reset_all") not in shown(app)  # of the box below nothing is seen
+        await pilot.press("escape")
+        await pilot.pause()
+        assert t("keys.reset_all") in shown(app)
 
 
 async def test_in_the_program_a_key_counts_at_once_and_is_written_with_the_rest_left_as_it_was(tmp_path):

@@ -33,6 +33,17 @@ async def test_the_greeting_is_shown_whole_at_every_width(size):
 
 
 @pytest.mark.parametrize(
+    ("head", "text", "row"), [("演示。", "不是 AI。", "演示。不是 AI。"), ("A demo.", "No AI.", "A demo. No AI.")]
+)
+async def test_a_chinese_sentence_follows_another_without_a_blank(head, text, row):
+    welcome = Welcome()
+    async with PaneApp(welcome).run_test(size=(60, 20)) as pilot:
+        welcome.show(replace(GREETING, head=head, text=text))
+        await pilot.pause()
+        assert lines(welcome)[0].strip(" ▐") == row
+
+
+@pytest.mark.parametrize(
     ("size", "ends"), [((60, 1), "⋯"), ((30, 2), "⋯"), ((30, 5), ""), ((60, 4), "three⋯"), ((44, 5), "⋯")]
 )
 async def test_a_greeting_that_is_taller_than_its_room_does_not_break_off_in_silence(size, ends):
