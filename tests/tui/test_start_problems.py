@@ -30,7 +30,7 @@ async def test_a_setting_that_does_not_count_is_named_in_the_conversation(tmp_pa
 
 @pytest.mark.parametrize(
     ("language", "title", "words"),
-    [("en", "Connect a model", "cannot be used"), ("zh", "连接模型", "地址应形如 https://host/v1")],
+    [("en", "Connect a model", "cannot be used"), ("zh", "连接模型", "不能用")],
 )
 async def test_a_provider_that_cannot_be_used_opens_the_setup_and_says_why(tmp_path, language, title, words):
     settings = {"display.language": language, "model.provider": "custom", "model.base_url": "ftp://coder"}
