@@ -61,13 +61,11 @@ KEYS = {
     "panes.status StatusLine": {"click": "inbox"},
     "panes.tabbed Tabbed": {"click": "dock_next_tab dock_previous_tab dock_result dock_diff dock_plan dock_tasks"},
     "panes.tour TourCard": {"click": "commands.tour:take_key tab"},
+    "transcript.moving Moving": {"scroll": " ".join(PANE)},
     # A word by two clicks, a block by three, anything by dragging.
     "transcript.selecting Selecting": {"drag": "select extend_left extend_right extend_up extend_down select_word_end"},
     # Ctrl and a click on a path: the caret is brought there, and Enter opens it.
-    "transcript.view TranscriptView": {
-        "click": "next previous fold open_in_dock select last",
-        "scroll": " ".join(PANE),
-    },
+    "transcript.view TranscriptView": {"click": "next previous fold open_in_dock select last"},
 }
 
 
