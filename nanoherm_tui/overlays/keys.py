@@ -192,7 +192,7 @@ class KeysScreen(Overlay[None]):
             return
         keys = self._keymap.keys(action.id)
         command = f"  /{action.slash}" if action.slash else ""
-        lines = [f"{t(action.title)}: {t(action.help)}{command}"]
+        lines = [t("keys.about", title=t(action.title), help=t(action.help)) + command]
         now = ", ".join(map(show, keys)) or "-"
         default = ", ".join(map(show, action.keys)) or "-"
         if action.fixed:
