@@ -13,8 +13,8 @@ HAS_PROC: Final = os.path.isdir("/proc/self")
 
 POLL: Final = 0.05
 """How often, in seconds, it is looked whether a process is gone."""
-_EMPTY: Final = 3
-"""Looks by which an environment is empty: the first may have been at the program that the process was before."""
+_EMPTY: Final = 6
+"""Looks by which an environment is empty: each may have been at a program that the process was just before."""
 
 
 @dataclass(frozen=True, slots=True)

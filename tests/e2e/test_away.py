@@ -17,7 +17,10 @@ ANSWER = Reply(text=f"{WORDS}\n\nThat is all.", piece=12, gap=0.01)
 
 
 def test_stopped_while_an_answer_streams_and_brought_back_in_another_size_it_goes_on(workspace, server_env):
-    with ModelServer([ANSWER]) as server, Stage(Screen, workspace, server_env(server), PROGRAM, ()) as screen:
+    with (
+        ModelServer([ANSWER]) as server,
+        Stage(Screen, workspace, server_env(server), PROGRAM, (), stops=True) as screen,
+    ):
         screen.wait_for("test-model")
         screen.submit("write")
         screen.wait_for("point 3 ")

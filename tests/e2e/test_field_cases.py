@@ -380,8 +380,8 @@ def test_wide_text_wraps_at_the_edge_without_ghosts(typing):
     empty, home = typing.still(), typing.cursor
     typing.type("你" * 10)
     typing.type("，")
-    typing.until(lambda: written(typing) == ["你" * 10, "，"])
-    typing.until(lambda: typing.cursor == (home[0] + 2, draft_of(typing)[1][0]))
+    typing.until(lambda: written(typing) == ["你" * 9, "你，"])  # no row begins with a comma
+    typing.until(lambda: typing.cursor == (home[0] + 4, draft_of(typing)[1][0]))
     for _ in range(11):
         typing.send("\x7f", 0.02)
     typing.until(lambda: typing.lines == empty and typing.cursor == home)

@@ -208,12 +208,17 @@ async def test_a_folder_that_brings_nothing_asks_nothing(tmp_path):
         assert "not trusted" not in stage.transcript()
 
 
+def unwrapped(stage):
+    """The conversation without its rows: how long the path in it is differs."""
+    return " ".join(stage.transcript().split())
+
+
 async def test_hooks_of_the_users_own_that_cannot_be_read_are_told_at_the_start(tmp_path):
     home = tmp_path / "home" / ".nanohermes"
     home.mkdir(parents=True)
     (home / "hooks.json").write_text('{"hooks":\n {')
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
-        await stage.until(lambda: "this is not JSON" in stage.transcript())
+        await stage.until(lambda: "this is not JSON" in unwrapped(stage))
         await stage.type("hello")
         await stage.until(lambda: stage.state == "idle" and stage.app.view.usage.total_tokens is not None)
-        assert stage.transcript().count("this is not JSON") == 1
+        assert unwrapped(stage).count("this is not JSON") == 1
