@@ -16,7 +16,7 @@ from nanoherm_tui.editing import units
 from nanoherm_tui.panes.keys import FocusAtOnce
 from nanoherm_tui.strips import Painted, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import harmless
+from nanoherm_tui.text import harmless, width
 
 # Keys of Textual's TextArea that mean something else here: the app's, or the keymap's.
 _NOT_OURS: Final = frozenset(
@@ -112,9 +112,14 @@ class DraftArea(TextArea, FocusAtOnce, inherit_bindings=False):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The rows as they are drawn. Until they are drawn again the terminal's caret stays where they have it."""
-        if self.region.contains_point(caret := self.cursor_screen_offset):
+        strips, region = super().render_lines(crop), self.region
+        if region.contains_point(caret := self.cursor_screen_offset):
             self.drawn_caret = caret
-        return super().render_lines(crop)
+        elif strips and caret.y >= region.bottom and crop.bottom == region.height:
+            # It has wrapped into a row that comes with the next layout: until then it is behind what is shown.
+            shown = width(strips[-1].text.rstrip())
+            self.drawn_caret = Offset(min(region.x + shown, region.right - 1), region.bottom - 1)
+        return strips
 
     def render_line(self, y: int) -> Strip:
         strip = super().render_line(y)

@@ -13,6 +13,8 @@ import pyte
 import pytest
 from rich.cells import cell_len
 from textual import events
+from textual.geometry import Offset, Region
+from textual.widgets import TextArea
 
 from agent_core.knowledge import Typed
 from nanoherm_tui import i18n, limits
@@ -129,6 +131,20 @@ async def test_undo_of_many_lines_at_once_and_redo():
         app.composer.text = "x"
         await type_keys(pilot, "ctrl+underscore", "ctrl+underscore", "alt+z", "alt+z", "end", "y")
         assert app.composer.text == "xy"
+
+
+async def test_until_a_new_row_is_laid_out_the_terminal_s_caret_is_behind_what_is_shown():
+    app = ComposerApp()
+    async with app.run_test(size=(40, 12)) as pilot:
+        draft = app.composer.query_one(TextArea)
+        await pilot.pause()
+        draft.insert("word " + "x" * (draft.region.width - 2))  # its second row has no place as yet
+        assert draft.region.height == 1
+        draft.render_lines(Region(0, 0, draft.region.width, 1))
+        assert draft.drawn_caret == draft.region.offset + Offset(len("word"), 0)
+        await pilot.pause()
+        assert draft.drawn_caret == draft.cursor_screen_offset
+        assert draft.region.height == 2
 
 
 async def test_ctrl_d_deletes_in_a_draft_and_is_left_to_the_app_without_one():
