@@ -674,6 +674,8 @@ async def test_on_the_lowest_screen_the_draft_keeps_its_row_before_and_after_a_k
     app = ComposerApp()
     async with app.run_test(size=(40, 10)) as pilot:
         app.ask(command_question("make " * 40, decisions=("once", "session", "always", "refuse")))
+        while not app.panel.query_one("ApprovalKeys").warning:  # it is looked at once it is laid out
+            await pilot.pause(0.01)
         await pilot.pause()
         assert "› " in text_of(app)
         height = app.panel.size.height
