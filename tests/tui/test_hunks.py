@@ -112,7 +112,7 @@ async def test_a_lone_key_in_the_draft_goes_to_the_hunks_typing_does_not_and_wit
 ):
     async with Asked(tmp_path) as stage:
         app = stage.app
-        assert "[ ] Space choose hunks" in stage.screen()
+        await stage.until(lambda: "[ ] Space choose hunks" in stage.screen())
         monkeypatch.setattr(limits, "APPROVAL_ALONE", 60.0)
         await stage.press("space", "left_square_bracket", "right_square_bracket")
         assert (app.composer.text, app.approval.refused) == (" []", frozenset())
