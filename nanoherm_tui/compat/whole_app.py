@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -44,9 +45,9 @@ class QuietCrash(NoGreys):
     Textual's own report prints the local variables of every frame, and with them whatever a user or a server said.
     """
 
+    @abstractmethod
     def crash_words(self, error: BaseException) -> str:
         """What to say about `error` once the terminal is whole again."""
-        raise NotImplementedError
 
     def end_with(self, error: Exception) -> None:
         """End the app as if `error` had escaped one of its own handlers; to be called where it is handled."""

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from nanoherm_tui import limits
 from nanoherm_tui.panes.bodies import Span
 from nanoherm_tui.transcript.highlight import PLAIN, Ink, highlight, language_of
+
+Kind = TypeVar("Kind")
 
 _WORDS = re.compile(r"\w+|\s+|.")
 
@@ -35,8 +37,8 @@ def inked(
     line: str, start: int, end: int, runs: Sequence[Run], words: Sequence[CharRange], ground: str, word_ground: str
 ) -> Iterator[Span]:
     """A part of a line in its colours, those of its characters that are in `words` on a ground of their own."""
-    for a, b, tone in _filled(runs, start, end):
-        for c, d, inside in _split(a, b, words):
+    for a, b, tone in _filled(runs, start, end, PLAIN):
+        for c, d, inside in _filled(((*piece, True) for piece in words), a, b, False):
             yield Span(line[c:d], tone[0], word_ground if inside else ground, bold=tone[1])
 
 
@@ -87,31 +89,18 @@ def _add_range(ranges: list[CharRange], tokens: list[str], first: int, last: int
     ranges.append((start, end))
 
 
-def _filled(runs: Sequence[Run], start: int, end: int) -> Iterator[Run]:
-    """`runs` within start to end, the places between them filled with plain ones."""
+def _filled(
+    runs: Iterable[tuple[int, int, Kind]], start: int, end: int, between: Kind
+) -> Iterator[tuple[int, int, Kind]]:
+    """`runs` within start to end, the places between them filled with ones of kind `between`."""
     at = start
     for a, b, tone in runs:
         a, b = max(a, at), min(b, end)
         if a >= b:
             continue
         if a > at:
-            yield at, a, PLAIN
+            yield at, a, between
         yield a, b, tone
         at = b
     if at < end:
-        yield at, end, PLAIN
-
-
-def _split(start: int, end: int, ranges: Sequence[CharRange]) -> Iterator[tuple[int, int, bool]]:
-    """start to end in pieces that lie wholly inside or wholly outside `ranges`."""
-    at = start
-    for a, b in ranges:
-        a, b = max(a, at), min(b, end)
-        if a >= b:
-            continue
-        if a > at:
-            yield at, a, False
-        yield a, b, True
-        at = b
-    if at < end:
-        yield at, end, False
+        yield at, end, between
