@@ -70,7 +70,7 @@ class AgentLooks:
             if self._app.view is not view:
                 return
             if isinstance(agent, AgentError):
-                self._app.hint(tell(agent.code, agent.params, agent.text), limits.TOLD_HINT)
+                self._app.hint(tell(agent.code, agent.params, agent.text))
                 return
             if self._followed.get(agent.id) is None and at_work(agent.row):
                 self._followed[agent.id] = agent
@@ -170,7 +170,7 @@ class AgentLooks:
             self._app.hint(t("agents.told", name=row.id))
         else:
             self._app.composer.bring_back(text)
-            self._app.hint(t("agents.ended", name=row.id), limits.TOLD_HINT)
+            self._app.hint(t("agents.ended", name=row.id))
         return True
 
     def stop(self) -> None:
@@ -181,7 +181,7 @@ class AgentLooks:
         now = time.monotonic()
         if now - self._stop_asked > limits.TOLD_HINT:
             self._stop_asked = now
-            self._app.hint(t("agents.press_again", key=self._app.keymap.label("stop_agent")), limits.TOLD_HINT)
+            self._app.hint(t("agents.press_again", key=self._app.keymap.label("stop_agent")))
             return
         self._stop_asked = float("-inf")
         self._app.hint("")

@@ -306,7 +306,7 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, App[int]):
         if copied.sequence:
             write_terminal(self, copied.sequence)
         key = f"app.copied_{copied.how}" + ("_terminal" if copied.how == "tmux" and copied.detail else "")
-        self.hint(t(key, n=copied.characters, tool=copied.detail, path=copied.detail), limits.TOLD_HINT)
+        self.hint(t(key, n=copied.characters, tool=copied.detail, path=copied.detail))
 
     # -- status, hints, notices -----------------------------------------------------------------------------------
 
@@ -319,7 +319,7 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, App[int]):
         inbox = self.keymap.label("inbox")
         self.status.update(status_info(self.view, model, self._hint, waiting, self.held, yolo=yolo, inbox=inbox))
 
-    def hint(self, words: str, seconds: float = limits.AGAIN_SECONDS) -> None:
+    def hint(self, words: str, seconds: float = limits.TOLD_HINT) -> None:
         """Show `words` in the status line for a while."""
         self._hint = words
         if self._hint_timer is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nanoherm_tui import limits
 from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.compared import Both, names_in, which_two
 from nanoherm_tui.i18n import t
@@ -24,7 +23,7 @@ def compare(app: NanohermApp, argument: str) -> None:
     here = app.view.id if app.view is not None else ""
     names = names_in(argument)
     if not names and not (app.view is not None and app.view.stored):
-        app.hint(t("compare.name_two"), limits.TOLD_HINT)
+        app.hint(t("compare.name_two"))
         return
 
     def which() -> Both | None:
@@ -82,7 +81,7 @@ def side_by_side(app: NanohermApp, both: Both) -> None:
             app.conversations.jump(session_id, (entry,), "")
         open_by_id(app, session_id)
 
-    app.hint(t("compare.reading"), limits.TOLD_HINT)
+    app.hint(t("compare.reading"))
     app.desk.do_beside(read, show)
 
 
@@ -90,4 +89,4 @@ def tell_marked(app: NanohermApp, session_id: str) -> None:
     """A session was marked in the list, or the mark was taken away again: say what the next key does."""
     title = next((row.title for row in app.conversations.rows if row.id == session_id), "")
     words = t("compare.marked", title=title or t("sessions.untitled")) if session_id else t("compare.unmarked")
-    app.hint(words, limits.TOLD_HINT)
+    app.hint(words)

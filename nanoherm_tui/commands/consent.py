@@ -57,7 +57,7 @@ def _ask_for_mode(app: NanohermApp, view: SessionView) -> None:
             set_mode(app, asked.mode, confirmed=True)
         else:
             set_mode(app, view.mode)  # what was to be done in the other one is not wanted any more
-            app.hint(t("consent.stays", mode=view.mode), limits.TOLD_HINT)
+            app.hint(t("consent.stays", mode=view.mode))
 
     keys = app.keymap.keys("next_mode")
     app.open_overlay(ConsentScreen(_mode_consent(asked, view, str(app.host.places.home), keys)), answered)
@@ -94,7 +94,7 @@ def no_sandbox(app: NanohermApp, argument: str) -> None:
     """Accept for this machine that nothing confines commands, or take that back."""
     held = app.held
     if held is None or (held.kernel and not held.accepted):
-        app.hint(t("consent.has_sandbox"), limits.TOLD_HINT)
+        app.hint(t("consent.has_sandbox"))
         return
 
     def answered(said: Agreed | None) -> None:

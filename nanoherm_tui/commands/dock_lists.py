@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from agent_core import intents
 from agent_core.errors import AgentError
-from nanoherm_tui import limits
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.memory_words import forgotten_words
 from nanoherm_tui.panes.list_tabs import LOOK
@@ -82,12 +81,12 @@ def _look_at_memory(app: NanohermApp, view: SessionView) -> None:
 def _change_memory(app: NanohermApp, ask: Ask) -> None:
     def gone(done: Forgotten) -> None:
         app.dock.memory.forgotten(done.memory)
-        app.hint(forgotten_words(done), limits.TOLD_HINT)
+        app.hint(forgotten_words(done))
         app.dock.lists_changed(["memory"])
 
     def back(kept: Memory | None) -> None:
         words = t("memory.known") if kept is None else t("memory.kept", text=one_line(visible(kept.text)))
-        app.hint(words, limits.TOLD_HINT)
+        app.hint(words)
         app.dock.lists_changed(["memory"])
 
     if ask.what == "forget":
@@ -125,7 +124,7 @@ def _server(app: NanohermApp, view: SessionView, ask: Ask) -> None:
     if ask.what == "log_in":
         log_in(app, view.session.workspace, server)
         return
-    app.hint(t("servers.restarting", name=visible(server)), limits.TOLD_HINT)
+    app.hint(t("servers.restarting", name=visible(server)))
     workspace = view.session.workspace
     app.desk.do(lambda: app.host.servers.restart(workspace, server), lambda _: app.dock.lists_changed(["servers"]))
 
@@ -156,7 +155,7 @@ def _turn(app: NanohermApp, view: SessionView, ask: Ask) -> None:
     if ask.what == "change":
         _show_change(app, view, ask.argument, ask.path)
     elif ask.what == "told":
-        app.hint(t("turns.stays", why=ask.argument), limits.TOLD_HINT)
+        app.hint(t("turns.stays", why=ask.argument))
     elif view.session.busy:
         app.hint(t("rewind.busy"))
     elif ask.what == "undo_file":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from nanoherm_tui import limits, terminal_probe
+from nanoherm_tui import terminal_probe
 from nanoherm_tui.commands.panes import redraw
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.output import Result
@@ -27,7 +27,7 @@ def show(app: NanohermApp, argument: str) -> None:
 
 def _show(app: NanohermApp) -> None:
     answers = _ask_terminal(app)
-    app.hint(t("app.examining"), limits.TOLD_HINT)
+    app.hint(t("app.examining"))
 
     def look() -> Result:
         from agent_core.doctor.check import Patient, has_problem

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from agent_core import limits as core_limits
 from agent_core.errors import AgentError
 from agent_core.text.image_refs import count
-from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.terminal import in_browser
 
@@ -82,7 +81,7 @@ def _take(
             return
         for reference in found:
             if count(app.composer.text + reference) > core_limits.IMAGES_A_TURN:
-                app.hint(t("composer.images_most", n=core_limits.IMAGES_A_TURN), limits.TOLD_HINT)
+                app.hint(t("composer.images_most", n=core_limits.IMAGES_A_TURN))
                 return
             app.composer.add_image(reference, written)
         _warn_if_blind(app)
@@ -99,7 +98,7 @@ def _warn_if_blind(app: NanohermApp) -> None:
 
     def told(sees: bool | None) -> None:
         if sees is False and app.view is view:
-            app.hint(t("composer.model_blind", model=model), limits.TOLD_HINT)
+            app.hint(t("composer.model_blind", model=model))
 
     app.desk.do(lambda: app.host.models.sees(provider, model), told)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from agent_core.errors import AgentError
-from nanoherm_tui import limits
 from nanoherm_tui.i18n import t, tell
 from nanoherm_tui.kept_titles import kept_title
 from nanoherm_tui.memory_words import all_forgotten, forgotten_words
@@ -52,7 +51,7 @@ def show(app: NanohermApp, argument: str) -> None:
 
 def _hint_kept(app: NanohermApp, kept: Memory | None) -> None:
     words = t("memory.known") if kept is None else t("memory.kept", text=one_line(visible(kept.text)))
-    app.hint(words, limits.TOLD_HINT)
+    app.hint(words)
 
 
 def _forget(app: NanohermApp, rest: str) -> None:
@@ -63,13 +62,13 @@ def _forget(app: NanohermApp, rest: str) -> None:
         done = app.host.memory_desk.forget(id)
         return all_forgotten(done, app.host.memory_desk.forget_made_from(done)) if too else forgotten_words(done)
 
-    app.desk.do(forget, lambda words: app.hint(words, limits.TOLD_HINT))
+    app.desk.do(forget, app.hint)
 
 
 def _ask_first(app: NanohermApp, on: bool) -> None:
     app.desk.do(
         lambda: app.host.save_settings({"memory.write_approval": on}),
-        lambda _: app.hint(t("memory.approval_on" if on else "memory.approval_off"), limits.TOLD_HINT),
+        lambda _: app.hint(t("memory.approval_on" if on else "memory.approval_off")),
     )
 
 
@@ -81,7 +80,7 @@ def _go_through(app: NanohermApp) -> None:
         if found:
             _look_at(app, found)
         else:
-            app.hint(t("skills.nothing_waits"), limits.TOLD_HINT)
+            app.hint(t("skills.nothing_waits"))
 
     app.desk.do(lambda: app.host.pending.list("memory"), listed)
 
@@ -103,7 +102,7 @@ def _look_at(app: NanohermApp, several: Sequence[Pending], then: Callable[[], No
 def _answer(app: NanohermApp, id: str, approved: bool) -> None:
     def told(done: Pending) -> None:
         words = t("skills.approved" if approved else "skills.rejected", title=kept_title(done.title))
-        app.hint(words, limits.TOLD_HINT)
+        app.hint(words)
 
     app.desk.do(lambda: app.host.memory_desk.answer(id, approved), told)
 

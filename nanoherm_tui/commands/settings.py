@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agent_core import events, intents
 from agent_core.errors import AgentError
 from agent_core.names import MODES
-from nanoherm_tui import limits, symbols
+from nanoherm_tui import symbols
 from nanoherm_tui.i18n import LANGUAGES, t, tell
 from nanoherm_tui.setup_words import told
 from nanoherm_tui.terminal_colours import AUTO
@@ -85,7 +85,7 @@ def goal(app: NanohermApp, text: str) -> None:
     if app.view is None:
         return
     if not text:
-        app.hint(t("app.goal_is", goal=app.view.goal) if app.view.goal else t("app.no_goal"), limits.TOLD_HINT)
+        app.hint(t("app.goal_is", goal=app.view.goal) if app.view.goal else t("app.no_goal"))
     elif text.lower() in ("off", "none"):
         app.view.session.send(intents.SetGoal(""))
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from nanoherm_tui import limits
 from nanoherm_tui.actions import BY_SLASH
 from nanoherm_tui.i18n import t
 from nanoherm_tui.kept_titles import kept_title
@@ -43,7 +42,7 @@ def _open(app: NanohermApp, *, only_waiting: bool = False) -> None:
     def opened(found: tuple[tuple[Pending, ...], tuple[Skill, ...]]) -> None:
         pending, skills = found
         if only_waiting and not pending:
-            app.hint(t("skills.nothing_waits"), limits.TOLD_HINT)
+            app.hint(t("skills.nothing_waits"))
             return
         by_id = {one.id: one for one in pending}
 
@@ -74,7 +73,7 @@ def _look_at(app: NanohermApp, pending: Pending) -> None:
 def _answer(app: NanohermApp, id: str, approved: bool) -> None:
     def told(done: Pending) -> None:
         words = t("skills.approved" if approved else "skills.rejected", title=kept_title(done.title))
-        app.hint(words, limits.TOLD_HINT)
+        app.hint(words)
 
     app.desk.do(lambda: app.host.skills.answer(id, approved), told)
 

@@ -7,7 +7,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from agent_core.errors import StoreError
-from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.palette import PaletteItem
 from nanoherm_tui.text import one_line, shorten_home
@@ -54,7 +53,7 @@ def _insert(app: NanohermApp, name: str) -> None:
     elif name:
         near = get_close_matches(name, known, n=1, cutoff=0.5)
         words = t("snippets.unknown_nearest", name=name, nearest=near[0]) if near else t("snippets.unknown", name=name)
-        app.hint(words, limits.TOLD_HINT)
+        app.hint(words)
     elif known:
         from nanoherm_tui.commands.choose import choose
 
@@ -62,7 +61,7 @@ def _insert(app: NanohermApp, name: str) -> None:
     else:
         places = app.host.places
         path = shorten_home(str(places.data_home / "snippets.yaml"), str(places.home))
-        app.hint(t("snippets.none", path=path), limits.TOLD_HINT)
+        app.hint(t("snippets.none", path=path))
 
 
 def items(app: NanohermApp) -> list[PaletteItem]:

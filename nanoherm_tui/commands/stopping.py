@@ -41,7 +41,7 @@ def press_ctrl_c(app: NanohermApp, argument: str) -> None:
     elif step == "quit":
         app.exit(0)
     elif step == "hint":
-        app.hint(leaving_words(app) or t("app.again_to_quit", key="Ctrl+C"))
+        app.hint(leaving_words(app) or t("app.again_to_quit", key="Ctrl+C"), limits.AGAIN_SECONDS)
 
 
 def press_escape(app: NanohermApp) -> None:
@@ -71,7 +71,7 @@ def press_escape(app: NanohermApp) -> None:
         app.hint("")
         run(app, "rewind")
     elif step == "hint" and view.stored:
-        app.hint(t("rewind.again", key="Esc"))
+        app.hint(t("rewind.again", key="Esc"), limits.AGAIN_SECONDS)
     else:
         focus_pane(app, "composer")
 
@@ -88,4 +88,4 @@ def leave(app: NanohermApp, argument: str) -> None:
         app.exit(0)
         return
     app.last_leave = now
-    app.hint(words, limits.TOLD_HINT)
+    app.hint(words)

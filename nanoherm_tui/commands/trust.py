@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.trust import Said, TrustScreen
 
@@ -36,7 +35,7 @@ def _ask(app: NanohermApp, workspace: Path, standing: Standing) -> None:
         _open(app, workspace, standing)
         return
     if standing.asks:
-        app.hint(t("trust.waits"), limits.TOLD_HINT)
+        app.hint(t("trust.waits"))
     app.opening.send_first_prompts()
 
 
@@ -47,7 +46,7 @@ def _open(app: NanohermApp, workspace: Path, standing: Standing) -> None:
     def answered(said: Said | None) -> None:
         if said is None or said == "later":
             if standing.asks:
-                app.hint(t("trust.later"), limits.TOLD_HINT)
+                app.hint(t("trust.later"))
             app.opening.send_first_prompts()
         else:
             answer = said
@@ -61,11 +60,11 @@ def _open(app: NanohermApp, workspace: Path, standing: Standing) -> None:
 
 def _answered(app: NanohermApp, workspace: Path, answer: Answer, now: Standing) -> None:
     if answer == "trust" and now.asks:
-        app.hint(t("trust.changed_meanwhile"), limits.TOLD_HINT)
+        app.hint(t("trust.changed_meanwhile"))
         _open(app, workspace, now)
         return
     words = {"trust": t("trust.now_trusted"), "never": t("trust.now_never"), "forget": t("trust.now_forgotten")}
-    app.hint(words[answer], limits.TOLD_HINT)
+    app.hint(words[answer])
     view = app.view
     empty = view is not None and not (view.session.stored or view.session.busy)
     if answer == "never" or not empty or view is None or view.session.workspace != workspace:

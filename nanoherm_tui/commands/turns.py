@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_core import intents, names
-from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def rewind(app: NanohermApp, argument: str) -> None:
         if choice.what != "conversation":
             view.rewind_to = choice.message_id if choice.what == "both" and choice.how == "take_out" else ""
             view.session.send(intents.Rollback(choice.turn_id))
-            app.hint(t("rewind.rolling_back", command="/rollback redo"), limits.TOLD_HINT)
+            app.hint(t("rewind.rolling_back", command="/rollback redo"))
         if choice.what == "files" or view.rewind_to:
             return
         if choice.how == "take_out":

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoherm_tui import limits
 from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
@@ -34,11 +33,11 @@ def worktree(app: NanohermApp, argument: str) -> None:
 
 
 def _make(app: NanohermApp, trees: Worktrees, name: str) -> None:
-    app.hint(t("worktree.making"), limits.TOLD_HINT)
+    app.hint(t("worktree.making"))
 
     def made(result: tuple[Worktree, Path]) -> None:
         one, folder = result
-        app.hint(t("worktree.made", branch=visible(one.branch), path=shown(one.folder)), limits.TOLD_HINT)
+        app.hint(t("worktree.made", branch=visible(one.branch), path=shown(one.folder)))
         app.conversations.bring(lambda: app.host.new(folder))
 
     app.desk.do_beside(lambda: trees.make(name), made)
@@ -48,14 +47,14 @@ def _make(app: NanohermApp, trees: Worktrees, name: str) -> None:
 
 
 def _list(app: NanohermApp, trees: Worktrees) -> None:
-    app.hint(t("worktree.looking"), limits.TOLD_HINT)
+    app.hint(t("worktree.looking"))
 
     def listed(found: tuple[Worktree, ...]) -> None:
         app.hint("")
         if found:
             offer(app, found)
         else:
-            app.hint(t("worktree.none", command="/worktree"), limits.TOLD_HINT)
+            app.hint(t("worktree.none", command="/worktree"))
 
     app.desk.do_beside(trees.list, listed)
 

@@ -10,7 +10,7 @@ from textual.app import SuspendNotSupported
 
 from agent_core.errors import AgentError
 from agent_core.names import EFFORTS
-from nanoherm_tui import editor, limits
+from nanoherm_tui import editor
 from nanoherm_tui.commands.panes import redraw
 from nanoherm_tui.i18n import LANGUAGES, t
 from nanoherm_tui.overlays.slash import Values
@@ -31,7 +31,7 @@ def toggle_vim(app: NanohermApp, argument: str) -> None:
     """Edit drafts with vim's keys from now on, or no longer."""
     on = not app.composer.vim
     app.composer.vim = on
-    app.hint(t("composer.vim_on" if on else "composer.vim_off"), limits.TOLD_HINT)
+    app.hint(t("composer.vim_on" if on else "composer.vim_off"))
     app.desk.do(lambda: app.host.save_settings({"display.composer_keys": "vim" if on else "emacs"}))
 
 

@@ -142,8 +142,9 @@ class Page:
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         return self._browser.call(method, self._session, **params)
 
-    def look(self) -> None:
-        """Take note of what has happened."""
+    def look(self, condition: Callable[[], object] = lambda: False) -> bool:
+        """Take note of what has happened; whether `condition` was true after any of it."""
+        was = False
         for event in self._browser.events():
             if event.get("sessionId") != self._session:
                 continue
@@ -160,6 +161,8 @@ class Page:
                 self.faults.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
             elif name == "Runtime.exceptionThrown":
                 self.faults.append(json.dumps(params["exceptionDetails"])[:2000])
+            was = was or bool(condition())
+        return was
 
     def _show(self, data: bytes) -> None:
         data = self._tail + data
@@ -178,10 +181,10 @@ class Page:
         self.until(lambda: all(word in self.text for word in words), seconds)
 
     def until(self, condition: Callable[[], object], seconds: float = 30.0) -> None:
+        """Wait until it is true, or was for a moment: what is shown for two seconds may come and go in one read."""
         end = time.monotonic() + seconds
-        while not condition():
+        while not (condition() or self.look(condition)):
             assert time.monotonic() < end, f"not in {seconds} s; faults: {self.faults}; on the screen:\n{self.text}"
-            self.look()
 
     def value(self, expression: str) -> Any:
         """What a JavaScript expression gives."""
