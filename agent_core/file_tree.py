@@ -94,7 +94,7 @@ class FileTree:
             changed = os.stat(f"{self.root}/{path}", follow_symlinks=False).st_mtime_ns
         except OSError:
             return 0
-        return changed if time.time_ns() - changed > limits.INDEX_RACY * 1e9 else -1
+        return changed if time.time_ns() - changed > limits.FOLDER_RACY * 1e9 else -1
 
     def _ignore_in(self, folder: str, known: dict[str, Ignore]) -> Ignore | None:
         """The rules that hold in a folder. `known`: what was found before, added to."""

@@ -96,7 +96,8 @@ INDEX_STEP: Final = 0.25  # seconds between two looks for changes; less often is
 INDEX_REST: Final = 5.0  # seconds before watches that failed are set anew, which may cost one
 INDEX_RETRY: Final = 60.0  # seconds before a watching program that has ended is started anew
 INDEX_STALE: Final = 5.0  # seconds; the folders' times are compared when the index is asked and older
-INDEX_RACY: Final = 2.0  # seconds a change may hide in: file systems count time in steps, the coarsest in these
+FOLDER_RACY: Final = 2.0  # seconds a change may hide in: file systems count time in steps, the coarsest in these
+FOLDERS_KEPT: Final = 400_000  # names of folders and in them that are remembered, 40 bytes each; two large workspaces
 INDEX_SLICE: Final = 0.004  # seconds of work between two looks whether somebody asks
 INDEX_PAUSE: Final = 0.001  # seconds the other threads have between two slices of building
 INDEX_NEWS: Final = 0.25  # seconds between two answers while the index grows
@@ -574,6 +575,12 @@ AGENT_TASK: Final = 20_000  # characters of a task, and of the context that come
 AGENT_STEPS: Final = 50  # of a sub-agent's turn (LOOP-21, SUB-07)
 AGENT_TOLD: Final = 0.5  # seconds between two events that only tell what sub-agents do now
 AGENT_CALL: Final = 24 * 3600.0  # of the call that waits for one: its steps, requests and tools are bounded, not this
+AGENTS_BESIDE: Final = 24  # of one session that run or wait in the background (delegate_task)
+AGENT_RESULT: Final = 24_000  # characters that one of those hands back; all of it is in its own session (LIM-14)
+TASK_GROUP: Final = 60  # characters of the label of a group: it stands in a row
+AGENT_SCHEMA: Final = 16 * KB  # of an output_schema as JSON, and levels of nesting of what it is compared with:
+AGENT_SCHEMA_DEPTH: Final = 32
+AGENT_TURNS: Final = 10  # turns in a row that results begin; more wait for a word of the person's: no endless round
 AGENT_READ: Final = 200  # messages of a sub-agent that are shown, the newest
 
 # -- words -------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from agent_core import limits
+from agent_core import folders, limits
 from agent_core.safety.hidden import IsHidden, hides_none_of
 
 # What package managers and compilers put there is nobody's secret, and it is most of a large workspace.
@@ -175,8 +175,11 @@ def _read(folder: str, hidden: IsHidden) -> tuple[dict[str, int], list[str], int
     beginning = folder if folder.endswith("/") else f"{folder}/"
     try:
         with _opened(folder) as descriptor, os.scandir(descriptor) as scan:
+            status = os.fstat(descriptor)  # before it is read
             while entries := list(islice(scan, limits.SECRETS_STEP)):
                 count += len(entries)
+                if len(entries) == count < limits.SECRETS_STEP:  # all of it: a search comes here next
+                    folders.remember(folder, status, entries)
                 files = [entry for entry in entries if not entry.is_dir(follow_symlinks=False)]
                 names = [entry.name for entry in files]
                 repository |= ".git" in names

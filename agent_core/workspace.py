@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from agent_core import limits, plain_files
 from agent_core.cancel import CancelScope
+from agent_core.folders import Listing, list_folder
 from agent_core.records import dataclass
 from agent_core.text import ignore_rules
 from agent_core.text.globs import Names
@@ -108,16 +108,15 @@ class Walk:
         """What stands in a folder, and the rules that hold there: those `above` it and its own."""
         self.cancel.check()
         folder = f"{root}/{relative}"
-        found, seen = _scanned(folder, limits.WALK_FILES - self.seen)
-        self.seen += len(found)
-        self.cut |= seen > len(found)
-        names = [entry.name for entry in found]
-        if relative and not self.ignored and (_RULES in names or seen > len(found)):
+        room = limits.WALK_FILES - self.seen
+        found = list_folder(folder, room)
+        cut = found.seen > room
+        self.seen += found.seen - cut
+        self.cut |= cut
+        if relative and not self.ignored and (cut or _RULES in found.files):
             above = above.deeper(folder[:-1])
-        if self.names is not None:  # before anything else: of most there is no more to be known
-            found = _folders_and(self.names(names), found)
         rules = above if above.layers else None
-        return iter(_kept(found, root, relative, rules, links=self.links) if found else ()), above
+        return iter(_kept(found, root, relative, rules, links=self.links, names=self.names)), above
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,46 +151,17 @@ class FolderWalk:
         while todo:
             self.cancel.check()
             path, ignore = todo.pop()
-            names, below, seen = _names_in(f"{root}/{path}", limits.WALK_FILES - self.seen)
-            cut = seen > limits.WALK_FILES - self.seen
-            self.seen += seen - cut
+            room = limits.WALK_FILES - self.seen
+            found = list_folder(f"{root}/{path}", room)
+            cut = found.seen > room
+            self.seen += found.seen - cut
             self.cut |= cut
-            if path and not self.ignored and _RULES in names:
+            if path and not self.ignored and _RULES in found.files:
                 ignore = ignore.deeper(f"{root}/{path}".rstrip("/"))
-            for name in sorted(below, reverse=True):
-                if not (ignore.layers and ignore.ignores(f"{root}/{path}{name}", True)):
+            for name in sorted(found.folders, reverse=True):
+                if name not in NEVER and not (ignore.layers and ignore.ignores(f"{root}/{path}{name}", True)):
                     todo.append((f"{path}{name}/", ignore))
-            yield Folder(path, names, ignore, cut)
-
-
-def _scanned(folder: str, room: int) -> tuple[list[os.DirEntry[str]], int]:
-    """At most `room` entries of a folder, and how many were seen, at most one more.
-
-    None in a folder that is closed to us, or gone.
-    """
-    try:
-        with os.scandir(folder) as scan:
-            found = list(islice(scan, room + 1))
-    except OSError:
-        return [], 0
-    seen = len(found)
-    del found[room:]
-    return found, seen
-
-
-def _names_in(folder: str, room: int) -> tuple[list[str], list[str], int]:
-    """The names of the files and of the folders in a folder, and how many entries were seen, at most `room` + 1.
-
-    The last of so many is not among the names. Nothing in a folder that is closed to us, or gone.
-    """
-    found, seen = _scanned(folder, room)
-    try:
-        names = [entry.name for entry in found if entry.is_file(follow_symlinks=False)]  # no call more: there are many
-    except OSError:  # one is gone meanwhile
-        names = [entry.name for entry in found if _kind(entry) == "file"]
-    if len(names) == len(found):
-        return names, [], seen
-    return names, [e.name for e in found if e.name not in NEVER and _kind(e) == "folder"], seen
+            yield Folder(path, found.files, ignore, cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,44 +179,23 @@ def look_into(root: str, relative: str, ignore: Ignore | None, room: int, *, lin
     Version stores are left out, and what `ignore`, the rules that hold there, names. At most `room` are looked at. A
     folder that is closed to us, or gone, is as if it were empty.
     """
-    found, seen = _scanned(f"{root}/{relative}", room)
-    return Inside(_kept(found, root, relative, ignore, links=links), seen > len(found))
-
-
-def _folders_and(names: Collection[str], found: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-    """Of what was found in a folder, the folders and what has one of these names."""
-    wanted = frozenset(names)
-    try:
-        if not wanted:
-            return [entry for entry in found if entry.is_dir(follow_symlinks=False)]
-        return [entry for entry in found if entry.is_dir(follow_symlinks=False) or entry.name in wanted]
-    except OSError:  # one is gone meanwhile
-        return [entry for entry in found if _kind(entry) == "folder" or entry.name in wanted]
+    found = list_folder(f"{root}/{relative}", room)
+    return Inside(_kept(found, root, relative, ignore, links=links), found.seen > room)
 
 
 def _kept(
-    found: Iterable[os.DirEntry[str]], root: str, relative: str, ignore: Ignore | None, *, links: bool
+    found: Listing, root: str, relative: str, ignore: Ignore | None, *, links: bool, names: Names | None = None
 ) -> list[tuple[str, bool]]:
-    """Of what was found in a folder, what look_into tells of."""
-    entries = []
-    for entry in sorted(found, key=lambda e: e.name):
-        kind = _kind(entry)
-        is_folder = kind == "folder"
-        if not kind or (kind == "link" and not links) or (is_folder and entry.name in NEVER):
-            continue
-        path = relative + entry.name
-        if ignore is None or not ignore.ignores(f"{root}/{path}", is_folder):
-            entries.append((path, is_folder))
-    return entries
-
-
-def _kind(entry: os.DirEntry[str]) -> str:
-    """ "folder", "file", "link", or "" for anything else."""
-    try:
-        if entry.is_file(follow_symlinks=False):  # first: most are
-            return "file"
-        if entry.is_dir(follow_symlinks=False):
-            return "folder"
-        return "link" if entry.is_symlink() else ""
-    except OSError:  # gone meanwhile
-        return ""
+    """Of what was found in a folder, what look_into tells of; with `names` only the files that it gives."""
+    files: Collection[str] = found.files + found.links if links else found.files
+    if names is not None and files:  # before anything else: of most there is no more to be known
+        files = names(files)
+    every = [(name, False) for name in files] + [(name, True) for name in found.folders if name not in NEVER]
+    every.sort()
+    if ignore is None:
+        return [(relative + name, is_folder) for name, is_folder in every]
+    return [
+        (relative + name, is_folder)
+        for name, is_folder in every
+        if not ignore.ignores(f"{root}/{relative}{name}", is_folder)
+    ]
