@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from agent_core import guard, limits
 from agent_core.errors import AgentError, BudgetReached, Interrupted, crash
-from agent_core.events import ErrorRaised, Notice, Outcome, StepStarted, UserMessage
+from agent_core.events import AgentsReturned, ErrorRaised, Notice, Outcome, StepStarted, UserMessage
 from agent_core.messages import Message, user
 from agent_core.records import dataclass
 from agent_core.text.image_refs import between
@@ -178,4 +178,7 @@ def _steer(turn: TurnTools, steers: list[Message]) -> None:
 def _say(turn: TurnTools, message: Message) -> None:
     turn.conversation.add(message)
     shown = between(message.text, turn.toolbox.redact)
+    if message.origin == "agents":
+        turn.emit(AgentsReturned(message.id, shown, message.agents))
+        return
     turn.emit(UserMessage(message.id, shown, message.origin, len(message.parts)))

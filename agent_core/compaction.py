@@ -198,8 +198,8 @@ def _kept(before: Sequence[Message], behind: Sequence[Message], options: Options
             if len(kept) + len(group) > options.protect_first:
                 break
             kept += [message.id for message in group]
-    if not any(message.starts_turn for message in behind):
-        last = next((i for i in range(len(before) - 1, -1, -1) if before[i].starts_turn), None)
+    if not any(map(_is_asked, behind)):
+        last = next((i for i in range(len(before) - 1, -1, -1) if _is_asked(before[i])), None)
         if last is not None:
             said = (m for m in before[last:] if m.role == "user" and m.origin in ("", "queue", "steer"))
             kept += [m.id for m in said if m.id not in kept]
@@ -239,6 +239,11 @@ def _fitting(parts: Sequence[str], chars: int) -> int:
     return len(parts)
 
 
+def _is_asked(message: Message) -> bool:
+    """It began a turn by the person's wish."""
+    return message.starts_turn and message.origin != "agents"
+
+
 def _written(message: Message) -> str:
     held = view.shown(message)
     text = held.text if held is not None else ""
@@ -250,7 +255,7 @@ def _written(message: Message) -> str:
         calls = "".join(f"\n[Call of {call.name}] {_arguments(dict(call.arguments))}" for call in message.tool_calls)
         return f"[Assistant]\n{text}{calls}"
     images = f" [{len(message.parts)} images]" if message.parts else ""
-    return f"[{'Program' if message.origin == 'note' else 'User'}]{images}\n{text}"
+    return f"[{'Program' if message.origin in ('note', 'agents') else 'User'}]{images}\n{text}"
 
 
 def _arguments(arguments: object) -> str:

@@ -158,6 +158,8 @@ def _kind(message: Message) -> Kind:
         return "answers" if message.text.strip() or not message.tool_calls else "calls"
     if message.origin == "summary":
         return "summary"
+    if message.origin == "agents":
+        return "results"
     return "shell" if message.shell is not None or message.origin == "shell" else "user"
 
 

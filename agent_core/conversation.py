@@ -34,11 +34,11 @@ class Said:
 
 def said(history: Sequence[Message]) -> tuple[Said, ...]:
     """What the person said, oldest first; steers belong to the turn they came in."""
-    starts = [at for at, message in enumerate(history) if message.starts_turn]
+    starts = [message for message in history if message.starts_turn]
     return tuple(
         Said(m.id, m.created, m.text, len(m.parts), len(starts) - number)
-        for number, at in enumerate(starts)
-        for m in (history[at],)
+        for number, m in enumerate(starts)
+        if m.origin != "agents"
     )
 
 

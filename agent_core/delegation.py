@@ -34,3 +34,7 @@ class AgentRow:
     """What it does now, one line: "grep parse_date"."""
     preview: str = ""
     """The beginning of its result: at most limits.AGENT_PREVIEW characters, one line."""
+    group: str = ""
+    """What the model calls those that belong together; one line."""
+    background: bool = False
+    """It works beside the turns, and its result begins one."""

@@ -44,6 +44,17 @@ class UserMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentsReturned:
+    """What sub-agents in the background have come to was stored: it begins the turn, or stands before what does."""
+
+    message_id: str
+    text: str
+    """All that the model is told."""
+    agents: tuple[AgentRow, ...]
+    """Whose results these are."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepStarted:
     """A model round trip begins; the first of a turn is 1."""
 
@@ -399,6 +410,7 @@ class TurnFinished:
 Event = (
     TurnStarted
     | UserMessage
+    | AgentsReturned
     | StepStarted
     | TextDelta
     | ReasoningDelta

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -137,14 +137,15 @@ class House:
         self.config = self._read_config()
         return self.model.look_again()
 
-    def connect(self, model: str, provider: str = "") -> Connection:
+    def connect(self, model: str, provider: str = "", stand_ins: Sequence[Any] = ()) -> Connection:
         """A new client for a model that a person chose, or for the configured one and what stands in for it when "".
 
-        `provider`: whose model it is, when that is known; else it may stand before the model. Raises ConfigError.
+        `provider`: whose model it is, when that is known; else it may stand before the model. `stand_ins` as in
+        services.Connect. Raises ConfigError.
         """
         if self.model.settle().demo and not model.removeprefix("demo"):
             return self.model.connect_demo()
-        return self.models.connect(model, provider)
+        return self.models.connect(model, provider, stand_ins)
 
     def save_setup(self, provider: str, key: str, model: str, base_url: str = "") -> ModelState:
         """Store a provider: the key in the 0600 .env, the rest in the config. Raises ConfigError, having stored nothing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ from agent_core.ports.tools import Checked, Tool, ToolContext
 from agent_core.process.command import LocalBackend
 from agent_core.sandbox.env import LentEnv
 from agent_core.sandbox.policy import UNCONFINED, Box, SandboxPolicy
-from agent_core.services import Connection, Seat, SessionServices
+from agent_core.services import Connection, Seat, SessionServices, nothing_apart
 from agent_core.store.audit import for_the_record, is_worth_a_row
 from agent_core.text.printable import printable
 
@@ -73,6 +74,9 @@ class Kit:
         self._extras_lock = threading.Lock()
         self.turn: TurnTools | None = None
         """What the turn that runs works with."""
+        self.apart: Callable[[CancelScope, str], AbstractContextManager[TurnTools]] = nothing_apart
+        self.come: Callable[[], None] = lambda: None
+        """As in Seat; the session says what they do, before there are extras."""
         self.refused: frozenset[str] = frozenset()
         """Tools of extras that a model's server refuses: they are no longer offered (mcp.md R26)."""
         self._heeding: list[Callable[[Intent], None]] = []
@@ -99,6 +103,8 @@ class Kit:
                         self._emit,
                         lambda: self.turn,
                         self._heeding.append,
+                        self.apart,
+                        self.come,
                         self._env.lend,
                     )
                 )
@@ -119,9 +125,14 @@ class Kit:
                 extra.settle(cancel)
 
     @property
+    def made(self) -> tuple[Extra, ...]:
+        """The extras that were made by now. Does not wait."""
+        return self._extras or ()
+
+    @property
     def is_learning(self) -> bool:
         """An extra is still at work for later turns."""
-        return any(isinstance(extra, Learning) and extra.is_learning for extra in self._extras or ())
+        return any(isinstance(extra, Learning) and extra.is_learning for extra in self.made)
 
     def refuse(self, name: str) -> None:
         """This tool is not offered any more."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from typing import Any, Final, Literal
 
+from agent_core.delegation import AgentRow
 from agent_core.records import dataclass
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -15,8 +16,9 @@ EffectState = Literal["none", "started", "done", "unknown"]
 """What a tool call has done to the world: nothing (a read, a refusal, never started), begun, finished, or not known."""
 
 
-Origin = Literal["", "steer", "queue", "note", "summary", "shell"]
-"""Where a message comes from that the person did not simply send. "summary": it stands for what was compacted."""
+Origin = Literal["", "steer", "queue", "note", "summary", "shell", "agents"]
+"""Where a message comes from that the person did not simply send. "summary": it stands for what was compacted;
+"agents": what sub-agents in the background have come to."""
 
 View = Literal["", "dropped", "pinned"]
 """What the person wants a request to make of a message: what the program thinks best; a short remark in its place; all
@@ -231,6 +233,8 @@ class Message:
     """Set on origin "summary" only. The newest summary of a history counts, so an undo gives back what it stood for."""
     rollback: Rollback | None = None
     """Set on origin "note" only, of a rollback: a person is shown this, in their language."""
+    agents: tuple[AgentRow, ...] = ()
+    """Set on origin "agents" only: whose results these are, as they had ended."""
     added: str = ""
     """What the model is told behind `text`: what a typed command stands for, what the files it names hold. A person is
     shown `text` alone."""
@@ -242,8 +246,9 @@ class Message:
 
     @property
     def starts_turn(self) -> bool:
-        """True for what the person asked; a steer belongs to the turn it came in."""
-        return self.role == "user" and self.origin in ("", "queue")
+        """True for what the person asked, and for what sub-agents brought back; a steer belongs to the turn it came
+        in."""
+        return self.role == "user" and self.origin in ("", "queue", "agents")
 
 
 def user(text: str, parts: tuple[ImagePart, ...] = (), origin: Origin = "") -> Message:
@@ -385,6 +390,14 @@ def rollback_from_json(j: Mapping[str, Any]) -> Rollback:
     return Rollback(tuple(j["paths"]), tuple(j.get("left", ())), j.get("redo", False), (paths, left))
 
 
+def agent_to_json(row: AgentRow) -> dict[str, Any]:
+    return {f.name: value for f in fields(row) if (value := getattr(row, f.name)) != f.default}
+
+
+def agent_from_json(j: Mapping[str, Any]) -> AgentRow:
+    return AgentRow(**{f.name: j[f.name] for f in fields(AgentRow) if f.name in j})
+
+
 def to_json(m: Message) -> dict[str, Any]:
     """`m` as plain data; fields at their default are left out."""
     out: dict[str, Any] = {"role": m.role, "id": m.id, "created": m.created}
@@ -409,6 +422,8 @@ def to_json(m: Message) -> dict[str, Any]:
         out["covers"] = {"through": m.covers.through, "messages": m.covers.messages, "kept": list(m.covers.kept)}
     if m.rollback is not None:
         out["rollback"] = rollback_to_json(m.rollback)
+    if m.agents:
+        out["agents"] = [agent_to_json(row) for row in m.agents]
     return out
 
 
@@ -435,6 +450,7 @@ def from_json(j: Mapping[str, Any]) -> Message:
         covers=Covered(c["through"], c["messages"], tuple(c["kept"])) if (c := j.get("covers")) else None,
         rollback=rollback_from_json(j["rollback"]) if "rollback" in j else None,
         added=j.get("added", ""),
+        agents=tuple(map(agent_from_json, j.get("agents", ()))),
     )
 
 

@@ -81,12 +81,12 @@ class Models:
 
     # -- who answers ----------------------------------------------------------------------------------------------
 
-    def connect(self, model: str, provider: str = "") -> Connection:
+    def connect(self, model: str, provider: str = "", stand_ins: Sequence[Any] = ()) -> Connection:
         """A new client; see services.Connect. What is configured now counts for as long as it lives, but for keys."""
         from agent_core.llm.route import Router  # the wires come with it: with the first turn, not with the program
 
         settings = self._settings()
-        router = Router(lambda: self.plan(settings, model, provider), self._resting, self._has_answered)
+        router = Router(lambda: self.plan(settings, model, provider, stand_ins), self._resting, self._has_answered)
         first = router.first
         window = self.window_of(first.provider, first.model)
         return Connection(router, first.provider, first.model, first.model, window)
@@ -99,17 +99,19 @@ class Models:
         self._asked.add(name)
         threading.Thread(target=self._ask, args=(endpoint,), name="models", daemon=True).start()
 
-    def plan(self, settings: ModelSettings, model: str = "", provider: str = "") -> Plan:
+    def plan(self, settings: ModelSettings, model: str = "", provider: str = "", stand_ins: Sequence[Any] = ()) -> Plan:
         """Who may be asked, with the keys as they are now (LLM-30). Raises ConfigError.
 
-        A model that was chosen, in the session or on the command line, is alone (LLM-21).
+        A model that was chosen, in the session or on the command line, is alone (LLM-21) but for these `stand_ins`.
         """
         from agent_core.llm.route import Plan
 
         options, dotenv = settings.options, self._read_dotenv()
         first, missing = self._first(options, dotenv)
         if model:
-            return self._known(Plan((self._chosen(model, provider, first, options, dotenv),), options))
+            chosen = self._chosen(model, provider, first, options, dotenv)
+            others, problems = providers.stand_ins(stand_ins, "", chosen, options, self._env, dotenv)
+            return self._known(Plan((chosen, *others), options, settings.min_switch_reset, problems))
         others, problems = ((), ()) if settings.named else self._stand_ins(settings, first, dotenv)
         endpoints = others if first is None else (first, *others)
         if not endpoints:

@@ -64,6 +64,7 @@ MEMORY_SEARCH: Final = "memory_search"
 MEMORY: Final = "memory"  # of the engine markdown, as Hermes has it
 SUBAGENT: Final = "subagent"
 AGENT_LIST: Final = "agent_list"
+DELEGATE_TASK: Final = "delegate_task"
 SKILL: Final = "skill"
 SKILLS_LIST: Final = "skills_list"
 SKILL_MANAGE: Final = "skill_manage"
@@ -109,7 +110,7 @@ TOOL_ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "web_extract": (WEB_FETCH,),
     "clarify": (ASK_USER,),
     "memory": (MEMORY_SAVE,),
-    "delegate_task": (SUBAGENT, AGENT_LIST),
+    DELEGATE_TASK: (DELEGATE_TASK, SUBAGENT, AGENT_LIST),
     "skill_view": (SKILL,),
 }
 

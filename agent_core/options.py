@@ -17,6 +17,7 @@ from agent_core.models import ModelSettings
 from agent_core.names import PERSONAS
 from agent_core.ports.model import LlmRequest
 from agent_core.services import ReviewOptions
+from agent_core.toolsets import NOT_OFFERED
 
 if TYPE_CHECKING:
     from agent_core.checkpoints import Options as CheckpointOptions
@@ -167,7 +168,15 @@ def crew(config: Config) -> CrewOptions:
         get(f"{of}.max_iterations"),
         get(f"{of}.subagent_auto_approve"),
         get(f"{of}.child_timeout_seconds"),
+        tuple(get(f"{of}.fallback_providers")),
+        get(f"{of}.max_concurrent_children"),
     )
+
+
+def tools_off(config: Config) -> tuple[str, ...]:
+    """Names of tools and of sets of them that a session begins without."""
+    offered = NOT_OFFERED if config.get("delegation.background") else frozenset()
+    return (*config.get("agent.disabled_toolsets"), *sorted(NOT_OFFERED - offered))
 
 
 # -- safety -------------------------------------------------------------------------------------------------------

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_core import limits
 from agent_core.after_edit import CheckSet
 from agent_core.budget import Budget
+from agent_core.cancel import CancelScope
 from agent_core.compaction import Options
+from agent_core.errors import Interrupted
 from agent_core.events import Event, Notice
 from agent_core.grants_file import GrantsFile
 from agent_core.guard import USUAL, GuardRules
@@ -32,6 +35,7 @@ from agent_core.sandbox.policy import Apart, Box, SandboxPolicy
 from agent_core.spill import NANO
 from agent_core.store.notes import Note
 from agent_core.store.sessions import Store
+from agent_core.toolsets import NOT_OFFERED
 
 if TYPE_CHECKING:
     from agent_core.checkpoints import Checkpoints
@@ -51,10 +55,11 @@ class Connection:
 
 
 class Connect(Protocol):
-    def __call__(self, model: str, provider: str = "", /) -> Connection:
+    def __call__(self, model: str, provider: str = "", stand_ins: Sequence[Any] = (), /) -> Connection:
         """A new client for a model that was chosen, or for the configured one and what stands in for it when "".
 
-        `provider`: whose model it is, where that is known. Raises ConfigError.
+        `provider`: whose model it is, where that is known. `stand_ins`: what stands in for a chosen one, entries as in
+        fallback_providers; nothing does by itself. Raises ConfigError.
         """
         ...
 
@@ -104,6 +109,13 @@ class Walls:
     """A command may come soon. Does not wait."""
 
 
+@contextmanager
+def nothing_apart(scope: CancelScope, words: str) -> Iterator[TurnTools]:
+    """Of who runs no turns. Raises Interrupted."""
+    raise Interrupted
+    yield
+
+
 @dataclass(frozen=True, slots=True)
 class Seat:
     """The session that an extra is for."""
@@ -117,6 +129,11 @@ class Seat:
     heed: Callable[[Callable[[Intent], None]], None] = lambda heeds: None
     """Have a function called with each intent for an extra (StopAgent, SteerAgent). On a face's thread: it returns at
     once."""
+    apart: Callable[[CancelScope, str], AbstractContextManager[TurnTools]] = nothing_apart
+    """What work beside the turns works with, until the block ends: as the turn that runs has it, with this stop and a
+    record of changed files of its own, which these words name. Raises Interrupted when no turn has been."""
+    come: Callable[[], None] = lambda: None
+    """Something is there that begins a turn (ports.Returning). From any thread; does not wait."""
     lend: Callable[[Mapping[str, str]], None] = lambda variables: None
     """Give the session's commands these variables from now on."""
 
@@ -156,7 +173,7 @@ class SessionServices:
     """Whether entering the mode asks no more in a workspace. May read a file."""
     confirm_mode: Callable[[Path, Mode], None] = lambda workspace, mode: None
     """Entering it asks no more there. Raises ConfigError when that cannot be noted for good."""
-    tools_off: tuple[str, ...] = ()
+    tools_off: tuple[str, ...] = tuple(sorted(NOT_OFFERED))
     """Names of tools and of sets of them that a session begins without (agent.disabled_toolsets)."""
     unattended: bool = False
     policy: ApprovalPolicy = "untrusted"

@@ -7,6 +7,7 @@ import queue
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from agent_core import compactor, context, events, intents
@@ -15,7 +16,7 @@ from agent_core.conversation import Said, said
 from agent_core.errors import StoreError
 from agent_core.events import Event, SessionState
 from agent_core.grants import Grants
-from agent_core.messages import Message, user
+from agent_core.messages import Message, new_id, user
 from agent_core.meter import Meter
 from agent_core.names import ApprovalPolicy, Mode
 from agent_core.outbox import Outbox
@@ -81,6 +82,7 @@ class LiveSession:
             lambda: self._modes.ways, self._modes.back,
         )  # fmt: skip
         self._model, self._history = self._turns.model, self._turns.history
+        self._turns.kit.come = self._come
         self._worker: Worker | None = None
         """None: not begun yet, or at rest."""
         self._was_up = self._is_closed = False
@@ -165,6 +167,11 @@ class LiveSession:
     @property
     def busy(self) -> bool:
         return self._state in ("running", "asking", "stopping")
+
+    @property
+    def goes_on(self) -> bool:
+        """A turn runs, or something beside the turns whose result begins one."""
+        return self._turns.returns.are_at_work or self.busy  # in this order: what has come is a turn by then
 
     # -- intents ------------------------------------------------------------------------------------------------
 
@@ -289,6 +296,7 @@ class LiveSession:
         message = user(intent.text, intent.images if isinstance(intent, intents.Submit) else ())
         request: CancelScope | None = None
         with self._lock:
+            self._turns.returns.person_spoke()
             if not self.busy:
                 # Busy from here on, so that a second text sent before the worker wakes is not taken for a new turn.
                 self._begin(self._texts.hand(message))
@@ -307,11 +315,18 @@ class LiveSession:
         self._has_turn = True
         self._set_state("running")
 
-    def _begin(self, message: Message | None, rewind: str = "") -> None:
-        """Have the worker begin a turn; None: with the message of the last one. `rewind`: to this message first."""
+    def _begin(self, message: Message | None, rewind: str = "", *, returned: bool = False) -> None:
+        """Have the worker begin a turn; None: with the message of the last one. `rewind`: to this message first.
+        `returned`: with what has come back from beside the turns."""
         self._has_turn, self._failed = True, False
         self._set_state("running")
-        self._inbox.put(Start(message, rewind))
+        self._inbox.put(Start(message, rewind, returned))
+
+    def _come(self) -> None:
+        """Something has come back from beside the turns: it begins one, now or when the one that runs has ended."""
+        with self._lock:
+            if not (self.busy or self._is_closed) and self._turns.returns.may_begin():
+                self._begin(None, returned=True)
 
     def _move(self, intent: _Move) -> None:
         with self._lock:
@@ -490,6 +505,11 @@ class LiveSession:
         if intent is None:
             if worker.conversation is not None and worker.elsewhere is None:
                 self._commands.place(worker.conversation)
+        elif isinstance(intent, Start) and intent.returned:
+            if came := self._turns.returns.take():
+                self._turn(came[-1], "", worker)
+            else:
+                self._finish(worker, "completed")
         elif isinstance(intent, Start):
             start = intent if intent.message is not None else self._again(worker)
             if start.message is not None:
@@ -522,6 +542,8 @@ class LiveSession:
         first, steers = self._history.last_said(worker)
         if first is None:
             return Start(None)
+        if first.origin == "agents":  # no words of the person's, which a stop would give back to them
+            return Start(replace(first, id=new_id(), created=time.time()), first.id)
         with self._lock:
             for steer in steers:
                 self._texts.steer(user(steer.text, steer.parts))
@@ -590,11 +612,12 @@ class LiveSession:
                 worker.scope = None
                 self._has_turn, self._failed = False, outcome == "failed"
                 self._texts.forget_stored(worker.conversation)
-                self._settle()
+                self._settle(goes_on=outcome in ("completed", "cap") and self._state != "stopping")
 
-    def _settle(self) -> None:
-        """Without a turn: straight on with what was queued meanwhile, or idle again.
+    def _settle(self, *, goes_on: bool = True) -> None:
+        """Without a turn: straight on with what was queued meanwhile, or has come back, or idle again.
 
+        `goes_on` False: the turn was stopped, or failed: what came back waits for the next one.
         The person's own commands are waited for, so that what is asked after one sees what it gave.
         """
         if self._has_turn:
@@ -603,8 +626,11 @@ class LiveSession:
             self._set_state("stopping" if self._state == "stopping" else "running")
             return
         message = self._texts.hand_next()
+        returns = self._turns.returns
         if message is not None:
             self._begin(message)
+        elif goes_on and not self._failed and returns.wanted and returns.may_begin():
+            self._begin(None, returned=True)
         else:
             self._set_state("failed" if self._failed else "idle")
 

@@ -11,7 +11,7 @@ from agent_core import events, limits, messages
 from agent_core.conversation import Conversation
 from agent_core.events import Event
 from agent_core.intents import Rollback, RollbackRedo
-from agent_core.messages import Message, user
+from agent_core.messages import Message, new_id, user
 from agent_core.ports.means import ChangeLog
 from agent_core.services import SessionServices
 from agent_core.session_record import SessionRecord
@@ -37,6 +37,13 @@ class SessionRollback:
         if checkpoints is None:
             return nullcontext()
         return checkpoints.turn(self._record.id, message.id, self._record.workspace, message.text)
+
+    def keeping_apart(self, words: str) -> AbstractContextManager[ChangeLog | None]:
+        """The same for work beside the turns, which `words` name; for a rollback it is a turn of its own."""
+        checkpoints = self._services.checkpoints()
+        if checkpoints is None:
+            return nullcontext()
+        return checkpoints.turn(self._record.id, new_id(), self._record.workspace, words)
 
     def reply_began(self) -> None:
         """A request has left, and commands may come: now the workspace can be looked at without anything waiting."""

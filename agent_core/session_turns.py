@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from agent_core.session_hooks import SessionHooks
 from agent_core.session_model import SessionModel
 from agent_core.session_prompt import SessionPrompt
 from agent_core.session_record import SessionRecord
+from agent_core.session_returns import SessionReturns
 from agent_core.session_rollback import SessionRollback
 from agent_core.session_settings import SessionSettings
 from agent_core.session_worker import Worker
@@ -40,6 +41,7 @@ from agent_core.waiting import PendingTexts
 
 if TYPE_CHECKING:  # what only a turn needs comes with the first one: no start waits for it
     from agent_core.agent import TurnEnd
+    from agent_core.tools.toolbox import Toolbox
     from agent_core.turn import TurnTools
 
 
@@ -70,6 +72,8 @@ class SessionTurns:
         self.kit = Kit(services, record.id, record.workspace, outbox.emit)
         self.rollback = SessionRollback(services, record, self.kit.files)
         self.hooks = SessionHooks(services, record.id, record.workspace, outbox.emit)
+        self.returns = SessionReturns(self.kit, outbox.emit)
+        self.kit.apart = self.apart
         self.prompt = SessionPrompt(services, record.id, self.kit, outbox.emit)
         views, todos = services.store.views, self.kit.todos.read
         self.compactor = Compactor(
@@ -126,7 +130,8 @@ class SessionTurns:
         from agent_core.agent import run_turn
         from agent_core.turn import Aside
 
-        message = self._with_images(message, worker)
+        is_persons = message.origin != "agents"  # what others wrote names no images, files or commands
+        message = self._with_images(message, worker) if is_persons else message
         self._mode_kept = self._ways()[0]  # the worker has stored every earlier one
         self._record.make(without(message.text))
         with self.history.lease(worker, scope) as lease, ExitStack() as kept:
@@ -146,10 +151,11 @@ class SessionTurns:
                 worker.emit(events.Notice("context_changed", "The guidance files have changed; the model is told."))
             if news := self.prompt.extras_news():
                 conversation.add(user(news, origin="note"))
+            self.returns.place(conversation, message)
             if self._ways()[0] == "goal":
-                self.kit.goal.begin(message.text)
+                self.kit.goal.begin(message.text if is_persons else "")
             self.kit.turn = turn  # what is typed may ask a server, which ends with the turn
-            message = self._expanded(message, turn, worker)
+            message = self._expanded(message, turn, worker) if is_persons else message
             begun = [text for extra in self.kit.extras if (text := extra.begin(message.text, scope))]
             turn, before = replace(turn, aside=Aside("\n\n".join(begun), message.id)), len(conversation)
             self.kit.turn = turn
@@ -157,10 +163,17 @@ class SessionTurns:
                 turn, message, lambda: self._at_boundary(worker, turn), self._services.max_steps, self.compactor.ask,
                 self._onward,
             )  # fmt: skip
+            self.returns.begun(conversation, message)
         self.hooks.ended(end.outcome, end.text, scope)
         said = tuple(conversation)[before:]
         self._ended = EndedTurn(
-            turn_id, end.outcome == "completed", message.text, end.text, said, *self.model.named, worker.stood_in_for
+            turn_id,
+            is_persons and end.outcome == "completed",
+            message.text,
+            end.text,
+            said,
+            *self.model.named,
+            worker.stood_in_for,
         )
         if lease.lost and end.error is None:
             raise lost()
@@ -183,9 +196,7 @@ class SessionTurns:
         connection = self.model.begin(worker)
         sees = self._services.sees(connection.provider, connection.model) is not False
         asker = self.hooks.notifying(self.kit.goal.listening(self._asker), scope)
-        toolbox = self.kit.toolbox(
-            self._record.workspace, scope, asker, worker.emit, self._ways, self._leave_mode, changes
-        )
+        toolbox = self._toolbox(scope, asker, worker.emit, self._leave_mode, changes)
         toolbox = replace(toolbox, context=replace(toolbox.context, sees_images=sees))
 
         def telling(event: Event) -> None:
@@ -199,14 +210,7 @@ class SessionTurns:
         return TurnTools(
             self.model.line(worker),
             conversation,
-            replace(
-                toolbox,
-                tools=self.prompt.in_order(toolbox.tools, self.model.prompt_key),
-                off=lambda: self._settings.tools_off | self.kit.refused,
-                refuse=self.kit.refuse,
-                veto=self.hooks.veto(scope),
-                remark=self.hooks.remark(scope),
-            ),
+            replace(toolbox, tools=self.prompt.in_order(toolbox.tools, self.model.prompt_key)),
             telling,
             scope,
             self._system_prompt,
@@ -217,6 +221,34 @@ class SessionTurns:
             self._services.guard,
             self._services.batch_timeout,
         )
+
+    def _toolbox(
+        self,
+        scope: CancelScope,
+        asker: Asker,
+        emit: Callable[[Event], None],
+        leave_mode: Callable[[Mode], Mode],
+        changes: ChangeLog | None,
+    ) -> Toolbox:
+        """The kit's tools behind the person's switches and hooks."""
+        return replace(
+            self.kit.toolbox(self._record.workspace, scope, asker, emit, self._ways, leave_mode, changes),
+            off=lambda: self._settings.tools_off | self.kit.refused,
+            refuse=self.kit.refuse,
+            veto=self.hooks.veto(scope),
+            remark=self.hooks.remark(scope),
+        )
+
+    @contextmanager
+    def apart(self, scope: CancelScope, words: str) -> Iterator[TurnTools]:
+        """As in Seat.apart. The same rules, asked anew at each call: a mode that is entered later holds here too."""
+        turn = self.kit.turn
+        if turn is None:
+            raise Interrupted
+        emit = self._outbox.emit
+        with self.rollback.keeping_apart(words) as changes:
+            toolbox = self._toolbox(scope, self.hooks.notifying(self._asker, scope), emit, lambda left: left, changes)
+            yield replace(turn, toolbox=toolbox, emit=emit, cancel=scope)
 
     def _at_boundary(self, worker: Worker, turn: TurnTools) -> list[Message]:
         """Between two steps: the commands the person ran join the history; gives the steers that came."""
@@ -313,10 +345,11 @@ class SessionTurns:
 
     @property
     def are_over(self) -> bool:
-        """Nothing is left to do for them: no view to be stored, no task that runs, nothing to be learnt. Does not
-        block."""
+        """Nothing is left to do for them: no view to be stored, nothing that runs beside them, nothing to be learnt.
+        Does not block."""
         tasks = self.kit.tasks
-        return not (self._views or self.kit.is_learning or (tasks is not None and tasks.run))
+        beside = (tasks is not None and tasks.run) or self.returns.are_at_work or self.returns.wanted
+        return not (self._views or self.kit.is_learning or beside)
 
     def let_go(self, worker: Worker) -> None:
         """Until the next one: the connection, the extras, the prompt, the walls. All of them are made anew then."""
@@ -393,4 +426,6 @@ class SessionTurns:
         self.kit.goal.load(self._services.store.goal(self._record.id))
         if agents := self._services.store.children.of(self._record.id):
             worker.emit(events.AgentsChanged(agents))
+            if not self.returns.are_at_work:
+                self.returns.found(len(self._services.store.delegations.left(self._record.id)))
         self.model.tell_used(worker)

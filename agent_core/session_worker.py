@@ -26,6 +26,8 @@ class Start:
     message: Message | None
     rewind: str = ""
     """The message that it takes the place of, with all behind that."""
+    returned: bool = False
+    """Begin it with what has come back from beside the turns (ports.Returning)."""
 
 
 Item = intents.Intent | Start | None

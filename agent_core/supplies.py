@@ -47,7 +47,7 @@ class Supplies(House):
             store=self.store,
             connect=self.connect,
             tools=tools_built_in,
-            tools_off=tuple(get("agent.disabled_toolsets")),
+            tools_off=options.tools_off(self.config),
             backend=LocalBackend,
             home=self.places.home,
             data_home=self.places.data_home,

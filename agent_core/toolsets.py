@@ -40,7 +40,7 @@ TOOLSETS: Final[tuple[Toolset, ...]] = (
     Toolset("talk", (names.ASK_USER, names.SESSION_SEARCH)),
     Toolset("memory", (names.MEMORY_SAVE, names.MEMORY_SEARCH, names.MEMORY)),
     Toolset("skills", (names.SKILLS_LIST, names.SKILL, names.SKILL_MANAGE)),
-    Toolset("agents", (names.SUBAGENT, names.AGENT_LIST)),
+    Toolset("agents", (names.SUBAGENT, names.AGENT_LIST, names.DELEGATE_TASK)),
     Toolset("all", includes=("files", "commands", "web", "git", "planning", "talk", "memory", "skills", "agents")),
 )
 SHOWN: Final = tuple(one for one in TOOLSETS if one.tools)
@@ -49,6 +49,9 @@ ALIASES: Final = {"delegation": "agents", "file": "files", "terminal": "commands
 """Names that Hermes has for them."""
 FIXED: Final = frozenset({names.EXIT_PLAN, names.GOAL_DONE})
 """The ways out of a mode: never switched off."""
+
+NOT_OFFERED: Final = frozenset({names.DELEGATE_TASK})
+"""Off until a person switches them on: no request gets longer by them. A call of one is taken all the same."""
 
 ALL_NAMES: Final = tuple(name for one in TOOLSETS for name in (one.name, *one.tools))
 """What a person may call them."""
@@ -67,7 +70,7 @@ def tools_of(name: str) -> frozenset[str]:
     if found is not None:
         return frozenset(found.tools).union(*(tools_of(other) for other in found.includes))
     switched = tools_of("all")
-    return frozenset(names.TOOL_ALIASES.get(name, (name,))) & switched
+    return frozenset((name,) if name in switched else names.TOOL_ALIASES.get(name, ())) & switched
 
 
 def tools_named(words: Iterable[str]) -> frozenset[str]:

@@ -436,6 +436,27 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("delegation.model", "model", "", "The model of sub-agents that name none; empty: the session's."),
     Key("delegation.provider", "text", "", "Whose model that is."),
     Key(
+        "delegation.fallback_providers",
+        "list",
+        [],
+        "Models that stand in for that of a sub-agent which does not have the session's, as in fallback_providers.",
+    ),
+    Key(
+        "delegation.background",
+        "flag",
+        False,
+        "The model is offered delegate_task too: sub-agents that go on beside the conversation (docs/agents.md).",
+    ),
+    Key(
+        "delegation.max_concurrent_children",
+        "whole",
+        limits.AGENTS_AT_ONCE,
+        "Sub-agents of a session that run at once; the next one waits.",
+        "bound",
+        least=1,
+        most=limits.AGENTS_BESIDE,
+    ),
+    Key(
         "delegation.max_iterations",
         "whole",
         limits.AGENT_STEPS,
@@ -671,8 +692,8 @@ UNUSED_KEYS: Final[frozenset[Path]] = frozenset(
         "web": "backend extract_backend extract_char_limit use_gateway",
         "logging": "backup_count max_size_mb",
         "delegation": """
-            api_key api_mode base_url fallback_providers inherit_mcp_toolsets
-            max_async_children max_concurrent_children max_iterations_cap max_spawn_depth orchestrator_enabled
+            api_key api_mode base_url inherit_mcp_toolsets
+            max_async_children max_iterations_cap max_spawn_depth orchestrator_enabled
             reasoning_effort request_overrides subagent_progress
             """,
         "skills": """

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
+from agent_core.delegation import AgentRow
 from agent_core.errors import AgentError, ToolFailure
 from agent_core.events import Notice
 from agent_core.mailbox import Mailbox
+from agent_core.messages import Message
 from agent_core.ports.extras import EndedTurn, Guidance
 from agent_core.ports.tools import Tool, ToolContext, ToolOutput
+from agent_core.records import dataclass
 from agent_core.services import Seat, SessionServices
+from agent_core.subagents.beside import Beside
 from agent_core.subagents.crew import Crew
-from agent_core.subagents.definitions import Definition, Found, chosen
+from agent_core.subagents.definitions import ANYTHING, Definition, Found, chosen, shipped
 from agent_core.subagents.run import CrewOptions, Done, Order
 from agent_core.tools import base, delegate
+from agent_core.tools.delegate_task import Task, delegate_task
 
 
 class AgentsExtra:
-    """ports.Extra. `found` reads the definitions that count now; without any there are no tools."""
+    """ports.Extra, ports.Returning. `found` reads the definitions that count now; without any nothing is offered."""
 
     def __init__(
         self,
@@ -33,6 +38,8 @@ class AgentsExtra:
         self._seat = seat
         self._found = found
         self._crew = Crew(services, seat, options)
+        self._beside = Beside(services, seat, self._crew)
+        self._background = delegate_task(_Desk(self._crew, self._beside, self._worker))
         self.heard: Callable[[str], Mailbox | None] = self._crew.board.heard
         """Of a sub-agent that is at work, by its id: what it has told since it began, and tells from now on."""
         self._lock = threading.Lock()
@@ -46,7 +53,7 @@ class AgentsExtra:
         self._tell(found.problems)
         definitions = found.definitions[: limits.AGENTS_DEFINED]
         if not definitions:
-            return ()
+            return (self._background,)
         kinds = [(one.name, one.description) for one in definitions]
 
         def check(name: str) -> None:
@@ -55,7 +62,8 @@ class AgentsExtra:
         def run(jobs: Sequence[delegate.Job], ctx: ToolContext) -> ToolOutput:
             return self._run([Order(_meant(definitions, job.name), job.task, job.context) for job in jobs], ctx)
 
-        return delegate.subagent(kinds, check, run), delegate.agent_list(lambda: self._crew.board.rows)
+        listing = delegate.agent_list(lambda: self._crew.board.rows)
+        return delegate.subagent(kinds, check, run), listing, self._background
 
     def guidance(self) -> Guidance:
         return Guidance()
@@ -70,7 +78,24 @@ class AgentsExtra:
         pass
 
     def close(self) -> None:
+        self._beside.close()
         self._crew.close()
+
+    # -- ports.Returning ----------------------------------------------------------------------------------------
+
+    @property
+    def is_at_work(self) -> bool:
+        return self._beside.is_at_work
+
+    @property
+    def has_come(self) -> bool:
+        return self._beside.has_come
+
+    def returned(self) -> tuple[Message, ...]:
+        return self._beside.returned()
+
+    def told(self, message_ids: Iterable[str]) -> None:
+        self._beside.told(message_ids)
 
     # -- a call -------------------------------------------------------------------------------------------------
 
@@ -98,6 +123,11 @@ class AgentsExtra:
                 raise result
         return _output([result for _, result in sorted(came.items()) if isinstance(result, Done)])
 
+    def _worker(self) -> Definition:
+        """Who does what is asked for without a name: the definition for any task, else the one of the program's."""
+        found = {one.name.casefold(): one for one in (*shipped().definitions, *self._found().definitions)}
+        return found[ANYTHING]
+
     def _tell(self, problems: Sequence[AgentError]) -> None:
         """What is wrong with definitions, each once."""
         for problem in problems:
@@ -106,6 +136,33 @@ class AgentsExtra:
                     continue
                 self._told.add(problem.text)
             self._seat.emit(Notice(problem.code, problem.text, "warning", problem.params))
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """delegate_task.Desk."""
+
+    crew: Crew
+    beside: Beside
+    worker: Callable[[], Definition]
+
+    def spawn(self, tasks: Sequence[Task], ctx: ToolContext) -> Sequence[AgentRow]:
+        worker = self.worker()
+        orders = [Order(worker, one.goal, one.context, one.schema, one.images, one.group) for one in tasks]
+        ctx.cancel.check()
+        return self.beside.spawn(orders)
+
+    def rows(self) -> Sequence[AgentRow]:
+        return self.crew.board.rows
+
+    def named(self, name: str) -> Sequence[AgentRow]:
+        return self.crew.board.named(name)
+
+    def tell(self, agent_id: str, text: str) -> bool:
+        return self.crew.board.tell(agent_id, text)
+
+    def give_up(self, agent_id: str) -> bool:
+        return self.crew.board.give_up(agent_id)
 
 
 def _meant(definitions: Sequence[Definition], name: str) -> Definition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from agent_core.cancel import CancelScope
@@ -118,4 +119,27 @@ class Typing(Protocol):
 
         A turn has begun; it may have to wait for a server until that ends. Raises AgentError, Interrupted.
         """
+        ...
+
+
+@runtime_checkable
+class Returning(Protocol):
+    """An extra that works beside the turns, and whose results begin one."""
+
+    @property
+    def is_at_work(self) -> bool:
+        """Something has not ended yet, or the session was not told so. Does not wait."""
+        ...
+
+    @property
+    def has_come(self) -> bool:
+        """There are results that no message has told of. Does not wait."""
+        ...
+
+    def returned(self) -> tuple[Message, ...]:
+        """What has come and was not told, of an earlier run of the program too. Reads the store. Raises StoreError."""
+        ...
+
+    def told(self, message_ids: Iterable[str]) -> None:
+        """These of them are in the conversation."""
         ...

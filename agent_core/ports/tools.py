@@ -174,6 +174,8 @@ class Tool:
     """How long a call asks to take, for a tool that can be asked. Gets arguments that fit the schema."""
     toolset: str = ""
     """Of a tool of an extra: the set it is switched off with, "mcp:NAME"; what stands before a colon is one as well."""
+    off_with: str = ""
+    """The tool that has to be off too before calls of this one are refused: off by itself, it is only not offered."""
     foreign: bool = False
     """Its schema is somebody else's, who judges the arguments: what the schema does not name is passed on."""
 

@@ -37,6 +37,8 @@ class Birth:
     task: str
     workspace: str
     mode: str
+    group: str = ""
+    background: bool = False
 
 
 class Children:
@@ -50,7 +52,8 @@ class Children:
     def begin(self, parent: str, birth: Birth) -> str:
         """Make a child's session; gives its id."""
         session_id, now = messages.new_id(), time.time()
-        facts = json.dumps({_AGENT: {"id": birth.agent_id, "name": birth.name}}, ensure_ascii=False)
+        known = {"id": birth.agent_id, "name": birth.name, "group": birth.group, "background": birth.background}
+        facts = json.dumps({_AGENT: known}, ensure_ascii=False)
         texts = (birth.task, birth.workspace, facts)
         title, workspace, facts = (messages.clean_surrogates(text) for text in texts)
         values = (session_id, title, workspace, birth.mode, now, now, parent, CHILD, facts)
@@ -77,7 +80,8 @@ class Children:
 
     def end(self, session_id: str, row: AgentRow) -> None:
         """Note how a child has ended."""
-        facts = {"id": row.id, "name": row.name, "steps": row.steps, "preview": row.preview}
+        facts = {"id": row.id, "name": row.name, "group": row.group, "background": row.background}
+        facts |= {"steps": row.steps, "preview": row.preview}
         text = messages.clean_surrogates(json.dumps({_AGENT: facts}, ensure_ascii=False))
 
         def work(c: sqlite3.Connection) -> None:
@@ -141,6 +145,8 @@ class Children:
             steps if isinstance(steps, int) else 0,
             tokens,
             preview=str(facts.get("preview", "")),
+            group=str(facts.get("group", "")),
+            background=facts.get("background") is True,
         )
 
 

@@ -36,6 +36,7 @@ from agent_core.store.bodies import (
 from agent_core.store.changes import Changes, check, count, revision
 from agent_core.store.children import clear_children
 from agent_core.store.db import LOCKED, Budget, Database
+from agent_core.store.delegations import clear_delegations
 from agent_core.store.lease import Leases
 from agent_core.store.mending import Effect, has_all_results
 from agent_core.store.owner import life_of
@@ -301,6 +302,7 @@ class Conversations:
             c.execute("DELETE FROM open_effects WHERE session_id = ?", (session_id,))
             c.execute("DELETE FROM hunk_comments WHERE session_id = ?", (session_id,))
             clear_children(c, session_id)
+            clear_delegations(c, session_id)
             recount(c, session_id)
 
         self._changes.make(session_id, work)

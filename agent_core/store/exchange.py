@@ -161,7 +161,12 @@ def speaker(message: Message) -> str:
     """Whose a message is, as a reader of an export is told."""
     if message.role == "assistant":
         return "Assistant"
-    return {"summary": "Summary of what came before", "note": "Note of the program"}.get(message.origin, "You")
+    others = {
+        "summary": "Summary of what came before",
+        "note": "Note of the program",
+        "agents": "What sub-agents in the background came to",
+    }
+    return others.get(message.origin, "You")
 
 
 def _result(result: ToolResult, call: ToolCall | None) -> list[str]:

@@ -286,7 +286,8 @@ def checked(message: Message) -> Message:
     json.dumps([dict(call.arguments) for call in message.tool_calls], allow_nan=False)
     # One that servers refuse would have them refuse the whole conversation.
     parts = tuple(part for part in message.parts if part.media_type in PICTURES and _is_base64(part.data))
-    return replace(message, parts=parts, created=moment(message.created), interrupted=bool(message.interrupted))
+    cut = bool(message.interrupted)
+    return replace(message, parts=parts, agents=(), created=moment(message.created), interrupted=cut)
 
 
 def _check_diffs(diffs: Sequence[FileDiff]) -> None:

@@ -60,7 +60,7 @@ def passages(message: Message) -> list[Passage]:
 
 def _all(message: Message) -> Iterator[Passage]:
     run, result = message.shell, message.result
-    if message.role == "system" or message.origin == "note" or (run is not None and run.private):
+    if message.role == "system" or message.origin in ("note", "agents") or (run is not None and run.private):
         return
     if run is not None:
         yield Passage(run.result.name, f"{run.command}\n{run.result.text}", run.result.call_id)

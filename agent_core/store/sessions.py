@@ -23,6 +23,7 @@ from agent_core.store.children import CHILD, Children
 from agent_core.store.conversations import Conversations
 from agent_core.store.copies import copy, take_in
 from agent_core.store.db import Database
+from agent_core.store.delegations import Delegations
 from agent_core.store.fork import forked
 from agent_core.store.lease import Leases
 from agent_core.store.notes import Notes
@@ -65,6 +66,7 @@ class Store(Conversations):
         self.views = Views(database, owner, self._changes)
         self.costs = Costs(database)
         self.children = Children(database, self.leases, self._changes)
+        self.delegations = Delegations(database, owner)
 
     @classmethod
     def open(cls, path: Path) -> Store:

@@ -44,6 +44,7 @@ def purge(database: Database, deleted_before: float, left_before: float) -> list
             c.executemany(f"DELETE FROM {table} WHERE session_id = ?", [(session_id,) for session_id in gone])
             c.execute(f"DELETE FROM {table} WHERE session_id IN ({_LEFT.format(table)})", (left_before,))
         c.executemany("DELETE FROM decisions WHERE session_id = ?", [(session_id,) for session_id in gone])
+        c.executemany("DELETE FROM async_delegations WHERE parent_session_id = ?", [(one,) for one in gone])
         c.execute(f"DELETE FROM decisions WHERE {_NOBODYS}", (left_before,))
         return gone
 

@@ -10,7 +10,7 @@ import sqlite3
 from agent_core.errors import StoreError
 from agent_core.names import SHELL
 
-TURN_START = "role = 'user' AND origin IN ('', 'queue')"  # the same test as Message.starts_turn
+TURN_START = "role = 'user' AND origin IN ('', 'queue', 'agents')"  # the same test as Message.starts_turn
 
 
 def take_out_turns(c: sqlite3.Connection, session_id: str, turns: int) -> int:

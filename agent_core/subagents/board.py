@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 from agent_core import limits
@@ -30,6 +30,10 @@ class _Live:
     steers: list[str]
     heard: Mailbox | None = None
     """All that its turn has told, for whoever looks at it; None: it waits for its place."""
+    words: list[str] = field(default_factory=list)
+    """As `steers`, of the model that asked for it: what comes too late is nobody's."""
+    given_up: bool = False
+    """That model has stopped it."""
 
 
 class Board:
@@ -67,12 +71,13 @@ class Board:
             self._rows = {row.id: replace(row, preview=preview(row.preview)) for row in rows}
         return self._rows
 
-    def add(self, name: str, task: str, scope: CancelScope) -> AgentRow:
+    def add(self, name: str, task: str, scope: CancelScope, *, group: str = "", background: bool = False) -> AgentRow:
         """A sub-agent has been asked for; it waits for its place. Raises StoreError."""
         with self._lock:
             rows = self._known()
             numbers = [int(last) for row_id in rows if (last := row_id.rpartition("-")[2]).isdecimal()]
-            row = AgentRow(f"agent-{max(numbers, default=0) + 1}", name, task, "waiting", time.time())
+            agent_id = f"agent-{max(numbers, default=0) + 1}"
+            row = AgentRow(agent_id, name, task, "waiting", time.time(), group=group, background=background)
             rows[row.id] = row
             self._live[row.id] = _Live(scope, [])
             ended = [row_id for row_id in rows if row_id not in self._live]
@@ -138,8 +143,45 @@ class Board:
             live = self._live.get(agent_id)
             if live is None:
                 return []
-            taken, live.steers = live.steers, []
+            taken, live.steers, live.words = [*live.steers, *live.words], [], []
             return taken
+
+    # -- what the model does that asked for them -----------------------------------------------------------------
+
+    def named(self, name: str) -> Rows:
+        """Those that an id means, or the label of a group; none: there are none."""
+        wanted = name.strip().casefold()
+        return tuple(row for row in self.rows if wanted and wanted in (row.id.casefold(), row.group.casefold()))
+
+    def give_up(self, agent_id: str) -> bool:
+        """Stop one; False when it has ended."""
+        with self._lock:
+            live = self._live.get(agent_id)
+            if live is None:
+                return False
+            live.given_up = True
+        live.scope.cancel()
+        return True
+
+    def was_given_up(self, agent_id: str) -> bool:
+        """It has not ended, and the model has stopped it."""
+        with self._lock:
+            live = self._live.get(agent_id)
+            return live is not None and live.given_up
+
+    def tell(self, agent_id: str, text: str) -> bool:
+        """Give one a text for its next step; False when it has ended."""
+        with self._lock:
+            live = self._live.get(agent_id)
+            if live is None:
+                return False
+            live.words.append(text)
+            return True
+
+    @property
+    def is_closed(self) -> bool:
+        """The session is closed."""
+        return self._closed
 
     def close(self) -> None:
         """The session is closed: every one is stopped, one that comes late too."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from agent_core import events, intents, limits
 from agent_core.cancel import CancelScope
@@ -14,8 +15,9 @@ from agent_core.services import Seat, SessionServices
 from agent_core.store.children import Birth
 from agent_core.subagents.board import Board, preview
 from agent_core.subagents.gate import Gate
-from agent_core.subagents.run import STOPPED, CrewOptions, Done, Order, Run, told_cost
+from agent_core.subagents.run import CrewOptions, Done, Order, Run, stopped_words, told_cost
 from agent_core.text.ansi import clean
+from agent_core.turn import TurnTools
 
 log = logging.getLogger(__name__)
 
@@ -41,45 +43,77 @@ class Crew:
 
         Raises StoreError when nothing can be known of the session's sub-agents.
         """
-        services, board = self._services, self.board
-        task = services.redact(" ".join(clean(order.task).split()))[: limits.SUBJECT_CHARS]
         with call.cancel.child() as scope:
-            row = board.add(order.definition.name, task, scope)
-            try:
-                done = self._run(row, order, scope, call.progress, entered)
-            except Interrupted:
-                return Done(self._ended(row.id, "interrupted"), STOPPED)
-            except AgentError as error:
-                return Done(self._ended(row.id, "failed", error.text), f"[failed] {error.text}")
-            except BaseException:
-                self._ended(row.id, "failed")
-                raise
-        if (told := told_cost(services, self._seat.session_id)) is not None:
-            self._seat.emit(told)
-        return done
+            row = self._listed(order, scope)
 
-    def _run(
-        self,
-        row: AgentRow,
-        order: Order,
-        scope: CancelScope,
-        progress: Callable[[str], None],
-        entered: Callable[[], None],
+            def work() -> Done:
+                parent = self._seat.turn()
+                if parent is None:  # the turn that asked for it was given up
+                    raise Interrupted
+                known = self._on_record(row, parent.toolbox.situation().mode)
+                entered()
+                return self._go(known, order, parent, scope, call.progress)
+
+            return self._to_its_end(row, work)
+
+    def enlist(self, order: Order, scope: CancelScope, mode: str) -> AgentRow:
+        """Note one that is to work in the background; `work` has it done. Raises StoreError: there is none then."""
+        row = self._listed(order, scope, background=True)
+        try:
+            return self._on_record(row, mode)
+        except StoreError as error:
+            self._ended(row.id, "failed", error.text)
+            raise
+
+    def work(
+        self, row: AgentRow, order: Order, scope: CancelScope, parent: Callable[[], AbstractContextManager[TurnTools]]
+    ) -> Done:
+        """Have one done that was enlisted; returns when it has ended, however it did. `parent`: what it works with."""
+
+        def work() -> Done:
+            with parent() as turn:
+                return self._go(row, order, turn, scope, lambda text: None)
+
+        return self._to_its_end(row, work)
+
+    def drop(self, row: AgentRow, why: str) -> None:
+        """One that was enlisted cannot be done."""
+        self._ended(row.id, "failed", why)
+
+    def _listed(self, order: Order, scope: CancelScope, *, background: bool = False) -> AgentRow:
+        task = self._services.redact(" ".join(clean(order.task).split()))[: limits.SUBJECT_CHARS]
+        group = self._services.redact(order.group)
+        return self.board.add(order.definition.name, task, scope, group=group, background=background)
+
+    def _on_record(self, row: AgentRow, mode: str) -> AgentRow:
+        """Before it waits: what was asked for is on record, whatever becomes of it. Raises StoreError."""
+        birth = Birth(row.id, row.name, row.task, str(self._seat.workspace), mode, row.group, row.background)
+        session_id = self._services.store.children.begin(self._seat.session_id, birth)
+        return self.board.change(row.id, session_id=session_id)
+
+    def _go(
+        self, row: AgentRow, order: Order, parent: TurnTools, scope: CancelScope, progress: Callable[[str], None]
     ) -> Done:
         """Raises AgentError for what goes wrong before it begins, Interrupted when it is stopped before."""
-        parent = self._seat.turn()
-        if parent is None:  # the turn that asked for it was given up
-            raise Interrupted
-        mode = parent.toolbox.situation().mode
-        birth = Birth(row.id, row.name, row.task, str(self._seat.workspace), mode)
-        # Before it waits: what was asked for is on record, whatever becomes of it.
-        session_id = self._services.store.children.begin(self._seat.session_id, birth)
-        row = self.board.change(row.id, session_id=session_id)
-        entered()
-        with self._gate.place(scope):
-            return Run(
-                self._services, self._seat, self._options(), self.board, row, order, parent, scope, progress
-            ).run()
+        options = self._options()
+        with self._gate.place(scope, options.at_once):
+            return Run(self._services, self._seat, options, self.board, row, order, parent, scope, progress).run()
+
+    def _to_its_end(self, row: AgentRow, work: Callable[[], Done]) -> Done:
+        """The one place where what goes wrong with one becomes how it has ended."""
+        try:
+            done = work()
+        except Interrupted:
+            words = stopped_words(self.board, row.id)
+            return Done(self._ended(row.id, "interrupted"), words)
+        except AgentError as error:
+            return Done(self._ended(row.id, "failed", error.text), f"[failed] {error.text}")
+        except BaseException:
+            self._ended(row.id, "failed")
+            raise
+        if (told := told_cost(self._services, self._seat.session_id)) is not None:
+            self._seat.emit(told)
+        return done
 
     def _ended(self, agent_id: str, state: AgentState, words: str = "") -> AgentRow:
         """It has ended without a turn that came to an end."""

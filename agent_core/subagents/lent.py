@@ -29,6 +29,7 @@ KEPT_FROM: Final = frozenset(
     {
         names.SUBAGENT,
         names.AGENT_LIST,
+        names.DELEGATE_TASK,
         names.ASK_USER,
         names.EXIT_PLAN,
         names.GOAL_DONE,

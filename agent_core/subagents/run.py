@@ -6,10 +6,10 @@ counts towards its parent's budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from agent_core import events, limits, prompt, turn_lease, view
 from agent_core.agent import TurnEnd, run_turn
@@ -18,7 +18,7 @@ from agent_core.compactor import Compactor, Means
 from agent_core.conversation import Conversation
 from agent_core.delegation import AgentRow, AgentState
 from agent_core.errors import StoreError
-from agent_core.messages import Message, new_id, user
+from agent_core.messages import ImagePart, Message, new_id, user
 from agent_core.meter import Meter
 from agent_core.names import BLIND, Mode
 from agent_core.outbox import Outbox
@@ -27,6 +27,7 @@ from agent_core.ports.extras import Guidance
 from agent_core.records import dataclass
 from agent_core.services import Connection, Seat, SessionServices
 from agent_core.store.lease import lost
+from agent_core.subagents import answers
 from agent_core.subagents.board import Board, preview
 from agent_core.subagents.definitions import Definition
 from agent_core.subagents.lent import Borrower, lent
@@ -34,6 +35,8 @@ from agent_core.subagents.quiet import Quiet
 from agent_core.text.ansi import clean
 from agent_core.turn import TurnTools
 
+GIVEN_UP: Final = "[interrupted] It was stopped by your own call."
+ENDED_WITH_IT: Final = "[interrupted] The program ended, or the session was closed, before it had."
 STOPPED: Final = "[interrupted] The user stopped this sub-agent. Do not start it again unless they ask for it."
 
 
@@ -49,6 +52,10 @@ class CrewOptions:
     """delegation.subagent_auto_approve (SUB-08)."""
     quiet_seconds: float = 0.0
     """Without a sign of life for so long one is stopped (delegation.child_timeout_seconds); 0: never."""
+    fallbacks: tuple[Any, ...] = ()
+    """What stands in for a model that is not the parent's: entries as in fallback_providers (SUB-12)."""
+    at_once: int = limits.AGENTS_AT_ONCE
+    """How many of a session run side by side (SUB-03, SUB-07)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,11 @@ class Order:
     definition: Definition
     task: str
     context: str = ""
+    schema: Mapping[str, Any] | None = None
+    """What its answer has to be, as JSON Schema; None: words."""
+    images: tuple[ImagePart, ...] = ()
+    group: str = ""
+    """What the model calls those that belong together; one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +125,43 @@ class Run:
             turn = self._turn(session_id, connection, is_parents)
             steps = self._order.definition.max_steps or self._options.max_steps
             with self._quiet:
-                end = run_turn(turn, _goal(self._order), self._steers, steps, self._compactor(turn).ask)
+                end = self._answer(turn, steps)
             turn.meter.end()
             code = end.error.code if end.error is not None else ""
             self._outbox.emit(events.TurnFinished("", end.outcome, end.steps, end.seconds, end.text, code))
             if lease.lost:
                 raise lost()
+            if end.outcome != "completed":  # a reply that was cut is no answer, but all that there is
+                end = replace(end, text=_said_last(turn.conversation) or end.text)
             return self._done(end, steps)
+
+    def _answer(self, turn: TurnTools, steps: int) -> TurnEnd:
+        """Its turn; an answer that has to fit a schema and does not is asked for once more."""
+        ask, schema = self._compactor(turn).ask, self._order.schema
+        sees = turn.toolbox.context.sees_images
+        end = run_turn(turn, _goal(self._order, sees), self._steers, steps, ask)
+        if schema is None or end.outcome != "completed":
+            return end
+        text, found = answers.looked_at(end.text, schema)
+        if found:
+            more = run_turn(
+                turn, user(answers.again(found), origin="steer"), self._steers, max(1, steps - end.steps), ask
+            )
+            end = replace(more, steps=end.steps + more.steps, seconds=end.seconds + more.seconds)
+            if end.outcome != "completed":
+                return end
+            text, found = answers.looked_at(end.text, schema)
+        return replace(end, text=f"{answers.remark(found)}\n{text}" if found else text)
 
     # -- what it begins with ------------------------------------------------------------------------------------
 
     def _connect(self) -> tuple[Connection, bool]:
         """Its model, and whether that is the parent's. Raises ConfigError."""
-        connect, wanted = self._services.connect, self._order.definition.model
+        connect, wanted, provider = self._services.connect, self._order.definition.model, ""
+        if not wanted:
+            wanted, provider = self._options.model, self._options.provider
         if wanted:
-            return connect(wanted), False
-        if self._options.model:
-            model, provider = self._options.model, self._options.provider
-            return (connect(model, provider) if provider else connect(model)), False
+            return connect(wanted, provider, self._options.fallbacks), False
         row = self._services.store.get(self._seat.session_id)
         if row.model_chosen:
             return connect(row.model, row.provider), True
@@ -243,21 +274,38 @@ class Run:
         if self._quiet.has_stopped:
             return "failed", f"[timed out] It showed no sign of life for {self._quiet.seconds:.0f} s and was stopped."
         if end.outcome == "interrupted":
-            return "interrupted", STOPPED
+            return "interrupted", stopped_words(self._board, self._row.id)
         if end.error is not None:
             return "failed", f"[failed] {end.error.text}"
         return "failed", f"[not finished] It has used all of its {steps} steps. Give what is left as a smaller task."
 
 
-def _goal(order: Order) -> Message:
-    """Its first message: the task, and what comes with it."""
-    context = order.context.strip()
-    return user(f"{order.task.strip()}\n\n# What you should know\n{context}" if context else order.task.strip())
+def _goal(order: Order, sees: bool) -> Message:
+    """Its first message: the task, and what comes with it; images for a model that `sees`."""
+    parts = [order.task.strip()]
+    if context := order.context.strip():
+        parts.append(f"# What you should know\n{context}")
+    if order.schema is not None:
+        parts.append(answers.wanted(order.schema))
+    if order.images and not sees:
+        parts.append(f"[{len(order.images)} images came with this. You cannot be shown images: say so in your result.]")
+    return user("\n\n".join(parts), order.images if sees else ())
+
+
+def _said_last(conversation: Conversation) -> str:
+    return next((m.text for m in reversed(tuple(conversation)) if m.role == "assistant" and m.text.strip()), "")
 
 
 def _freedom(mode: Mode) -> Mode:
     """The mode whose sentence tells a sub-agent how free it is: a goal is its parent's to declare reached."""
     return "auto" if mode == "goal" else mode
+
+
+def stopped_words(board: Board, agent_id: str) -> str:
+    """What is told of one that was stopped; asked before its end is on the board."""
+    if board.was_given_up(agent_id):
+        return GIVEN_UP
+    return ENDED_WITH_IT if board.is_closed else STOPPED
 
 
 def told_cost(services: SessionServices, session_id: str) -> events.UsageLoaded | None:

@@ -119,7 +119,7 @@ class _Attempt:
         tool = self._tool
         if tool is None:
             raise ToolFailure(self._unknown(), code="unknown_tool", outcome="unknown tool")
-        if is_off(tool.name, tool.toolset, self._box.off()):
+        if is_off(tool.off_with or tool.name, tool.toolset, self._box.off()):
             raise ToolFailure(
                 f"{tool.name} is switched off in this session. It was not run. Only the user can switch it on: with "
                 f"/tools on {tool.name}, or agent.disabled_toolsets in the config. Do what you can without it, or say "

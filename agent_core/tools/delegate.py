@@ -87,13 +87,18 @@ def _jobs(args: Args) -> list[Job]:
 def _job(one: Args, args: Args) -> Job:
     task = base.text({"task": one.get("task") or one.get("goal")}, "task", "").strip()
     context = base.text(one, "context", "") or base.text(args, "context", "")
+    bounded_words(task, context, "task")
+    return Job(base.text(one, "name", "") or base.text(args, "name", ""), task, context)
+
+
+def bounded_words(task: str, context: str, called: str) -> None:
+    """Raises ToolFailure when there is no task, or too much of it or of its context. `called`: its argument."""
     if not task:
-        raise ToolFailure("Say what is to be done, as task.", outcome="invalid arguments")
-    for name, value in (("task", task), ("context", context)):
+        raise ToolFailure(f"Say what is to be done, as {called}.", outcome="invalid arguments")
+    for name, value in ((called, task), ("context", context)):
         if len(value) > limits.AGENT_TASK:
             text = f"The {name} has more than {limits.AGENT_TASK:,} characters. Name files in place of their content."
             raise ToolFailure(text, outcome="invalid arguments")
-    return Job(base.text(one, "name", "") or base.text(args, "name", ""), task, context)
 
 
 def subject(args: Args) -> str:
@@ -108,23 +113,24 @@ def subject(args: Args) -> str:
 
 def agent_list(rows: Callable[[], Sequence[AgentRow]]) -> Tool:
     """The tool that shows the board."""
-
-    def run() -> ToolOutput:
-        there = rows()
-        lines = [_line(row) for row in there]
-        return ToolOutput("\n".join(lines) or "There were no sub-agents yet.", base.count(len(there), "agent"))
-
     return Tool(
         AGENT_LIST,
         "The sub-agents of this session: state, steps, and the beginning of each result.",
         base.schema([]),
         lambda args: Effect("none"),
         lambda args: "",
-        lambda args, ctx: base.prepared(NoAction(), run),
+        lambda args, ctx: base.prepared(NoAction(), lambda: listed(rows())),
     )
+
+
+def listed(rows: Sequence[AgentRow]) -> ToolOutput:
+    """The board as a model reads it."""
+    lines = [_line(row) for row in rows]
+    return ToolOutput("\n".join(lines) or "There were no sub-agents yet.", base.count(len(rows), "agent"))
 
 
 def _line(row: AgentRow) -> str:
     took = f", {row.ended - row.started:.0f} s" if row.ended is not None else ""
     said = f"\n  {row.preview}" if row.preview else ""
-    return f"{row.id} {row.name}: {row.state}, {base.count(row.steps, 'step')}{took}. {row.task}{said}"
+    group = f" [{row.group}]" if row.group else ""
+    return f"{row.id} {row.name}{group}: {row.state}, {base.count(row.steps, 'step')}{took}. {row.task}{said}"

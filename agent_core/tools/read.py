@@ -48,10 +48,19 @@ def _content(verdict: PathVerdict, ctx: ToolContext) -> files.FileContent:
     return content if len(content.data) <= limits.READ_FILE or image_kind(content.data) else read(limits.READ_FILE)
 
 
-def _image(data: bytes, shown: str, ctx: ToolContext) -> ToolOutput:
-    """The image for a model that sees, words about it for one that does not. Raises ToolFailure."""
+def picture_in(path: str, ctx: ToolContext) -> images.Picture:
+    """The image that a file holds which may be read without asking. Raises ToolFailure, Interrupted."""
+    verdict = base.judged("read", path, ctx)
+    if verdict.verdict != "allow":
+        text = f"{verdict.shown} cannot be given on unasked ({verdict.rule}). Look at it with {READ_FILE} yourself."
+        raise ToolFailure(text, code="denied", outcome="refused", rule=verdict.rule)
+    return _picture(files.read(verdict, base.rules(ctx), limits.IMAGE_FILE).data, verdict.shown, ctx)
+
+
+def _picture(data: bytes, shown: str, ctx: ToolContext) -> images.Picture:
+    """Raises ToolFailure, Interrupted."""
     try:
-        picture = images.fit(data, shown, ctx.cancel, ctx.confine(READ_ONLY))
+        return images.fit(data, shown, ctx.cancel, ctx.confine(READ_ONLY))
     except SandboxError as error:
         raise ToolFailure(
             f"The image was not looked at: {error.text}", code=error.code, outcome="no sandbox"
@@ -60,6 +69,11 @@ def _image(data: bytes, shown: str, ctx: ToolContext) -> ToolOutput:
         if error.code == "interrupted":
             raise
         raise ToolFailure(error.text, code=error.code, outcome="no image") from error
+
+
+def _image(data: bytes, shown: str, ctx: ToolContext) -> ToolOutput:
+    """The image for a model that sees, words about it for one that does not. Raises ToolFailure."""
+    picture = _picture(data, shown, ctx)
     words = f"image {picture.words}, {size(len(data))}"
     if ctx.sees_images:
         return ToolOutput(f"[{words}; it is shown to you]", picture.words, images=(picture.part,))

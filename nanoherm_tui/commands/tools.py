@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_core.options import tools_off
 from agent_core.toolsets import SHOWN, in_order, tools_named, tools_of
 from nanoherm_tui.commands.answering import CONFIGURED, set_option
 from nanoherm_tui.i18n import t
@@ -36,7 +37,7 @@ def off_now(app: NanohermApp) -> frozenset[str]:
 
 
 def _configured(app: NanohermApp) -> frozenset[str]:
-    return tools_named(app.host.config.get("agent.disabled_toolsets"))
+    return tools_named(tools_off(app.host.config))
 
 
 def _open(app: NanohermApp, entries: tuple[ToolEntry, ...]) -> None:

@@ -10,6 +10,7 @@ from agent_core import intents
 from agent_core.config import settings as config_settings
 from agent_core.errors import AgentError
 from agent_core.names import EFFORTS, MODES
+from agent_core.options import tools_off
 from agent_core.toolsets import SHOWN, in_order, tools_named, tools_of
 from nanoherm_tui import i18n
 from nanoherm_tui.i18n import LANGUAGES, t
@@ -125,7 +126,7 @@ def tools(face: Face, argument: str) -> None:
     """The list, or what is typed: "off web", "on git_commit todo", "default"."""
     word, *rest = argument.split() or [""]
     chosen = face.view.options.tools_off
-    off = tools_named(face.host.config.get("agent.disabled_toolsets")) if chosen is None else frozenset(chosen)
+    off = tools_named(tools_off(face.host.config)) if chosen is None else frozenset(chosen)
     if not word:
         face.say(*_tool_lines(face.host.tools(face.session.id), off))
     elif word == CONFIGURED and not rest:

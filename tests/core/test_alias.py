@@ -10,7 +10,7 @@ from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.toolbox import toolbox_of
 
 TOOLS = toolbox_of(builtin_tools())
-OF_EXTRAS = {names.MEMORY_SAVE, names.SUBAGENT, names.AGENT_LIST, names.SKILL}
+OF_EXTRAS = {names.MEMORY_SAVE, names.SUBAGENT, names.AGENT_LIST, names.DELEGATE_TASK, names.SKILL}
 
 
 @pytest.mark.parametrize(

@@ -14,72 +14,11 @@ from agent_core.extras.agents import AgentsExtra
 from agent_core.messages import Message, Usage
 from agent_core.ports.model import Delta, LlmReply
 from agent_core.safety.paths import PathRules
-from agent_core.services import Connection
 from agent_core.store.children import Birth
 from agent_core.subagents.definitions import Definition, Found
 from agent_core.subagents.run import CrewOptions
-from tests.core.session_support import PlayedModel, Table, call, say
-
-EXPLORER = Definition("explorer", "Looks around.", "You look around.", allowed_tools=frozenset({"read_file", "grep"}))
-WORKER = Definition("worker", "Does anything.", "You work.")
-
-
-def is_child(request):
-    return "# You are a sub-agent" in request.messages[0].text
-
-
-def results(request):
-    return [m.result.text for m in request.messages if m.result is not None]
-
-
-class Office(Table):
-    """A session with sub-agents. `parent` and `child` play the two models; each may be a function of the request."""
-
-    def __init__(self, tmp_path, parent, child, *, definitions=(EXPLORER, WORKER), options=CrewOptions(), **services):  # noqa: B008
-        self.parent, self.child = PlayedModel(*parent), PlayedModel(*child)
-        self.closed = 0
-        self.definitions = Found(tuple(definitions))
-
-        def extras(seat):
-            return (AgentsExtra(self.services, seat, lambda: self.definitions, lambda: options),)
-
-        super().__init__(tmp_path, self._answer, extras=extras, **services)
-        self.asked_models: list[tuple[str, str]] = []
-        self.services = dataclasses.replace(self.services, connect=self._connect)
-        self.session.close()
-        self.session.join(2.0)
-        self.session = self.open(self.session.id, stored=False)
-
-    def _connect(self, name, provider=""):
-        self.asked_models.append((name, provider))
-        return Connection(_Line(self), provider or "test", name or "m", "M", context_window=100_000)
-
-    def _answer(self, request, sink, cancel):
-        return (self.child if is_child(request) else self.parent).complete(request, sink, cancel)
-
-    @property
-    def board(self):
-        return self.of(events.AgentsChanged)[-1].agents
-
-    def until(self, condition, seconds=10.0):
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, self.drain()[-5:]
-            time.sleep(0.01)
-
-
-class _Line:
-    """A connection of its own to the one played model: several may ask at once."""
-
-    def __init__(self, office):
-        self.office = office
-
-    def complete(self, request, sink, cancel):
-        self.office.model.requests.append(request)
-        return self.office._answer(request, sink, cancel)
-
-    def close(self):
-        self.office.closed += 1
+from tests.core.agents_support import EXPLORER, WORKER, Office, delegate, results
+from tests.core.session_support import call, say
 
 
 @pytest.fixture
@@ -95,10 +34,6 @@ def office(tmp_path):
         one.session.close()
         one.session.join(2.0)
         one.store.close()
-
-
-def delegate(*jobs):
-    return call(*(("subagent", {"name": name, "task": task}) for name, task in jobs))
 
 
 def test_a_task_is_handed_over_and_its_result_comes_back_whole(office):
@@ -167,14 +102,13 @@ def test_a_tool_that_is_not_its_own_is_unknown_to_it_even_when_it_is_called(offi
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"goal": "Count", "context": "c", "role": "leaf", "background": False},
-        {"tasks": [{"goal": "Count", "context": "c"}]},
-        {"tasks": '[{"goal": "Count", "context": "c", "output_schema": null}]', "action": "spawn"},
+        {"goal": "Count", "context": "c"},
+        {"tasks": '[{"goal": "Count", "context": "c", "task": "Count"}]'},
         {"prompt": "Count", "subagent_type": "worker", "context": "c"},
     ],
 )
 def test_the_names_of_other_agents_are_understood(office, arguments):
-    desk = office([call(("delegate_task", arguments)), say("ok")], [say("3")])
+    desk = office([call(("subagent", arguments)), say("ok")], [say("3")])
     desk.turn("go")
     assert desk.child.requests[0].messages[1].text == "Count\n\n# What you should know\nc"
     assert desk.board[-1].name == "worker", "the one for any task, where none is named"

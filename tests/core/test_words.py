@@ -83,6 +83,7 @@ EVENTS = [
         (Task("t1", "s", "make serve", "/ws", "workspace-write", 42, 1.5, "killed", 2.5, None, 9, 7, "上"),)
     ),
     events.FilesRolledBack("t", ("src/日期.py",), ("a.py: changed since",), True),
+    events.AgentsReturned("m", "all of it", (AgentRow("agent-2", "worker", "t", "failed", 1.5, group="g"),)),
     events.AgentsChanged((AgentRow("agent-1", "reviewer", "看 a.py", "done", 1.5, 2.5, "s2", "m", 3, 900, "", "ok"),)),
     events.ServersChanged((ServerRow("github", "failed", "http", "yours", problem="HTTP 502", retry_at=9.5),)),
     events.Remembered(
