@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, TextIO
 
 from agent_core import events, limits, names
@@ -38,7 +39,8 @@ def run(
     out: TextIO = sys.stdout,
     pictures: Sequence[ImagePart] = (),
 ) -> int:
-    """Run one turn with `prompt` and `pictures` and write it to `out`.
+    """Run one turn with `prompt` and `pictures`, and those that its sub-agents in the background begin with what they
+    come to, and write what the last one says to `out`.
 
     Returns the exit code; raises OSError when `out` fails.
     """
@@ -54,7 +56,7 @@ def run(
         session.mailbox.listen(lambda urgent: came.set())
         session.send(Submit(prompt, tuple(pictures)))
         report = _Report(session.id, form, out)
-        while report.end is None:
+        while report.end is None or (session.goes_on and not stopped_by):
             came.wait(limits.SIGNAL_CHECK)
             came.clear()
             while obeyed < len(stopped_by):
@@ -62,6 +64,8 @@ def run(
                 session.send(Interrupt(abandon=obeyed > 1))
             for envelope in session.mailbox.drain():
                 report.take(envelope)
+        if left := report.at_work:
+            _tell(f"{left} sub-agent{'' if left == 1 else 's'} in the background did not end, and will be stopped now.")
         if form == "text":  # a person may read it already
             report.finish()
         _learn(session, report, came, stopped_by)
@@ -98,6 +102,9 @@ class _Report:
         self._session_cost: tuple[float | None, bool] = (None, False)
         self._errors: list[events.ErrorRaised] = []
         self.end: TurnFinished | None = None
+        """Of the last turn; its steps and seconds are those of all."""
+        self.at_work = 0
+        """How many sub-agents have not ended."""
 
     def take(self, envelope: Envelope) -> None:
         event = envelope.event
@@ -119,7 +126,12 @@ class _Report:
         elif isinstance(event, events.ErrorRaised):
             self._errors.append(event)
             _tell(event.text)
+        elif isinstance(event, events.AgentsChanged):
+            self.at_work = sum(row.ended is None for row in event.agents)
         elif isinstance(event, TurnFinished):
+            before = self.end
+            if before is not None:
+                event = replace(event, steps=before.steps + event.steps, seconds=before.seconds + event.seconds)
             self.end = event
 
     def finish(self) -> None:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from agent_core import events
 from agent_core.messages import FileDiff, Message, ToolCall
-from agent_core.names import SHELL
+from agent_core.names import DELEGATE_TASK, SHELL
 from agent_core.records import dataclass
 from nanoherm_tui.text import one_line
 from nanoherm_tui.transcript.model import default_subject
 
 if TYPE_CHECKING:
+    from agent_core.delegation import AgentRow
     from agent_core.events import Event
 
 
@@ -47,6 +48,8 @@ class Calls:
         match event:
             case events.ToolQueued(call_id, name, subject):
                 self.by_id[call_id] = Call(name, subject)
+            case events.AgentsReturned(message_id, text, agents):
+                self.by_id[message_id] = _returned(text, agents)
             case events.ToolFinished(call_id, name, ok, diffs=diffs):
                 asked = self.by_id[call_id].asked if call_id in self.by_id else ""
                 self.by_id[call_id] = Call(name, asked, event.text, ok, diffs)
@@ -82,6 +85,8 @@ class Calls:
             if message.shell is not None:
                 run = message.shell
                 self.by_id[run.result.call_id] = Call(SHELL, one_line(run.command), run.result.text, run.result.ok)
+            if message.agents:
+                self.by_id[message.id] = _returned(message.text, message.agents)
             for call in message.tool_calls:
                 asked[call.id] = call
             result = message.result
@@ -93,3 +98,9 @@ class Calls:
                     self.diffs.extendleft(reversed(result.diffs))
         for call in asked.values():
             self.by_id[call.id] = Call(call.name, call)
+
+
+def _returned(text: str, agents: Iterable[AgentRow]) -> Call:
+    """What sub-agents in the background came to, as a result."""
+    rows = tuple(agents)
+    return Call(DELEGATE_TASK, one_line(", ".join(row.id for row in rows)), text, all(r.state == "done" for r in rows))

@@ -429,8 +429,10 @@ class Conversations:
 
     @property
     def ending_tasks(self) -> int:
-        """How many commands in the background, of all sessions, end with the program."""
-        return sum(task.state == "running" and not task.kept for view in self.views.values() for task in view.tasks)
+        """How many commands and sub-agents in the background, of all sessions, end with the program."""
+        views = self.views.values()
+        commands = sum(task.state == "running" and not task.kept for view in views for task in view.tasks)
+        return commands + sum(row.background and row.ended is None for view in views for row in view.agents)
 
     @property
     def questions(self) -> int:

@@ -37,6 +37,7 @@ Part = Literal[
 # What is in requests has changed.
 _FILLING = (
     events.UserMessage,
+    events.AgentsReturned,
     events.AssistantMessage,
     events.ToolFinished,
     events.CompactionFinished,

@@ -48,6 +48,7 @@ def agent_row(agent: AgentRow, frame: int, now: float, cells: int, key: str = ""
         _mark(agent, frame),
         Span(f" {number} ", "muted"),
         Span(name, bold=True),
+        *([Span(f" [{one_line(agent.group)}]", "muted")] if agent.group else ()),
         Span(f" {one_line(agent.task)}"),
     )
     return Row(left, tuple(right), key=key)

@@ -123,7 +123,7 @@ class Face:
             if self._waiting_lines:
                 self._take_line(self._waiting_lines.popleft())
                 return
-            if self._input_over:
+            if self._input_over and not (self.opened.current is not None and self.session.goes_on):
                 self.exit_code = self._code_of_the_end()
                 return
         self._read()
@@ -134,6 +134,8 @@ class Face:
         prompt = self._prompted = self._prompt
         if (when := self.opened.next_word) < float("inf"):
             self.source.wake_at(when)
+        if self._input_over and not self._at_work:  # sub-agents beside the turns are waited for
+            self.source.wake_at(time.monotonic() + limits.PLAIN_HOLD)
         if self.questions.secret and self.source.is_terminal:
             came = self.source.secret(prompt)
         else:

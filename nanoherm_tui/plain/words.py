@@ -77,6 +77,9 @@ class Teller:
                 is_steer = self._has_message and origin in ("", "steer")
                 self._has_message = True
                 return [t("plain.told_model", text=one_line(text))] if is_steer else []
+            case events.AgentsReturned(agents=agents):
+                good = sum(row.state == "done" for row in agents)
+                return [t("plain.agents_back", who=listed([row.id for row in agents]), n=good, of=len(agents))]
             case events.StepStarted(step):
                 self.waits.begin(MODEL, "", time.monotonic())
                 return [t("plain.step", n=step)] if step > 1 else []

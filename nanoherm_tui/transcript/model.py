@@ -7,7 +7,7 @@ made when they are first asked for, so a session of 20,000 messages opens withou
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import takewhile
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from agent_core import events
 from agent_core.limits import PREVIEW_LINES, SUBJECT_CHARS
 from agent_core.messages import Rollback
-from agent_core.names import SHELL, SUBAGENT
+from agent_core.names import DELEGATE_TASK, SHELL, SUBAGENT
 from agent_core.rollback import REASONS
 from agent_core.safety.redact import redact
 from nanoherm_tui.text import clean, one_line
@@ -24,6 +24,7 @@ from nanoherm_tui.transcript.blocks import Block, Card, CardState, Note
 from nanoherm_tui.transcript.entry import LIVE, Entry, Kind, can_open
 
 if TYPE_CHECKING:
+    from agent_core.delegation import AgentRow
     from agent_core.events import Event
     from agent_core.messages import Message, ShellRun, ToolCall, ToolResult
     from agent_core.ports.tools import Args
@@ -33,10 +34,15 @@ _STOPPED = Note(0, "", word="transcript.stopped")
 
 @lru_cache(maxsize=1)
 def _subjects() -> dict[str, Callable[[Args], str]]:
-    from agent_core.tools import delegate, skill  # here, so that a first frame does not wait for the tools
+    from agent_core.tools import (
+        delegate,
+        delegate_task,
+        skill,
+    )  # here, so that a first frame does not wait for the tools
     from agent_core.tools.builtin import builtin_tools
 
-    return {SUBAGENT: delegate.subject, **skill.SUBJECTS, **{tool.name: tool.subject for tool in builtin_tools()}}
+    ours = {SUBAGENT: delegate.subject, DELEGATE_TASK: delegate_task.subject, **skill.SUBJECTS}
+    return ours | {tool.name: tool.subject for tool in builtin_tools()}
 
 
 def default_subject(call: ToolCall) -> str:
@@ -101,6 +107,8 @@ class TranscriptModel:
                 return self._update_card(call_id, progress=one_line(text)[:SUBJECT_CHARS])
             case events.UserMessage():
                 return {self._add_user(event.message_id, event.text, self.clock(), event.images)}
+            case events.AgentsReturned(message_id, text, agents):
+                return {self._add_returned(message_id, text, agents)}
             case events.AssistantMessage():
                 return self._assistant(event.message_id, event.text, event.reasoning, event.interrupted)
             case events.ToolQueued(call_id, name, subject):
@@ -206,6 +214,8 @@ class TranscriptModel:
                     self._add("thought", message.id, message.text).summary = (
                         message.covers.messages if message.covers else 0
                     )
+                elif message.origin == "agents":
+                    self._add_returned(message.id, message.text, message.agents)
                 elif message.rollback is not None:
                     for note in _rolled_back(message.rollback):
                         self._add_note(note)
@@ -296,6 +306,11 @@ class TranscriptModel:
     def _add_user(self, id: str, text: str, created: float, images: int) -> Entry:
         entry = self._add("user", id, text)
         entry.created, entry.images = created, images
+        return entry
+
+    def _add_returned(self, id: str, text: str, agents: Sequence[AgentRow]) -> Entry:
+        entry = self._cards[id] = self._add("card", id)
+        entry.store(partial(_returned_card, tuple(agents)), text)
         return entry
 
     def _add_note(self, note: Note) -> Entry:
@@ -520,6 +535,21 @@ def _left(words: str) -> tuple[str, str]:
 
 def _shell_card(run: ShellRun) -> Card:
     return _finished(Card(0, SHELL, one_line(run.command)[:SUBJECT_CHARS]), run.result)
+
+
+def _returned_card(agents: Sequence[AgentRow]) -> Card:
+    """What sub-agents in the background came to: who they were, how many did it, and what the others say."""
+    good = sum(row.state == "done" for row in agents)
+    others = [f"{row.id}: {row.preview}" for row in agents if row.state != "done" and row.preview]
+    return Card(
+        0,
+        DELEGATE_TASK,
+        one_line(", ".join(f"{row.id} {row.task}" for row in agents))[:SUBJECT_CHARS],
+        "done" if good == len(agents) else "failed",
+        f"{good} of {len(agents)} done",
+        max((row.ended - row.started for row in agents if row.ended is not None), default=0.0),
+        rows=tuple(one_line(line) for line in others[:PREVIEW_LINES]),
+    )
 
 
 def _finished(card: Card, result: events.ToolFinished | ToolResult) -> Card:
