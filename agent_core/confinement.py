@@ -196,13 +196,18 @@ class Confinement:
         if not self._begun:
             self._begun = True
             self._secrets.begin()
-            threading.Thread(target=self._fixed, name="places", daemon=True).start()
+            threading.Thread(target=self._make_ready, name="places", daemon=True).start()
 
     def _first_look(self) -> bool:
         """Whether the first walk has ended. It is waited for once."""
         self.warm()
         patience, self._patience = self._patience, 0.0
         return self._secrets.wait(patience)
+
+    def _make_ready(self) -> None:
+        from agent_core.sandbox import launch  # noqa: F401 - the first command waits for nothing to be loaded
+
+        self._fixed()
 
     def _fixed(self) -> tuple[Path, ...]:
         """The places of secrets outside all workspaces, looked for now and then."""

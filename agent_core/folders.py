@@ -116,7 +116,7 @@ class _Memory:
         """Whether the file system of each keeps times that can be trusted."""
 
     def get(self, folder: str) -> _Kept | None:
-        return self._kept.get(folder)
+        return self._kept.get(folder.rstrip("/"))
 
     def keep(self, folder: str, state: tuple[int, ...], listing: Listing) -> None:
         device, _, *times = state
@@ -125,6 +125,7 @@ class _Memory:
             return
         files, folders, links = map(_SEPARATOR.join, (listing.files, listing.folders, listing.links))
         new = _Kept(state, files, folders, links, listing.seen)
+        folder = folder.rstrip("/")
         with self._lock:
             self._drop(folder)
             self._kept[folder] = new

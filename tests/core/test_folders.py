@@ -61,6 +61,16 @@ def test_a_folder_that_stays_as_it_is_is_read_once(tmp_path, reads, monkeypatch)
     assert len([each for each in reads if each == str(tmp_path)]) == 2  # ours, and there()'s
 
 
+def test_what_somebody_else_has_read_is_known(tmp_path, reads, monkeypatch):
+    monkeypatch.setattr(folders.time, "time_ns", settle(tmp_path))
+    (tmp_path / "a").touch()
+    for folder in (str(tmp_path), f"{tmp_path}/"):
+        folders.remember(folder, os.stat(folder), list(os.scandir(folder)))
+    reads.clear()
+    assert list_folder(f"{tmp_path}/", ROOM).files == list_folder(str(tmp_path), ROOM).files == ["a"]
+    assert reads == []
+
+
 def test_one_that_has_just_changed_is_read_again(tmp_path, reads):
     for _ in range(3):
         list_folder(str(tmp_path), ROOM)
