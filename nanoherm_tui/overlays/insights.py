@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
 from textual.strip import Strip
 
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
+from nanoherm_tui.overlays.frame import CssPath, boxed
+from nanoherm_tui.overlays.reading import ReadScreen, Scrolled
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import width, wrap
 
 if TYPE_CHECKING:
     from nanoherm_tui.insight_plots import Pictured
-    from nanoherm_tui.themes import Look
 
 RANGES: Final = (7, 30, 90, 0)
 """Days back, today included; 0: all there is."""
@@ -31,41 +30,21 @@ _HIGH, _LOW = 5, 3  # rows of a plot, on a usual and on a short screen
 _TITLED: Final = 50  # cells from which the spans have a title before them
 
 
-class InsightBody(Painted):
+class InsightBody(Scrolled):
     """The sums and the plots, two beside each other where there is room; it scrolls."""
 
     DEFAULT_CSS = "InsightBody { height: 1fr; }"
 
     def __init__(self) -> None:
-        super().__init__(id="insights-body")
+        super().__init__("insights-body")
         self.found: Pictured | None = None
-        self.top = 0
-        self._whole: tuple[object, list[Strip]] | None = None
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return container.height
 
     def show(self, found: Pictured) -> None:
-        self.found, self.top, self._whole = found, 0, None
-        self.refresh()
+        self.found = found
+        self.forget()
 
-    def scroll_rows(self, rows: int) -> None:
-        self.top = max(0, min(self.top + rows, len(self._all(self.size.width)) - self.size.height))
-        self.refresh()
-
-    def paint(self, width: int) -> list[Strip]:
-        rows = self._all(width)
-        self.top = max(0, min(self.top, len(rows) - self.size.height))
-        return rows[self.top : self.top + self.size.height]
-
-    def _all(self, width: int) -> list[Strip]:
-        look, short = look_of(self), self.app.size.height < limits.SHORT
-        key = (width, look, short)
-        if self._whole is None or self._whole[0] != key:
-            self._whole = (key, self._draw(width, look, _LOW if short else _HIGH))
-        return self._whole[1]
-
-    def _draw(self, width: int, look: Look, rows: int) -> list[Strip]:
+    def draw(self, width: int) -> Sequence[Strip]:
+        look, rows = look_of(self), _LOW if self.is_short else _HIGH
         words, muted = look.style("text", "surface"), look.style("muted", "surface")
         found = self.found
         if found is None:
@@ -147,29 +126,22 @@ class _Foot(Painted):
         return rows[:1] if self.app.size.height < limits.SHORT else rows
 
 
-class InsightScreen(Overlay[None]):
+class InsightScreen(ReadScreen):
     """`on_ask` is called with how many days are wanted; `show` brings what was used in them."""
 
     CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/insights.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "rows(1)", show=False),
-        Binding("up,k", "rows(-1)", show=False),
-        Binding("pagedown,space", "page(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
-        Binding("home,g", "rows(-100000)", show=False),
-        Binding("end,G", "rows(100000)", show=False),
         Binding("right,l,tab", "step(1)", show=False, priority=True),
         Binding("left,h,shift+tab", "step(-1)", show=False, priority=True),
         *(Binding(str(n), f"span({n - 1})", show=False) for n in range(1, len(RANGES) + 2)),
-        Binding("enter,q", "close", show=False),
     ]
 
     def __init__(self, days: int = RANGES[1]) -> None:
-        super().__init__()
+        self._body = InsightBody()
+        super().__init__(self._body)
         self.on_ask: Callable[[int], None] = lambda days: None
         spans = RANGES if days in RANGES else (days, *RANGES)
         self._head = InsightHead(spans, days)
-        self._body = InsightBody()
 
     def compose(self) -> ComposeResult:
         yield boxed(self._head, self._body, _Foot(id="insights-foot"))
@@ -197,15 +169,3 @@ class InsightScreen(Overlay[None]):
     def action_step(self, step: int) -> None:
         spans = list(self._head.spans)
         self.look_at(spans[(spans.index(self._head.chosen) + step) % len(spans)])
-
-    def action_rows(self, rows: int) -> None:
-        self._body.scroll_rows(rows)
-
-    def action_page(self, pages: int) -> None:
-        self._body.scroll_rows(pages * max(1, self._body.size.height - 1))
-
-    def on_mouse_scroll_down(self) -> None:
-        self._body.scroll_rows(limits.WHEEL_ROWS)
-
-    def on_mouse_scroll_up(self) -> None:
-        self._body.scroll_rows(-limits.WHEEL_ROWS)

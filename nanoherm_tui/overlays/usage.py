@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual import events
-from textual.app import ComposeResult
 from textual.strip import Strip
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.overlays.reading import ReadTable, Scrolled
+from nanoherm_tui.strips import Part, look_of, row
 from nanoherm_tui.text import cut, width, wrap
 from nanoherm_tui.usage_words import Cells, budget_lines, remarks, table
 
@@ -38,17 +36,18 @@ def columns(rows: Sequence[Cells], cells: int) -> dict[str, int]:
     return {name: wide[name] for name in heads if name in kept}
 
 
-class UsageTable(Painted):
+class UsageTable(Scrolled):
     def __init__(self, usage: SessionUsage) -> None:
-        super().__init__(id="usage-table")
+        super().__init__("usage-table")
         self._usage = usage
 
-    def paint(self, width: int) -> list[Strip]:
+    def draw(self, width: int) -> list[Strip]:
         look = look_of(self)
         words, muted = look.style("text", "surface"), look.style("muted", "surface")
         bold = look.style("text", "surface", bold=True)
         rows = table(self._usage)
-        out = [row(width, [(t("usage.title"), bold)], words), row(width, [], words)]
+        out = [row(width, [(t("usage.title"), bold)], words)]
+        out += [] if self.is_short else [row(width, [], words)]
         if not rows:
             return [*out, *(row(width, [(line, muted)], words) for line in wrap(t("usage.nothing"), width))]
         shown = columns(rows, width)
@@ -73,26 +72,6 @@ def _right(words: str, cells: int) -> str:
     return " " * (cells - width(words)) + words
 
 
-class UsageFoot(Painted):
-    def paint(self, width: int) -> list[Strip]:
-        look = look_of(self)
-        return flow(width, hints(look, [("Esc", t("usage.close"))]), look.style("text", "surface"))
-
-
-class UsageScreen(Overlay[None]):
-    """Closed by any of the keys that close something."""
-
-    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/usage.tcss"]
-
+class UsageScreen(ReadTable):
     def __init__(self, usage: SessionUsage) -> None:
-        super().__init__()
-        self._usage = usage
-
-    def compose(self) -> ComposeResult:
-        yield boxed(UsageTable(self._usage), UsageFoot(id="usage-foot"))
-
-    def on_key(self, event: events.Key) -> None:
-        if event.key in ("enter", "q", "space"):
-            event.stop()
-            event.prevent_default()
-            self.dismiss(None)
+        super().__init__(UsageTable(usage))

@@ -65,7 +65,7 @@ def test_the_largest_sessions_are_named_and_the_others_counted():
     assert shown[-1] == ("3 more", "27", "14.3 MB")
 
 
-@pytest.mark.parametrize("size", [(120, 36), (80, 24), (40, 12)])
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (40, 10)])
 @pytest.mark.parametrize("count", [0, 11])
 async def test_the_table_fits_every_size_and_any_closing_key_closes_it(size, count):
     app = OverlayApp()
@@ -76,6 +76,23 @@ async def test_the_table_fits_every_size_and_any_closing_key_closes_it(size, cou
         assert all(cell_len(line) == size[0] for line in lines)
         assert not set("".join(lines)) & AMBIGUOUS
         assert "4.8 MB" in "\n".join(lines)
+        assert "Esc close" in "\n".join(lines)
         await pilot.press("q")
         await pilot.pause()
         assert not isinstance(app.screen, DiskScreen)
+
+
+async def test_on_a_short_screen_the_table_scrolls_to_its_end_and_the_way_out_stays_in_view():
+    app = OverlayApp()
+    async with app.run_test(size=(40, 10)) as pilot:
+        app.push_screen(DiskScreen(report(11)))
+        await pilot.pause()
+        assert i18n.t("disk.title") in rows(app)[0]
+        assert "PgUp PgDn scroll" in rows(app)[-1]
+        await pilot.press("space", "space", "space", "space")  # goes on, and at the end closes nothing
+        await pilot.pause()
+        assert i18n.t("disk.keep").split()[-1] in rows(app)[-2]
+        assert "Esc close" in rows(app)[-1]
+        await pilot.press("home")
+        await pilot.pause()
+        assert i18n.t("disk.title") in rows(app)[0]
