@@ -185,7 +185,7 @@ class Face:
             return self.questions.prompt
         if self.draft.goes_on:
             return "... "
-        return "" if self._at_work else "> "
+        return "" if self._at_work or self._input_over else "> "
 
     @property
     def _beginning(self) -> str:

@@ -100,20 +100,21 @@ async def test_what_is_switched_by_typing_acts_on_the_next_request_and_is_seen_i
         assert "web_fetch" not in names
         assert "todo_write" not in names
         assert "read_file" in names
+        off = ("web_search", "todo_write", "todo_read", "delegate_task")  # the last is off until it is wanted
         await stage.type("/tools on web_fetch")
-        await stage.until(lambda: app.view.options.tools_off == ("web_search", "todo_write", "todo_read"))
+        await stage.until(lambda: app.view.options.tools_off == off)
         await stage.type("/tools")
         await stage.until(lambda: isinstance(app.screen, ToolsScreen))
         at = [row.name for _, row in app.screen._list._rows].index("todo_read")
         await stage.pilot.press("g", *["down"] * at, "space", "escape")
-        await stage.until(lambda: app.view.options.tools_off == ("web_search", "todo_write"))
+        await stage.until(lambda: app.view.options.tools_off == ("web_search", "todo_write", "delegate_task"))
         for typed, said in (("/tools off nonsense", "no set of tools"), ("/tools sideways", "/tools off web")):
             await stage.type(typed)
             await stage.until(lambda said=said: said in " ".join(stage.transcript().split()))
         # A persona or a temperature that is set later leaves them as they are.
         await stage.type("/temperature 0.5")
         await stage.until(lambda: app.view.options.temperature == 0.5)
-        assert app.view.options.tools_off == ("web_search", "todo_write")
+        assert app.view.options.tools_off == ("web_search", "todo_write", "delegate_task")
         await stage.type("/tools default")
         await stage.until(lambda: app.view.options.tools_off is None)
 
