@@ -89,18 +89,25 @@ def agents(face: Face, argument: str) -> None:
 
 
 def inbox(face: Face, argument: str) -> None:
-    """The questions that wait, its own and its sub-agents'; a number has one put first."""
-    waiting, now = face.waiting, time.time()
-    if not waiting:
+    """The questions that wait, its own, its sub-agents' and other sessions'; a number has one put first."""
+    here, elsewhere, now = face.waiting, face.opened.waiting_elsewhere(), time.time()
+    if not (here or elsewhere):
         face.say(t("app.nothing_asked"))
     elif argument:
         at = int(argument) if argument.isascii() and argument.isdecimal() and len(argument) < 6 else 0
-        if 1 <= at <= len(waiting):
-            face.questions.bring(waiting[at - 1].question.id)
+        if 1 <= at <= len(here):
+            face.questions.bring(here[at - 1].question.id)
+        elif len(here) < at <= len(here) + len(elsewhere):
+            one, waits = elsewhere[at - len(here) - 1]
+            face.opened.switch(lambda: one.view.session)
+            if face.opened.current is one:
+                face.questions.bring(waits.question.id)
         else:
             face.say(t("plain.usage_inbox"))
     else:
-        face.say(*(f"  {at}. {_question(one, now)}" for at, one in enumerate(waiting, 1)), t("plain.usage_inbox"))
+        rows = [_question(waits, now) for waits in here]
+        rows += [pair(one_line(one.view.title), _question(waits, now)) for one, waits in elsewhere]
+        face.say(*(f"  {at}. {row}" for at, row in enumerate(rows, 1)), t("plain.usage_inbox"))
 
 
 def _question(one: Waiting, now: float) -> str:

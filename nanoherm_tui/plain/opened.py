@@ -11,6 +11,7 @@ from agent_core import events, intents
 from agent_core.errors import AgentError
 from agent_core.records import dataclass
 from nanoherm_tui.i18n import t
+from nanoherm_tui.overlays.question import time_left, title
 from nanoherm_tui.plain.words import Teller, pair
 from nanoherm_tui.session_view import SessionView
 from nanoherm_tui.text import one_line
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from agent_core.session import LiveSession
     from nanoherm_tui.plain.face import Face
+    from nanoherm_tui.session_view import Waiting
 
 
 @dataclass(slots=True)
@@ -109,6 +111,10 @@ class Opened:
 
             self._face.ask(trust(self._face, standing, workspace))
 
+    def waiting_elsewhere(self) -> list[tuple[Open, Waiting]]:
+        """Questions of the sessions that are not in view."""
+        return [(one, waits) for one in self.all.values() if one is not self.current for waits in one.view.waiting]
+
     # -- what they tell ----------------------------------------------------------------------------------------------
 
     def gather(self) -> None:
@@ -132,11 +138,14 @@ class Opened:
             face.host.mark_seen(view.id, event.message_id)
         elif isinstance(event, events.TurnFinished) and here:
             self.last_outcome = event
+        elif isinstance(event, events.QuestionAsked) and not here:
+            lines = [asks_elsewhere(event)]
         elif isinstance(event, events.QuestionClosed):
             face.questions.closed(event.question_id)
         elif isinstance(event, events.Resting):
             if here:  # it was come back to meanwhile
                 view.session.start()
+                lines = []
             else:
                 view.put_away()
         elif isinstance(event, events.ModeToConfirm) and here:
@@ -149,3 +158,9 @@ class Opened:
         view.returned.clear()
         view.errors.clear()
         return lines
+
+
+def asks_elsewhere(event: events.QuestionAsked) -> str:
+    """What a session out of view asks, how long it waits, and the way there."""
+    left = time_left(event.deadline, time.time())
+    return t("plain.asks_elsewhere", title=title(event.question), time=left, command="/inbox")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from agent_core import events, names
 from agent_core.messages import Usage
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agent_core.background import Task
     from agent_core.delegation import AgentRow
     from agent_core.events import Event
+    from agent_core.knowledge import Memory
     from agent_core.messages import Message
     from agent_core.ports.means import TodoItem
     from agent_core.servers import ServerRow
@@ -48,6 +49,10 @@ class Teller:
         """What the model said last."""
         self._kinds: dict[str, str] = {}
         """Of the questions that wait, by id."""
+        self._told_ended: set[str] = set()
+        """Calls whose end was told before their result came."""
+        self._recalled: tuple[Memory, ...] = ()
+        """What the turn before was told of what is remembered."""
 
     def tell(self, event: Event) -> list[str]:
         """The lines for one event; most of those about a session's opening are left to `opened`."""
@@ -95,9 +100,9 @@ class Teller:
             case events.ToolProgress(call_id, text):
                 self.waits.heard(call_id, text)
                 return []
-            case events.ToolEnded(call_id):
-                self.waits.end(call_id)
-                return []
+            case events.ToolEnded(call_id, ok, outcome, seconds):
+                self._told_ended.add(call_id)
+                return self._end_line(call_id, outcome, seconds, ok=ok)
             case events.ToolFinished():
                 return self._call_ended(event)
             case events.PlanChanged(items):
@@ -145,16 +150,23 @@ class Teller:
                 return self._server_lines(servers)
             case events.Remembered():
                 return memory_lines(event)
+            case events.Recalled(memories):
+                before, self._recalled = self._recalled, memories
+                return [recalled_line(memories)] if memories and memories != before else []
             case events.QuestionAsked(question):
                 self._kinds[question.id] = question.kind
-                return []
+                return []  # `questions` puts it, `opened` says that one out of view waits
             case events.QuestionClosed(question_id):
                 return closed_line(event, self._kinds.pop(question_id, ""))
             case events.HistoryChanged(messages, earlier):
                 self.last_answer = next((m.text for m in reversed(messages) if _is_answer(m)), self.last_answer)
                 return history_lines(self._view.title, messages, earlier) if messages else []
+            case events.Resting():
+                return [t("plain.rests")]
+            case events.ToolQueued() | events.ModeToConfirm() | events.UsageLoaded():
+                return []  # its question or its begin says so; `consents` asks; /usage tells
             case _:
-                return []
+                assert_never(event)
 
     # -- a turn ------------------------------------------------------------------------------------------------------
 
@@ -162,14 +174,20 @@ class Teller:
         call = self._view.calls.get(call_id, Call(""))
         return f"{one_line(call.name)} {one_line(call.subject)}".strip()
 
+    def _end_line(self, call_id: str, outcome: str, seconds: float, *, ok: bool) -> list[str]:
+        self.waits.end(call_id)
+        words = in_words(one_line(outcome)) or t("plain.call_ok" if ok else "plain.call_failed")
+        key = "plain.call_ended" if ok else "plain.call_ended_badly"
+        return [t(key, call=self._call(call_id), outcome=words, took=duration(seconds))]
+
     def _call_ended(self, event: events.ToolFinished) -> list[str]:
-        self.waits.end(event.call_id)
-        outcome = in_words(one_line(event.outcome)) or t("plain.call_ok" if event.ok else "plain.call_failed")
-        key = "plain.call_ended" if event.ok else "plain.call_ended_badly"
-        words = t(key, call=self._call(event.call_id), outcome=outcome, took=duration(event.seconds))
+        lines = self._end_line(event.call_id, event.outcome, event.seconds, ok=event.ok)
         if event.name == names.SHELL:  # the person's own command: what it wrote is what it was run for
-            return [words, *clean(event.text, tab_size=0).rstrip("\n").split("\n")]
-        return [words, *(f"  {clean(line)}" for line in event.preview)]
+            return lines + clean(event.text, tab_size=0).rstrip("\n").split("\n")
+        if event.call_id in self._told_ended:  # and whose the preview is must still be said
+            self._told_ended.discard(event.call_id)
+            lines = lines if event.preview else []
+        return lines + [f"  {clean(line)}" for line in event.preview]
 
     def _turn_ended(self, event: events.TurnFinished) -> list[str]:
         self._in_turn = False
@@ -342,6 +360,11 @@ def memory_lines(event: events.Remembered) -> list[str]:
         *(t(f"memory.{kept}", text=one_line(one.text)) for one in event.memories),
         *(t(f"memory.{gone}", text=one_line(one.text)) for one in event.gone),
     ]
+
+
+def recalled_line(memories: Sequence[Memory]) -> str:
+    """How much of what is remembered the turn is told, and the best of it."""
+    return t("plain.recalled", n=len(memories), text=one_line(memories[0].text))
 
 
 def rolled_back_lines(event: events.FilesRolledBack) -> list[str]:

@@ -1,11 +1,15 @@
 """Line by line: a session that is left rests, and tells its end again when it is gone back to."""
 
+import re
 import time
 
+from agent_core import events
 from agent_core.host import Host
 from agent_core.messages import Message, new_id, user
+from agent_core.ports.asking import Question
 from nanoherm_tui.plain.face import Face
 from nanoherm_tui.plain.greeting import Begin
+from nanoherm_tui.plain.looking import inbox
 from tests.tui.test_app import launch
 
 
@@ -35,10 +39,25 @@ def test_a_session_that_was_left_rests_and_tells_its_end_when_it_is_gone_back_to
         face.opened.switch(lambda: host.open(ids[1]))
         gathered(lambda: any("answer two" in line for line in said))
         gathered(lambda: first.rests and not face.opened.all[ids[0]].view.loaded)
+        assert "one: It rests until it is opened again." in said
         assert not face.session.rests
         said.clear()
-        face.opened.switch(lambda: host.live(ids[0]))
+        # What is asked there now is said here, stands among the questions, and its number leads there.
+        first.tell(events.StateChanged("asking"))
+        first.tell(events.QuestionAsked(Question("command", "", id="q", command="touch it"), time.time() + 299.5))
+        gathered(lambda: said)
+        assert re.fullmatch(r"one: Question: Run this command\? \(\d:\d\d left, /inbox leads there\)", *said)
+        said.clear()
+        inbox(face, "")
+        assert said[0].startswith("  1. one: Run this command?, touch it, "), said
+        inbox(face, "2")
+        assert face.session is not first
+        inbox(face, "1")
         assert face.session is first
+        face.questions.put()
+        assert any("Question: Run this command?" in line for line in said)
+        first.tell(events.QuestionClosed("q", "refuse", "timeout"))
+        said.clear()
         gathered(lambda: any("answer one" in line for line in said))
         assert not any("answer two" in line for line in said)
     finally:

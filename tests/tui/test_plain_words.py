@@ -1,5 +1,7 @@
 """What a session tells, line by line: tables of events and the lines they become."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent_core import events, messages
@@ -24,16 +26,19 @@ def english():
     set_language("en")
 
 
-def told(*happened, loaded=True):
-    """The lines for these events, one after the other, as the face takes them."""
+def tells(*happened, loaded=True):
+    """Each of these events with its lines, as the face takes them one after the other."""
     view = SessionView(session=None)
     view.loaded = loaded
     teller = Teller(view)
-    lines = []
     for event in happened:
-        lines += teller.tell(event)
+        yield event, teller.tell(event)
         view.take((event,))
-    return lines
+
+
+def told(*happened, loaded=True):
+    """The lines for these events."""
+    return [line for _, lines in tells(*happened, loaded=loaded) for line in lines]
 
 
 def task(state, **more):
@@ -45,6 +50,8 @@ def agent(state, **more):
 
 
 QUEUED = events.ToolQueued("c1", "run_command", "ls\x1b]0;x\x07 -l")
+FINISHED = events.ToolFinished("c1", "run_command", True, "exit 0", "a", ("a",), (), 2.0)
+TEA = Memory("m", "fact", "likes tea")
 SAYS = [
     ([events.TurnStarted("t"), events.StepStarted(1), events.StepStarted(2)], ["The turn begins.", "Step 2."]),
     ([QUEUED, events.ToolStarted("c1")], ["Runs: run_command ls␛]0;x␇ -l"]),
@@ -112,6 +119,54 @@ SAYS = [
         ["Allowed once."],
     ),
     ([events.Remembered((Memory("m", "fact", "likes tea"),))], ["remembered: likes tea"]),
+    (
+        [events.Recalled((TEA,)), events.Recalled((TEA,)), events.Recalled(())],
+        ["Told of what is remembered: 1, first: likes tea"],
+    ),
+    (  # of calls side by side: the end is told when it is, the result's first lines with whose they are
+        [QUEUED, events.ToolEnded("c1", True, "exit 0", 2.0), FINISHED],
+        ["Done: run_command ls␛]0;x␇ -l: exit 0, 2.0 s"] * 2 + ["  a"],
+    ),
+    (
+        [QUEUED, events.ToolEnded("c1", True, "exit 0", 2.0), replace(FINISHED, preview=())],
+        ["Done: run_command ls␛]0;x␇ -l: exit 0, 2.0 s"],
+    ),
+    (
+        [events.QuestionAsked(Question("command", "", id="q"), 9e9), events.QuestionClosed("q", "refuse", "timeout")],
+        ["No answer in time, so it is refused."],
+    ),
+    ([events.StateChanged("stopping"), events.StateChanged("stopping")], ["Stopping."]),
+    ([events.HeldElsewhere(0)], ["No other program uses the session any more."]),
+    (
+        [events.ViewChanged(("1", "2"), "pinned"), events.ViewChanged(("1",), "")],
+        [
+            "Pinned in requests: 2",
+            "Given back to requests: 1",
+        ],
+    ),
+    (
+        [events.OptionsChanged(temperature=0.5)],
+        [
+            "Persona: none, Temperature: 0.5, Effort: as configured",
+        ],
+    ),
+    ([events.TextReturned("a\nb")], ["Back in your line: a b"]),
+    (
+        [events.TextDelta("half\n"), events.PartialDropped()],
+        [
+            "",
+            "Answer:",
+            "half",
+            "That answer was cut off and does not count. It begins anew.",
+        ],
+    ),
+    ([events.AssistantMessage("m", "Said.", interrupted=True)], ["", "Answer:", "Said.", "", "Stopped."]),
+    ([events.HistoryChanged((messages.user("q"),))], ["Session: New session. Messages: 1", "You said:", "q"]),
+    (
+        [events.AgentsReturned("m", "all of it", (agent("done"), agent("failed")))],
+        ["Sub-agents report: agent-1, agent-1; 1 of 2 done"],
+    ),
+    ([events.Resting()], ["It rests until it is opened again."]),
     ([events.GoalChanged("win", "reached", "tests pass")], ["The goal is reached: win", "Evidence: tests pass"]),
     (
         [events.FilesRolledBack("t", ("a.py",), ("b.py: changed since",))],
@@ -134,6 +189,23 @@ def test_every_kind_of_event_is_met_in_both_languages_without_a_control_byte():
                 assert line.isprintable() or line == ""
                 assert "{" not in line
                 assert "plain." not in line
+
+
+# Kinds of events that are no lines of their own, and where what they say is said.
+ELSEWHERE = {
+    events.ToolQueued: "the question that it waits for, or its begin",
+    events.ToolProgress: "what takes long is told of with its newest line (Waits)",
+    events.QuestionAsked: "put with all that is to be known, or told to wait in another session",
+    events.ModeToConfirm: "asked: consents.confirm_mode",
+    events.UsageReported: "the end of the turn",
+    events.UsageLoaded: "/usage",
+}
+
+
+def test_every_kind_of_event_there_is_becomes_words_or_is_said_elsewhere():
+    worded = {type(event) for happened, _ in SAYS for event, lines in tells(*happened) if lines}
+    assert worded.isdisjoint(ELSEWHERE)
+    assert worded | ELSEWHERE.keys() == set(events.EVENT_TYPES.values())
 
 
 def test_nothing_of_a_session_is_told_before_its_history_is_there():
