@@ -96,6 +96,11 @@ def _sorted_out(entries: Iterable[os.DirEntry[str]], seen: int) -> Listing:
     return Listing(files, folders, links, seen)
 
 
+def forget() -> None:
+    """Read every folder anew."""
+    _memory.clear()
+
+
 def _state(status: os.stat_result) -> tuple[int, ...]:
     # The time of change cannot be set, so a folder that is given its old time of writing is another one all the same.
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
@@ -132,6 +137,11 @@ class _Memory:
             self._names += new.seen + 1
             while self._names > limits.FOLDERS_KEPT:
                 self._drop(next(iter(self._kept)))
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+            self._names = 0
 
     def _drop(self, folder: str) -> None:
         old = self._kept.pop(folder, None)
