@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nanoherm_tui.transcript.blocks import Block
     from nanoherm_tui.transcript.entry import Entry
-    from nanoherm_tui.transcript.layout import Layout, Line
+    from nanoherm_tui.transcript.layout import Layout
+    from nanoherm_tui.transcript.lines import Line
 
 
 class Cursor:

@@ -110,6 +110,11 @@ class Entry:
             self._blocks = _make_blocks(self)
         return self._blocks
 
+    def block(self, number: int) -> Block:
+        """One of its blocks."""
+        closed = self.closed
+        return closed[number] if number < len(closed) else self.tail[number - len(closed)]
+
     @property
     def tail(self) -> list[Block]:
         """The blocks at the end of a text that is still arriving."""

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 from agent_core.records import dataclass
 from nanoherm_tui import limits
 from nanoherm_tui.transcript.blocks import Block, Card, Note, Thought
-from nanoherm_tui.transcript.layout import Layout, Line, Place
+from nanoherm_tui.transcript.lines import Line, Place
 from nanoherm_tui.transcript.render import note_words
 
 if TYPE_CHECKING:
     from nanoherm_tui.transcript.entry import Entry
+    from nanoherm_tui.transcript.layout import Layout
     from nanoherm_tui.transcript.row import Row
 
 _REMEMBERED = 300  # searched blocks whose hits are kept for painting: more than a window shows

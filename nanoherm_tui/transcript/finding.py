@@ -10,7 +10,7 @@ from textual.actions import SkipAction
 from nanoherm_tui import limits
 from nanoherm_tui.transcript import messages
 from nanoherm_tui.transcript.find_bar import FindBar
-from nanoherm_tui.transcript.layout import Place
+from nanoherm_tui.transcript.lines import Place
 from nanoherm_tui.transcript.moving import Moving
 
 if TYPE_CHECKING:

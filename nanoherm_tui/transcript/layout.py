@@ -1,4 +1,4 @@
-"""Where every block stands: heights, the place the reader is at, and the rows of the window.
+"""Where every block stands: the place the reader is at, and the rows of the window.
 
 The reader's place is an anchor (entry, block, row), never a row number counted from the top: what arrives below, and
 estimates that prove wrong above, do not move what is being read. Entries that have not come near the window have
@@ -7,59 +7,20 @@ estimated heights; a block is drawn when it is first needed and kept while it is
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
 from collections.abc import Iterable
-from itertools import chain
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
-from agent_core.records import dataclass
 from nanoherm_tui import limits
-from nanoherm_tui.transcript.blocks import Block, Card, Code
-from nanoherm_tui.transcript.heights import Heights
-from nanoherm_tui.transcript.render import Moment, render, wants_moment
-from nanoherm_tui.transcript.row import RIGHT_MARGIN, TEXT_AT, Row, blank_row, new_row
+from nanoherm_tui.transcript.drawn import DrawnBlocks, Gap, draw
+from nanoherm_tui.transcript.lines import Line, Place
+from nanoherm_tui.transcript.measures import Measures, gap_above
+from nanoherm_tui.transcript.render import Moment, wants_moment
 
 if TYPE_CHECKING:
     from nanoherm_tui.themes import Look
     from nanoherm_tui.transcript.entry import Entry
     from nanoherm_tui.transcript.model import TranscriptModel
-
-_ROW = 60
-"""Characters on a row of folded text, to guess how much of it shows."""
-
-
-class Place(NamedTuple):
-    """A row of a block of an entry, by their numbers."""
-
-    entry: int
-    block: int
-    row: int
-
-
-class Line(NamedTuple):
-    """A row of the window and where it comes from."""
-
-    row: Row
-    entry: Entry
-    block: Block
-    place: Place
-
-
-@dataclass(slots=True)
-class _Measured:
-    """Heights of an entry's blocks, drawn or estimated."""
-
-    rows: list[int]
-    closed: int
-    """How many of them belong to blocks that will not change while the text grows."""
-    total: int
-
-
-@dataclass(slots=True)
-class _Drawn:
-    block: Block
-    gap: bool | Literal["marked"]
-    rows: list[Row]
+    from nanoherm_tui.transcript.row import Row
 
 
 class Layout:
@@ -74,18 +35,13 @@ class Layout:
         self.stick = True
         """Follow the end."""
         self.lines: list[Line] = []
-        self.renders: Counter[tuple[str, int]] = Counter()
-        """How often each kept block was drawn, by entry id and block key: for tests and measurements."""
         self.marked: tuple[Entry, int] | None = None
         """The first block that has not been seen, by its key: the row above it says so."""
         self._anchor = Place(0, 0, 0)
-        self._cache: OrderedDict[tuple[Entry, int], _Drawn] = OrderedDict()
-        self._cached_rows = 0
-        self._measured: list[_Measured | None] = []
-        self._versions: list[int] = []
-        self._lengths: list[int] = []
-        self._density = 0.0  # rows a character of an entry nobody has seen yet will probably take
-        self._heights = Heights()
+        self._drawn = DrawnBlocks()
+        self.renders = self._drawn.renders
+        """How often each kept block was drawn, by entry id and block key: for tests and measurements."""
+        self._measures = Measures(model, self._drawn)
         self._structure = -1
         self._prepended = model.prepended
         self._left: tuple[int, int] = (-1, 0)  # the last entry, and its height, when the end was left
@@ -97,32 +53,30 @@ class Layout:
     @property
     def total(self) -> int:
         """Rows of the whole transcript, as far as known."""
-        return self._heights.total
+        return self._measures.total
 
     @property
     def top(self) -> int:
         """Rows above the window, as far as known."""
         place = self.lines[0].place if self.lines else self._anchor
-        if place.entry >= len(self._heights):
+        if place.entry >= len(self._measures):
             return 0
-        measured = self._measured[place.entry]
-        above = sum(measured.rows[: place.block]) if measured else 0
-        return self._heights.before(place.entry) + above + place.row
+        return self._measures.before(place.entry, place.block) + place.row
 
     @property
     def new_rows(self) -> int:
         """Rows that have come since the end was left, as far as known."""
         entry, height = self._left
-        if self.stick or entry >= len(self._heights):
+        if self.stick or entry >= len(self._measures):
             return 0
-        grown = self._heights[entry] - height if entry >= 0 else 0
-        return max(0, grown + self.total - self._heights.before(entry + 1))
+        grown = self._measures[entry] - height if entry >= 0 else 0
+        return max(0, grown + self.total - self._measures.before(entry + 1))
 
     @property
     def seen_entries(self) -> int:
         """How many entries have been in the window: those before the end was left, and what was read since."""
         read = self.lines[-1].place.entry + 1 if self.lines else 0
-        return max(read, min(self._left[0] + 1, len(self._heights)))
+        return max(read, min(self._left[0] + 1, len(self._measures)))
 
     @property
     def first_new(self) -> Place | None:
@@ -134,8 +88,8 @@ class Layout:
         if not self.new_rows:
             return None
         index, height = self._left
-        if index >= 0 and self._heights[index] > height:
-            for block, rows in enumerate(self._measure(index).rows):
+        if index >= 0 and self._measures[index] > height:
+            for block, rows in enumerate(self._measures.of(index).rows):
                 if height < rows:
                     return Place(index, block, height)
                 height -= rows
@@ -153,44 +107,12 @@ class Layout:
         same_heights = width == self.width and not anew
         nothing_new = not self.new_rows
         self.look, self.width = look, width
-        self._cache.clear()
-        self._cached_rows = 0
+        self._drawn.clear()
         if not same_heights:
-            self._guess_heights()
+            self._measures.guess(width)
         self._seek_characters(offset)
         if nothing_new:
             self._remember_end()
-
-    def catch_up(self) -> None:
-        """Take in whatever happened to the model while nobody looked."""
-        if self._structure == self.model.structure:
-            versions = self._versions
-            self.update({e for e in self.model.entries[: len(versions)] if e.version != versions[e.index]})
-        else:
-            self._rebuild()
-
-    def update(self, changed: Iterable[Entry]) -> bool:
-        """Take in changed entries; True when the window may look different."""
-        if self._structure != self.model.structure:
-            self._rebuild()
-            return True
-        affected = self.stick or len(self.lines) < self.height
-        entries = self.model.entries
-        for index in range(len(self._heights), len(entries)):
-            self._measured.append(None)
-            self._versions.append(entries[index].version)
-            self._lengths.append(_length(entries[index], entries[index - 1] if index else None))
-            self._heights.append(self._guess(index))
-        last = self.lines[-1].place if self.lines else Place(0, 0, 0)
-        first = self.lines[0].place if self.lines else last
-        for entry in changed:
-            index = entry.index
-            self._versions[index] = entry.version
-            self._lengths[index] = _length(entry, entries[index - 1] if index else None)
-            self._remeasure(index)
-            inside = first.entry <= index < last.entry
-            affected = affected or inside or (index == last.entry and (self._end_is_open or not entry.is_live))
-        return affected
 
     def window(self, height: int) -> list[Line]:
         """The lines of the window, `height` of them or fewer when the transcript is shorter."""
@@ -259,14 +181,7 @@ class Layout:
             self.stick = True
             return
         self.hold()
-        entry, rest = self._heights.find(max(0, row))
-        for block in range(self._count(entry)):
-            size = self._measure(entry).rows[block]
-            if rest < size:
-                self._anchor = Place(entry, block, rest)
-                return
-            rest -= size
-        self._anchor = Place(entry, 0, 0)
+        self._anchor = self._measures.find(row)
 
     def go_to(self, place: Place) -> None:
         """Show a row: nothing moves when the window has it, else it stands a third down, or lower near the end."""
@@ -288,8 +203,8 @@ class Layout:
     def show_from(self, entry: int, block: int) -> None:
         """Put a block at the window's top: what stands above has been seen, it and what follows is new."""
         self.stick = False
-        above = sum(self._measure(entry).rows[:block])
-        self._left = (entry, above) if block else (entry - 1, self._heights[entry - 1] if entry else 0)
+        above = sum(self._measures.of(entry).rows[:block])
+        self._left = (entry, above) if block else (entry - 1, self._measures[entry - 1] if entry else 0)
         self._anchor = Place(entry, block, 0)
 
     def reveal(self, place: Place) -> None:
@@ -342,50 +257,28 @@ class Layout:
             self._remember_end()
 
     def _remember_end(self) -> None:
-        last = len(self._heights) - 1
-        self._left = (last, self._heights[last] if last >= 0 else 0)
+        last = len(self._measures) - 1
+        self._left = (last, self._measures[last] if last >= 0 else 0)
 
     # -- drawing --------------------------------------------------------------------------------------------------
 
     def rows_of(self, index: int, number: int) -> list[Row]:
         """The rows of a block, its blank row above included; drawn now unless that was done before."""
         entry = self.model.entries[index]
-        closed = entry.closed
-        block = closed[number] if number < len(closed) else entry.tail[number - len(closed)]
-        marked = self.marked is not None and self.marked == (entry, block.key)
-        gap: bool | Literal["marked"] = "marked" if marked else block.gap if number else self._gap_above(index)
-        key = (entry, number)
-        drawn = self._cache.get(key)
-        timed = wants_moment(block)
-        if drawn is not None and drawn.gap == gap and not timed and (drawn.block is block or drawn.block == block):
-            self._cache.move_to_end(key)
-            return drawn.rows
-        rows = render(block, self.width, self.look, self.moment)
-        if gap and rows:
-            rows = [(new_row if marked else blank_row)(self.width, self.look), *rows]
-        elif rows and block.join == "":
-            rows[0].join = ""
-        self.renders[entry.id, block.key] += 1
-        if drawn is not None:
-            self._cached_rows -= len(drawn.rows)
-        self._cached_rows += len(rows)
-        self._cache[key] = _Drawn(block, gap, rows)
-        self._cache.move_to_end(key)
-        while self._cached_rows > limits.ROW_CACHE and len(self._cache) > 1:
-            self._forget_drawn(next(iter(self._cache)))
-        self._set_height(index, number, len(rows))
+        block = entry.block(number)
+        gap: Gap = block.gap if number else gap_above(self.model.entries, index)
+        if self.marked == (entry, block.key):
+            gap = "marked"
+        if not wants_moment(block) and (kept := self._drawn.find(entry, number, block, gap)) is not None:
+            return kept
+        rows = draw(block, gap, self.width, self.look, self.moment)
+        self._drawn.keep(entry, number, block, gap, rows)
+        self._measures.counted(index, number, len(rows))
         return rows
 
     def left(self) -> None:
-        """It is out of view: of what was drawn, limits.ROW_CACHE rows, the window alone is kept."""
-        window = {(line.entry, line.place.block) for line in self.lines}
-        for key in [key for key in self._cache if key not in window]:
-            self._forget_drawn(key)
-
-    def _forget_drawn(self, key: tuple[Entry, int]) -> None:
-        old = self._cache.pop(key)
-        self._cached_rows -= len(old.rows)
-        self.renders.pop((key[0].id, old.block.key), None)
+        """It is out of view: of what was drawn the window alone is kept."""
+        self._drawn.keep_only({(line.entry, line.place.block) for line in self.lines})
 
     def has_more(self, entry: int, block: int, rows: int) -> bool:
         """Whether more than some rows stand from a block on. Draws as many, and counts them."""
@@ -397,14 +290,7 @@ class Layout:
 
     def row_number(self, entry: int, block: int) -> int:
         """How many rows stand above a block, as far as known."""
-        return self._heights.before(entry) + sum(self._measure(entry).rows[:block])
-
-    def _gap_above(self, index: int) -> bool:
-        """One blank row between entries, none between consecutive cards."""
-        if index == 0:
-            return False
-        entries = self.model.entries
-        return not (entries[index].kind == "card" and entries[index - 1].kind == "card")
+        return self._measures.before(entry, block)
 
     def _fill_up(self, height: int) -> list[Line]:
         parts: list[tuple[int, int, int, list[Row]]] = []
@@ -438,8 +324,7 @@ class Layout:
         lines: list[Line] = []
         for index, number, skip, rows in parts:
             entry = self.model.entries[index]
-            closed = entry.closed
-            block = closed[number] if number < len(closed) else entry.tail[number - len(closed)]
+            block = entry.block(number)
             for row in range(skip, len(rows)):
                 lines.append(Line(rows[row], entry, block, Place(index, number, row)))
         return lines[:height]
@@ -453,7 +338,7 @@ class Layout:
     # -- units: (entry, block) pairs, entries without blocks left out ---------------------------------------------
 
     def _count(self, entry: int) -> int:
-        return len(self._measure(entry).rows)
+        return len(self._measures.of(entry).rows)
 
     def unit_before(self, entry: int, block: int) -> tuple[int, int] | None:
         while block <= 0:
@@ -475,6 +360,30 @@ class Layout:
 
     # -- heights --------------------------------------------------------------------------------------------------
 
+    # -- following the model --------------------------------------------------------------------------------------
+
+    def catch_up(self) -> None:
+        """Take in whatever happened to the model while nobody looked."""
+        if self._structure == self.model.structure:
+            self.update(self._measures.outdated())
+        else:
+            self._rebuild()
+
+    def update(self, changed: Iterable[Entry]) -> bool:
+        """Take in changed entries; True when the window may look different."""
+        if self._structure != self.model.structure:
+            self._rebuild()
+            return True
+        affected = self.stick or len(self.lines) < self.height
+        self._measures.extend()
+        last = self.lines[-1].place if self.lines else Place(0, 0, 0)
+        first = self.lines[0].place if self.lines else last
+        for entry in changed:
+            self._measures.renew(entry)
+            inside = first.entry <= entry.index < last.entry
+            affected = affected or inside or (entry.index == last.entry and (self._end_is_open or not entry.is_live))
+        return affected
+
     def _rebuild(self) -> None:
         """The entries are others than before: measure them anew, stay at the top row if its entry is still there."""
         anchor_entry = self.lines[0].entry if self.lines else None
@@ -482,13 +391,8 @@ class Layout:
         self._structure = self.model.structure
         above, self._prepended = self.model.prepended - self._prepended, self.model.prepended
         self._left = (self._left[0] + above, self._left[1])
-        self._versions = [entry.version for entry in entries]
-        self._lengths = list(map(_length, entries, chain((None,), entries)))
-        self._guess_heights()
-        if self._cache:
-            alive = set(entries)
-            for key in [key for key in self._cache if key[0] not in alive]:
-                self._cached_rows -= len(self._cache.pop(key).rows)
+        self._measures.begin(self.width)
+        self._drawn.keep_entries(entries)
         if (
             anchor_entry is not None
             and anchor_entry.index < len(entries)
@@ -498,76 +402,14 @@ class Layout:
         elif not self.stick and self._anchor.entry >= len(entries):
             self.stick = True
 
-    def _guess_heights(self) -> None:
-        """Forget the heights of all entries for what their lengths suggest: nothing here reads thousands of texts."""
-        entries = self.model.entries
-        self._measured = [None] * len(entries)
-        texts = [entry.text for entry in entries[:: len(entries) // limits.ESTIMATED_ENTRIES + 1] if _has_length(entry)]
-        characters = sum(map(len, texts))
-        rows = sum(_text_rows(text, self.width) - 1 for text in texts)
-        self._density = rows / characters if characters else 1 / _room(self.width)
-        density = self._density
-        self._heights = Heights(1 if n < 0 else 2 + int(n * density) for n in self._lengths)
-
-    def _guess(self, index: int) -> int:
-        n = self._lengths[index]
-        return 1 if n < 0 else 2 + int(n * self._density)
-
-    def _measure(self, index: int) -> _Measured:
-        """Heights of the blocks of an entry, estimated where they have not been drawn. Makes the blocks."""
-        measured = self._measured[index]
-        if measured is None:
-            entry = self.model.entries[index]
-            rows = [self._block_estimate(index, n, block) for n, block in enumerate(entry.blocks)]
-            measured = self._measured[index] = _Measured(rows, len(entry.closed), sum(rows))
-            self._heights.set(index, measured.total)
-        return measured
-
-    def _remeasure(self, index: int) -> None:
-        """An entry has changed: keep the heights of its unchanging blocks, estimate the others."""
-        entry = self.model.entries[index]
-        measured = self._measured[index]
-        if measured is None:
-            if entry.is_live:
-                self._measure(index)
-            else:
-                self._heights.set(index, self._guess(index))
-            return
-        blocks = entry.blocks
-        keep = min(measured.closed, len(blocks)) if entry.kind == "answer" else 0
-        fresh = [self._block_estimate(index, n, blocks[n]) for n in range(keep, len(blocks))]
-        measured.rows[keep:] = fresh
-        measured.closed = len(entry.closed)
-        measured.total = sum(measured.rows)
-        self._heights.set(index, measured.total)
-
-    def _set_height(self, index: int, number: int, rows: int) -> None:
-        measured = self._measure(index)
-        grown = rows - measured.rows[number]
-        if grown:
-            measured.rows[number] = rows
-            measured.total += grown
-            self._heights.set(index, measured.total)
-
-    def _block_estimate(self, index: int, number: int, block: Block) -> int:
-        drawn = self._cache.get((self.model.entries[index], number))
-        if drawn is not None and drawn.block == block:
-            return len(drawn.rows)
-        gap = int(block.gap if number else self._gap_above(index))
-        if isinstance(block, Code):
-            return gap + block.text.count("\n") + 1
-        if isinstance(block, Card):
-            return gap + 1 + len(block.rows) + bool(block.more_lines)
-        return gap + _text_rows(getattr(block, "text", ""), self.width)
-
     # -- keeping the top row through a change of width ------------------------------------------------------------
 
     def _characters_above(self) -> int:
         """Characters of the anchor's block above the top row."""
         if not self.lines or self._anchor.entry >= len(self.model.entries):
             return 0
-        drawn = self._cache.get((self.model.entries[self._anchor.entry], self._anchor.block))
-        return sum(len(row.text) for row in drawn.rows[: self._anchor.row]) if drawn else 0
+        rows = self._drawn.last(self.model.entries[self._anchor.entry], self._anchor.block)
+        return sum(len(row.text) for row in rows[: self._anchor.row])
 
     def _seek_characters(self, characters: int) -> None:
         if self.stick or not self.lines:
@@ -583,36 +425,3 @@ class Layout:
                 if characters < 0:
                     break
         self._anchor = Place(entry, block, row)
-
-
-def _has_length(entry: Entry) -> bool:
-    """Whether the rows of an entry come from the length of its text."""
-    return entry.kind != "card" and (entry.kind != "thought" or entry.open)
-
-
-def _length(entry: Entry, above: Entry | None) -> int:
-    """Characters an entry shows beyond its first row and the blank one above; -1 for a card that has none above."""
-    kind = entry.kind
-    if kind == "card":
-        if entry.open:
-            return min(len(entry.text), limits.CARD_LINES * _ROW)
-        return -1 if above is not None and above.kind == "card" else 0
-    if kind == "thought" and not entry.open:
-        return 0
-    if kind == "user" and not entry.open:
-        return min(len(entry.text), limits.USER_LINES_FOLDED * _ROW)
-    return len(entry.text)
-
-
-def _room(width: int) -> int:
-    return max(2, width - TEXT_AT - RIGHT_MARGIN)
-
-
-def _text_rows(text: str, width: int) -> int:
-    """Rows a text will probably take: its lines, and one more for each width's worth of cells."""
-    room = _room(width)
-    cells = len(text)
-    if not text.isascii():  # a wide character has three bytes
-        cells += (len(text.encode("utf-8", "replace")) - cells) // 2
-    lines = text.count("\n") + 1
-    return lines + max(0, cells - lines * room // 2) // room

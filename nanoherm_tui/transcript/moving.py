@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nanoherm_tui import limits
-from nanoherm_tui.transcript.layout import Place
+from nanoherm_tui.transcript.lines import Place
 from nanoherm_tui.transcript.spots import Point, rows_from
 from nanoherm_tui.transcript.window import Window
 

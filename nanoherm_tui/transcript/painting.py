@@ -16,7 +16,7 @@ from nanoherm_tui.transcript.spots import size_of
 if TYPE_CHECKING:
     from nanoherm_tui.themes import Look
     from nanoherm_tui.transcript.find import Find
-    from nanoherm_tui.transcript.layout import Line
+    from nanoherm_tui.transcript.lines import Line
     from nanoherm_tui.transcript.select import Selected
 
 

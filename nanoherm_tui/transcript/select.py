@@ -13,7 +13,7 @@ from nanoherm_tui import limits
 from nanoherm_tui.text import clean
 from nanoherm_tui.transcript import markdown
 from nanoherm_tui.transcript.blocks import Block, Code, Note, Prose
-from nanoherm_tui.transcript.layout import Layout, Line, Place
+from nanoherm_tui.transcript.lines import Line, Place
 from nanoherm_tui.transcript.render import note_words
 from nanoherm_tui.transcript.spots import (
     Motion,
@@ -31,6 +31,7 @@ from nanoherm_tui.transcript.spots import (
 
 if TYPE_CHECKING:
     from nanoherm_tui.transcript.entry import Entry
+    from nanoherm_tui.transcript.layout import Layout
 
 
 class Selected:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from nanoherm_tui.transcript.blocks import Block
     from nanoherm_tui.transcript.cursor import Cursor
     from nanoherm_tui.transcript.entry import Entry
-    from nanoherm_tui.transcript.layout import Layout, Line
+    from nanoherm_tui.transcript.layout import Layout
+    from nanoherm_tui.transcript.lines import Line
 
 
 @dataclass(slots=True)

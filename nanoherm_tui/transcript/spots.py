@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len, split_graphemes
 
-from nanoherm_tui.transcript.layout import Layout, Place
+from nanoherm_tui.transcript.lines import Place
 
 if TYPE_CHECKING:
     from nanoherm_tui.transcript.entry import Entry
+    from nanoherm_tui.transcript.layout import Layout
     from nanoherm_tui.transcript.row import Row
 
 

@@ -24,7 +24,7 @@ from nanoherm_tui.transcript import messages
 from nanoherm_tui.transcript.cursor import Cursor
 from nanoherm_tui.transcript.find import Find
 from nanoherm_tui.transcript.kept_place import KeptPlace, find_again
-from nanoherm_tui.transcript.layout import Layout, Line
+from nanoherm_tui.transcript.layout import Layout
 from nanoherm_tui.transcript.model import TranscriptModel
 from nanoherm_tui.transcript.painting import with_cursor, with_hits, with_mark, with_selection
 from nanoherm_tui.transcript.render import Moment
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from nanoherm_tui.themes import Look
     from nanoherm_tui.transcript.blocks import Block
     from nanoherm_tui.transcript.entry import Entry
+    from nanoherm_tui.transcript.lines import Line
 
 
 @dataclass(slots=True)

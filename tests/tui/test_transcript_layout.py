@@ -16,7 +16,8 @@ from nanoherm_tui.transcript import highlight
 from nanoherm_tui.transcript.cursor import Cursor
 from nanoherm_tui.transcript.find import Find
 from nanoherm_tui.transcript.heights import Heights
-from nanoherm_tui.transcript.layout import Layout, Place
+from nanoherm_tui.transcript.layout import Layout
+from nanoherm_tui.transcript.lines import Place
 from nanoherm_tui.transcript.render import Moment
 from tests.tui.test_transcript_split import SOURCES
 from tests.tui.transcript_helpers import LOOK, call_events, conversation, model
@@ -376,7 +377,7 @@ def test_dragging_the_scrollbar_leads_to_that_part_of_the_session():
 
 def test_opening_and_resizing_read_few_texts_and_make_few_blocks(monkeypatch):
     reads = []
-    monkeypatch.setattr("nanoherm_tui.transcript.layout._text_rows", lambda text, width: reads.append(text) or 1)
+    monkeypatch.setattr("nanoherm_tui.transcript.estimates.text_rows", lambda text, width: reads.append(text) or 1)
     layout = opened(session(1_000))
     for width in (160, 80, 160, 40):
         layout.configure(LOOK, width)

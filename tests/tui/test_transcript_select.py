@@ -9,7 +9,8 @@ import pytest
 from agent_core import events as ev
 from agent_core.messages import Message
 from nanoherm_tui import i18n, limits
-from nanoherm_tui.transcript.layout import Layout, Place
+from nanoherm_tui.transcript.layout import Layout
+from nanoherm_tui.transcript.lines import Place
 from nanoherm_tui.transcript.select import Selected, code_near, source_of
 from nanoherm_tui.transcript.spots import (
     Point,
