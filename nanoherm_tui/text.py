@@ -52,6 +52,8 @@ _LONG: Final = 512  # characters; Rich remembers the widths of shorter texts, an
 # No row starts with the first, none ends with the second.
 _NOT_FIRST: Final = frozenset("，。、；：！？）」』】》〉〕｝”’…％·,.!?;:)]}%")
 _NOT_LAST: Final = frozenset("（「『【《〈〔｛“‘([{")
+_WIDE_NOT_FIRST: Final = frozenset(mark for mark in _NOT_FIRST if not mark.isascii())
+_WIDE_NOT_LAST: Final = frozenset(mark for mark in _NOT_LAST if not mark.isascii())
 
 
 def clean(text: str, tab_size: int = TAB) -> str:
@@ -349,7 +351,7 @@ def wrap_code_spans(line: str, cells: int) -> tuple[list[tuple[int, int]], int]:
     """Where to break one line of code: (start, end) of each row, nothing left out, and the hang in cells.
 
     Rows after the first are meant to be drawn `hang` cells in: four deeper than the line, less on narrow screens.
-    Breaks after a blank, comma or opener or before `.name`, else anywhere.
+    Breaks after a blank, comma or opener or before `.name`, else anywhere but before 、。） and after （「.
     """
     cells = max(cells, 2)
     if width(line) <= cells:
@@ -367,10 +369,20 @@ def wrap_code_spans(line: str, cells: int) -> tuple[list[tuple[int, int]], int]:
             if line[at - 1] in " ,([{" or (line[at : at + 1] == "." and line[at + 1 : at + 2].isidentifier()):
                 end = at
                 break
+        else:
+            end = _heeding(line, end, least)
         rows.append((start, end))
         start, room = end, cells - hang
     rows.append((start, len(line)))
     return rows, hang
+
+
+def _heeding(line: str, end: int, least: int) -> int:
+    """Where to break a line of code instead of at `end`: up to three characters earlier for wide punctuation."""
+    for at in range(end, max(end - 4, least - 1), -1):
+        if line[at] not in _WIDE_NOT_FIRST and line[at - 1] not in _WIDE_NOT_LAST and (at == end or width(line[at])):
+            return at
+    return end
 
 
 # -- figures ------------------------------------------------------------------------------------------------------

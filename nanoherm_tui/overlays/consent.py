@@ -99,7 +99,7 @@ def _facts(consent: Consent, cells: int) -> list[tuple[str, str, bool]]:
             lines = wrap(clean(words), cells - names)
             out += [(fit("" if n else name, names), line, warning) for n, line in enumerate(lines)]
         else:
-            lines = wrap(f"{name}: {clean(words)}", cells)
+            lines = wrap(t("text.pair", name=name, value=clean(words)), cells)
             out += [("", line, warning) for line in lines]
     return out
 

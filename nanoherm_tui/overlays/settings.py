@@ -268,7 +268,7 @@ class SettingsScreen(Overlay[None]):
             self._detail.say(())
             return
         default = in_words(one.key.default) or "-"
-        lines = [f"{one.key.name}: {about(one.key)}"]  # the row may have no room for the whole name
+        lines = [t("text.pair", name=one.key.name, value=about(one.key))]  # the row may have no room for the whole name
         if not one.is_default:
             lines.append(t("settings.value_from", value=value_words(one), origin=origin(one, self._home)))
         takes = allowed(replace(one.key, choices=tuple(self._choices(one.key))))
@@ -312,7 +312,8 @@ class SettingsScreen(Overlay[None]):
         else:
             now = ", ".join(one.value) if key.kind == "texts" else in_words(one.value)
             now = "" if MARK in now or now == '""' else now  # what is covered must not be written back as it is shown
-            field = NameScreen(f"{key.name}: {allowed(key)}", now, t("settings.change"), lambda text: fault(key, text))
+            title = t("text.pair", name=key.name, value=allowed(key))
+            field = NameScreen(title, now, t("settings.change"), lambda text: fault(key, text))
             self.app.push_screen(field, lambda text: self._typed(one, text))
 
     def _chosen(self, one: Setting, choice: str | None) -> None:

@@ -17,7 +17,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.strips import Painted, Part, beside, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, cut, one_line, visible, width
 
@@ -64,7 +64,7 @@ def tool_rows(entries: Sequence[ToolEntry], off: frozenset[str]) -> list[ToolRow
         words = t(f"tools.set_{name.partition(':')[0]}")
         tokens = sum(entry.tokens for entry in members if not is_off(entry.name, name, off))
         cost = t("tools.costs", n=tokens) if state != "off" else t("tools.is_off")
-        detail = (f"{visible(name)}: {words}", ", ".join(tools))
+        detail = (t("text.pair", name=visible(name), value=words), ", ".join(tools))
         rows.append(ToolRow(name, words, (*named, *tools), state, cost, detail, is_set=True))
         rows += [_tool_row(entry, off) for entry in members]
     return rows
@@ -78,7 +78,7 @@ def _tool_row(entry: ToolEntry, off: frozenset[str]) -> ToolRow:
     size = t("tools.size", bytes=f"{entry.size:,}", n=entry.tokens)
     side = t("tools.is_off") if gone else t("tools.costs", n=entry.tokens)
     own = t("tools.about", name=entry.name, does=words, size=size)
-    said = (f"{entry.name}: {size}", words) if of_server else (own, one_line(entry.text))
+    said = (t("text.pair", name=entry.name, value=size), words) if of_server else (own, one_line(entry.text))
     detail = tuple(filter(None, (said[0], problem, said[1])))
     return ToolRow(entry.name, words, (entry.name,), "off" if gone else "on", side, detail, warning=problem)
 
@@ -112,13 +112,12 @@ class ToolsList(FollowedList[str, ToolRow]):
         symbol, role = _MARKS[line.state]
         left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", plain), (" ", plain)]
         left += [("" if line.is_set else "  ", plain), (f"{sym(symbol)} ", look.mark(role, ground))]
-        if line.is_set:
-            left += [(line.name, words), (f"  {line.words}", muted)]
-        else:
-            left.append((line.name + " " * max(2, _NAME - width(line.name)), plain))
-            warn = look.style("warn", ground) if line.warning and not here else muted
-            left.append((line.warning or line.words, warn))
         side = cut(line.side, cells // 2)
+        name = line.name + " " * (2 if line.is_set else max(2, _NAME - width(line.name)))
+        left.append((name, words if line.is_set else plain))
+        warn = look.style("warn", ground) if line.warning and not here else muted
+        room = cells - sum(width(part) for part, _ in left) - width(side) - 3
+        left.append((beside(line.warning or line.words, room), warn))
         return row(cells, left, plain, [(side, muted), (" ", plain)])
 
 

@@ -213,7 +213,10 @@ def _subject(subject: str, room: int) -> str:
 def note_words(block: Note) -> str:
     """What a note says, in the interface's language."""
     words = cells.clean(t(block.word, **block.params) if block.word else tell(block.code, block.params, block.text))
-    listed = [f"  {path}: {phrase('left_because', why)}" if why else f"  {path}" for path, why in block.lines]
+    listed = [
+        f"  {t('text.pair', name=path, value=phrase('left_because', why)) if why else path}"
+        for path, why in block.lines
+    ]
     if (count := len(listed) + block.more) > limits.NOTE_LINES:
         listed[limits.NOTE_LINES - 1 :] = [f"  {t('rollback.and_more', n=count - limits.NOTE_LINES + 1)}"]
     return "\n".join((words, *map(cells.visible, listed)))
