@@ -123,7 +123,7 @@ class Face:
             if self._waiting_lines:
                 self._take_line(self._waiting_lines.popleft())
                 return
-            if self._input_over and not (self.opened.current is not None and self.session.goes_on):
+            if self._is_over:
                 self.exit_code = self._code_of_the_end()
                 return
         self._read()
@@ -180,6 +180,12 @@ class Face:
         return self.opened.busy or self._beside.at_work
 
     @property
+    def _is_over(self) -> bool:
+        """No line will come, and nothing that began here goes on, beside the turns neither."""
+        goes_on = self._at_work or (self.opened.current is not None and self.session.goes_on)
+        return self._input_over and not goes_on
+
+    @property
     def _prompt(self) -> str:
         if self.questions.is_open:
             return self.questions.prompt
@@ -209,7 +215,7 @@ class Face:
         asks = self.questions
         if not asks.is_open and self.source.edits:
             self.draft.typed(typed)
-        changed = self._prompt != self._prompted
+        changed = self._prompt != self._prompted or self._is_over
         if not (self._lines or self._beside.is_done or asks.one_waits or asks.is_void or asks.reminder_due or changed):
             return False
         left = (limits.APPROVAL_ARM if asks.one_waits else limits.PLAIN_HOLD) - (now - self._typed_at[1])
