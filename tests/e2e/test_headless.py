@@ -63,6 +63,22 @@ def test_stream_json_prints_every_event_in_order_and_the_result_last(home, works
         assert kinds.index(earlier) < len(kinds) - 1 - kinds[::-1].index(later)
 
 
+def test_sub_agents_in_the_background_are_waited_for_and_what_the_last_turn_says_is_printed(home, workspace):
+    def reply(body, number):
+        first, last = body["messages"][0]["content"], body["messages"][-1]
+        if "# You are a sub-agent" in first:
+            time.sleep(0.5)
+            return Reply(text="the child's word")
+        if "the child's word" in last["content"]:
+            return Reply(text="It is known.")
+        return Reply(text="Begun.") if last["role"] == "tool" else Reply(calls=[("delegate_task", {"goal": "look"})])
+
+    with ModelServer(reply) as server:
+        done = run(home, workspace, "-p", "go", "--output-format", "json", server=server)
+    result = json.loads(done.stdout)
+    assert (result["text"], result["steps"], done.stderr) == ("It is known.", 3, "")
+
+
 def test_standard_input_comes_along_as_context(home, workspace):
     with ModelServer([Reply(text="ok")]) as server:
         run(home, workspace, "-p", "review this", server=server, stdin="diff --git a b\n")
