@@ -48,24 +48,35 @@ class Watched:
         """The text without blanks and line ends, for words that may be wrapped anywhere."""
         return re.sub(r"\s+", "", self.text)
 
+    def told(self) -> str:
+        """What helps to see why a wait was in vain: the screen, and what else is known of the program."""
+        return self.text
+
     def wait_for(self, *words: str, seconds: float = 15.0, gone: bool = False) -> float:
-        """Wait until all `words` are on the screen (or none, with `gone`); returns the seconds it took."""
+        """Wait until all `words` are on the screen (or none, with `gone`); returns the seconds it took.
+
+        In a bare pty it is enough that they were there for a moment: a hint may come and go while this process waits
+        for a core.
+        """
         begun = time.monotonic()
         while time.monotonic() - begun < seconds:
             alive = self.alive  # asked first: what it wrote last is then on the screen
-            text = self.text
-            if all((word in text) != gone for word in words):
+            if not any(word in self.text for word in words) if gone else self._there(words):
                 return time.monotonic() - begun
             if not alive and not gone:
                 break
             time.sleep(0.02)
-        raise AssertionError(f"{'still' if gone else 'no'} {words} after {seconds} s on:\n{self.text}")
+        raise AssertionError(f"{'still' if gone else 'no'} {words} after {seconds} s on:\n{self.told()}")
+
+    def _there(self, words: tuple[str, ...]) -> bool:
+        text = self.text
+        return all(word in text for word in words)
 
     def until(self, condition, seconds: float = 15.0) -> float:
         """Wait until `condition()` holds; returns the seconds it took."""
         begun = time.monotonic()
         while not condition():
-            assert time.monotonic() - begun < seconds, f"not after {seconds} s; on the screen:\n{self.text}"
+            assert time.monotonic() - begun < seconds, f"not after {seconds} s; on the screen:\n{self.told()}"
             time.sleep(0.02)
         return time.monotonic() - begun
 
@@ -77,7 +88,7 @@ class Watched:
         end = time.monotonic() + seconds
         lines, since = self.lines, time.monotonic()
         while time.monotonic() - since < quiet or wants_to_run(self.program):
-            assert time.monotonic() < end, f"never still in {seconds} s:\n{self.text}"
+            assert time.monotonic() < end, f"never still in {seconds} s:\n{self.told()}"
             time.sleep(0.03)
             if (now := self.lines) != lines:
                 lines, since = now, time.monotonic()
@@ -99,9 +110,20 @@ class Watched:
 class Emulator(pyte.Screen):
     """A screen on which half of a wide character may be left alone, as after a change of size: it is a blank."""
 
+    def __init__(self, columns: int, lines: int):
+        self._rows: list[str] = []
+        super().__init__(columns, lines)
+
     @property
     def display(self) -> list[str]:
-        return [self._row(self.buffer[y]) for y in range(self.lines)]
+        """The rows; those that have not changed since they were last asked for are not put together again."""
+        if len(self._rows) != self.lines:
+            self._rows, self.dirty = [""] * self.lines, set(range(self.lines))
+        for y in self.dirty | {y - 1 for y in self.dirty}:  # an accent belongs to the row before the one it is told of
+            if 0 <= y < self.lines:
+                self._rows[y] = self._row(self.buffer[y])
+        self.dirty.clear()
+        return list(self._rows)
 
     def _row(self, line) -> str:
         texts, x = [], 0
@@ -144,6 +166,8 @@ class Screen(Watched):
         self._broken: Exception | None = None
         self._lines: list[str] | None = None
         """As they were last asked for, until something is written."""
+        self._words: tuple[str, ...] = ()
+        """What somebody waits for, until it was on the screen."""
         self.raw = bytearray()
         self.arrivals: list[tuple[int, float]] = []
         """(bytes so far, when), for each read."""
@@ -201,6 +225,19 @@ class Screen(Watched):
                 except Exception as error:  # told to who looks; else the screen would just stand still
                     self._broken = error
                 self._lines = None
+                self._look()
+
+    def _look(self) -> None:
+        """Take note when what is waited for is on the screen, if only for a moment."""
+        if self._words and self._broken is None:
+            text = "\n".join(self._shown())
+            if all(word in text for word in self._words):
+                self._words = ()
+
+    def _shown(self) -> list[str]:
+        if self._lines is None:
+            self._lines = [line.rstrip() for line in self._emulator.display]
+        return self._lines
 
     def _answer(self, data: bytes) -> None:
         """What a terminal says by itself to a program that asks."""
@@ -216,9 +253,19 @@ class Screen(Watched):
         with self._lock:
             if self._broken is not None:
                 raise self._broken
-            if self._lines is None:
-                self._lines = [line.rstrip() for line in self._emulator.display]
-            return list(self._lines)
+            return list(self._shown())
+
+    def wait_for(self, *words: str, seconds: float = 15.0, gone: bool = False) -> float:
+        if gone or not words:
+            return super().wait_for(*words, seconds=seconds, gone=gone)
+        with self._lock:
+            self._words = words
+            self._look()
+        return super().wait_for(*words, seconds=seconds)
+
+    def _there(self, words: tuple[str, ...]) -> bool:
+        self.lines  # noqa: B018  # raises what has broken the emulator
+        return not self._words
 
     @property
     def cursor(self) -> tuple[int, int]:
@@ -240,6 +287,17 @@ class Screen(Watched):
     def user(self) -> Screen:
         """The terminal in front of the user: its `raw` is what reaches it."""
         return self
+
+    def told(self) -> str:
+        """The screen, when it changed last, and where the program's threads stand."""
+        text, ago = self.text, time.monotonic() - (self.arrivals[-1][1] if self.arrivals else self.started)
+        if self._copy is None or not self.alive:
+            return f"{text}\nlast written {ago:.1f} s ago"
+        runs, since = wants_to_run(self.pid), len(self.raw)
+        self.signal(warm.TELLS)
+        time.sleep(1.0)
+        stands = bytes(self.raw[since:]).decode("utf-8", "replace")
+        return f"{text}\nlast written {ago:.1f} s ago; {'runs' if runs else 'waits'}\n{stands}"
 
     # -- doing --
 

@@ -1,4 +1,4 @@
-"""A copy of the warm interpreter is to the program what a real start is."""
+"""A copy of the warm interpreter is to the program what a real start is; what a screen tells of it."""
 
 import ast
 import os
@@ -80,3 +80,33 @@ def test_two_copies_know_nothing_of_each_other(tmp_path):
 )
 def test_what_is_read_once_makes_it_a_real_start(more):
     assert not warm.can_be_warm([sys.executable, "-m", "nanoherm_tui"], ENV | more)
+
+
+MOMENT = """
+import sys, time
+input()
+sys.stdout.write("a moment")
+sys.stdout.flush()
+time.sleep(0.3)
+sys.stdout.write("\\r\\x1b[KNEXT")
+sys.stdout.flush()
+time.sleep(60)
+"""
+
+
+class Slow(Screen):
+    """Who looks at it comes when all is over."""
+
+    def _there(self, words):
+        if b"NEXT" not in self.raw:
+            self.send("\n")
+            self.until(lambda: "NEXT" in self.text)
+        return super()._there(words)
+
+
+def test_what_was_on_the_screen_for_a_moment_is_found_and_a_wait_in_vain_tells_where_the_program_stands(tmp_path):
+    with Slow(command=[sys.executable, "-c", MOMENT], env=ENV, cwd=tmp_path) as screen:
+        screen.wait_for("a moment")
+        assert "a moment" not in screen.text
+        with pytest.raises(AssertionError, match=r"(?s)no \('never',\).*NEXT.*last written .* waits.*in <module>"):
+            screen.wait_for("never", seconds=0.1)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import dataclasses
+import faulthandler
 import fcntl
 import gc
 import importlib
@@ -25,6 +26,7 @@ import pkgutil
 import runpy
 import select
 import selectors
+import signal
 import socket
 import subprocess
 import sys
@@ -46,6 +48,8 @@ NOT_LOADED = ("__main__", "launcher", "_child", "job_relay", "index_child", "sam
 """Ends of modules that run as programs of their own."""
 ONCE = ("PYTHON", "TEXTUAL_", "ESCDELAY", "LC_TERMINAL", "TERM_PROGRAM")
 """Beginnings of variables that are read when a module is loaded, or the interpreter itself."""
+TELLS = signal.SIGUSR2
+"""A copy that gets this signal writes to its standard error where its threads stand."""
 REQUEST = 1 << 20
 """Bytes of a request: an environment and a command line, at most."""
 
@@ -267,6 +271,7 @@ def _begin(request: tuple[list[str], dict[str, str], str], fds: list[int]) -> li
     for number, fd in enumerate(fds):
         os.dup2(fd, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    faulthandler.register(TELLS, file=2)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)

@@ -185,18 +185,29 @@ def test_a_server_that_comes_back_is_used_again_by_the_same_program(home, worksp
 # -- the disk -------------------------------------------------------------------------------------------------------
 
 
+MOUNT = """
+mount -t tmpfs -o "size=$2k,mode=0700" tmpfs "$1" 2>&1 || exit 1
+echo mounted
+read -r end
+umount -l "$1"
+"""
+
+
 @contextlib.contextmanager
 def small_disk(folder, kilobytes=1_024):
-    """A disk of its own at `folder`, that can be filled and made read-only."""
+    """A disk of its own at `folder`, that can be filled and made read-only.
+
+    The shell that mounts it takes it away again when its input ends, also that of a test that was killed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    options = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,mode=0700", "tmpfs", str(folder)]
-    done = subprocess.run(options, capture_output=True, text=True, check=False) if shutil.which("mount") else None
-    if done is None or done.returncode:
-        pytest.skip(f"no disk can be mounted here: {done.stderr.strip() if done else 'there is no mount'}")
-    try:
+    command, pipe = ["sh", "-c", MOUNT, "sh", str(folder), str(kilobytes)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True) as shell:
+        said = shell.stdout.readline()
+        if said != "mounted\n":
+            pytest.skip(f"no disk can be mounted here: {said.strip()}")
         yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
+        shell.stdin.close()
+    assert shell.returncode == 0
 
 
 def fill(folder):
