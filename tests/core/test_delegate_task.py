@@ -9,7 +9,9 @@ import pytest
 
 from agent_core import events, intents, limits
 from agent_core.checkpoints import Checkpoints, Options
+from agent_core.llm.providers import ProviderOptions
 from agent_core.messages import from_json, to_json
+from agent_core.models import Models, ModelSettings
 from agent_core.ports.model import Delta
 from agent_core.safety.paths import PathRules
 from agent_core.subagents.answers import looked_at
@@ -485,3 +487,17 @@ def test_what_stands_in_for_a_childs_model_is_its_parents_or_its_own(office, def
     desk.turn("go")
     desk.wait(events.TurnFinished, count=2)
     assert asked in desk.asked_models
+
+
+def test_what_is_to_stand_in_for_a_chosen_model_does_and_nothing_else():
+    servers = {name: {"base_url": f"http://127.0.0.1:1/{name}", "api_key_env": "KEY"} for name in ("a", "b", "c")}
+    options = ProviderOptions(provider="a", model="one", providers=servers)
+    settings = ModelSettings(options, fallbacks=[{"provider": "b", "model": "two"}])
+    models = Models(lambda: settings, {"KEY": "k"}, dict, lambda: None)
+
+    def asked(*chosen):
+        return [(one.provider, one.model) for one in models.plan(settings, *chosen).endpoints]
+
+    assert asked() == [("a", "one"), ("b", "two")]
+    assert asked("own", "a") == [("a", "own")]
+    assert asked("own", "a", [{"provider": "c", "model": "three"}]) == [("a", "own"), ("c", "three")]

@@ -107,6 +107,10 @@ SAYS = [
         ["Sub-agent agent-1 reviewer begins: look at it", "Sub-agent agent-1 reviewer, done: fine"],
     ),
     (
+        [events.AgentsReturned("m", "all", (agent("done"), replace(agent("failed"), id="agent-2")))],
+        ["Sub-agents report: agent-1, agent-2; 1 of 2 done"],
+    ),
+    (
         [events.ServersChanged((ServerRow("git", "starting"),)), events.ServersChanged((ServerRow("git", "ready"),))],
         ["MCP server git: starting", "MCP server git: runs"],
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_core import events as ev
+from agent_core.delegation import AgentRow
 from agent_core.messages import Covered, Message, ShellRun, ToolCall, ToolResult, shell, tool
 from agent_core.ports.asking import Question
 from nanoherm_tui import limits
@@ -347,3 +348,20 @@ def test_a_call_that_ends_before_the_one_before_it_does_not_go_on_running():
     assert second.card.progress == ""
     shown.apply(ev.ToolFinished("c2", "subagent", False, "stopped", "[agent-2: interrupted]"))
     assert second.text == "[agent-2: interrupted]"
+
+
+def test_what_sub_agents_in_the_background_came_to_is_a_card_that_unfolds_live_and_stored_alike():
+    rows = (
+        AgentRow("agent-1", "worker", "look", "done", 1.0, 4.0, "s1", preview="seen", background=True),
+        AgentRow("agent-2", "worker", "count", "failed", 1.0, 3.0, "s2", preview="no key", background=True),
+    )
+    came = live([ev.AgentsReturned("m1", "all of it", rows)])
+    read = stored([Message("user", "all of it", id="m1", origin="agents", agents=rows)])
+    for transcript in (came, read):
+        (entry,) = transcript.entries
+        assert (entry.kind, entry.id, entry.text) == ("card", "m1", "all of it")
+        assert entry.card is not None
+        assert (entry.card.name, entry.card.subject) == ("delegate_task", "agent-1 look, agent-2 count")
+        assert (entry.card.state, entry.card.outcome, entry.card.seconds) == ("failed", "1 of 2 done", 3.0)
+        assert entry.card.rows == ("agent-2: no key",)
+        assert transcript.toggle(entry)
