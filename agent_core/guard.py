@@ -101,7 +101,7 @@ def observe(history: History, call: ToolCall, tool: str, result: ToolResult, pro
 
     `tool` is the tool's own name, whatever it was called by.
     """
-    if result.outcome in ("stopped", "not started", "abandoned"):
+    if not {"stopped", "not started", "abandoned"}.isdisjoint(result.outcome.split(", ")):
         return history
     if not result.ok and _RATE_LIMITED.search(result.text[: limits.GUARD_LOOKED_AT]):
         return history

@@ -149,7 +149,7 @@ class Consent:
         def run(box: Box) -> ToolOutput:
             output = inner(box)
             text = f"The user changed the command before it ran. It ran as: {arguments['command']}\n{output.text}"
-            return replace(output, text=text)
+            return replace(output, text=text, outcome=f"edited, {output.outcome}" if output.outcome else "edited")
 
         return Approved(replace(prepared, run=run), arguments, verdict.box, seal)
 

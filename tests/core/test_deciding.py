@@ -305,6 +305,7 @@ def test_a_command_that_the_person_changed_is_judged_anew(tmp_path, edited, ran,
     assert desk.said == [said]
     assert [command for command, _ in desk.backend.ran] == ([edited] if ran else [])
     assert (f"It ran as: {edited}" in result.text) == ran
+    assert result.outcome.startswith("edited, ") == ran  # its card has the command that was asked for
     assert desk.order.count("hook") == (2 if ran else 1)
 
 

@@ -25,6 +25,7 @@ from nanoherm_tui.transcript.outcomes import in_words
         ("new, 3 lines", "new, 3 lines", "新文件，3 行"),
         ("+7 -4", "+7 −4", "+7 −4"),
         ("exit 2", "exit 2", "退出码 2"),
+        ("edited, exit 0", "edited, exit 0", "你改过命令，退出码 0"),
         ("1 of 4 done", "1 of 4 done", "完成 1/4"),
         ("timed out", "timed out", "超时"),
         ("something else, 3 lines", "something else, 3 lines", "something else，3 行"),
