@@ -12,7 +12,7 @@ from agent_core.messages import FileDiff, Message, ToolCall
 from agent_core.names import DELEGATE_TASK, SHELL
 from agent_core.records import dataclass
 from nanoherm_tui.text import one_line
-from nanoherm_tui.transcript.model import default_subject
+from nanoherm_tui.transcript.cards import default_subject
 
 if TYPE_CHECKING:
     from agent_core.delegation import AgentRow

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nanoherm_tui.i18n import t
 from nanoherm_tui.text import one_line
-from nanoherm_tui.transcript.model import default_subject
+from nanoherm_tui.transcript.cards import default_subject
 
 if TYPE_CHECKING:
     from agent_core.context import Item, Part, Report
