@@ -36,5 +36,7 @@ class AgentRow:
     """The beginning of its result: at most limits.AGENT_PREVIEW characters, one line."""
     group: str = ""
     """What the model calls those that belong together; one line."""
+    quiet: float = 0.0
+    """Since when it has shown no sign of life, once that is long, in seconds since the epoch; 0: it lives."""
     background: bool = False
     """It works beside the turns, and its result begins one."""

@@ -45,6 +45,8 @@ class Beside:
         self._open: dict[str, int] = {}
         """How many of each call are at work, by the id that its message will have."""
         self._closed = False
+        self._unsaved: list[tuple[str, str, str]] = []
+        """Ends that the store did not take: it is asked again before anything is told."""
         self.has_come = False
         """Some have ended, and no message has told of them."""
 
@@ -94,11 +96,25 @@ class Beside:
         except Exception:  # its end is told; the thread has nobody to raise to
             log.exception("%s crashed", row.id)
         text = clamp_characters(clean(self._services.redact(text)), limits.AGENT_RESULT)
+        with self._lock:
+            self._unsaved.append((row.session_id, state, text))
         try:
-            self._services.store.delegations.end(row.session_id, state, text)
-        except StoreError as error:  # the program's end, or a disk that is full: later it is told as interrupted
+            self._save()
+        except StoreError as error:  # the program's end, or a disk that is full
             log.warning("what %s came to was not stored: %s", row.id, error)
         self._left(call)
+
+    def _save(self) -> None:
+        """Raises StoreError: what is left is tried again with the next turn."""
+        while True:
+            with self._lock:
+                if not self._unsaved:
+                    return
+                child, state, text = first = self._unsaved[0]
+            self._services.store.delegations.end(child, state, text)
+            with self._lock:
+                if first in self._unsaved:  # two may have stored it: the second changed nothing
+                    self._unsaved.remove(first)
 
     def _left(self, call: str) -> None:
         """One of a call has ended: the last one has the session look for what came."""
@@ -119,6 +135,7 @@ class Beside:
         """A message for each call whose sub-agents have all ended and that was not told, of an earlier run too; the id
         of each is the same whenever this is asked. Reads the store. Raises StoreError."""
         calls: dict[str, list[Left]] = {}
+        self._save()
         self.has_come = False
         for left in self._services.store.delegations.left(self._seat.session_id):
             calls.setdefault(left.call, []).append(left)

@@ -95,7 +95,7 @@ class Board:
             rows = self._known()
             before = rows[agent_id]
             rows[agent_id] = row = replace(before, **fields)
-            at_once = row.state != before.state
+            at_once = row.state != before.state or row.quiet != before.quiet
         if row != before:
             self._say(at_once)
         return row
@@ -104,7 +104,7 @@ class Board:
         """It has ended: how, and when. Texts for it that it has not taken go back to the person."""
         with self._lock:
             live = self._live.pop(agent_id, None)
-        row = self.change(agent_id, ended=time.time(), doing="", **fields)
+        row = self.change(agent_id, ended=time.time(), doing="", quiet=0.0, **fields)
         for text in live.steers if live is not None else ():
             self._give_back(text)
         return row

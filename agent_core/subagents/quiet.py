@@ -1,14 +1,19 @@
-"""Stopping a sub-agent that shows no sign of life for too long (delegation.child_timeout_seconds). Source: SUB-09."""
+"""Seeing that a sub-agent shows no sign of life, and stopping it when that is too long. Source: SUB-09.
+
+A look every limits.AGENT_HEARTBEAT seconds tells of one that has been silent for long (limits.AGENT_STALE). Only
+`delegation.child_timeout_seconds` stops one.
+"""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 
-from agent_core import events
+from agent_core import events, limits
 from agent_core.cancel import CancelScope
 from agent_core.ports.model import Delta, DeltaSink, LlmClient, LlmReply, LlmRequest
 
@@ -24,22 +29,30 @@ _SIGNS = (
 
 
 class Quiet:
-    """Cancels `scope` when nothing was heard for `seconds`; with 0 never. Used by any thread; a context manager."""
+    """Cancels `scope` when nothing was heard for `seconds`; with 0 never. Used by any thread; a context manager.
 
-    def __init__(self, seconds: float, scope: CancelScope) -> None:
+    `tell` is given since when it has been silent (seconds since the epoch) once that is long, 0 when it lives again.
+    """
+
+    def __init__(
+        self, seconds: float, scope: CancelScope, tell: Callable[[float], object] = lambda since: None
+    ) -> None:
         self.seconds = seconds
         self.has_stopped = False
         """It was too long, and the scope was cancelled."""
         self._scope = scope
         self._lock = threading.Lock()
+        self._tell = tell
+        self._is_stale = False
+        self._calls = 0
+        """How many of its tools are at work."""
         self._held = 0
         self._last = time.monotonic()
         self._over = threading.Event()
 
     def __enter__(self) -> Quiet:
         self.sign()
-        if self.seconds > 0:
-            threading.Thread(target=self._watch, name="agent-quiet", daemon=True).start()
+        threading.Thread(target=self._watch, name="agent-quiet", daemon=True).start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -53,11 +66,17 @@ class Quiet:
         elif isinstance(event, events.CompactionFinished):
             self._hold(-1)
         elif isinstance(event, _SIGNS):
+            with self._lock:
+                self._calls += isinstance(event, events.ToolStarted)
+                self._calls = max(0, self._calls - isinstance(event, events.ToolFinished))
             self.sign()
 
     def sign(self) -> None:
         """It lives."""
         self._last = time.monotonic()
+        if self._is_stale:
+            self._is_stale = False
+            self._tell(0.0)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -78,13 +97,26 @@ class Quiet:
         return _Listened(client, self) if self.seconds > 0 else client
 
     def _watch(self) -> None:
-        left = self.seconds
-        while not self._over.wait(left):
-            left = self.seconds if self._held else self._last + self.seconds - time.monotonic()
+        left = self._until_stop
+        while not self._over.wait(min(left, limits.AGENT_HEARTBEAT)):
+            left = self._until_stop
             if left <= 0:
                 self.has_stopped = True
                 self._scope.cancel()
                 return
+            silent = time.monotonic() - self._last
+            if not (self._held or self._is_stale) and silent >= (
+                limits.AGENT_STALE_TOOL if self._calls else limits.AGENT_STALE
+            ):
+                self._is_stale = True
+                self._tell(time.time() - silent)
+
+    @property
+    def _until_stop(self) -> float:
+        """Seconds."""
+        if self.seconds <= 0:
+            return math.inf
+        return self.seconds if self._held else self._last + self.seconds - time.monotonic()
 
 
 class _Listened:

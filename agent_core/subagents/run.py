@@ -107,7 +107,7 @@ class Run:
         self._progress = progress
         self._tokens = 0
         self._outbox = Outbox(row.session_id)
-        self._quiet = Quiet(options.quiet_seconds, scope)
+        self._quiet = Quiet(options.quiet_seconds, scope, lambda since: board.change(row.id, quiet=since))
 
     def run(self) -> Done:
         """Run it to its end. Raises AgentError for what goes wrong before it begins."""

@@ -5,6 +5,7 @@ The work itself is done by who makes the tools (extras/agents.py): here is what 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -132,5 +133,6 @@ def listed(rows: Sequence[AgentRow]) -> ToolOutput:
 def _line(row: AgentRow) -> str:
     took = f", {row.ended - row.started:.0f} s" if row.ended is not None else ""
     said = f"\n  {row.preview}" if row.preview else ""
+    took += f", no sign of life for {time.time() - row.quiet:.0f} s" if row.quiet else ""
     group = f" [{row.group}]" if row.group else ""
     return f"{row.id} {row.name}{group}: {row.state}, {base.count(row.steps, 'step')}{took}. {row.task}{said}"

@@ -59,10 +59,20 @@ def agent_rows(agents: Sequence[AgentRow], prefix: str, frame: int, now: float, 
     rows: list[Row] = []
     for agent in reversed(agents):
         rows.append(agent_row(agent, frame, now, cells, f"{prefix}{agent.id}"))
-        below = agent.doing if at_work(agent) else agent.preview
-        if words := one_line(below):
+        if words := _below(agent, now):
             rows.append(Row((Span(" " * _MARK), Span(words, "muted")), margin=_MARK))
     return rows
+
+
+def _below(agent: AgentRow, now: float) -> str:
+    """What stands below a row: what it does, or that it seems to do nothing, or what it came to."""
+    if not at_work(agent):
+        return one_line(agent.preview)
+    doing = one_line(agent.doing)
+    if not agent.quiet:
+        return doing
+    quiet = t("agents.quiet", took=duration(now - agent.quiet))
+    return t("agents.quiet_in", quiet=quiet, doing=doing) if doing else quiet
 
 
 def plain_agents(agents: Sequence[AgentRow], now: float) -> str:

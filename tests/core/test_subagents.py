@@ -147,10 +147,10 @@ def test_a_call_that_cannot_be_meant_says_how_it_can(office, arguments, said):
 
 
 class Counting:
-    """A child that takes a while, and how many of them were at work at once."""
+    """A child that takes a while, the first ones until four are there, and how many of them were at work at once."""
 
     def __init__(self):
-        self.lock = threading.Lock()
+        self.lock, self.four = threading.Lock(), threading.Event()
         self.now = self.most = self.all = 0
 
     def __call__(self, request, sink, cancel):
@@ -158,7 +158,10 @@ class Counting:
             self.now += 1
             self.all += 1
             self.most = max(self.most, self.now)
-        cancel.wait(0.05)
+            if self.now == 4:
+                self.four.set()
+        self.four.wait(20)
+        cancel.wait(0.02)
         with self.lock:
             self.now -= 1
         return say(f"did {request.messages[1].text}")

@@ -2,12 +2,13 @@
 
 import json
 import os
+import queue
 import threading
 import time
 
 import pytest
 
-from agent_core import events
+from agent_core import events, limits
 from agent_core.cancel import CancelScope
 from agent_core.delegation import AgentRow
 from agent_core.errors import Interrupted
@@ -367,3 +368,18 @@ def test_the_time_that_a_summary_takes_is_no_silence():
         assert not scope.cancelled, "its time begins anew"
         assert scope.wait(10)
     assert quiet.has_stopped
+
+
+def test_a_long_silence_is_told_sooner_between_two_calls_than_inside_of_one_and_stops_nobody(monkeypatch):
+    for name, seconds in (("AGENT_HEARTBEAT", 0.02), ("AGENT_STALE", 0.2), ("AGENT_STALE_TOOL", 60.0)):
+        monkeypatch.setattr(limits, name, seconds)
+    told: queue.SimpleQueue[float] = queue.SimpleQueue()
+    with CancelScope() as scope, Quiet(0.0, scope, told.put) as quiet:
+        assert abs(told.get(timeout=10) - time.time()) < 5
+        quiet.heard(events.ToolStarted("c1"))
+        assert told.get(timeout=10) == 0.0, "it lives again"
+        time.sleep(0.5)
+        assert told.empty(), "a call may take its time"
+        quiet.heard(events.ToolFinished("c1", "grep", True, "", ""))
+        assert told.get(timeout=10) > 0.0
+    assert not scope.cancelled
