@@ -22,7 +22,7 @@ from agent_core.tools.skill import LENDS
 from nanoherm_tui import limits
 from nanoherm_tui.i18n import phrase_key, set_language, texts
 from nanoherm_tui.keymap import load_keymap
-from nanoherm_tui.overlays.approval import Arming
+from nanoherm_tui.overlays.arming import Arming
 from nanoherm_tui.overlays.question import LABEL, always_rows, question_rows, time_left
 from nanoherm_tui.overlays.question import title as title_of
 from nanoherm_tui.panes.keys import PaneKeys
