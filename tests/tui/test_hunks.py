@@ -69,7 +69,7 @@ class Asked(Stage):
 async def test_hunks_are_refused_by_key_and_mouse_are_remembered_and_yes_applies_the_rest(tmp_path):
     async with Asked(tmp_path) as stage:
         app, first = stage.app, stage.app.view
-        assert [row.split()[0] for row in stage.hunks()] == ["◦"] * 3
+        await stage.until(lambda: [row.split()[0] for row in stage.hunks()] == ["◦"] * 3)
         app.dock.focus()
         await stage.until(lambda: app.approval.armed)
         await stage.press("right_square_bracket", "space")
