@@ -8,7 +8,7 @@ from agent_core import events
 from agent_core.delegation import AgentRow
 from nanoherm_tui import i18n
 from nanoherm_tui.panes import tasks as tab
-from nanoherm_tui.panes.agents import agent_row
+from nanoherm_tui.panes.agents import agent_row, agent_rows
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.session_view import SessionView
 from nanoherm_tui.summary import status_info
@@ -80,12 +80,20 @@ async def test_each_stands_with_its_state_its_task_and_what_it_has_used_the_newe
 @pytest.mark.parametrize("cells", [10, 24, 36, 47, 48, 120])
 @pytest.mark.parametrize("state", ["waiting", "running", "done", "failed", "interrupted"])
 @pytest.mark.parametrize("language", ["en", "zh"])
-async def test_a_row_is_made_for_every_width(cells, state, language):
+def test_a_row_is_made_for_every_width(cells, state, language):
     i18n.set_language(language)
-    row = agent_row(agent(1, state), 0, NOW, cells)
+    row = agent_row(agent(1, state, group="调查"), 0, NOW, cells)
     right = "".join(span.text for span in row.right)
     assert width(right) <= max(cells, 24), "what stands at the right leaves room for the rest"
     assert ("12.3k" in right) == (cells >= 48)
+
+
+def test_a_group_stands_behind_the_name_and_a_long_silence_below():
+    i18n.set_language("en")
+    quiet = agent(1, doing="grep x", group="survey", quiet=NOW - 480)
+    rows = [row.text for row in agent_rows((quiet, replace(quiet, doing="")), "", 0, NOW, 80)]
+    assert "explorer [survey] Where" in rows[0]
+    assert [row.strip() for row in rows[1::2]] == ["no sign of life for 8m 00s", "no sign of life for 8m 00s: grep x"]
 
 
 async def test_x_stops_one_that_is_at_work_at_the_second_press():
