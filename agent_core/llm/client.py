@@ -192,13 +192,13 @@ class ModelClient:
         endpoint = self._endpoint
         who = self._asked(request.model or endpoint.model)
         builder = self._wire.builder(endpoint.label, {t.name: t.parameters for t in request.tools}, who.key)
-        clocks = _Clocks.of(endpoint, self._options)
         try:
-            self._link = link = self._link or self._new_link(clocks.idle)
+            self._link = link = self._link or self._new_link(_Clocks.of(endpoint, self._options).idle)
             http_request = link.http.build_request("POST", who.url, content=body, headers=request_headers(endpoint))
         except Exception as error:  # a proxy, an address or a header that cannot be used
             raise failures.from_exception(error, who) from error
         self._link = None
+        clocks = _Clocks.of(endpoint, self._options)  # what was loaded and made before is no silence of the server's
         exchange = Exchange(link, http_request, cancel)
         try:
             with exchange:

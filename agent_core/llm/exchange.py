@@ -111,6 +111,8 @@ class Exchange:
         self._ended = False
         self._over = False
         """The last item has been taken."""
+        self._looked = time.monotonic()
+        """When who takes was last seen to run."""
         self.on_stop: Callable[[float], None] = lambda seconds: None
         self.opened = False
         """The head has come."""
@@ -138,21 +140,23 @@ class Exchange:
         """The next item. Raises Silence at `deadline` (monotonic), Interrupted when cancelled, Broken.
 
         Time in which this process was stopped (Ctrl+Z, a machine that was paused) is no silence of the server: the
-        deadline moves by it, and `on_stop` is called with its seconds.
+        deadline moves by it, and `on_stop` is called with its seconds. So does time between two calls that is as long.
         """
         with self._ready:
+            wait = 0.0
             while not self._items:
                 if self._cancel.cancelled:
                     raise Interrupted
-                left = deadline - time.monotonic()
-                if left <= 0:
+                now, before = time.monotonic(), self._looked
+                self._looked = now
+                if now - before > wait + limits.STOPPED_FROM:
+                    deadline += now - before
+                    self.on_stop(now - before)
+                if deadline <= now:
                     raise Silence
-                begun, wait = time.monotonic(), min(left, limits.STREAM_LOOK)
+                wait = min(deadline - now, limits.STREAM_LOOK)
                 self._ready.wait(wait)
-                passed = time.monotonic() - begun
-                if passed > wait + limits.STOPPED_FROM:
-                    deadline += passed
-                    self.on_stop(passed)
+            self._looked = time.monotonic()
             if self._cancel.cancelled:
                 raise Interrupted
             item = self._items.popleft()
@@ -166,7 +170,8 @@ class Exchange:
 
     def drain(self, seconds: float) -> None:
         """Read to the clean end for at most `seconds`, so that the connection can be used again. Never raises."""
-        deadline = time.monotonic() + seconds
+        self._looked = time.monotonic()
+        deadline = self._looked + seconds
         try:
             while not self._over:
                 self.take(deadline)

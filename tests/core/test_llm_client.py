@@ -15,6 +15,8 @@ import pytest
 
 from agent_core.cancel import CancelScope
 from agent_core.errors import Interrupted, ProviderError
+from agent_core.llm import client as client_room
+from agent_core.llm import exchange as exchange_room
 from agent_core.llm.client import make_client
 from agent_core.llm.providers import ProviderOptions, resolve
 from agent_core.messages import user
@@ -423,6 +425,29 @@ class TestRequest:
         ]
         assert [d.kind for d in sink] == ["text"]
         assert all(b["tool_choice"] == "auto" for b in bodies)
+
+
+def test_a_stop_of_the_program_while_nothing_was_waited_for_is_no_silence_of_the_server(monkeypatch) -> None:
+    """As when a machine is paused just while a part of the reply is shown."""
+    paused = threading.Event()
+
+    class Clock:
+        @staticmethod
+        def monotonic() -> float:
+            return time.monotonic() + 1_000 * paused.is_set()
+
+    def reply(connection: socket.socket, number: int) -> None:
+        read_request(connection)
+        connection.sendall(STREAM_HEAD + chunked(event({"content": "Hel"})))
+        paused.wait(30)
+        time.sleep(0.2)  # there is something to wait for
+        connection.sendall(chunked(event({"content": "lo"}) + event({}, "stop") + b"data: [DONE]\n\n") + b"0\r\n\r\n")
+
+    for room in (client_room, exchange_room):
+        monkeypatch.setattr(room, "time", Clock)
+    with raw_server(reply) as server:
+        client = client_for(server.base_url, idle_timeout=30, max_attempts=1)
+        assert client.complete(REQUEST, lambda delta: paused.set(), CancelScope()).text == "Hello"
 
 
 def test_a_finished_request_is_freed_without_the_garbage_collector() -> None:

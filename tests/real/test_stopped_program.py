@@ -4,13 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 from agent_core import limits
 from tests.e2e.screen import ROOT
 from tests.fakes.model_server import ModelServer, Reply
 
-IDLE = 1.5
+IDLE = 3.0
+"""Seconds; a busy machine needs some of them for the answer."""
 ASK = """
 import sys
 from agent_core.cancel import CancelScope
@@ -28,7 +30,13 @@ print(client.complete(LlmRequest((user("Hi"),)), lambda delta: None, CancelScope
 
 def test_an_answer_that_comes_after_a_stop_longer_than_the_idle_time_is_taken():
     stopped = IDLE + limits.STOPPED_FROM + 0.3
-    with ModelServer([Reply(text="Here I am.", hang=stopped + 1.0)]) as server:
+    goes_on = threading.Event()
+
+    def reply(body, number):
+        goes_on.wait(60)
+        return Reply(text="Here I am.")
+
+    with ModelServer(reply) as server:
         program = subprocess.Popen([sys.executable, "-c", ASK, server.base_url, str(IDLE)], cwd=ROOT, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
         try:
@@ -40,6 +48,7 @@ def test_an_answer_that_comes_after_a_stop_longer_than_the_idle_time_is_taken():
             os.kill(program.pid, signal.SIGSTOP)
             time.sleep(stopped)
             os.kill(program.pid, signal.SIGCONT)
+            goes_on.set()
             said, wrong = program.communicate(timeout=20)
         finally:
             program.kill()
