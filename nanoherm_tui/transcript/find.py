@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,8 @@ from nanoherm_tui.transcript.lines import Line, Place
 from nanoherm_tui.transcript.render import note_words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from nanoherm_tui.transcript.entry import Entry
     from nanoherm_tui.transcript.layout import Layout
     from nanoherm_tui.transcript.row import Row
@@ -72,6 +73,13 @@ class Find:
         self._source = _Source(query)
         self._searched.clear()
         return self._begin(1, inclusive=True)
+
+    def put_back(self, query: str, at: tuple[Entry, int, int] | None) -> None:
+        """Mark what was looked for before and stand at its hit, without going anywhere."""
+        self.query, self.at = query, at
+        self._source = _Source(query)
+        self._without.clear()
+        self._searched.clear()
 
     def place_in(self, entry: Entry, query: str) -> Place | None:
         """The first row of an entry on which `query` begins, as it is folded now."""

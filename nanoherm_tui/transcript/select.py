@@ -6,7 +6,6 @@ are left out, a code line is whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from nanoherm_tui import limits
@@ -30,6 +29,8 @@ from nanoherm_tui.transcript.spots import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from nanoherm_tui.transcript.entry import Entry
     from nanoherm_tui.transcript.layout import Layout
 
@@ -61,6 +62,18 @@ class Selected:
     def set(self, anchor: Point, head: Point) -> None:
         self._anchor, self._head = spot_of(self._layout, anchor), spot_of(self._layout, head)
         self._goal = -1
+        self.resolve()
+
+    @property
+    def ends(self) -> tuple[Spot, Spot] | None:
+        """Of what is selected: the anchor and the head; None when that is nothing."""
+        if self.span is None or self._anchor is None or self._head is None:
+            return None
+        return self._anchor, self._head
+
+    def put_back(self, anchor: Spot, head: Spot) -> None:
+        """Select from one spot to the other."""
+        self._anchor, self._head, self._goal = anchor, head, -1
         self.resolve()
 
     def press(self, line: Line, x: int) -> None:

@@ -6,7 +6,6 @@ finding.py go about in it, selecting.py knows what is selected: the screen is on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from textual import events
@@ -24,6 +23,8 @@ from nanoherm_tui.transcript.unread import last_message
 from nanoherm_tui.transcript.window import Page
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent_core.messages import Message as Stored
     from nanoherm_tui.transcript.entry import Entry
     from nanoherm_tui.transcript.layout import Layout
@@ -76,12 +77,13 @@ class TranscriptView(Finding, can_focus=True):
             self._wanted = "" if self._kept.entry else self._kept.seen
         if self.is_mounted:
             self._unselect()
+        self._came_back = True
         self._sync()
 
     def put_away(self, model: TranscriptModel) -> None:
         """Let go of a conversation that is not in view, but for the place where it was read."""
         if isinstance(model.place, Page):
-            model.place = place_of(model.place.layout)
+            model.place = place_of(model.place)
         model.put_away()
 
     @property

@@ -6,7 +6,6 @@ through `render_lines`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -34,6 +33,8 @@ from nanoherm_tui.transcript.selecting import Selecting
 from nanoherm_tui.transcript.unread import Seen, first_unseen, left_at, message_after
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nanoherm_tui.themes import Look
     from nanoherm_tui.transcript.blocks import Block
     from nanoherm_tui.transcript.entry import Entry
@@ -85,6 +86,7 @@ class Window(Selecting):
         self._asked = ""  # the id of the message before which more has been asked for
         self._wanted = ""  # the message after which a session is to be shown once it is loaded
         self._kept: KeptPlace | None = None  # where it is to be shown once that is loaded
+        self._came_back = False  # what is selected in it has not been told to the screen yet
 
     @property
     def lines(self) -> Sequence[Line]:
@@ -168,10 +170,11 @@ class Window(Selecting):
         if self._wanted and self._model.entries:
             self._show_unseen(layout, message_after(self._model, self._wanted))
             self._wanted = ""
-        if self._kept is not None and self._model.entries:
+        if self._kept is not None and self._page is not None and self._model.entries:
             layout.height = height
-            if find_again(self._kept, self._model, layout):
+            if find_again(self._kept, self._model, self._page):
                 self._kept = None
+                everything = self._came_back = True
             else:
                 self._ask_earlier(at_once=True)
         rows = [line.row for line in layout.window(height)]
@@ -181,6 +184,9 @@ class Window(Selecting):
         if selected is not None:
             selected.resolve()
             everything = everything or selected.span is not None  # rows that read the same may be selected or not
+            if self._came_back:
+                self._came_back = False
+                self._selection_changed()  # the screen has forgotten it meanwhile
         set_scroll(self, layout.total, layout.top)
         shown = self._painted.rows
         self._painted.rows = rows

@@ -67,6 +67,54 @@ async def test_it_comes_back_at_the_place_where_it_was_read_folds_draft_and_figu
         await stage.until(lambda: top(stage) == before)
 
 
+def shown_marks(stage):
+    """What is looked for and where that stands, what is selected, and what the cursor is on."""
+    transcript = stage.app.transcript
+    page = transcript._page
+    at = next((line.row.text.strip() for line in transcript.lines if page.find.is_at(line)), "")
+    on = [line.row.text.strip() for line in transcript.lines if line.row.indent and page.cursor.is_on(line)]
+    return page.find.query, at, page.selected.text(), on
+
+
+@pytest.mark.parametrize("rests", [False, True], ids=["awake", "at rest"])
+async def test_what_was_found_and_selected_there_is_there_again_and_goes_on(tmp_path, monkeypatch, rests):
+    if rests:
+        monkeypatch.setattr(limits, "SESSIONS_AWAKE", 0)
+        monkeypatch.setattr(limits, "SESSION_ASKED", 0.2)
+    async with Stage(tmp_path, [Reply(text=WORDS), Reply(text="x")], size=(100, 30)) as stage:
+        app, view = stage.app, stage.app.view
+        await stage.type("first 一")
+        await stage.until(lambda: stage.state == "idle" and view.usage.total_tokens and not view.turn_started)
+        transcript = app.transcript
+        transcript.focus()
+        assert transcript.find("graph 17 of")
+        transcript.action_extend("word")
+        transcript.action_extend_rows(2)
+        before, place = shown_marks(stage), top(stage)
+        assert before[0] == "graph 17 of"
+        assert before[1] == "Paragraph 17 of an answer."
+        assert before[2] == "Paragraph 17 of an answer.\n\nParagraph 18 of an answer.\n\nParagraph "
+        app.action_command("new")
+        await stage.until(lambda: app.view is not view and app.view.loaded)
+        assert app.transcript.text_selection is None
+        if rests:
+            await stage.until(lambda: view.session.rests and not view.loaded)
+        await stage.pilot.resize_terminal(90, 30)
+        await back(stage, view)
+        await stage.until(lambda: top(stage) == place)
+        assert shown_marks(stage) == before
+        # A selection like any other: Ctrl+C copies it; n goes on from the hit; Esc takes away one, then the other.
+        assert app.screen.get_selected_text() == before[2]
+        transcript.focus()
+        await stage.until(lambda: app.focused is transcript)
+        await stage.pilot.press("n")
+        assert shown_marks(stage)[1] == before[1]
+        await stage.pilot.press("escape")
+        await stage.until(lambda: not (shown_marks(stage)[0] and shown_marks(stage)[2]))
+        await stage.pilot.press("escape")
+        await stage.until(lambda: not (shown_marks(stage)[0] or shown_marks(stage)[2]))
+
+
 async def test_a_place_before_what_is_loaded_is_read_too(tmp_path, at_once, monkeypatch):
     monkeypatch.setattr("agent_core.limits.HISTORY_TOLD", 20)
     async with Stage(tmp_path, [Reply(text="x")], size=(100, 30)) as stage:
