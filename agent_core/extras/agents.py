@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
@@ -94,7 +94,7 @@ class AgentsExtra:
     def returned(self) -> tuple[Message, ...]:
         return self._beside.returned()
 
-    def told(self, message_ids: Iterable[str]) -> None:
+    def told(self, message_ids: Collection[str]) -> None:
         self._beside.told(message_ids)
 
     # -- a call -------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Protocol, runtime_checkable
 
 from agent_core.cancel import CancelScope
@@ -140,6 +140,6 @@ class Returning(Protocol):
         """What has come and was not told, of an earlier run of the program too. Reads the store. Raises StoreError."""
         ...
 
-    def told(self, message_ids: Iterable[str]) -> None:
+    def told(self, message_ids: Collection[str]) -> None:
         """These of them are in the conversation."""
         ...

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from agent_core import limits
 from agent_core.cancel import CancelScope
@@ -47,6 +47,8 @@ class Beside:
         self._closed = False
         self._unsaved: list[tuple[str, str, str]] = []
         """Ends that the store did not take: it is asked again before anything is told."""
+        self._made: dict[str, Message] = {}
+        """Messages that were asked for and are not told: a long one has a file of its own."""
         self.has_come = False
         """Some have ended, and no message has told of them."""
 
@@ -139,11 +141,15 @@ class Beside:
         self.has_come = False
         for left in self._services.store.delegations.left(self._seat.session_id):
             calls.setdefault(left.call, []).append(left)
-        known = {row.session_id: row for row in self._crew.board.rows} if calls else {}
-        return tuple(self._message(call, several, known) for call, several in calls.items())
+        if new := [call for call in calls if call not in self._made]:
+            known = {row.session_id: row for row in self._crew.board.rows}
+            self._made |= {call: self._message(call, calls[call], known) for call in new}
+        return tuple(self._made[call] for call in calls)
 
-    def told(self, calls: Iterable[str]) -> None:
+    def told(self, calls: Collection[str]) -> None:
         """The messages with these ids are in the conversation."""
+        for call in calls:
+            self._made.pop(call, None)
         try:
             self._services.store.delegations.told(calls)
         except StoreError as error:  # they are found there

@@ -328,20 +328,19 @@ def test_images_of_the_workspace_come_with_the_task_for_a_model_that_sees(office
 # -- bounds ------------------------------------------------------------------------------------------------------------
 
 
-def test_no_more_run_at_once_than_the_config_says_and_no_more_wait_than_there_is_room_for(office):
+def test_no_more_run_at_once_than_the_config_says_and_no_more_wait_than_there_is_room_for(office, monkeypatch):
+    monkeypatch.setattr(limits, "AGENTS_BESIDE", 4)
     held = Held()
-    goals = [str(n) for n in range(12)]
     desk = office(
-        [spawn(*goals), spawn(*goals), spawn("one more"), say("ok"), say("end")], [held],
-        options=CrewOptions(at_once=2),
-    )  # fmt: skip
+        [spawn("a", "b", "c", "d"), spawn("one more"), say("ok"), say("end")], [held], options=CrewOptions(at_once=2)
+    )
     desk.turn("go")
-    assert "24 sub-agents are at work in the background" in results(desk.parent.requests[3])[-1]
+    assert "4 sub-agents are at work in the background" in results(desk.parent.requests[2])[-1]
     desk.until(lambda: len(held.asked) == 2)
     assert [row.state for row in desk.board].count("running") == 2
     held.free.set()
     desk.until(lambda: not desk.session.goes_on, 30)
-    assert sorted(row.state for row in desk.board) == ["done"] * 24
+    assert [row.state for row in desk.board] == ["done"] * 4
 
 
 def test_turns_that_begin_by_themselves_have_an_end(office, monkeypatch):
@@ -370,6 +369,8 @@ def test_results_are_bounded_and_hold_no_keys_and_no_control_bytes(office):
     assert len(message.text.encode()) <= limits.TOOL_RESULT
     assert "sk-very-secret" not in message.text
     assert "\x1b" not in message.text
+    (kept,) = (desk.services.data_home / "spill").glob("*.txt")
+    assert kept.read_text().count("word ") >= 19_999, "all of it can be read, and lies there once"
 
 
 def test_what_they_report_names_no_file_and_runs_no_command(office):

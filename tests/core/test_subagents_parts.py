@@ -15,6 +15,7 @@ from agent_core.errors import Interrupted
 from agent_core.host import Host
 from agent_core.house import Launch
 from agent_core.intents import Submit
+from agent_core.options import tools_off
 from agent_core.ports.actions import Effect, NoAction
 from agent_core.ports.tools import Args, Prepared, Tool, ToolOutput
 from agent_core.sandbox.probe import layers
@@ -207,6 +208,8 @@ def test_the_shipped_ones_are_there_when_they_are_wanted_and_all_can_be_switched
     assert "- worker: " in text
     (home / ".nanohermes/agents/mine.md").write_text("p")
     assert offered(start(overrides={"delegation.enabled": False}), project) == ""
+    assert tools_off(start().config) == ("delegate_task",)
+    assert tools_off(start(overrides={"delegation.background": True}).config) == ()
 
 
 @pytest.mark.skipif(bool(LACKS), reason=LACKS)
