@@ -112,7 +112,12 @@ def test_a_person_works_in_a_window_of_a_browser(tmp_path):
         assert page.value("document.title").startswith("?")  # seen while another tab is in front
         time.sleep(1)  # a question takes no answer in its first moment
         page.key("y", "KeyY", 89, text="y")
+        # Somebody has gone to another tab: the next question rings, which is a dot until they are back.
+        page.value("document.hasFocus = () => false, keyboard().blur()")
         page.wait_for("1 failed, 5 passed", "Change shop/cart.py?", seconds=SLOW)
+        page.until(lambda: page.value("document.title").startswith("● ?"))
+        page.value("delete document.hasFocus, keyboard().focus(), window.dispatchEvent(new Event('focus'))")
+        assert page.value("document.title").startswith("?")
         # A key that stops the program, in a place where nobody could set it going again.
         page.key("z", "KeyZ", 90, ctrl=True)
         page.wait_for("cannot be suspended")

@@ -3,8 +3,9 @@
     python -m tests.real.kill_child BASE_URL     trials come in, one JSON a line; reports go out the same way
 
 A trial: {"folder": where it may write, "mark": n, "delay": seconds after the n-th mark of the turn}, or
-{..., "write": n, "moment": "before" or "after"} to die at the n-th database write of the turn. Forking a program that
-has loaded everything costs a hundredth of starting one.
+{..., "write": n, "moment": "before" or "after"} to die at the n-th database write of the turn, or
+{..., "rests": n, "delay": seconds} to die that long after the session has lain down or woken, its turns behind it, the
+n-th time. Forking a program that has loaded everything costs a hundredth of starting one.
 """
 
 from __future__ import annotations
@@ -83,6 +84,14 @@ def live(trial: dict, base_url: str, say) -> None:
             say("begun")
         elif isinstance(event, events.StepStarted | events.ToolStarted | events.ToolFinished):
             say("mark")
+        elif isinstance(event, events.TurnFinished) and "rests" in trial:
+            session.send(intents.Rest())  # taken once the queued message has its turn behind it too
+        elif isinstance(event, events.Resting):
+            say("rests")
+            session.start()
+        elif isinstance(event, events.HistoryChanged) and event.messages:
+            say("woke")
+            session.send(intents.Rest())
         elif isinstance(event, events.TurnFinished):
             say("ended", str(writes), event.outcome)
             break
@@ -134,6 +143,9 @@ def look(trial: dict, base_url: str, said: list[list[str]]) -> dict:
     # A command that was just starting may outlive the program by a moment.
     assert again == ran or (again == 1 and "run_command" in unknown), "nothing is repeated"
     steps = sum(message.role == "assistant" for message in history)
+    if ["rests"] in said:
+        assert [message.text for message in history if message.role == "user"] == [PROMPT, QUEUED]
+        return {"phase": "at rest" if said[-1] == ["rests"] else "awake again", "unknown": len(unknown)}
     return {"phase": f"after {steps} replies" if not ended else "ended", "unknown": len(unknown)}
 
 
@@ -189,7 +201,7 @@ def run(trial: dict, base_url: str) -> dict:
     pid, reading = forked(lambda say: live(trial, base_url, say))
     said: list[list[str]] = []
     began = killed = 0.0
-    marks = 0
+    marks = rests = 0
     for words in lines(reading):
         said.append(words)
         if words[0] == "begun":
@@ -197,6 +209,12 @@ def run(trial: dict, base_url: str) -> dict:
         if words[0] in ("begun", "mark") and not killed:
             marks += 1
             if marks == trial.get("mark"):
+                time.sleep(trial["delay"])
+                os.kill(pid, signal.SIGKILL)
+                killed = time.monotonic()
+        elif words[0] in ("rests", "woke") and not killed:
+            rests += 1
+            if rests == trial["rests"]:
                 time.sleep(trial["delay"])
                 os.kill(pid, signal.SIGKILL)
                 killed = time.monotonic()

@@ -145,3 +145,15 @@ def test_a_kill_before_and_after_a_write(programs, each):
     ended = sum(report["phase"] == "ended" for report in reports)
     print(f"{writes} writes; {dict(Counter(report['phase'] for report in reports))}")
     assert ended <= 4, "nearly every one died at its write"
+
+
+@pytest.mark.parametrize("kills", [6, pytest.param(60, marks=LONG)])
+def test_kills_while_a_session_lies_down_rests_and_wakes(programs, kills):
+    """Whatever it has let go of is on disk: both turns, the draft, and no call that anybody would do again."""
+    draw = random.Random(7)
+    trials = [{"rests": 1 + n % 6, "delay": draw.uniform(0, 0.004)} for n in range(kills)]
+    reports = programs.run(trials)
+    all_is_well(programs, reports, kills)
+    assert all(report["died"] for report in reports)
+    assert {report["phase"] for report in reports} == {"at rest", "awake again"}
+    assert not any(report["unknown"] for report in reports)
