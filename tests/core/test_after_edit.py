@@ -23,8 +23,8 @@ from agent_core.sandbox import probe
 from agent_core.sandbox.policy import UNCONFINED, Box
 from agent_core.services import Containment, Walls
 from agent_core.tools.command import changing
+from tests.core.checkpoint_support import Desk
 from tests.core.session_support import Table, call, say
-from tests.core.test_checkpoints import Desk
 
 from . import tool_support
 

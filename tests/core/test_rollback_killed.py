@@ -10,7 +10,7 @@ import pytest
 
 from agent_core.checkpoints import Checkpoints, Options
 from agent_core.safety.paths import PathRules
-from tests.core.test_checkpoints import snapshot
+from tests.core.checkpoint_support import snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ("a.txt", "b.txt", "new/c.txt", "gone.txt", "turned", "turned/in")
