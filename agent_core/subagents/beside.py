@@ -15,14 +15,15 @@ from collections.abc import Collection, Sequence
 from agent_core import limits
 from agent_core.cancel import CancelScope
 from agent_core.delegation import AgentRow
-from agent_core.errors import Interrupted, StoreError, ToolFailure
+from agent_core.errors import AgentError, Interrupted, StoreError, ToolFailure
 from agent_core.messages import Message, new_id
 from agent_core.names import DELEGATE_TASK
 from agent_core.services import Seat, SessionServices
 from agent_core.spill import FOLDER, Results
 from agent_core.store.delegations import Asked, Left
 from agent_core.subagents.crew import Crew
-from agent_core.subagents.run import ENDED_WITH_IT, Order
+from agent_core.subagents.run import Order
+from agent_core.subagents.words import ENDED_WITH_IT
 from agent_core.text.ansi import clean
 from agent_core.text.clamp import clamp_characters
 
@@ -79,9 +80,9 @@ class Beside:
                 rows.append(self._crew.enlist(order, scope, mode))
             asked = [Asked(row.session_id, row.task) for row in rows]
             self._services.store.delegations.begin(self._seat.session_id, call, asked)
-        except StoreError as error:
+        except Exception as error:  # whatever it is: none of them begins
             for row in rows:
-                self._crew.drop(row, error.text)
+                self._crew.drop(row, error.text if isinstance(error, AgentError) else "It could not be noted.")
             with self._lock:
                 del self._open[call]
             raise

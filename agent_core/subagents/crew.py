@@ -15,7 +15,8 @@ from agent_core.services import Seat, SessionServices
 from agent_core.store.children import Birth
 from agent_core.subagents.board import Board, preview
 from agent_core.subagents.gate import Gate
-from agent_core.subagents.run import CrewOptions, Done, Order, Run, stopped_words, told_cost
+from agent_core.subagents.run import CrewOptions, Done, Order, Run, told_cost
+from agent_core.subagents.words import stopped_words
 from agent_core.text.ansi import clean
 from agent_core.turn import TurnTools
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from agent_core import events, limits, prompt, turn_lease, view
 from agent_core.agent import TurnEnd, run_turn
@@ -32,12 +32,9 @@ from agent_core.subagents.board import Board, preview
 from agent_core.subagents.definitions import Definition
 from agent_core.subagents.lent import Borrower, lent
 from agent_core.subagents.quiet import Quiet
+from agent_core.subagents.words import stopped_words
 from agent_core.text.ansi import clean
 from agent_core.turn import TurnTools
-
-GIVEN_UP: Final = "[interrupted] It was stopped by your own call."
-ENDED_WITH_IT: Final = "[interrupted] The program ended, or the session was closed, before it had."
-STOPPED: Final = "[interrupted] The user stopped this sub-agent. Do not start it again unless they ask for it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,13 +296,6 @@ def _said_last(conversation: Conversation) -> str:
 def _freedom(mode: Mode) -> Mode:
     """The mode whose sentence tells a sub-agent how free it is: a goal is its parent's to declare reached."""
     return "auto" if mode == "goal" else mode
-
-
-def stopped_words(board: Board, agent_id: str) -> str:
-    """What is told of one that was stopped; asked before its end is on the board."""
-    if board.was_given_up(agent_id):
-        return GIVEN_UP
-    return ENDED_WITH_IT if board.is_closed else STOPPED
 
 
 def told_cost(services: SessionServices, session_id: str) -> events.UsageLoaded | None:
