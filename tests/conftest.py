@@ -1,14 +1,21 @@
 """What holds for all tests: property tests are judged by what they find, not by how busy the machine is."""
 
 import gc
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import prepared_store
+
+# Ignored in what a shell starts in the background, and then in all that the tests start.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
@@ -17,6 +24,17 @@ settings.load_profile("steady")
 @pytest.fixture(scope="session", autouse=True)
 def databases_are_copied():
     with prepared_store.copied():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_files_go_with_those_of_pytest(tmp_path_factory):
+    """A program that a test kills removes nothing of its own. pytest keeps the folders of its last three runs."""
+    folder = tmp_path_factory.getbasetemp() / "t"
+    folder.mkdir(mode=0o700)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", None)  # asks again
         yield
 
 

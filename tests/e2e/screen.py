@@ -189,8 +189,6 @@ class Screen(Watched):
             self.pid, self._fd = pty.fork()
             if self.pid == 0:
                 fcntl.ioctl(0, termios.TIOCSWINSZ, size)
-                for number in (signal.SIGINT, signal.SIGQUIT):  # ignored where the tests run in the background
-                    signal.signal(number, signal.SIG_DFL)
                 os.chdir(cwd or ROOT)
                 os.execvpe(command[0], command, full)
         self._hung_up = False

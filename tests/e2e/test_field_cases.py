@@ -6,6 +6,7 @@ Bounds in seconds are those of a quiet machine; `SLACK` is for a busy one.
 import json
 import os
 import re
+import resource
 import signal
 import statistics
 import subprocess
@@ -645,11 +646,13 @@ def test_keys_typed_before_the_first_frame_are_kept(terminal, workspace, server_
 
 @pytest.mark.parametrize(("flag", "seconds"), [("--version", 0.15), ("--help", 0.2)])
 def test_a_question_about_the_program_is_answered_at_once(home, workspace, flag, seconds):
+    """Seconds of a core: on a busy machine the answer waits for one, and says so of nothing but the machine."""
     env = {**os.environ, **home_env(home), "PYTHONPATH": str(ROOT)}
     times = []
-    for _ in range(5):
-        began = time.monotonic()
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         argv = [sys.executable, "-m", "nanoherm_tui", flag]
         subprocess.run(argv, cwd=workspace, env=env, capture_output=True, check=True)
-        times.append(time.monotonic() - began)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(times) < seconds * SLACK, times

@@ -107,7 +107,7 @@ class Stage:
 
 
 def exit_code(screen):
-    screen.wait_for("EXIT")
+    screen.until(lambda: re.search(r"EXIT \d", screen.text))
     return int(re.search(r"EXIT (\d+)", screen.text)[1])
 
 
@@ -279,6 +279,7 @@ def test_stopped_and_brought_back_the_screen_is_as_before(terminal, home, worksp
                 assert settings[-1:] in ([wanted], []), f"mode {mode} while stopped"
             assert (workspace / "stopped").read_text() == (workspace / "before").read_text()
             screen.send("\r")
+            screen.wait_for("STOPPED", gone=True)  # the emulator has one screen: only what is drawn anew covers it
             screen.wait_for("› a draft")
             assert screen.still() == before
         screen.send("!")
