@@ -107,7 +107,8 @@ window.WebSocket = class extends EventTarget {
   constructor(url) {
     super();
     const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (each) => each.toString(16).padStart(2, "0"));
-    this.url = `${url}&window=${key.join("")}`;
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches ? "&still=1" : "";
+    this.url = `${url}&window=${key.join("")}${still}`;
     this.wait = SOONEST;
     this.connect(this.url);
   }

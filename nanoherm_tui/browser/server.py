@@ -58,6 +58,8 @@ _PARTS: Final = {
     "mono-italic.ttf": (_TERMINAL, "static/fonts/RobotoMono-Italic-VariableFont_wght.ttf", "font/ttf"),
 }
 """What the page is made of, by its name there: package, file, kind. All of it is on this machine."""
+_STILL: Final = ("--set", "display.reduced_motion=true")
+"""For a browser that prefers reduced motion; it comes first, so that what the server was given counts."""
 _WORDS: Final = ("ended", "full", "failed", "gone", "broken", "no_webgl", "again", "try_now")
 _POLICY: Final = "; ".join((
     "default-src 'none'", "script-src 'self'", "style-src 'self' 'unsafe-inline'", "font-src 'self'", "img-src data:",
@@ -171,7 +173,8 @@ class Faces:
         try:
             if window is None:
                 columns, rows = _cells(request.query.get("width"), 80), _cells(request.query.get("height"), 24)
-                window = await Window.open(self._arguments, self._env, request.match_info["scheme"], columns, rows)
+                arguments = (*_STILL, *self._arguments) if "still" in request.query else self._arguments
+                window = await Window.open(arguments, self._env, request.match_info["scheme"], columns, rows)
             else:
                 await window.show_again()
             is_over = await _talk(page, window)

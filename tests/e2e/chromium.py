@@ -29,6 +29,7 @@ _FLAGS = (
     "--disable-default-apps", "--hide-scrollbars=false", "--remote-debugging-pipe",
     # The terminal on the page asks for WebGL 2; there is no graphics card here.
     "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+    "--force-prefers-reduced-motion",
     # Nothing but this machine is ever asked for.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 )  # fmt: skip

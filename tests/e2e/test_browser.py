@@ -98,6 +98,8 @@ def test_a_person_works_in_a_window_of_a_browser(tmp_path):
         assert page.value("[document.documentElement, document.body].every(e => e.scrollHeight <= innerHeight)")
         port = urlsplit(server.url).netloc
         assert {urlsplit(each).netloc for each in page.requests if not each.startswith("data:")} == {port}
+        [child] = server.children()
+        assert b"display.reduced_motion=true" in Path(f"/proc/{child}/cmdline").read_bytes()  # as this browser prefers
         # Ctrl+C is a key here too; the field is empty then, and takes what an input method commits.
         page.key("c", "KeyC", 67, ctrl=True)
         page.until(lambda: "A test fails" not in page.text)

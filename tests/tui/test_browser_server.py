@@ -141,10 +141,15 @@ def test_a_page_of_another_origin_gets_no_window(asks, origin):
     asks(use)
 
 
-def test_a_window_speaks_textual_serves_messages_and_says_that_its_program_has_ended(asks):
+@pytest.mark.parametrize(
+    ("more", "arguments"),
+    [("", b"['-C', '/x']"), ("&still=1", b"['--set', 'display.reduced_motion=true', '-C', '/x']")],
+    ids=["as it is", "reduced motion"],
+)
+def test_a_window_speaks_textual_serves_messages_and_says_that_its_program_has_ended(asks, more, arguments):
     async def use(session, base, door):
         await enter(session, base, door)
-        address = f"{base}{door.path}/window/light?width=40&height=10"
+        address = f"{base}{door.path}/window/light?width=40&height=10{more}"
         async with session.ws_connect(address, headers={"Origin": base}) as page:
             out = b""
             while b"40\r\n" not in out:
@@ -157,7 +162,7 @@ def test_a_window_speaks_textual_serves_messages_and_says_that_its_program_has_e
             await page.send_str(json.dumps(["stdin", "你好\n"]))
             async for message in page:
                 out += message.data
-            assert b"['-C', '/x']" in out
+            assert arguments in out
             assert f"heard 你好 {limits.WEB_CELLS}".encode() in out
             assert page.close_code == servers.ENDED
 
