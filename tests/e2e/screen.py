@@ -331,7 +331,7 @@ class Screen(Watched):
     def alive(self) -> bool:
         return self.wait_exit(0.0) is None
 
-    def wait_exit(self, seconds: float = 10.0) -> int | None:
+    def wait_exit(self, seconds: float = 15.0) -> int | None:
         """The exit code, or None when it still runs after `seconds`."""
         end = time.monotonic() + seconds
         while self._status is None:

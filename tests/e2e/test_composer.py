@@ -94,7 +94,7 @@ def test_a_stream_goes_on_while_the_editor_is_open_and_is_caught_up(home, worksp
         screen.wait_for("EDITOR IS OPEN")
         time.sleep(1.5)
         (tmp_path / "notes.close").touch()
-        screen.wait_for("the end.", "draft", "from the editor", seconds=10)
+        screen.wait_for("the end.", "draft", "from the editor")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_five_megabytes_are_pasted_and_the_keys_go_on(home, workspace):
         paste(screen, text)
         screen.wait_for("180000 lines", seconds=20 * SLACK)
         screen.send("typed after it")
-        screen.wait_for("typed after it", seconds=3 * SLACK)
+        screen.wait_for("typed after it")
 
 
 def test_an_own_command_runs_and_is_marked_while_it_is_typed(home, workspace):

@@ -31,7 +31,7 @@ def test_the_screen_ticks_while_a_command_runs(terminal, workspace, server_env, 
             time.sleep(ARMED)
             since = len(screen.raw)
             screen.send("y")
-            screen.wait_for("running", seconds=5)
+            screen.wait_for("running")
             began = time.monotonic()
             counted, marks = set(), set()
             while time.monotonic() - began < seconds - 1:
@@ -41,8 +41,8 @@ def test_the_screen_ticks_while_a_command_runs(terminal, workspace, server_env, 
                 time.sleep(0.1)
             ended = time.monotonic()
             screen.send("typed meanwhile")
-            screen.wait_for("› typed meanwhile", seconds=1 * SLACK)
-            screen.wait_for("All done.", seconds=10)
+            screen.wait_for("› typed meanwhile")  # how late at most, the lags say
+            screen.wait_for("All done.")
             drawn = bytes(screen.raw[since:]).decode("utf-8", "replace")
             screen.signal(signal.SIGUSR1)
             screen.until(report.exists)

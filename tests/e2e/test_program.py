@@ -139,7 +139,7 @@ def children_running(marker):
 def stop_and_time(screen, key):
     screen.send(key)
     begun = time.monotonic()
-    screen.wait_for("Message, /command", seconds=5)
+    screen.wait_for("Message, /command")
     return time.monotonic() - begun
 
 
@@ -201,7 +201,7 @@ def test_a_stop_is_answered_within_a_second_and_the_next_request_is_valid(stoppe
         time.sleep(0.3)
     took = stop_and_time(screen, KEYS[key])
     assert took <= 1.0 * SLACK, f"ready after {took:.2f} s"
-    gone_by = time.monotonic() + 3
+    gone_by = time.monotonic() + 15
     while children_running(marker) and time.monotonic() < gone_by:
         time.sleep(0.05)
     assert not children_running(marker)
@@ -222,14 +222,14 @@ def test_ctrl_c_never_quits_during_a_turn_and_quits_when_idle_on_the_second_pres
         screen.send("a draft")
         time.sleep(0.2)
         screen.send(KEYS["ctrl+c"])
-        screen.wait_for("step 1", "stopping", gone=True, seconds=3)
+        screen.wait_for("step 1", "stopping", gone=True)
         screen.wait_for("a draft")
         screen.send(KEYS["ctrl+c"])
-        screen.wait_for("a draft", gone=True, seconds=3)
+        screen.wait_for("a draft", gone=True)
         screen.send(KEYS["ctrl+c"])
         screen.wait_for("again quits")
         screen.send(KEYS["ctrl+c"])
-        assert screen.wait_exit(3) == 0
+        assert screen.wait_exit() == 0
 
 
 def test_quitting_while_a_request_hangs_takes_less_than_a_second(home, workspace):
@@ -242,8 +242,8 @@ def test_quitting_while_a_request_hangs_takes_less_than_a_second(home, workspace
         screen.wait_for("step 1")
         begun = time.monotonic()
         submit(screen, "/exit")
-        assert screen.wait_exit(5) == 0
-        assert time.monotonic() - begun < 1.5  # 0.2 s of it between the text and Enter
+        assert screen.wait_exit() == 0
+        assert time.monotonic() - begun < 0.2 + 1.0 * SLACK  # the first between the text and Enter
 
 
 # -- bad input --------------------------------------------------------------------------------------------------------
@@ -427,9 +427,9 @@ def test_the_panes_follow_each_resize_at_once(home, workspace):
         screen.wait_for("test-model", "Result")
         for size, shown, hidden in RESIZES:
             screen.resize(*size)
-            screen.wait_for("ask", *shown, seconds=3)
+            screen.wait_for("ask", *shown)
             if hidden:
-                screen.wait_for(*hidden, seconds=3, gone=True)
+                screen.wait_for(*hidden, gone=True)
 
 
 def test_letters_typed_while_another_pane_has_the_keyboard_begin_a_message(home, workspace):

@@ -145,7 +145,7 @@ class Tmux(Watched):
     def alive(self) -> bool:
         return self.wait_exit(0.0) is None
 
-    def wait_exit(self, seconds: float = 10.0) -> int | None:
+    def wait_exit(self, seconds: float = 15.0) -> int | None:
         """The exit code as a shell gives it, or None when it still runs after `seconds`."""
         end = time.monotonic() + seconds
         while not (self._folder / "code").exists():

@@ -87,7 +87,7 @@ def output(top: Path, task_id: str) -> str:
     return job_files.written(task_files(top, task_id), 0, 10_000).data.decode()
 
 
-def soon(ok, seconds=10.0):
+def soon(ok, seconds=30.0):
     end = time.monotonic() + seconds
     while not ok():
         assert time.monotonic() < end

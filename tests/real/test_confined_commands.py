@@ -36,6 +36,7 @@ from agent_core.services import Containment, Walls
 from tests.core.session_support import Table, call, say
 from tests.core.test_process import alive, gone
 from tests.corpus import sandbox
+from tests.e2e.screen import SLACK
 from tests.fakes.model_server import ModelServer, Reply
 from tests.real import program
 
@@ -206,8 +207,8 @@ def test_a_command_that_is_too_late_ends_within_its_time_and_three_seconds(walls
     began = time.monotonic()
     result = run(walls, STUBBORN[kind].format(n=number), workspace, timeout=0.5)
     assert result.timed_out
-    assert time.monotonic() - began < 0.5 + 3 + 2  # a loaded machine gets two more
-    assert gone(f"sleep {number}", 5)
+    assert time.monotonic() - began < 0.5 + 3 * SLACK
+    assert gone(f"sleep {number}", 30)
 
 
 @pytest.mark.parametrize("ground", ["as it is here", "none"])
@@ -221,7 +222,7 @@ def test_what_leaves_the_group_is_ended_with_the_command(workspace, monkeypatch,
     result = run(walls, "(env -i setsid /bin/sleep 30427 >/dev/null 2>&1 &); exit 0", workspace)
     assert result.exit_code == 0
     assert len(result.left_running) == 1
-    assert gone("sleep 30427", 5)
+    assert gone("sleep 30427", 30)
     walls.close()
 
 
@@ -235,7 +236,7 @@ def test_another_command_that_gets_the_number_of_a_namespace_is_left_alone(walls
     other = threading.Thread(target=lambda: results.append(run(walls, "echo $$ > pid; read x < go", workspace)))
     os.mkfifo(workspace / "go")
     other.start()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while not (pid := (workspace / "pid").exists() and (workspace / "pid").read_text().strip()):
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -243,7 +244,7 @@ def test_another_command_that_gets_the_number_of_a_namespace_is_left_alone(walls
     assert family.members() == ()
     family.signal(signal.SIGKILL)
     (workspace / "go").write_text("on\n")
-    other.join(10)
+    other.join(30)
     assert [result.exit_code for result in results] == [0]
 
 
@@ -252,7 +253,7 @@ def test_a_groups_leaf_goes_with_its_command_and_the_group_with_the_session(wall
     if not folders:
         pytest.skip("no control groups can be made here")
     assert run(walls, "cat /proc/self/cgroup", workspace).stdout.count(folders[0].name) >= 1
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while (left := [entry for entry in folders[0].iterdir() if entry.is_dir()]) and time.monotonic() < end:
         time.sleep(0.05)
     assert left == []

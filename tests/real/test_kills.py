@@ -24,6 +24,9 @@ from tests.real.kill_child import NEXT, PROMPT, READS
 LONG = pytest.mark.long, pytest.mark.timeout(1_200)
 """Each of some hundred trials is two turns: on a busy machine that is more than any other test may take."""
 
+USUAL = pytest.mark.timeout(400)
+"""Some thirty trials in one test: it is the sum that takes long there."""
+
 PROGRAMS = 3
 """Side by side, which wait for each other and for the disk much of their time."""
 
@@ -110,7 +113,7 @@ def all_is_well(programs: Programs, reports: list[dict], count: int) -> None:
     assert len(reports) == count
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=LONG)])
+@pytest.mark.parametrize("kills", [pytest.param(12, marks=USUAL), pytest.param(200, marks=LONG)])
 def test_kills_at_any_moment(programs, kills):
     whole = programs.run([{} for _ in range(3)])
     all_is_well(programs, whole, 3)
@@ -131,7 +134,7 @@ def test_kills_at_any_moment(programs, kills):
     assert sum(report["unknown"] for report in reports) >= kills // 40, "some calls were under way"
 
 
-@pytest.mark.parametrize("each", [7, pytest.param(1, marks=LONG)])
+@pytest.mark.parametrize("each", [pytest.param(10, marks=USUAL), pytest.param(1, marks=LONG)])
 def test_a_kill_before_and_after_a_write(programs, each):
     """Of `each` writes one is tried: the others are among the long tests."""
     [whole] = programs.run([{"write": -1}])
