@@ -1,5 +1,6 @@
 """A tiny app around composer and approval panel. Run as a program it serves the tests that need a real terminal."""
 
+import asyncio
 import sys
 import time
 from pathlib import Path
@@ -82,6 +83,26 @@ def command_question(command="pytest -q", **fields):
     fields.setdefault("rule", "mode ask")
     fields.setdefault("grant", "this exact command, in this folder")
     return Question("command", "Run a command", command=command, **fields)
+
+
+def rows(app):
+    """The screen's rows as text."""
+    height = app.size.height
+    strips = [app.screen._compositor.render_strips()[y] for y in range(height)]
+    return ["".join(segment.text for segment in strip) for strip in strips]
+
+
+async def type_keys(pilot, *keys):
+    """Keys one behind the other, and one wait for all of them: the pilot's own presses wait for each."""
+    characters = {"space": " ", "backslash": "\\", "slash": "/", "question_mark": "?"}
+    for key in keys:
+        pilot.app.post_message(events.Key(key, characters.get(key, key if len(key) == 1 else None)))
+    # They go through the app's queue into that of whoever has the keyboard: a busy machine is not done after one pause.
+    for pump in (lambda: pilot.app, lambda: pilot.app.focused or pilot.app.screen):
+        done = asyncio.Event()
+        pump().call_later(done.set)
+        await done.wait()
+    await pilot.pause()
 
 
 class ReportingApp(ComposerApp):

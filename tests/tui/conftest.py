@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from nanoherm_tui import i18n, symbols
+from nanoherm_tui import i18n, limits, symbols
 
 # For the modules that load themes when they are imported, whatever terminal the tests are started in.
 os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
@@ -28,6 +28,13 @@ def plain_words(monkeypatch):
     yield
     i18n.set_strict(False)
     i18n.set_language("en")
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """The panel arms almost at once: for tests about what comes after."""
+    monkeypatch.setattr(limits, "APPROVAL_ARM", 0.05)
+    monkeypatch.setattr(limits, "APPROVAL_ALONE", 0.05)
 
 
 @pytest.hookimpl(tryfirst=True)

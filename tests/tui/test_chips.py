@@ -10,8 +10,7 @@ from nanoherm_tui import i18n, limits
 from nanoherm_tui.history import History
 from nanoherm_tui.panes import chips
 from nanoherm_tui.panes.chips import Chips
-from tests.tui.composer_app import ComposerApp
-from tests.tui.test_composer import rows, type_keys
+from tests.tui.composer_app import ComposerApp, rows, type_keys
 
 LONG = "".join(f"第 {n} 行 line\n" for n in range(120))
 

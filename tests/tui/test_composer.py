@@ -1,52 +1,16 @@
-"""The composer: what sends, what makes a line, what is kept; in the pilot and in a real terminal."""
+"""The composer: what sends, what makes a line, how it is drawn, what is kept."""
 
-import asyncio
-import os
-import re
-import sys
-import time
-from ast import literal_eval
-from pathlib import Path
-
-import pexpect
-import pyte
 import pytest
 from rich.cells import cell_len
 from textual import events
 from textual.geometry import Offset, Region
 from textual.widgets import TextArea
 
-from agent_core.knowledge import Typed
 from nanoherm_tui import i18n, limits
-from nanoherm_tui.compat.reading import ReadByRead
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import load_keymap
-from nanoherm_tui.overlays.slash import Values, offers
-from tests.tui.composer_app import ComposerApp
-
-ROOT = Path(__file__).parents[2]
-
-
-def rows(app):
-    """The screen's rows as text."""
-    height = app.size.height
-    strips = [app.screen._compositor.render_strips()[y] for y in range(height)]
-    return ["".join(segment.text for segment in strip) for strip in strips]
-
-
-async def type_keys(pilot, *keys):
-    """Keys one behind the other, and one wait for all of them: the pilot's own presses wait for each."""
-    characters = {"space": " ", "backslash": "\\", "slash": "/", "question_mark": "?"}
-    for key in keys:
-        pilot.app.post_message(events.Key(key, characters.get(key, key if len(key) == 1 else None)))
-    # They go through the app's queue into that of whoever has the keyboard: a busy machine is not done after one pause.
-    for pump in (lambda: pilot.app, lambda: pilot.app.focused or pilot.app.screen):
-        done = asyncio.Event()
-        pump().call_later(done.set)
-        await done.wait()
-    await pilot.pause()
-
+from tests.tui.composer_app import ComposerApp, rows, type_keys
 
 # -- sending and lines --------------------------------------------------------------------------------------------
 
@@ -172,82 +136,6 @@ async def test_an_alt_letter_is_no_text():
         assert app.composer.text == ""
 
 
-# -- pasting ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "data",
-    ["a\nb\nc\n", "a\rb\rc\r", "a\r\rc\r", "你\r好\rc", "\n\nindented", "first line\rsecond", "x\ty\r\nz\r\n"],
-)
-def test_lines_that_came_in_one_read_are_one_paste(data):
-    parser = ReadByRead()
-    (event,) = parser.feed(data)
-    assert isinstance(event, events.Paste)
-    assert event.text == re.sub("\r\n?", "\n", data)
-
-
-@pytest.mark.parametrize("data", ["hello\r", "\r", "\r\r", "y\rn", "hello", "a\x1b[A\rb\rc\r", "\x03\rlines\rof text"])
-def test_keys_that_came_in_one_read_stay_keys(data):
-    assert not any(isinstance(event, events.Paste) for event in ReadByRead().feed(data))
-
-
-@pytest.mark.parametrize("cut", range(1, 30, 3))
-def test_a_marked_paste_is_one_paste_wherever_the_reads_cut_it(cut):
-    text = "one line\rtwo lines\rthree\r"
-    parser = ReadByRead()
-    data = f"x\x1b[200~{text}\x1b[201~y"
-    seen = [event for part in (data[:cut], data[cut:]) for event in parser.feed(part)]
-    assert [event.text for event in seen if isinstance(event, events.Paste)] == [text.replace("\r", "\n")]
-    assert [event.key for event in seen if isinstance(event, events.Key)] == ["x", "y"]
-
-
-def test_after_a_marked_paste_lines_are_still_told_from_keys():
-    parser = ReadByRead()
-    reads = ["\x1b[200~a\x1b[201~", "b\rc\rd\r", "e\r", "\x1b[20~", "f\rg\r"]
-    seen = [event for read in reads for event in parser.feed(read)]
-    assert [type(event).__name__ for event in seen] == ["Paste", "Paste", "Key", "Key", "Key", "Paste"]
-
-
-@pytest.mark.parametrize("rest", ["abc\r", "\r", "half a line", "one\rtwo\r"])
-def test_the_rest_of_an_unmarked_paste_is_no_keys_even_where_a_read_cut_it(rest):
-    parser = ReadByRead()
-    first = "line of text\r" * 300
-    seen = [event for read in (first, rest) for event in parser.feed(read)]
-    assert all(isinstance(event, events.Paste) for event in seen)
-    assert "".join(event.text for event in seen) == (first + rest).replace("\r", "\n")
-
-
-def test_enter_after_the_last_read_of_an_unmarked_paste_is_a_key(monkeypatch):
-    parser = ReadByRead()
-    seen = [event for read in ("line of text\r" * 300, "the end\r", "\r") for event in parser.feed(read)]
-    assert [type(event).__name__ for event in seen] == ["Paste", "Paste", "Key"]
-    monkeypatch.setattr(limits, "PASTE_JOIN", 0.0)
-    seen = [event for read in ("line of text\r" * 300, "\r", "\x1b[A") for event in parser.feed(read)]
-    assert [type(event).__name__ for event in seen] == ["Paste", "Key", "Key"]
-
-
-async def test_a_bracketed_paste_is_one_draft_whatever_its_line_ends():
-    app = ComposerApp()
-    async with app.run_test() as pilot:
-        app.post_message(events.Paste("a\r\nb\rc\n"))
-        await pilot.pause()
-        assert app.composer.text == "a\nb\nc\n"
-        assert app.posted == []
-
-
-async def test_a_large_paste_is_taken_whole():
-    text = "line of 中文 and more\n" * 10_000
-    app = ComposerApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        app.post_message(events.Paste(text))
-        await pilot.pause()
-        await pilot.press("x")
-        assert app.composer.text == text + "x"
-        await pilot.press("enter")
-        await pilot.pause()
-        assert app.posted == [("send", text + "x")]
-
-
 # -- size, caret, glyphs ------------------------------------------------------------------------------------------
 
 
@@ -357,6 +245,17 @@ async def test_the_bar_is_lit_only_while_the_composer_has_the_keyboard():
         assert list(bar.render_line(0))[1].style == app.look.mark("muted", "ground")
 
 
+async def test_an_empty_line_in_a_selection_is_drawn_without_block_glyphs():
+    app = ComposerApp()
+    async with app.run_test(size=(60, 24)) as pilot:
+        app.composer.insert("one\n\nthree")
+        await pilot.pause()
+        await type_keys(pilot, "shift+up", "shift+up", "shift+home")
+        await pilot.pause()
+        assert app.composer.selected_text == "one\n\nthree"
+        assert not set("".join(rows(app))) & set("▌")
+
+
 # -- what is shown ------------------------------------------------------------------------------------------------
 
 
@@ -405,60 +304,6 @@ async def test_running_and_stopping_are_told_whole_on_every_screen(size, languag
         assert "草稿" in "".join(rows(app))
 
 
-# -- shell --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("draft", "posted"),
-    [
-        ("!ls -la", ("shell", "ls -la")),
-        ("! git status", ("shell", "git status")),
-        ("!!env | sort", ("private shell", "env | sort")),
-        ("!echo one\necho 二", ("shell", "echo one\necho 二")),
-        (" !important", ("send", " !important")),
-        ("no!", ("send", "no!")),
-        ("!!!x", ("private shell", "!x")),
-    ],
-)
-@pytest.mark.parametrize("state", ["idle", "running"])
-async def test_a_draft_that_begins_with_an_exclamation_mark_is_the_users_own_command(draft, posted, state):
-    app = ComposerApp()
-    async with app.run_test() as pilot:
-        app.composer.set_state(state)
-        app.composer.insert(draft)
-        await pilot.press("tab" if state == "running" and draft.startswith("!") else "enter")
-        assert app.posted == [posted]
-        assert app.composer.is_empty
-        await pilot.press("up")
-        assert app.composer.text == draft
-
-
-async def test_it_is_seen_that_a_draft_will_run_as_a_command_and_whether_the_model_hears_of_it():
-    app = ComposerApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        app.composer.text = "!ls"
-        await pilot.pause()
-        assert any("▐ $ !ls" in row for row in rows(app))
-        assert any(t("composer.shell") in row for row in rows(app))
-        app.composer.text = "!!ls"
-        await pilot.pause()
-        assert any(t("composer.shell_private") in row for row in rows(app))
-        app.composer.text = " !ls"
-        await pilot.pause()
-        assert any("▐ ›  !ls" in row for row in rows(app))
-        assert not any("shell" in row for row in rows(app))
-
-
-@pytest.mark.parametrize("draft", ["!", "!!", "!  ", "!!\n "])
-async def test_an_empty_command_is_not_run(draft):
-    app = ComposerApp()
-    async with app.run_test() as pilot:
-        app.composer.text = draft
-        await pilot.press("enter")
-        assert app.posted == []
-        assert app.composer.text == draft
-
-
 async def test_pending_texts_stand_above_the_draft_and_come_back():
     app = ComposerApp()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -475,145 +320,6 @@ async def test_pending_texts_stand_above_the_draft_and_come_back():
         await pilot.press("d")
         app.composer.bring_back("then y")
         assert app.composer.text == "then y\nd"
-
-
-async def test_a_wrong_command_is_named_and_stays_in_the_draft():
-    app = ComposerApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        app.composer.text = "/xyzzy [b]"
-        await pilot.press("enter")
-        await pilot.pause()
-        assert app.posted == []
-        assert app.composer.text == "/xyzzy [b]"
-        assert any("No command /xyzzy" in row for row in rows(app))
-        await type_keys(pilot, "home", "space")
-        await pilot.pause()
-        assert not any("No command" in row for row in rows(app))
-        await pilot.press("enter")
-        await pilot.pause()
-        assert app.posted == [("send", " /xyzzy [b]")]
-
-
-# -- commands -----------------------------------------------------------------------------------------------------
-
-
-async def test_a_command_is_completed_from_the_list_above():
-    app = ComposerApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await type_keys(pilot, "/", "e", "x")
-        await pilot.pause()
-        listed = [row for row in rows(app) if "/ex" in row]
-        assert "/exit" in listed[0]
-        assert "/export [path]" in listed[1]
-        await type_keys(pilot, "down", "tab")
-        assert app.composer.text == "/export "
-        await type_keys(pilot, "x", "enter")
-        await pilot.pause()
-        assert app.posted == [("slash", "/export x")]
-        assert app.composer.is_empty
-
-
-async def test_enter_runs_the_chosen_command():
-    app = ComposerApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await type_keys(pilot, "/", "h", "e", "enter")
-        await pilot.pause()
-        assert app.posted == [("slash", "/help")]
-
-
-FRUIT = {
-    "mode": Values((("ask", "asks"), ("plan", "reads only"), ("auto", "asks nothing")), closed=True),
-    "model": Values((("qwen3-coder", ""), ("qwen3-coder-plus", ""), ("[b]odd", "")), closed=False),
-    "theme": Values((("auto", "light or dark"), ("own-light", "")), closed=True),
-}
-
-
-@pytest.mark.parametrize(
-    ("draft", "names", "chosen"),
-    [
-        ("/mode ", ["ask", "plan", "auto"], False),
-        ("/mode a", ["ask", "auto", "plan"], True),  # "a" begins two, and is within the third
-        ("/mode asks", ["ask", "auto"], True),  # by what it means
-        ("/mode ask", ["ask", "auto"], True),
-        ("/theme light", ["own-light", "auto"], True),  # a name says it before what it means does
-        ("/mode plan", [], False),  # nothing left to complete
-        ("/model qwen3-coder", ["qwen3-coder", "qwen3-coder-plus"], False),
-        ("/model zz", [], False),
-        ("/MODE pl", ["plan"], True),
-        ("/clear x", [], False),  # takes no argument
-        ("/nothing x", [], False),
-        ("/mode a\nb", [], False),
-        (" /mode a", [], False),
-        ("message /mode a", [], False),
-    ],
-)
-def test_a_commands_known_values_are_offered(draft, names, chosen):
-    rows, first = offers(draft, lambda action: FRUIT.get(action.id, Values()))
-    assert ([row.name for row in rows], first) == (names, chosen)
-
-
-async def test_a_value_is_completed_and_what_was_typed_wins_where_more_is_possible():
-    app = ComposerApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        app.composer.values_of = lambda action: FRUIT.get(action.id, Values())
-        await type_keys(pilot, *"/mode pl", "enter")
-        await type_keys(pilot, *"/model qwen3-coder", "enter")
-        await type_keys(pilot, *"/model qwen", "down", "down", "enter")
-        await type_keys(pilot, *"/mode", "space", "tab")
-        assert app.composer.text == "/mode ask"
-        await pilot.press("enter")
-        await pilot.pause()
-        assert [text for _, text in app.posted] == [
-            "/mode plan", "/model qwen3-coder", "/model qwen3-coder-plus", "/mode ask"
-        ]  # fmt: skip
-
-
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (20, 6)])
-async def test_the_offers_speak_chinese_and_keep_their_columns(size):
-    i18n.set_language("zh")
-    app = ComposerApp()
-    async with app.run_test(size=size) as pilot:
-        await type_keys(pilot, "/", "e", "x")
-        await pilot.pause()
-        listed = [row for row in rows(app) if "/ex" in row and "›" not in row]
-        assert len(listed) == 2
-        assert all(cell_len(row) == size[0] for row in rows(app))
-        if size[0] >= 80:
-            assert t("actions.export_help") in listed[1]
-
-
-async def test_esc_hides_the_list_until_the_draft_is_another():
-    app = ComposerApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        popup = app.composer.query_one("SlashPopup")
-        await type_keys(pilot, "/", "h")
-        assert popup.is_open
-        await pilot.press("escape")
-        assert not popup.is_open
-        assert app.composer.text == "/h"
-        await type_keys(pilot, "backspace", "backspace", "/", "m")
-        assert popup.is_open
-
-
-async def test_a_question_mark_in_an_empty_draft_asks_for_help_and_is_text_in_another():
-    app = ComposerApp()
-    async with app.run_test() as pilot:
-        await pilot.press("question_mark")
-        await pilot.pause()
-        assert app.posted == [("slash", "/help")]
-        await type_keys(pilot, "a", "question_mark")
-        assert app.composer.text == "a?"
-
-
-async def test_an_empty_line_in_a_selection_is_drawn_without_block_glyphs():
-    app = ComposerApp()
-    async with app.run_test(size=(60, 24)) as pilot:
-        app.composer.insert("one\n\nthree")
-        await pilot.pause()
-        await type_keys(pilot, "shift+up", "shift+up", "shift+home")
-        await pilot.pause()
-        assert app.composer.selected_text == "one\n\nthree"
-        assert not set("".join(rows(app))) & set("▌")
 
 
 # -- history ------------------------------------------------------------------------------------------------------
@@ -662,7 +368,7 @@ async def test_a_draft_wrapped_into_more_rows_by_a_narrower_screen_is_shown_whol
             assert all(f"word{n}" in shown for n in range(24)), columns
 
 
-# -- drafts of several sessions ----------------------------------------------------------------------------------
+# -- drafts of several sessions -----------------------------------------------------------------------------------
 
 
 async def test_each_session_has_its_own_draft_with_caret_undo_and_pastes():
@@ -738,180 +444,3 @@ async def test_a_draft_is_told_when_the_keys_rest_and_at_once_when_it_is_sent_or
         assert app.kept[2:] == [("s", "")]
         await pilot.pause(limits.DRAFT_REST * 2)
         assert len(app.kept) == 3  # nothing is told twice
-
-
-# -- in a real terminal -------------------------------------------------------------------------------------------
-
-
-class Terminal:
-    """The app in a pty, with a screen that shows what it draws."""
-
-    def __init__(self, tmp_path, *arguments):
-        self.report = tmp_path / "report"
-        self.screen = pyte.Screen(80, 24)
-        self._stream = pyte.ByteStream(self.screen)
-        environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
-        command = ["-m", "tests.tui.composer_app", str(self.report), *map(str, arguments)]
-        self.child = pexpect.spawn(
-            sys.executable, command, env=environment, cwd=str(ROOT), dimensions=(24, 80), timeout=20
-        )
-
-    def __enter__(self):
-        self.wait_for("/command")
-        return self
-
-    def __exit__(self, *exc):
-        self.child.close(force=True)
-
-    def wait_for(self, words, seconds=20):
-        deadline = time.monotonic() + seconds
-        while not any(words in row for row in self.screen.display):
-            assert time.monotonic() < deadline, "\n".join(self.screen.display)
-            self.read(0.1)
-
-    def read(self, seconds):
-        """Draw what comes within `seconds`, at least."""
-        deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            try:
-                self._stream.feed(self.child.read_nonblocking(65536, timeout=left))
-            except pexpect.TIMEOUT:
-                return
-            except pexpect.EOF:  # its last words say why
-                raise AssertionError("the app has ended:\n" + "\n".join(self.screen.display)) from None
-
-    def press(self, *chunks, gap=0.08):
-        """Write the chunks, one read each."""
-        for chunk in chunks:
-            self.child.send(chunk)
-            self.read(gap)
-
-    def notes(self):
-        """End the app and give its notes."""
-        self.child.send("\x1b[21~")  # F10
-        self.child.expect(pexpect.EOF)
-        return literal_eval(self.report.read_text(encoding="utf-8"))
-
-
-F9 = "\x1b[20~"
-
-
-def test_what_terminals_send_means_what_people_pressed(tmp_path):
-    cases = {
-        "burst of lines": (["a\nb\nc\n"], [], "a\nb\nc\n"),
-        "burst with returns": (["a\rb\rc\r"], [], "a\nb\nc\n"),
-        "bracketed": (["\x1b[200~a\nb\nc\n\x1b[201~"], [], "a\nb\nc\n"),
-        "bracketed, many reads": (["\x1b[200~" + "中文 line\r" * 2000 + "\x1b[201~"], [], "中文 line\n" * 2000),
-        "bracketed with escapes": (
-            ["\x1b[200~one\rtwo\x1b[31mred\x1b[0m\rthree\tx\r\x1b[201~"],
-            [],
-            "one\ntwored\nthree\tx\n",
-        ),
-        "bracketed, with keys around": (["a\x1b[200~b\rc\x1b[201~d\x7f"], [], "ab\nc"),
-        "bracketed, then sent": (["\x1b[200~b\x1b[1m\rc\x1b[201~\r"], [("send", "b\nc")], ""),
-        "unmarked with colours": (["one\rtwo\x1b[31mred\x1b[0m\rthree\r"], [], "one\ntwored\nthree\n"),
-        "input method": (["\x1b[49;;20320:22909u"], [], "你好"),
-        "kitty shift+enter": (["a", "\x1b[13;2u", "b"], [], "a\nb"),
-        "modifyOtherKeys shift+enter": (["a", "\x1b[27;2;13~", "b"], [], "a\nb"),
-        "esc return": (["a", "\x1b\r", "b"], [], "a\nb"),
-        "ctrl+j": (["a", "\n", "b"], [], "a\nb"),
-        "backslash": (["a\\", "\r", "b"], [], "a\nb"),
-        "a script's line": (["hello\r"], [("send", "hello")], ""),
-        "ctrl+_": (["a", "\x1f"], [], ""),
-        "typed, erased and sent in one read": (["ab\x7f\x7fcd\x1b[De\r"], [("send", "ced")], ""),
-        "alt+1": (["x", "\x1b1", "y"], [], "xy"),
-    }
-    with Terminal(tmp_path) as terminal:
-        for chunks, _, _ in cases.values():
-            terminal.press(*chunks)
-            terminal.press(F9, gap=0.15)
-        notes = dict(zip(cases, terminal.notes(), strict=True))
-    assert notes == {name: (posted, draft) for name, (_, posted, draft) in cases.items()}
-
-
-def test_an_asking_panel_takes_nothing_from_somebody_who_is_typing(tmp_path):
-    """Twenty keys a second with Enter, y and a among them, while the agent asks: no answer, all of it text."""
-    text = "yes okay a y\ray ya\rn e y a"
-    with Terminal(tmp_path, 0.4) as terminal:
-        terminal.press(*text, gap=0.05)
-        terminal.wait_for("Run this command?")
-        terminal.press(F9, gap=0.15)
-        ((posted, draft),) = terminal.notes()
-    assert [how for how, _ in posted] == ["send", "send"]
-    assert [words for _, words in posted] + [draft] == text.split("\r")
-
-
-def test_the_draft_is_drawn_at_its_place(tmp_path):
-    with Terminal(tmp_path) as terminal:
-        terminal.press("ab 中文")
-        terminal.wait_for("ab 中")
-        row = next(row for row in terminal.screen.display if "ab 中" in row)
-    assert row.startswith("  ▐ › ab 中")
-
-
-TYPED = (
-    Typed("review", "what it says itself", "[files]", place="built-in"),
-    Typed("git:commit", "commit [b]all[/b]", place="yours"),
-    Typed("deploy", "to the server", "<where>", kind="skill", place="project"),
-    Typed("clear", "hidden by the action", place="project"),
-)
-
-
-async def test_own_commands_are_offered_behind_the_actions_with_what_they_are():
-    app = ComposerApp()
-    app.typed = TYPED
-    async with app.run_test(size=(100, 24)) as pilot:
-        await type_keys(pilot, "/", "d")
-        await pilot.pause()
-        shown = [row for row in rows(app) if "/d" in row]
-        assert shown[-2].split() == ["/deploy", "<where>", "to", "the", "server", "skill,", "project"]
-        await type_keys(pilot, "e", "p", "tab")
-        assert app.composer.text == "/deploy "
-
-
-@pytest.mark.parametrize(
-    ("draft", "posted"),
-    [
-        ("/git:commit", [("send", "/git:commit")]),
-        ("/git:commit now\nand here", [("send", "/git:commit now\nand here")]),
-        ("/review", [("send", "/review")]),
-        ("/clear", [("slash", "/clear")]),
-    ],
-)
-async def test_own_commands_are_sent_as_messages_and_actions_stay_actions(draft, posted):
-    app = ComposerApp()
-    app.typed = TYPED
-    async with app.run_test(size=(80, 24)) as pilot:
-        app.composer.text = draft
-        await pilot.pause()
-        await pilot.press("escape", "enter")
-        await pilot.pause()
-        assert app.posted == posted
-
-
-async def test_an_unknown_name_gives_the_nearest_of_ones_own_too():
-    app = ComposerApp()
-    app.typed = TYPED
-    async with app.run_test(size=(80, 24)) as pilot:
-        app.composer.text = "/git:comitt"
-        await pilot.pause()
-        await pilot.press("enter")
-        await pilot.pause()
-        assert app.posted == []
-        assert any("the nearest is /git:commit" in row for row in rows(app))
-
-
-@pytest.mark.parametrize(("typed", "posted"), [(TYPED, [("send", "/git:commit")]), ((), [])])
-async def test_a_command_sent_before_the_list_is_there_waits_for_it(typed, posted):
-    app = ComposerApp()
-    app.typed = None
-    async with app.run_test(size=(80, 24)) as pilot:
-        app.composer.text = "/git:commit"
-        await pilot.pause()
-        await pilot.press("enter")
-        await pilot.pause()
-        assert (app.posted, app.composer.text) == ([], "/git:commit")
-        app.composer.typed = typed
-        await pilot.pause()
-        assert app.posted == posted
-        assert any("No command /git:commit" in row for row in rows(app)) == (not posted)

@@ -7,9 +7,8 @@ from nanoherm_tui import i18n, limits
 from nanoherm_tui.editing import units
 from nanoherm_tui.editing.kill_ring import Kill, KillRing
 from nanoherm_tui.keymap import load_keymap
-from tests.tui.composer_app import ComposerApp
+from tests.tui.composer_app import ComposerApp, rows, type_keys
 from tests.tui.test_chips import LONG, draft_of, paste
-from tests.tui.test_composer import rows, type_keys
 
 CHIP = "[\x0e3 lines #1\x0f]"
 FAMILY = "👨‍👩‍👧"

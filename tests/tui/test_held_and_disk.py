@@ -11,9 +11,8 @@ from agent_core.store.rows import SessionSize
 from nanoherm_tui import i18n, limits
 from nanoherm_tui.disk_words import parts, sessions
 from nanoherm_tui.overlays.disk import DiskScreen
-from tests.tui.composer_app import ComposerApp
+from tests.tui.composer_app import ComposerApp, rows
 from tests.tui.overlay_app import OverlayApp
-from tests.tui.test_composer import rows
 
 AMBIGUOUS = set("…·│─▌■●◐→×—")
 

@@ -10,9 +10,8 @@ from nanoherm_tui import i18n
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.history import Search, place, shown
-from tests.tui.composer_app import ComposerApp
+from tests.tui.composer_app import ComposerApp, rows, type_keys
 from tests.tui.test_chips import LONG, draft_of, paste
-from tests.tui.test_composer import rows, type_keys
 
 SENT = ["fix the Parser", "/model qwen3", "修复解析器", "first\nsecond 解析\nthird", "run pytest -q", "fix the Parser"]
 

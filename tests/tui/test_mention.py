@@ -11,8 +11,7 @@ from textual import events
 from agent_core.file_index import Answer, FileIndex, Hit
 from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.overlays.mention import fitted
-from tests.tui.composer_app import ComposerApp
-from tests.tui.test_composer import rows
+from tests.tui.composer_app import ComposerApp, rows
 
 WAIT = 20.0
 

@@ -15,9 +15,9 @@ from nanoherm_tui.sandbox_words import sandbox_words
 from nanoherm_tui.session_view import SessionView
 from nanoherm_tui.summary import status_info
 from tests.fakes.model_server import Reply
+from tests.tui.composer_app import type_keys
 from tests.tui.overlay_app import OverlayApp, shown
 from tests.tui.test_app import Stage
-from tests.tui.test_composer import type_keys
 
 HELD = Containment(kernel=True)
 BARE = Containment(why="Landlock: landlock_create_ruleset: not implemented")

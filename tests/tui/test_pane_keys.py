@@ -8,8 +8,8 @@ from textual.keys import _character_to_key
 
 from nanoherm_tui import commands, limits
 from tests.fakes.model_server import Reply
+from tests.tui.composer_app import type_keys
 from tests.tui.test_app import LONG, Stage
-from tests.tui.test_composer import type_keys
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,9 @@ from nanoherm_tui.overlays.palette import PaletteScreen
 from nanoherm_tui.overlays.snippets import word_before
 from nanoherm_tui.panes.snippet_stops import Stops
 from tests.fakes.model_server import Reply
-from tests.tui.composer_app import ComposerApp
+from tests.tui.composer_app import ComposerApp, rows, type_keys
 from tests.tui.test_app import Stage
 from tests.tui.test_chips import draft_of
-from tests.tui.test_composer import rows, type_keys
 
 REVIEW = Snippet("review", "Review ${2:path} for\n${1:bugs}. $0!", "yours")
 KNOWN = (Snippet("fix", "Fix it", "yours"), REVIEW, Snippet("修复", "请修复 ${1:文件}", "yours"))
