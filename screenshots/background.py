@@ -71,7 +71,7 @@ def agents(language: Language, now: float) -> tuple[AgentRow, ...]:
         AgentRow("agent-2", "reviewer", second, "failed", now - 94, now - 80, "s2", "", 2, 5_210, preview=failed),
         AgentRow("agent-3", "explorer", third, "interrupted", now - 90, now - 52, "s3", "", 4, 9_930),
         AgentRow("agent-4", "explorer", third, "running", now - 34, None, "s4", "", 5, 12_060, "grep fromisoformat"),
-        AgentRow("agent-5", "worker", fourth, "waiting", now - 3),
+        AgentRow("agent-5", "worker", fourth, "waiting", now - 3, group="survey", background=True),
     )
 
 
