@@ -15,6 +15,19 @@ if TYPE_CHECKING:
 
 def about(one: Worktree, sessions: int) -> str:
     """What is in it, how many sessions are worked in there, and where it lies."""
+    return _listed([*_facts(one, sessions), shown(one.folder)])
+
+
+def state(one: Worktree, sessions: int) -> str:
+    """What is in it, and how many sessions are worked in there; "" when there is nothing to say."""
+    return _listed(_facts(one, sessions))
+
+
+def _listed(parts: list[str]) -> str:
+    return ("，" if i18n.language() == "zh" else ", ").join(parts)
+
+
+def _facts(one: Worktree, sessions: int) -> list[str]:
     parts = []
     if one.is_missing:
         parts.append(t("worktree.missing"))
@@ -28,7 +41,7 @@ def about(one: Worktree, sessions: int) -> str:
         parts.append(_count("unmerged", one.unmerged))
     if sessions:
         parts.append(_count("sessions", sessions))
-    return ("，" if i18n.language() == "zh" else ", ").join([*parts, shown(one.folder)])
+    return parts
 
 
 def sure_lines(one: Worktree) -> list[str]:

@@ -10,7 +10,7 @@ from nanoherm_tui.commands.sessions import open_by_id
 from nanoherm_tui.i18n import t
 from nanoherm_tui.overlays.palette import PaletteItem, PaletteScreen
 from nanoherm_tui.text import visible
-from nanoherm_tui.worktree_words import about, shown, sure_lines
+from nanoherm_tui.worktree_words import shown, state, sure_lines
 
 if TYPE_CHECKING:
     from agent_core.session import LiveSession
@@ -62,7 +62,13 @@ def _list(app: NanohermApp, trees: Worktrees) -> None:
 def offer(app: NanohermApp, found: Sequence[Worktree]) -> None:
     """Show them; the chosen one's latest session comes forward, or a new one begins there."""
     items = [
-        PaletteItem(str(one.folder), "worktree", visible(one.name), about(one, len(_sessions(app, one.folder))))
+        PaletteItem(
+            str(one.folder),
+            "worktree",
+            visible(one.name),
+            state(one, len(_sessions(app, one.folder))),
+            path=shown(one.folder),
+        )
         for one in found
     ]
     here = app.view.session.workspace if app.view is not None else Path()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.style import Style
 from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
@@ -15,6 +16,7 @@ from nanoherm_tui.strips import Painted, Part, flow, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, fit
 from nanoherm_tui.text import width as cell_width
+from nanoherm_tui.transcript import markdown
 
 if TYPE_CHECKING:
     from agent_core.ports.asking import Question
@@ -112,6 +114,8 @@ class ApprovalText(Painted, can_focus=False):
             words = look.style("seltext" if marked else "text", ground, bold=marked)
             number = look.style("seltext" if marked else "text", ground, bold=True)
             return row(width, [(f"  {item.label:<3}", number), (item.words, words)], fill)
+        if item.spans:
+            return row(width, [(words, self._style(bits)) for words, bits in item.spans], fill)
         left: list[Part] = []
         if item.label or not self._spans_whole(item):
             left.append((cut(item.label, LABEL - 1).ljust(LABEL - _wide(item.label)), muted))
@@ -125,6 +129,11 @@ class ApprovalText(Painted, can_focus=False):
             left.append((f"{'  ' if item.words else ''}+{item.added}", plus))
             left.append((f" {sym('removed')}{item.removed}", minus))
         return row(width, left, fill)
+
+    def _style(self, bits: int) -> Style:
+        """How a span of Markdown is drawn."""
+        role = "code" if bits & markdown.CODE else "muted" if bits & markdown.MUTED else "text"
+        return look_of(self).style(role, "surface", bold=bool(bits & markdown.STRONG))
 
     def _spans_whole(self, item: QuestionRow) -> bool:
         """The plan's or the question's own words stand at the left edge, without a label column."""

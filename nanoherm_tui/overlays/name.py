@@ -28,14 +28,14 @@ class _Words(Painted):
 
 
 class _Said(Painted):
-    """What is wrong with what is written; else blank."""
+    """What is wrong with what is written; else no row."""
 
     words = ""
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
         fill, warn = look.style("text", "surface"), look.style("warn", "surface")
-        return [row(width, [(line, warn)], fill) for line in wrap(self.words, width)]
+        return [row(width, [(line, warn)], fill) for line in wrap(self.words, width) if line]
 
 
 class _Foot(Painted):

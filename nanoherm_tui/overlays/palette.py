@@ -22,7 +22,7 @@ from nanoherm_tui.overlays.grouped import GroupedList, Heading
 from nanoherm_tui.overlays.typed_line import TYPED_MOVES, TypedLine
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, marked, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut, one_line, width
+from nanoherm_tui.text import cut, cut_path, one_line, width
 
 if TYPE_CHECKING:
     from nanoherm_tui.keymap import Keymap
@@ -55,6 +55,8 @@ class PaletteItem:
     key: str = ""
     keywords: str = ""
     """Other words it is found by: its name in English, say."""
+    path: str = ""
+    """Where it lies, behind the help; its end stays."""
 
 
 def action_items(keymap: Keymap) -> list[PaletteItem]:
@@ -118,7 +120,7 @@ def search(items: Iterable[PaletteItem], query: str) -> list[Hit]:
             # Help and other names count only when they have the very words, or are words that are shortened:
             # scattered letters are in any text.
             names, words = f"{item.title} {item.keywords}".lower(), query.lower().split()
-            if all(word in f"{names} {item.help.lower()}" for word in words):
+            if all(word in f"{names} {item.help} {item.path}".lower() for word in words):
                 score = _VERY_WORDS + sum(word in names.split() for word in words)
             elif all(any(_shortens(word, name) for name in _WORD.findall(names)) for word in words):
                 score = _SHORTENED
@@ -209,9 +211,13 @@ class PaletteList(GroupedList[str, Hit]):
         left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", words), (" ", words)]
         title, help_text = one_line(item.title), one_line(item.help) if cells >= _WITH_HELP else ""
         column = cells * 3 // 8
-        shown = cut(title, column - 2) if help_text else title
+        shown = cut(title, column - 2) if help_text or item.path else title
         left += marked(shown, line.marks, words, look.style("accent", ground, bold=True))
         left += [(" " * (column - width(shown)), words), (help_text, remark)] if help_text else []
+        if item.path and cells >= _WITH_HELP:
+            between = "  " if help_text else " " * (column - width(shown))
+            room = cells - sum(width(part) for part, _ in left) - width(between) - 1
+            left.append((between + cut_path(one_line(item.path), max(room, 0)), remark))
         return row(cells, left, words, [(item.key, remark), (" ", words)] if item.key else ())
 
 
@@ -228,9 +234,15 @@ class PaletteCount(Painted):
 
 
 class PaletteFoot(Painted):
+    def __init__(self, kind: str) -> None:
+        super().__init__(id="palette-foot")
+        self._runs = kind in ("", "action")
+
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
-        keys = hints(look, [("Enter", t("palette.run")), ("Esc", t("palette.close"))])
+        keys = hints(
+            look, [("Enter", t("palette.run" if self._runs else "palette.choose")), ("Esc", t("palette.close"))]
+        )
         return flow(width, keys, look.style("text", "surface"), indent=2)
 
 
@@ -274,7 +286,7 @@ class PaletteScreen(Overlay[str | None]):
         self._count = PaletteCount(id="palette-count")
 
     def compose(self) -> ComposeResult:
-        yield boxed(TypedLine(self._field, self._count), self._list, PaletteFoot(id="palette-foot"))
+        yield boxed(TypedLine(self._field, self._count), self._list, PaletteFoot(self._kind))
 
     def on_mount(self) -> None:
         placeholder = {

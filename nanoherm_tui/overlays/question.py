@@ -12,6 +12,7 @@ from agent_core.sandbox.policy import UNCONFINED
 from agent_core.text.diff import moves
 from nanoherm_tui.i18n import phrase, t
 from nanoherm_tui.kept_titles import kept_title
+from nanoherm_tui.overlays.plan_text import Spans, plan_rows
 from nanoherm_tui.panes.hunks import Left, hunk_keys, left_of
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import clean, one_line, shorten_home, visible, width, wrap, wrap_code_spans
@@ -49,6 +50,8 @@ class QuestionRow:
     choice: int = -1
     added: int = 0
     removed: int = 0
+    spans: Spans = ()
+    """The words again, with how each is drawn, where they are Markdown."""
 
 
 def _whole(line: str, cells: int) -> list[str]:
@@ -140,6 +143,11 @@ def question_rows(question: Question, cells: int, refused: frozenset[str] = froz
         rows += _labelled(t("approval.reason"), why, room, exact=False)
     elif question.kind == "visit" and question.text:
         rows += _labelled(t("approval.reason"), clean(phrase("questions", question.text)), room, exact=False)
+    elif question.kind == "plan" and question.text:
+        rows += [
+            QuestionRow("".join(words for words, _ in spans), spans=spans)
+            for spans in plan_rows(clean(question.text), cells)
+        ]
     elif question.text:
         rows += [QuestionRow(piece) for line in clean(question.text).split("\n") for piece in wrap(line, cells)]
     for index, choice in enumerate(question.choices):

@@ -73,6 +73,7 @@ class ComposerBody(Widget):
 
     def on_mount(self) -> None:
         self.screen.screen_layout_refresh_signal.subscribe(self, self._follow_screen)
+        self.watch(self._draft, "scroll_y", self._show_more, init=False)
         self._show_state()
         self.fit_height()
 
@@ -177,7 +178,7 @@ class ComposerBody(Widget):
         doing, label = self._doing, self._label
         self._hint.mode = composer_words.mode(doing)
         told = composer_words.hint(doing, label)
-        self._hint.keys, self._hint.words = told.keys, told.words
+        self._hint.keys, self._hint.words, self._hint.short = told.keys, told.words, told.short
         # Before the first layout a guess: the words of the first frame should be those of the second.
         room = self._draft.size.width or self.app.size.width // 2
         choices = composer_words.placeholders(doing, label)
@@ -211,7 +212,18 @@ class ComposerBody(Widget):
         height = self._draft.styles.height
         if height is None or height.value != rows:
             self._draft.styles.height = rows
+        self._show_more()
         self.call_after_refresh(self._draft.place_terminal_caret)
+
+    def _show_more(self) -> None:
+        """Say where the draft goes on beyond its room."""
+        height, prompt = self._draft.styles.height, self._prompt
+        room = round(height.value) if height is not None else 1
+        above = round(self._draft.scroll_y) > 0
+        below = self._draft.rows - round(self._draft.scroll_y) > room
+        if (above, below) != (prompt.above, prompt.below):
+            prompt.above, prompt.below = above, below
+            prompt.refresh()
 
     def _follow_screen(self, screen: Screen[object]) -> None:
         """On a short screen the blank rows above and below go."""

@@ -44,6 +44,8 @@ class ComposerHint(Painted):
     problem = ""
     keys: tuple[tuple[str, str], ...] = ()
     words = ""
+    short = ""
+    """Stands there instead of words that have no room."""
     mode = ""
     """Of vim's keys; it brings no row of its own on a short screen, where the sign before the draft tells it."""
     remark = ""
@@ -57,7 +59,8 @@ class ComposerHint(Painted):
         if self.is_blank and not self.mode:
             return [row(width, [(self.remark, look.style("muted", "surface"))], fill)]
         mode: list[list[Part]] = [[(self.mode, look.style("accent", "surface"))]] if self.mode else []
-        words: list[list[Part]] = [[(self.words, look.style("muted", "surface"))]] if self.words else []
+        told = self.short if self.short and cell_width(self.words) > width else self.words
+        words: list[list[Part]] = [[(told, look.style("muted", "surface"))]] if told else []
         first, *rest = flow(width, [*mode, *words, *hints(look, self.keys)], fill)
         if rest and words:  # it stays one row: what the keys do is told rather than why
             first, *_ = flow(width, [*mode, *hints(look, self.keys)], fill)

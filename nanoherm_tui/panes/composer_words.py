@@ -53,6 +53,8 @@ class Told:
 
     words: str = ""
     keys: tuple[tuple[str, str], ...] = ()
+    short: str = ""
+    """Said instead where `words` do not fit."""
 
 
 def hint(doing: Doing, label: Label) -> Told:
@@ -68,7 +70,9 @@ def hint(doing: Doing, label: Label) -> Told:
     if doing.stops:
         return Told(keys=(("Tab", t("composer.snippet_next")), ("Shift+Tab", t("composer.snippet_back"))))
     if doing.shell is not None:
-        return Told(t("composer.shell_private") if doing.shell.private else t("composer.shell"))
+        if doing.shell.private:
+            return Told(t("composer.shell_private"), short=t("composer.shell_private_short"))
+        return Told(t("composer.shell"), short=t("composer.shell_short"))
     if doing.instead:
         return Told(t("composer.instead"), (("Esc", t("composer.instead_leave")),))
     if doing.agent is not None:

@@ -166,13 +166,26 @@ class DraftBar(Painted):
 
 
 class DraftPrompt(Painted):
-    """The sign before a draft: that of messages, or `sign` while Enter does something else."""
+    """The sign before a draft: that of messages, or `sign` while Enter does something else.
+
+    Where the draft goes on beyond its room the first or the last row says so; `sign` then makes way by one row.
+    """
 
     lit = False
     sign = ""
     role = "accent"
+    above = below = False
+    """The draft goes on there."""
 
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
-        style = look.mark(self.role if self.lit else "muted", "surface")
-        return [row(width, [(self.sign or sym("prompt"), style)], look.style("text", "surface"))]
+        style, cut = look.mark(self.role if self.lit else "muted", "surface"), look.style("muted", "surface")
+        marks = [(self.sign or sym("prompt"), style), *[(" ", cut)] * (self.size.height - 1)]
+        if self.above:
+            marks[:2] = [(sym("cut"), cut), (self.sign or " ", style)][: len(marks)]
+        if self.below and len(marks) > 2:
+            marks[-1] = (sym("cut"), cut)
+        return [row(width, [mark], look.style("text", "surface")) for mark in marks]
+
+    def get_content_height(self, *_: object) -> int:
+        return 1

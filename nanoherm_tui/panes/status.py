@@ -92,6 +92,10 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
         "tokens": _tokens(info),
         "cost": (Span(money(info.cost).rjust(COST)),) if info.cost not in (None, NOTHING) else (),
     }
+    if info.hint and _is_quiet(fields["sandbox"]):
+        beside = cells - sum(_size(fields[name]) + GAP for name in ("mode", "sandbox"))
+        if _size(fields["activity"]) > beside:
+            fields["sandbox"] = ()  # a word in passing is read whole or not at all
     left = ("mode", "sandbox", "goal", "model", "tasks", "waiting", "activity")
     right = ("tokens", "context", "cost")
     kept: set[str] = set()
@@ -112,6 +116,11 @@ def status_row(info: StatusInfo, frame: int, cells: int) -> Row:
         wide = cells + 2 * EDGE >= CENTRED_FROM
         start += (Span(" " * min(max(centre if wide else GAP + 1, GAP), max(room, GAP))), *middle)
     return Row(start, end, bg="ground")
+
+
+def _is_quiet(spans: Spans) -> bool:
+    """Nothing in it warns."""
+    return all(span.fg == "text" for span in spans)
 
 
 def _size(spans: Spans) -> int:

@@ -10,7 +10,7 @@ from nanoherm_tui.panes.bodies import Row, Span
 from nanoherm_tui.panes.list_tab import INDENT, Ask, Key, ListTab, fold_mark, wrapped
 from nanoherm_tui.rollback_words import changed_words, state_words, turn_side, turn_words
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut, cut_path, fit, visible, width
+from nanoherm_tui.text import cut_path, fit, visible, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ class TurnsTab(ListTab):
             words = Span(turn_words(turn), "muted" if turn.undone else "text")
             rows.append(Row((fold_mark(key in self.open), words), (Span(turn_side(turn, now), "muted"),), key=key))
             if key in self.open:
-                rows += [_file_row(turn, file, cells) for file in turn.files]
+                rows += [row for file in turn.files for row in _file_rows(turn, file, cells)]
         return rows
 
     def hints(self) -> list[tuple[str, str]]:
@@ -124,13 +124,17 @@ def _later_words(later: int) -> str:
     return "" if not later else t("turns.later_one") if later == 1 else t("turns.later", n=later)
 
 
-def _file_row(turn: Checkpoint, file: ChangedFile, cells: int) -> Row:
-    """What was done, to which file, and why it cannot be taken back."""
+def _file_rows(turn: Checkpoint, file: ChangedFile, cells: int) -> list[Row]:
+    """What was done, to which file, and why it cannot be taken back; below it what has no room beside it."""
     kinds = max(width(t(f"rollback.did_{kind}")) for kind in ("create", "edit", "delete")) + 1
     side = state_words(file)
     if file.state == "undoable" and not side and file.by == "command":
         side = t("rollback.by_command")
-    side = cut(side, cells // 2)
+    below: list[Row] = []
+    if width(side) > cells // 2:
+        indent = INDENT + 2 + kinds
+        lines = wrap(side, max(cells - indent, 2))
+        side, below = "", [Row((Span(" " * indent), Span(line, "muted"))) for line in lines]
     quiet = "muted" if file.state == "undone" else "text"
     mark = Span(sym("done"), "muted") if file.state == "undone" else Span(" ")
     room = cells - INDENT - 2 - kinds - (width(side) + 1 if side else 0)
@@ -142,4 +146,4 @@ def _file_row(turn: Checkpoint, file: ChangedFile, cells: int) -> Row:
         Span(fit(t(f"rollback.did_{file.change}"), kinds), "muted"),
         Span(path, quiet),
     )
-    return Row(left, (Span(side, "muted"),) if side else (), key=f"{_FILE}{turn.turn_id}:{file.path}")
+    return [Row(left, (Span(side, "muted"),) if side else (), key=f"{_FILE}{turn.turn_id}:{file.path}"), *below]

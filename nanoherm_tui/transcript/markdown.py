@@ -128,8 +128,8 @@ def parse(source: str, *, bullet: str, quote: str, number: int = 0) -> list[Piec
             table, index = _table(tokens, index, rest, gap and bool(pieces))
             pieces.append(table)
         index += 1
-    if not pieces and source.strip():  # nested deeper than the parser goes
-        pieces.append(Line(((source, 0),)))
+    if not pieces and source.strip():  # nested deeper than the parser goes, or a mark with nothing behind it
+        pieces += [Line(((_safe(line), 0),)) for line in lines]
     return pieces
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 NAME_CELLS = 12
 TIME_CELLS = 8
+NOTE_HANG = 4  # of a path that a notice lists and that goes on in the next row
 TIME_FROM_WIDTH = 56  # a card on a narrower pane shows no time
 
 
@@ -231,4 +232,10 @@ def _note(block: Note, width: int, look: Look) -> list[Row]:
         (mark, look.mark(role, bold=True)),
         (" " * (TEXT_AT - MARK_AT - 1), ground),
     ]
-    return wrapped([(note_words(block), look.style(role))], width, look, first=lead)
+    rows: list[Row] = []
+    for line in note_words(block).split("\n"):
+        hang = NOTE_HANG if block.lines and line.startswith(" ") else 0
+        margin: list[Ink] = [(" " * (TEXT_AT + hang), ground)]
+        above: list[Ink] = [(" " * TEXT_AT, ground)]
+        rows += wrapped([(line, look.style(role))], width, look, first=above if rows else lead, rest=margin)
+    return rows

@@ -6,8 +6,7 @@ them gives, so that bars, indents and soft breaks are not copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -20,6 +19,8 @@ from nanoherm_tui.strips import LoneStrip
 from nanoherm_tui.symbols import sym
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from nanoherm_tui.themes import Look
 
 MARK_AT = 2
@@ -27,6 +28,7 @@ TEXT_AT = 4
 RIGHT_MARGIN = 2
 
 Ink = tuple[str, Style]
+_How = TypeVar("_How")
 
 
 def _cropped(segments: list[Segment], width: int) -> list[Segment]:
@@ -111,12 +113,12 @@ def row_of(
     return Row(segments, width, "".join(copied), indent, join, used=used)
 
 
-def slices(inks: Sequence[Ink], spans: Iterable[tuple[int, int]]) -> list[list[Ink]]:
+def slices(inks: Sequence[tuple[str, _How]], spans: Iterable[tuple[int, int]]) -> list[list[tuple[str, _How]]]:
     """Cut styled text at (start, end) character spans in ascending order."""
-    out: list[list[Ink]] = []
+    out: list[list[tuple[str, _How]]] = []
     index, at = 0, 0  # the current ink and where it begins
     for start, end in spans:
-        row: list[Ink] = []
+        row: list[tuple[str, _How]] = []
         while index < len(inks) and at < end:
             text, style = inks[index]
             stop = at + len(text)

@@ -7,10 +7,12 @@ import pytest
 from agent_core.knowledge import Memory
 from agent_core.rollback import ChangedFile, Checkpoint
 from nanoherm_tui import i18n
+from nanoherm_tui.panes.bodies import plain
 from nanoherm_tui.panes.dock import Dock
 from nanoherm_tui.panes.list_tab import Ask
 from nanoherm_tui.panes.memory_tab import OfSession
 from nanoherm_tui.panes.tab_titles import pages, title_row
+from nanoherm_tui.panes.turns_tab import TurnsTab
 from nanoherm_tui.server_words import ServerLine, SmallLine
 from tests.fakes.model_server import Reply
 from tests.tui.panes_app import PaneApp, lines
@@ -161,6 +163,19 @@ async def test_a_turn_folds_and_one_file_of_it_is_taken_back_by_the_second_press
         ]
         await pilot.press("r", "k", "k", "u")
         assert asked(app)[3:] == [Ask("redo"), Ask("undo_turn", "u1")]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (80, [("created a.txt", ""), ("deleted gone.bin", "not kept: larger than one file may be")]),
+        (40, [("created a.txt", ""), ("deleted gone.bin", ""), ("not kept: larger than one", ""), ("file may be", "")]),
+    ],
+)
+def test_why_a_file_cannot_be_taken_back_is_told_whole_beside_it_or_below(cells, expected):
+    tab = TurnsTab()
+    tab.show(TURNS[1:], False)
+    assert [(plain(row.left).strip(), plain(row.right)) for row in tab.rows(cells)[1:]] == expected
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

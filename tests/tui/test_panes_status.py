@@ -158,6 +158,20 @@ async def test_a_hint_takes_the_place_of_what_runs():
     assert "step 5" not in row
 
 
+@pytest.mark.parametrize(
+    ("cells", "sandbox", "shown"),
+    [
+        (76, "workspace-write", "ask   workspace-write    Deleted; /restore brings it back."),
+        (48, "workspace-write", "ask    Deleted; /restore brings it back."),
+        (36, "workspace-write", "ask   Deleted; /restore brings it b⋯"),
+        (36, "", "ask   no sandbox   Deleted; /restor⋯"),
+    ],
+)
+def test_a_hint_without_room_takes_the_place_of_a_sandbox_that_is_as_usual(cells, sandbox, shown):
+    info = StatusInfo("ask", sandbox, hint="Deleted; /restore brings it back.")
+    assert paint_row(status_row(info, 0, cells), cells, LOOK).text.rstrip() == shown
+
+
 async def test_stopping_is_said():
     assert "⠋ stopping" in await shown(replace(FULL, stopping=True))
 

@@ -67,6 +67,7 @@ def test_every_row_is_exactly_as_wide_as_the_pane(block, width):
 @settings(max_examples=60, deadline=None)
 @given(SOURCES, st.sampled_from(WIDTHS))
 @example("👨\u200d👩\u200d👧\ufe0f", 5)
+@example("- \n\t", 5)
 def test_so_is_every_row_of_any_markdown_and_no_control_byte_gets_through(source, width):
     for block in split(source):
         for row in draw(block, width):
@@ -310,3 +311,13 @@ def test_ascii_terminals_get_ascii_marks():
     finally:
         symbols.set_ascii(False)
     assert drawn.isascii()
+
+
+def test_a_path_that_a_notice_lists_and_that_goes_on_hangs_under_itself():
+    left = (("docs/how-the-totals-are-made/notes.md", "changed since"),)
+    note = Note(0, "", "warning", word="rollback.left", lines=left)
+    assert lines(note, 40) == [
+        "  ! Left as they are:",
+        "      docs/how-the-totals-are-made",
+        "        /notes.md: changed since",
+    ]
