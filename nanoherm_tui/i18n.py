@@ -71,16 +71,18 @@ def t(key: str, /, **params: object) -> str:
 def tell(code: str, params: Mapping[str, Any], english: str) -> str:
     """An error or notice of the core in the chosen language: by the case it names, by its code, else its own `english`.
 
-    A translation may use the code's parameters and `{english}`; one that lacks a parameter is passed over.
+    A translation may use the code's parameters, `{english}`, and `{told}`: of a model server's failure what has
+    happened without the way out, which it says in its own words. One that lacks a parameter is passed over.
     """
     if _language == "en":
         return english
     table = texts(_language)
     case = params.get("case")
+    given = {"told": english, **params, "english": english}
     for key in (f"errors.{case}", f"notices.{case}", f"errors.{code}", f"notices.{code}"):
         text = table.get(key)
-        if text is not None and placeholders(text) <= {*params, "english"}:
-            return _fill(text, {**params, "english": english})
+        if text is not None and placeholders(text) <= given.keys():
+            return _fill(text, given)
     return english
 
 

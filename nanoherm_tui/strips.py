@@ -80,6 +80,11 @@ def row(width: int, left: Sequence[Part], fill: Style, right: Sequence[Part] = (
     return LoneStrip(segments, width)
 
 
+def beside(words: str, cells: int) -> str:
+    """`words` cut to `cells`; nothing where so few are left that they could not be guessed."""
+    return text.cut(words, cells) if cells >= min(_LEAST, text.width(words)) else ""
+
+
 def flow(width: int, items: Iterable[Sequence[Part]], fill: Style, *, indent: int = 0) -> list[Strip]:
     """`items`, three blanks apart, in as many rows as they need; none is broken unless it is wider than a row."""
     blank: Part = (" " * indent, fill)

@@ -283,8 +283,9 @@ class MentionPopup(Popup):
             for hint in hints(look, keys):
                 if sum(text_width(said) for said, _ in (*left, *hint)) <= room:
                     left += [*hint, ("   ", fill)]
+            left.pop()  # what would have to be cut before the figures
             if not self._mention.path and width >= _WITH_FORMS:
-                left.append((t("mention.also", forms=_FORMS), look.style("muted", "surface")))
+                left.append(("   " + t("mention.also", forms=_FORMS), look.style("muted", "surface")))
         return [*rows, row(width, left, fill, [(figures, look.style("muted", "surface")), (" ", fill)])]
 
     def _foot(self) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import show as key
 from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.strips import Painted, Part, beside, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import cut, width
 
@@ -85,8 +85,9 @@ class SkillsList(FollowedList[str, SkillLine]):
         name = cut(line.name, self._cells - 2)
         left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", plain), (" ", plain)]
         left += [(f"{sym(symbol)} ", look.mark(role, ground)), (name + " " * (self._cells - width(name)), plain)]
-        left.append((line.words, muted))
         side = cut(line.side, cells // 2)
+        room = cells - sum(width(part) for part, _ in left) - width(side) - 3
+        left.append((beside(line.words, room), muted))
         return row(cells, left, plain, [(side, warn if line.state == "lacking" else muted), (" ", plain)])
 
 

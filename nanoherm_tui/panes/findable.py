@@ -14,19 +14,18 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import t
 from nanoherm_tui.panes.bodies import LEFT, Row, Span
 from nanoherm_tui.panes.find import Find
-from nanoherm_tui.panes.keys import FocusAtOnce
+from nanoherm_tui.panes.find_input import FindInput
 from nanoherm_tui.panes.rows import RowsView
 from nanoherm_tui.text import clean, width
 
 _SIGN = "/ "  # before what is looked for
 
 
-class FindField(Input, FocusAtOnce):
+class FindField(FindInput):
     """What is looked for. Enter leaves the hits marked, Esc takes the marks away, Up and Down go to another."""
 
     def __init__(self, query: str, go: Callable[[int], None], leave: Callable[[bool], None]) -> None:
-        super().__init__(query, compact=True, select_on_focus=True)
-        self.cursor_blink = False
+        super().__init__(query)
         self._go, self._leave = go, leave
         self.latest: events.Key | None = None
         """The key that came here last."""

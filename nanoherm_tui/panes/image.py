@@ -57,18 +57,14 @@ def picture_rows(picture: Picture, look: Look, cells: int) -> RowList:
     drawing = picture.drawing
     if picture.problem:
         return _words(clean(picture.problem), cells)
-    if drawing is None:
+    if drawing is None or (can_draw(look) and drawing.across > cells):  # in a narrower pane a smaller one is on its way
         return _words(t("dock.picture_waits"), cells)
     if not can_draw(look):
         size = f"{drawing.width}x{drawing.height} {drawing.kind}"
         return _words(t("dock.picture_in_words", image=size), cells)
     line = drawing.across * _CELL
     return RowList(
-        [
-            Row(partial(_drawn, drawing.cells[at : at + line]), words="")
-            for at in range(0, len(drawing.cells), line)
-            if drawing.across <= cells
-        ]
+        [Row(partial(_drawn, drawing.cells[at : at + line]), words="") for at in range(0, len(drawing.cells), line)]
     )
 
 

@@ -89,7 +89,8 @@ class _Lines:
 
     def _left(self, index: int, line: str, piece: Piece, ground: str) -> Spans:
         number = f"{self._file.first + index:>{self._digits}}" if piece.start == 0 else " " * self._digits
-        margin = Span(number + " " * (2 + piece.hang), "muted")
+        # Bold, as the tint alone cannot be seen in the terminal's own colours.
+        margin = Span(number + " " * (2 + piece.hang), "muted", bold=ground == "surface")
         runs = self._coloured(index)
         return (margin, *inked(line, piece.start, piece.end, runs, (), ground, ground))
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
 from nanoherm_tui.i18n import t
-from nanoherm_tui.panes.keys import FocusAtOnce
+from nanoherm_tui.panes.find_input import FindInput
 
-
-class _Field(Input, FocusAtOnce):
-    """What is looked for."""
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class FindBar(Horizontal):
@@ -46,8 +44,7 @@ class FindBar(Horizontal):
         """
         super().__init__()
         self._find, self._go, self._left = find, go, left
-        self._field = _Field(placeholder=t("transcript.find"), compact=True, select_on_focus=True)
-        self._field.cursor_blink = False
+        self._field = FindInput(placeholder=t("transcript.find"))
 
     def ask(self) -> None:
         """Take the keyboard, at once: keys that came in the same read are what is looked for."""

@@ -435,6 +435,7 @@ class TestInChinese:
         i18n.set_language("zh")
         said = i18n.tell(error.code, error.params, error.text)
         assert re.search("[\u4e00-\u9fff]", said)
+        assert error.text.removeprefix(error.params["told"]).strip(". ") not in said, "the way out is told once"
         assert set(re.findall(r"/[a-z]{4,}\b|[A-Z]+_[A-Z_]+|base_url", said)) >= set(
             re.findall(r"/[a-z]{4,}\b|base_url", error.text.rpartition(": ")[2].partition(". ")[2])
         )

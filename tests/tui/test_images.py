@@ -22,10 +22,9 @@ from nanoherm_tui.theme_files import load_themes
 from nanoherm_tui.themes import Look
 from tests.core.image_support import image
 from tests.fakes.model_server import Reply
-from tests.tui.composer_app import ComposerApp
+from tests.tui.composer_app import ComposerApp, rows
 from tests.tui.test_app import Stage
 from tests.tui.test_chips import draft_of, paste
-from tests.tui.test_composer import rows
 
 ONE = "[image 0123456789abcdef shot.png 800x600 PNG]"
 TWO = "[image fedcba9876543210 图/一张很长名字的截图文件放在很深的文件夹里.png 40x30 PNG]"
@@ -267,5 +266,8 @@ def test_where_there_are_no_colours_it_is_told_of_in_words(looks, language):
     assert "\x1b" not in "".join(row.text for row in failed)
 
 
-def test_a_drawing_for_another_width_is_not_drawn_over_the_edge(looks):
-    assert len(picture_rows(DRAWN, looks["nanoherm-dark"], len(PARTS) - 1)) == 0
+def test_until_a_drawing_for_a_narrower_pane_is_there_words_say_that_it_is_on_its_way(looks):
+    waits = [row.text for row in picture_rows(Picture("a"), looks["nanoherm-dark"], len(PARTS) - 1)]
+    assert waits
+    assert [row.text for row in picture_rows(DRAWN, looks["nanoherm-dark"], len(PARTS) - 1)] == waits
+    assert [row.text for row in picture_rows(DRAWN, looks["nanoherm-dark"], len(PARTS))] != waits

@@ -1,5 +1,6 @@
 """/tools: the list of tools with what they cost, switching them there and by typing."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -86,6 +87,7 @@ async def test_the_list_fits_every_size_and_its_end_can_be_reached(language):
             assert {cell_len(row) for row in rows(app)} == {size[0]}
             if size != (3, 2):
                 assert "session_search" in shown(app), size
+                assert not re.search(r"  \S{0,2}⋯ ", shown(app)), "a description of which a letter is left says nothing"
 
 
 async def test_what_is_switched_by_typing_acts_on_the_next_request_and_is_seen_in_the_list(tmp_path):

@@ -10,8 +10,10 @@ from textual.widgets import Input
 from agent_core import events as ev
 from agent_core.messages import Message
 from nanoherm_tui import limits
+from nanoherm_tui.panes.find_input import FindInput
 from nanoherm_tui.transcript.find import Find, _Source
 from nanoherm_tui.transcript.find_bar import FindBar
+from tests.tui.overlay_app import OverlayApp
 from tests.tui.test_transcript_layout import feed, opened, texts
 from tests.tui.test_transcript_view import run, staged
 from tests.tui.transcript_helpers import conversation, shown
@@ -360,3 +362,18 @@ async def test_a_long_search_lets_keys_through_and_says_so_until_it_knows(monkey
         assert any("Done 59." in row for row in shown(view))
         assert str(bar.query_one("#found").render()) == ""
         assert said[-1] is True
+
+
+@pytest.mark.parametrize("theme", ["nanoherm-dark", "ansi"])
+async def test_the_caret_is_seen_where_words_to_find_are_typed(theme):
+    app = OverlayApp(theme)
+    async with app.run_test(size=(40, 5)) as pilot:
+        field = FindInput(placeholder="Find")
+        await app.mount(field)
+        field.focus()
+        for typed in ("", "x"):  # on the words that say what belongs there, and after what was typed
+            await pilot.press(*typed)
+            await pilot.pause()
+            styles = [segment.style for segment in field.render_line(0) if segment.style is not None]
+            assert sum(bool(style.reverse) for style in styles) == 1
+            assert not any(style.dim for style in styles)
