@@ -34,6 +34,8 @@ class Reply:
     """Seconds of silence before the first byte."""
     stall: float = 0.0
     """Seconds of silence after the text, before the end."""
+    held: threading.Event | None = None
+    """Silence after the text until this is set."""
     escaped: bool = False
     """Every character beyond ASCII as \\u…: the only way to say half of a surrogate pair."""
     status: int = 200
@@ -177,6 +179,8 @@ class _Handler(BaseHTTPRequestHandler):
                     time.sleep(reply.gap)
         if reply.stall:
             self.server.stopping.wait(reply.stall)
+        while reply.held and not reply.held.wait(0.05) and not self.server.stopping.is_set():
+            pass
         for index, (name, arguments) in enumerate(reply.calls):
             function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=reply.escaped)}
             call = {"index": index, "id": f"call_{len(self.server.requests)}_{index}", "type": "function"}

