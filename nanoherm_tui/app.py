@@ -6,15 +6,12 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import events as textual_events
-from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.geometry import Size
+from textual.containers import Vertical
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -28,7 +25,8 @@ from nanoherm_tui import (
     terminal,
     welcome,
 )
-from nanoherm_tui.actions import ACTIONS, PANES, Action
+from nanoherm_tui.actions import ACTIONS, Action
+from nanoherm_tui.arranging import Arranging
 from nanoherm_tui.collecting import Collecting
 from nanoherm_tui.commands.panes import focus_pane
 from nanoherm_tui.compat.alt_keys import teach_alt_keys
@@ -42,7 +40,7 @@ from nanoherm_tui.file_picker import FilePicker
 from nanoherm_tui.history import History
 from nanoherm_tui.i18n import t
 from nanoherm_tui.keymap import Keymap, load_keymap
-from nanoherm_tui.layout import Layout, Side, Wish, hidden, lay_out, shown
+from nanoherm_tui.layout import Wish, lay_out
 from nanoherm_tui.opening import Opening
 from nanoherm_tui.pane_handlers import PaneHandlers
 from nanoherm_tui.panes.composer import Composer
@@ -67,13 +65,10 @@ if TYPE_CHECKING:
     from nanoherm_tui.conversations import Conversations
     from nanoherm_tui.interrupt import Step
     from nanoherm_tui.opening import Start
-    from nanoherm_tui.overlays.approval import ApprovalPanel
     from nanoherm_tui.overlays.frame import CssPath
     from nanoherm_tui.overlays.slash import Values
-    from nanoherm_tui.panes.dock import Dock
     from nanoherm_tui.panes.tour import TourCard
     from nanoherm_tui.session_view import SessionView
-    from nanoherm_tui.transcript.view import TranscriptView
 
 R = TypeVar("R")
 
@@ -94,7 +89,7 @@ def _bindings() -> list[BindingType]:
     return [*bound, Binding("escape", "escape", show=False)]
 
 
-class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, App[int]):
+class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, Arranging):
     """One window over one Host."""
 
     CSS_PATH: ClassVar[CssPath] = [
@@ -117,25 +112,18 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, App[int]):
         self.theming = Theming(self, start.places.themes_dir)
         self.host: Host
         """The core, from the moment it is open: `ready` tells."""
-        self.ready = False
         self.folders_seen: set[Path] = set()
         """Workspaces of sessions that were in view: what they bring was asked about."""
-        self.furnished = False
-        """What the first frame does without is there: conversations, transcript and approval."""
         self.conversations: Conversations
         self._remembered = remembered.recall(start.places.screen_file)
         self.recent: list[str] = [item for item in self._recalled("recent", list) or () if isinstance(item, str)]
         """Ids of palette items chosen lately, newest first."""
         self.models_seen: tuple[str, ...] = ()
         """The models that the endpoint last listed."""
-        self._dock_for_question = False
-        self._resting: Timer | None = None
         self.tour: TourCard | None = None
         self.remarks = Remarks(self._recalled("remarks", dict) or {}, on=start.config.get("display.hints"))
-        self.last_pane = "transcript"
-        """The pane beside the composer that had the keyboard last."""
         self.wish = Wish(self._recalled("sessions", bool), self._recalled("dock", bool))
-        self.panes: Layout = lay_out(limits.NARROW, limits.SHORT, self.wish)
+        self.panes = lay_out(limits.NARROW, limits.SHORT, self.wish)
         self.keymap, self.keymap_problems = load_keymap(start.config.get("keymap"))
         self._start = start
         self.opening = Opening(self, start)
@@ -156,16 +144,12 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, App[int]):
         self.sessions_pane = SessionsPane()
         self.title_row = TitleRow()
         self.welcome = Welcome()
-        self.transcript: TranscriptView
-        self.approval: ApprovalPanel
         self.composer = Composer(History(start.places.history_file, later=self._later), self.keymap, id="composer")
         self.composer.values_of = self._values_of
         self.composer.vim = start.config.get("display.composer_keys") == "vim"
         self.typed_told: set[str] = set()
         """What was told of files of commands/ that cannot be used."""
-        self.dock: Dock
         self.dock_side = Vertical(id="dock-side")
-        """Where the dock is; it has its place from the first frame on."""
         self.sessions_pane.keymap, self.sessions_pane.begin_message = self.keymap, self.begin_message
         self.status = StatusLine()
         self.desk: Desk
@@ -178,16 +162,6 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, App[int]):
         self.desk.do(work)
 
     # -- start ----------------------------------------------------------------------------------------------------
-
-    def compose(self) -> ComposeResult:
-        with Horizontal(id="body"):
-            yield self.sessions_pane
-            with Vertical(id="main"):
-                yield self.title_row
-                yield self.welcome
-                yield self.composer
-            yield self.dock_side
-        yield self.status
 
     def crash_words(self, error: BaseException) -> str:
         report = self.host.report_crash(error) if self.ready else None
@@ -437,13 +411,6 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, App[int]):
             self.tour.refresh_look()
         self.greet()
 
-    def show_pane(self, name: Side, show: bool = True) -> None:
-        """Show the sessions or the dock, beside the transcript or over it, or hide them."""
-        if (self.panes.place(name) == "hidden") == show:
-            self.wish = (shown if show else hidden)(self.wish, name, *self.size)
-            self.arrange()
-            self.keep_look()
-
     def remember_choice(self, item_id: str) -> None:
         """A palette item was chosen: it is offered first from now on."""
         self.recent = [item_id, *(i for i in self.recent if i != item_id)][: limits.RECENT_CHOICES]
@@ -466,19 +433,6 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, App[int]):
         value = self._remembered.get(name)
         return value if isinstance(value, kind) else None
 
-    def pane(self, name: str) -> Composer | TranscriptView | SessionsPane | Dock:
-        """The pane of this name: composer, transcript, sessions or dock."""
-        if name == "sessions":
-            return self.sessions_pane
-        if name in ("transcript", "dock") and self.furnished:
-            return self.transcript if name == "transcript" else self.dock
-        return self.composer
-
-    @property
-    def focused_context(self) -> str:
-        """The name of the pane that has the keyboard."""
-        return next((name for name in PANES if self.pane(name).has_focus), "composer")
-
     def setting(self, name: str) -> Any:
         """A value of the config that the program was started with."""
         return self._start.config.get(name)
@@ -500,42 +454,6 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, App[int]):
         """What had the keyboard when the window lost it may be gone by now."""
         if self.app_focus and self.focused is None and len(self.screen_stack) == 1:
             self.composer.focus()
-
-    def on_descendant_focus(self) -> None:
-        if (name := self.focused_context) in PANES:
-            self.last_pane = name
-
-    def arrange(self, size: Size | None = None) -> None:
-        """Lay the panes out for `size` (else the present one) and the user's wish."""
-        width, height = size or self.size
-        self.panes = panes = lay_out(width, height, self.wish)
-        main = self.query_one("#main")
-        self.sessions_pane.display = panes.sessions != "hidden"
-        self.sessions_pane.styles.width = "1fr" if panes.sessions == "over" else panes.sessions_width
-        self.dock_side.display = panes.dock != "hidden"
-        self.dock_side.styles.width = "1fr" if panes.dock == "over" else panes.dock_width
-        main.display = panes.transcript
-        self.title_row.display = panes.title
-        self.screen.set_class(width >= limits.WIDE, "-wide")
-        if self.ready and self.furnished:
-            self.keep_ticking()
-        if not panes.transcript:
-            self.pane("dock" if panes.dock == "over" else "sessions").focus()
-        elif self.focused is None or not self.focused.display:
-            self.composer.focus()
-
-    def on_resize(self, event: textual_events.Resize) -> None:
-        if not self.is_running:
-            return
-        # What was on its way while the size changed was drawn for another one: once it rests, all is drawn anew.
-        if self._resting is not None:
-            self._resting.stop()
-        self._resting = self.set_timer(limits.RESIZE_RESTS, self._redraw) if self.ready else None
-        self.arrange(event.size)  # the app's own size follows later
-
-    def _redraw(self) -> None:
-        if self.screen_stack:  # not while the program is ending
-            commands.run(self, "redraw")
 
     # -- actions --------------------------------------------------------------------------------------------------
 
@@ -568,21 +486,6 @@ class NanohermApp(PaneHandlers, OwnDriver, FewBytes, QuietCrash, App[int]):
         from nanoherm_tui.commands.writing import values_of
 
         return values_of(self, action)
-
-    def show_while_asked(self, asked: bool) -> None:
-        """Nobody should say yes to changes that are out of sight: a hidden dock stands there while they wait.
-
-        Where it cannot stand beside the transcript it is opened with its key: over the panel nobody could answer.
-        """
-        fits = lay_out(*self.size, replace(self.wish, dock=True)).dock == "side"
-        if asked and fits and self.panes.dock == "hidden":
-            self.wish, self._dock_for_question = replace(self.wish, over="dock"), True
-            self.arrange()
-        elif not asked and self._dock_for_question:
-            self._dock_for_question = False
-            if self.wish.over == "dock":
-                self.wish = replace(self.wish, over=None)
-                self.arrange()
 
 
 def run(start: Start) -> int:
