@@ -31,8 +31,8 @@ commands:
 Without a provider the program looks for a local server (Ollama, LM Studio, llama.cpp, vLLM) and else starts a
 scripted demo, which is not an AI. /setup inside the program connects a provider.
 
-exit codes: 0 completed, 1 failed, 2 usage, 3 cap reached, 75 provider failed, try later, 78 configuration,
-130 interrupted, 143 terminated
+exit codes: 0 completed, 1 failed, 2 usage, 3 cap reached, 75 provider failed or the session is in
+use, try later, 78 configuration, 130 interrupted, 143 terminated
 """
 
 
@@ -99,7 +99,8 @@ def parser() -> argparse.ArgumentParser:
         "--sandbox",
         choices=(*names.SANDBOX_MODES, OFF),
         metavar="HOW",
-        help=f"what commands may write: {', '.join(names.SANDBOX_MODES)}, or {OFF}, which is the last",
+        help=f"what commands may write: {', '.join(names.SANDBOX_MODES)} or its short name, {OFF} "
+        "(default: workspace-write)",
     )
     may.add_argument(
         "--yolo",

@@ -22,6 +22,8 @@ from nanoherm_tui.text import fit, visible, width
 if TYPE_CHECKING:
     from agent_core.config.paths import Places
 
+    _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
 GAP: Final = "  "  # between two columns
 _SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 
@@ -52,6 +54,11 @@ def tell(value: Any) -> int:
     """JSON for a script."""
     print(json.dumps(value, ensure_ascii=False, indent=2))
     return names.EXIT_OK
+
+
+def add_command(commands: _Commands, name: str, words: str, usage: str | None = None) -> argparse.ArgumentParser:
+    """One of the commands of a command. What it does stands in the list of all, and as a sentence in its own help."""
+    return commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.", usage=usage)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

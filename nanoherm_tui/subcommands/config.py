@@ -19,6 +19,7 @@ from agent_core.errors import ConfigError
 from agent_core.grants_file import GrantsFile
 from nanoherm_tui.setting_values import ENGINE, THEME, allowed, problem
 from nanoherm_tui.subcommands.common import (
+    add_command,
     add_json,
     ended,
     one_of,
@@ -50,21 +51,21 @@ def parser() -> argparse.ArgumentParser:
         "value that it does not take",
     )
     what = p.add_subparsers(dest="what", required=True, metavar="WHAT")
-    listing = what.add_parser("list", help="settings, their values, and where each is from")
+    listing = add_command(what, "list", "settings, their values, and where each is from")
     listing.add_argument("section", nargs="?", default="", metavar="SECTION", help="only those, as `display`")
     listing.add_argument("--changed", action="store_true", help="only those that are not at their default")
     add_json(listing)
-    show = what.add_parser("show", help="one: its value, where that is from, what it does and takes")
+    show = add_command(what, "show", "a setting: its value, where that is from, what it does and takes")
     show.add_argument("key", metavar="KEY")
     add_json(show)
-    change = what.add_parser("set", help="set one in your config.yaml")
+    change = add_command(what, "set", "change a setting in your config.yaml")
     change.add_argument("key", metavar="KEY")
     change.add_argument("values", nargs="+", metavar="VALUE", help="of a list its entries, or all in [brackets]")
-    unset = what.add_parser("unset", help="take one out of your config.yaml")
+    unset = add_command(what, "unset", "take a setting out of your config.yaml")
     unset.add_argument("key", metavar="KEY")
-    path = what.add_parser("path", help="where your config.yaml is")
+    path = add_command(what, "path", "where your config.yaml is")
     path.add_argument("--all", action="store_true", help="all files that are read, the strongest last")
-    check = what.add_parser("check", help="what in the files does not count, by line")
+    check = add_command(what, "check", "what in the files does not count, by line")
     add_json(check)
     return p
 

@@ -19,7 +19,16 @@ from agent_core.errors import AgentError, Interrupted
 from agent_core.extras.server_desk import Ground, ServerDesk, set_server_key
 from agent_core.grants_file import GrantsFile
 from agent_core.process import families
-from nanoherm_tui.subcommands.common import add_json, ended, print_table, say, short_folder, tell, without_keys
+from nanoherm_tui.subcommands.common import (
+    add_command,
+    add_json,
+    ended,
+    print_table,
+    say,
+    short_folder,
+    tell,
+    without_keys,
+)
 from nanoherm_tui.text import visible
 
 if TYPE_CHECKING:
@@ -47,12 +56,12 @@ def parser() -> argparse.ArgumentParser:
         epilog="exit codes: 0 done; 1 it could not be done, or with test a server could not be used; 2 usage",
     )
     what = p.add_subparsers(dest="what", required=True, metavar="WHAT")
-    listing = what.add_parser("list", help="those that are named here; none is started")
+    listing = add_command(what, "list", "the servers that are named here; none is started")
     add_json(listing)
-    add = what.add_parser(
-        "add", help="add one to config.yaml: NAME -- COMMAND ARGUMENTS, or NAME --url URL",
-        usage="%(prog)s NAME [--env NAME=VALUE] -- COMMAND [ARGUMENT ...]\n       %(prog)s NAME --url URL "
-        "[--header NAME=VALUE] [--type http|sse]",
+    add = add_command(
+        what, "add", "add a server to config.yaml: NAME -- COMMAND ARGUMENTS, or NAME --url URL",
+        usage="%(prog)s NAME [--env NAME=VALUE] [--trust] -- COMMAND [ARGUMENT ...]\n       %(prog)s NAME --url URL "
+        "[--header NAME=VALUE] [--type http|sse] [--trust]",
     )  # fmt: skip
     add.add_argument("name", metavar="NAME")
     add.add_argument("--url", help="a server on the network")
@@ -61,12 +70,12 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="a header of each request")
     add.add_argument("--trust", action="store_true", help="take its word for what only reads")
     add.add_argument("command", nargs="*", metavar="COMMAND")
-    for name, words in (("remove", "take one out of config.yaml"), ("logout", "forget the log-in at one")):
-        what.add_parser(name, help=words).add_argument("name", metavar="NAME")
-    test = what.add_parser("test", help="start them, list their tools, end them")
+    for name, words in (("remove", "take a server out of config.yaml"), ("logout", "forget the log-in at a server")):
+        add_command(what, name, words).add_argument("name", metavar="NAME")
+    test = add_command(what, "test", "start the servers, list their tools, end them")
     test.add_argument("names", nargs="*", metavar="NAME", help="which (default: all that count)")
     add_json(test)
-    what.add_parser("login", help="log in at a server with OAuth").add_argument("name", metavar="NAME")
+    add_command(what, "login", "log in at a server with OAuth").add_argument("name", metavar="NAME")
     return p
 
 

@@ -16,7 +16,7 @@ from agent_core.config.write import set_key
 from agent_core.errors import ConfigError
 from agent_core.llm import providers
 from agent_core.models import Models
-from nanoherm_tui.subcommands.common import add_json, ended, print_table, say, short_folder, tell
+from nanoherm_tui.subcommands.common import add_command, add_json, ended, print_table, say, short_folder, tell
 from nanoherm_tui.subcommands.config import in_force
 from nanoherm_tui.text import count, visible
 
@@ -40,13 +40,11 @@ def parser() -> argparse.ArgumentParser:
         epilog="exit codes: 0 done; 1 no model can be asked as things are; 2 there is no such provider or model",
     )
     what = p.add_subparsers(dest="what", required=True, metavar="WHAT")
-    listing = what.add_parser("list", help="servers and their keys, and the models of the one that is configured")
+    listing = add_command(what, "list", "servers and their keys, and the models of the one that is configured")
     listing.add_argument("--offline", action="store_true", help="do not ask the server for its models")
     add_json(listing)
-    add_json(
-        what.add_parser("show", help="the model that is asked: where, with which key's name, its window, its price")
-    )
-    change = what.add_parser("set", help="choose one in your config.yaml: a model's name, or PROVIDER/MODEL")
+    add_json(add_command(what, "show", "the model that is asked: where, with which key's name, its window, its price"))
+    change = add_command(what, "set", "choose one in your config.yaml: a model's name, or PROVIDER/MODEL")
     change.add_argument("model", metavar="NAME")
     change.add_argument("--offline", action="store_true", help="do not ask the server whether it has the model")
     change.add_argument("--anyway", action="store_true", help="take it although the server does not list it")

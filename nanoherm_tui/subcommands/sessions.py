@@ -55,17 +55,19 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--limit", type=positive, default=limits.SESSIONS_LISTED, metavar="N", help="at most so many")
     add_json(sub)
     sub = command("show", "A conversation as text.", _show)
-    sub.add_argument("session", help=named)
+    sub.add_argument("session", metavar="SESSION", help=named)
     add_json(sub)
     sub = command("search", "Messages in which all words stand; what is in quotes stands together.", _search)
-    sub.add_argument("query", nargs="+", help="words to look for; in:FOLDER, model:NAME, since:7d, "
+    sub.add_argument("query", nargs="+", metavar="WORD", help="words to look for; in:FOLDER, model:NAME, since:7d, "
                      "before:2026-01-31 and by:user|model|tool among them narrow it down")  # fmt: skip
     sub.add_argument("--here", action="store_true", help="only in sessions of this folder")
     sub.add_argument("--limit", type=positive, default=20, metavar="N", help="at most so many (default: 20)")
     add_json(sub)
     sub = command("export", "A conversation as a document.", _export)
-    sub.add_argument("session", help=named)
-    sub.add_argument("file", nargs="?", default="-", help="its ending says the form: .md .html .json .nano.json")
+    sub.add_argument("session", metavar="SESSION", help=named)
+    sub.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="its ending says the form: .md .html .json .nano.json"
+    )
     sub.add_argument("--format", choices=("markdown", "html", "json", "nanohermes"), help="the form, whatever the name")
     sub = command("import", "Bring sessions in: an export, a NanoHermes array, JSON lines, a Hermes state.db.", _import)
     sub.add_argument("files", nargs="+", type=Path, metavar="FILE")
@@ -73,7 +75,7 @@ def parser() -> argparse.ArgumentParser:
     sub = command("delete", "Delete sessions; `restore` brings one back within a week.", _delete)
     sub.add_argument("sessions", nargs="+", metavar="SESSION", help=named)
     sub = command("restore", "Bring a deleted session back.", _restore)
-    sub.add_argument("session", help="its id, as `delete` said it")
+    sub.add_argument("session", metavar="SESSION", help="its id, as `delete` said it")
     sub = command(
         "check", "Say what is damaged or lost, and where. Exit code 1 when something should be mended.", _check
     )

@@ -18,7 +18,7 @@ from agent_core.skills.discover import MAIN, Finder, checked, folders, on_disk, 
 from agent_core.skills.frontmatter import parse
 from agent_core.skills.library import Skills, said
 from agent_core.toolsets import tools_named, tools_of
-from nanoherm_tui.subcommands.common import add_json, ended, print_table, say, short_folder, tell
+from nanoherm_tui.subcommands.common import add_command, add_json, ended, print_table, say, short_folder, tell
 from nanoherm_tui.text import cut, one_line, visible
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ def parser() -> argparse.ArgumentParser:
         epilog="exit codes: 0 fine; 1 there is no such skill, or check found something wrong; 2 usage",
     )
     commands = p.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="all skills, where they are from, and why some cannot be used")
+    listing = add_command(commands, "list", "all skills, where they are from, and why some cannot be used")
     add_json(listing)
-    show = commands.add_parser("show", help="what one says, and its other files")
+    show = add_command(commands, "show", "what a skill says, and its other files")
     show.add_argument("name", metavar="NAME")
     add_json(show)
-    check = commands.add_parser("check", help="what is wrong with their files, by line")
+    check = add_command(commands, "check", "what is wrong with the files of skills, by line")
     check.add_argument("paths", nargs="*", metavar="PATH", help="a skill's folder, its SKILL.md, or a folder of skills")
     add_json(check)
     return p

@@ -17,7 +17,7 @@ from agent_core.config.write import set_key
 from agent_core.tool_list import schema_of, tool_list
 from agent_core.tools.builtin import builtin_tools
 from agent_core.toolsets import SHOWN, in_order, is_of_servers, is_off, tools_named, tools_of
-from nanoherm_tui.subcommands.common import add_json, ended, print_table, say, short_folder, tell
+from nanoherm_tui.subcommands.common import add_command, add_json, ended, print_table, say, short_folder, tell
 from nanoherm_tui.subcommands.config import in_force
 from nanoherm_tui.text import cut, one_line
 
@@ -40,11 +40,11 @@ def parser() -> argparse.ArgumentParser:
         epilog="exit codes: 0 done; 1 it could not be done; 2 there is no such tool or set",
     )
     what = p.add_subparsers(dest="what", required=True, metavar="WHAT")
-    add_json(what.add_parser("list", help="sets and tools: on or off, bytes and tokens in a request"))
-    show = what.add_parser("show", help="a tool as the model is told of it, or the tools of a set")
+    add_json(add_command(what, "list", "sets and tools: on or off, bytes and tokens in a request"))
+    show = add_command(what, "show", "a tool as the model is told of it, or the tools of a set")
     show.add_argument("tool", metavar="NAME")
     add_json(show)
-    change = what.add_parser("set", help="begin sessions with tools or sets of them, or without")
+    change = add_command(what, "set", "begin sessions with tools or sets of them, or without")
     change.add_argument("tools", nargs="+", metavar="NAME")
     change.add_argument("state", choices=("on", "off"))
     return p
