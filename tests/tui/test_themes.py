@@ -9,10 +9,13 @@ from textual.color import Color
 from textual.widgets import Static
 
 from agent_core.errors import ConfigError
-from nanoherm_tui import safe_diffs
+from nanoherm_tui import safe_diffs, symbols
 from nanoherm_tui.eight_bit import _oklab, shown
+from nanoherm_tui.i18n import texts
+from nanoherm_tui.panes import hunk_rows, sessions
 from nanoherm_tui.theme_files import find_themes_dir, load_theme, load_themes
 from nanoherm_tui.themes import MIN_CONTRAST, ROLES, USED_ON, Look, contrast, to_textual
+from nanoherm_tui.transcript import render
 
 SHIPPED = ("ansi", "high-contrast", "nanoherm-dark", "nanoherm-light")
 
@@ -175,6 +178,19 @@ def test_with_safe_colours_added_and_removed_differ_for_colour_blind_eyes_and_ca
             style = look.style(word, ground)
             words, behind = (c.get_truecolor().hex for c in (style.color, style.bgcolor))
             assert contrast(words, behind) >= MIN_CONTRAST, (word, ground)
+
+
+@pytest.mark.parametrize("ascii_only", [False, True], ids=["glyphs", "ascii"])
+def test_no_state_is_told_by_its_colour_alone(ascii_only):
+    """Each has a sign of its own; where two share one ("lost" is a failure too), words stand beside it."""
+    symbols.set_ascii(ascii_only)
+    for signs in (
+        [symbols.sym(sign) for sign, _ in sessions._MARKS.values()],
+        [symbols.sym(sign) for state, (sign, _, _) in render._STATES.items() if state != "lost"],
+        [hunk_rows._sign(kind) for kind in ("add", "remove", "keep")],
+    ):
+        assert len(set(signs)) == len(signs), signs
+    assert texts("en")["transcript.lost"]
 
 
 def test_safe_colours_are_not_taken_by_a_theme_that_could_not_be_read_on_them_nor_by_the_terminals_own(safe, tmp_path):
