@@ -15,12 +15,7 @@ def long_enough():
     return limits.APPROVAL_ARM + 0.25
 
 
-def alone():
-    """Seconds after which a letter stands alone."""
-    return limits.APPROVAL_ALONE + 0.1
-
-
-async def come(pilot, condition, seconds=10.0):
+async def come(pilot, condition, seconds=30.0):
     """Wait until `condition()` holds."""
     end = time.monotonic() + seconds
     while not condition():
@@ -34,7 +29,14 @@ async def armed(pilot):
     await pilot.pause(0.1)
 
 
+async def stood_alone(pilot):
+    """Wait until it is known of the last letter whether it answers."""
+    await pilot.pause()
+    await come(pilot, lambda: not pilot.app.panel._held)
+    await pilot.pause()
+
+
 async def answer(pilot, *keys):
     await armed(pilot)
     await pilot.press(*keys)
-    await pilot.pause(alone())
+    await stood_alone(pilot)

@@ -8,7 +8,7 @@ from textual.widget import Widget
 from nanoherm_tui import limits
 from nanoherm_tui.keymap import load_keymap
 from nanoherm_tui.overlays.arming import Arming
-from tests.tui.asking import alone, answer, armed, come, long_enough, text_of
+from tests.tui.asking import answer, armed, come, long_enough, stood_alone, text_of
 from tests.tui.composer_app import ComposerApp, command_question, type_keys
 
 # -- arming, with a clock of our own ------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ async def test_a_letter_typed_as_the_window_comes_back_answers_nothing(at_panel,
         app.post_message(events.AppFocus())
         await come(pilot, lambda: app.focused is not None)
         await pilot.press("y")
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == []
         monkeypatch.setattr(limits, "APPROVAL_ARM", 0.05)
         if not at_panel:
@@ -106,7 +106,7 @@ async def test_a_letter_before_the_panel_is_armed_is_text():
     async with app.run_test(size=(80, 24)) as pilot:
         app.ask()
         await type_keys(pilot, "y", "a", "n", "e", "enter")
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == [("send", "yane")]
         assert app.panel.waiting == 1
 
@@ -119,9 +119,9 @@ async def test_with_a_draft_open_letters_are_text_however_long_the_pause():
         app.ask()
         await pilot.pause(long_enough())
         assert not app.panel.armed
-        assert "F6 to answer" in text_of(app)
+        await come(pilot, lambda: "F6 to answer" in text_of(app))
         await pilot.press("y")
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == []
         assert app.composer.text == "hiy"
 
@@ -134,7 +134,7 @@ async def test_a_letter_that_begins_a_word_is_text():
         await armed(pilot)
         for character in "yes":
             app.post_message(events.Key(character, character))
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == []
         assert app.composer.text == "yes"
 
@@ -147,7 +147,7 @@ async def test_the_letter_and_enter_by_habit_is_that_letter():
         app.post_message(events.Key("y", "y"))
         await pilot.pause(0.03)
         app.post_message(events.Key("enter", "\r"))
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == [("answer:once", "")]
 
 
@@ -161,7 +161,7 @@ async def test_the_letter_and_enter_in_one_read_are_text():
         enter.time = letter.time
         app.post_message(letter)
         app.post_message(enter)
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == [("send", "y")]
         assert app.panel.waiting == 1
 
@@ -190,7 +190,7 @@ async def test_a_paste_is_text_even_with_the_panel_focused():
         app.panel.focus()
         await pilot.pause()
         app.post_message(events.Paste("y\na\n"))
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == []
         assert app.composer.text == "y\na\n"
 
@@ -233,7 +233,7 @@ async def test_the_next_question_is_not_answered_by_what_was_meant_for_the_one_b
         monkeypatch.setattr(limits, "APPROVAL_ARM", 60.0)
         await come(pilot, lambda: app.posted)
         await pilot.press("y")
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert [how for how, _ in app.posted] == ["answer:once"]
         assert app.composer.text == "y"
         assert app.panel.current.command == "rm -rf build"
@@ -278,14 +278,14 @@ async def test_what_is_typed_into_an_overlay_or_another_pane_does_not_arm_the_pa
         other.focus()
         await pilot.pause(long_enough())
         assert not app.panel.armed
-        assert "F6 to answer" in text_of(app)
+        await come(pilot, lambda: "F6 to answer" in text_of(app))
         app.composer.focus()
         app.push_screen(Screen())
         await pilot.pause(long_enough())
         monkeypatch.setattr(limits, "APPROVAL_ARM", 60)  # the key comes too soon, however slow this machine is
         app.pop_screen()
         await pilot.press("y")
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == []
         assert app.composer.text == "y"
 

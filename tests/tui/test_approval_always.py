@@ -6,7 +6,7 @@ import pytest
 
 from nanoherm_tui import limits
 from nanoherm_tui.overlays.question import always_rows
-from tests.tui.asking import alone, answer, armed, text_of
+from tests.tui.asking import answer, armed, stood_alone, text_of
 from tests.tui.composer_app import ComposerApp, command_question
 
 EVERY = ("once", "session", "always", "refuse")
@@ -38,7 +38,7 @@ async def test_always_shows_what_it_writes_and_only_the_same_key_again_writes_it
         for words in ("always    git push *", "Whatever begins so.", "workspace-write, network", "write it down"):
             assert words in text
         await pilot.press("w")
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == [("answer:always", "")]
         assert app.patterns == ["git push *"]
         assert app.composer.holds_focus
@@ -59,7 +59,7 @@ async def test_tab_changes_between_the_words_and_exactly_this():
         await pilot.press("tab")
         await second_armed(pilot)
         await pilot.press("w")
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.patterns == ["git push origin main"]
 
 
@@ -82,7 +82,7 @@ async def test_any_other_answer_goes_back_to_the_question_and_decides_nothing(ke
         await answer(pilot, "w")
         await second_armed(pilot)
         await pilot.press(key)
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == []
         assert "write it down" not in text_of(app)
         assert app.panel.display
@@ -98,7 +98,7 @@ async def test_enter_writes_nothing_down():
         await answer(pilot, "w")
         await second_armed(pilot)
         await pilot.press("enter", "enter", "space")
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == []
 
 
@@ -111,7 +111,7 @@ async def test_a_word_that_begins_like_always_is_text(monkeypatch):
         await armed(pilot)
         await pilot.press(*"www one")
         monkeypatch.setattr(limits, "APPROVAL_ALONE", 0.05)
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == []
         assert app.composer.text == "www one"
 
@@ -124,7 +124,7 @@ async def test_letters_while_it_is_shown_begin_a_message_and_none_is_lost():
         await answer(pilot, "w")
         await second_armed(pilot)
         await pilot.press(*"ork")
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == []
         assert app.composer.text == "work"
 
@@ -155,7 +155,7 @@ async def test_a_question_that_goes_takes_what_it_would_write_with_it(how):
         await pilot.pause(0.1)
         assert "write it down" not in text_of(app)
         await pilot.press("w")
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == []
 
 
@@ -167,7 +167,7 @@ async def test_always_is_not_offered_where_the_question_has_none():
         await armed(pilot)
         assert "always" not in text_of(app)
         await pilot.press("w")
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == []
         assert app.composer.text == "w"
 

@@ -10,7 +10,7 @@ from agent_core.servers import FormField
 from nanoherm_tui.i18n import phrase_key, set_language, texts
 from nanoherm_tui.overlays.question import LABEL, question_rows
 from nanoherm_tui.panes.keys import PaneKeys
-from tests.tui.asking import alone, answer, armed, come, long_enough
+from tests.tui.asking import answer, armed, come, long_enough, stood_alone
 from tests.tui.composer_app import ComposerApp, command_question, rows, type_keys
 
 
@@ -62,7 +62,7 @@ async def test_a_command_can_be_edited_and_only_its_own_key_runs_it():
         app.ask(command_question("pytest"))
         await answer(pilot, "e")
         await type_keys(pilot, " ", "-", "q", "enter", "ctrl+j", "y")
-        await pilot.pause(alone())
+        await stood_alone(pilot)
         assert app.posted == []
         await type_keys(pilot, "backspace", "backspace", "backspace", "ctrl+y")
         assert app.posted == [("answer:once", "pytest -q")]
