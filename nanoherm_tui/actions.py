@@ -166,6 +166,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("yank", "composer", ("ctrl+y",)),
     Action("yank_older", "composer", ("alt+y",)),
     Action("preview_file", "composer", ("f4",)),
+    Action("select_draft", "composer", ("shift+left", "shift+right"), fixed=True),  # as in every text area
     # -- while a turn runs -------------------------------------------------------------------------------------------
     Action("steer", "running", ("enter",), "turns.steer", slash="steer", argument="<text>", fixed=True),
     Action("queue", "running", ("tab",), "turns.queue", slash="queue", argument="<text>"),

@@ -51,8 +51,8 @@ KEYS = {
     "overlays.tools ToolsList": {"click": "overlays.tools:ToolsScreen up down enter"},
     "overlays.tools ToolsScreen": {"scroll": f"overlays.tools:ToolsScreen {' '.join(DOWN)}"},
     "overlays.trust TrustScreen": {"scroll": f"overlays.trust:TrustScreen.on_key {' '.join(DOWN)}"},
-    # Where the caret is put down ends a run of kills, as every key does.
-    "panes.kill_draft KillDraft": {"drag": "panes.kill_draft:KillDraft.begin_key self._did"},
+    # What is dragged over is selected; where the caret is put down ends a run of kills, as every key does.
+    "panes.kill_draft KillDraft": {"drag": "select_draft"},
     "panes.rows RowsView": {
         "click": "next previous sessions_open dock_unfold dock_next_tab dock_previous_tab",
         "scroll": " ".join(PANE),
