@@ -179,7 +179,7 @@ def test_an_own_command_runs_and_is_marked_while_it_is_typed(home, workspace):
     with ModelServer([Reply(text="x")]) as server, Screen(env=server_env(home, server), cwd=workspace) as screen:
         screen.wait_for("test-model")
         screen.send("!!echo o'n'ly h'e're")
-        screen.wait_for("$ !!echo", "Not told to the model.")
+        screen.wait_for("$ !!echo", "Kept from the model.")
         screen.send(KEYS["enter"])
         screen.wait_for("shell", "echo o'n'ly h'e're", "exit 0")
         assert server.requests == []

@@ -1,5 +1,7 @@
 """Who answers, how, and what it costs, as the screen has it: lists to choose from, the status line, the usage table."""
 
+import threading
+
 import pytest
 
 from agent_core import prompt
@@ -71,7 +73,8 @@ async def test_a_provider_that_does_not_answer_is_told_and_hides_no_other(tmp_pa
 
 async def test_who_answers_in_a_turn_stands_in_the_status_line_until_its_end(tmp_path):
     gone = {"status": 402, "body": '{"error": {"message": "no credit"}}'}
-    with ModelServer([Reply("I am two", stall=1.0)]) as two:
+    go_on = threading.Event()
+    with ModelServer([Reply("I am two", held=go_on)]) as two:
         entries = {"two": {"base_url": two.base_url}}
         spare = [{"provider": "two", "model": "spare-model"}]
         async with Stage(tmp_path, [Reply(**gone)], providers=entries, fallback_providers=spare) as stage:
@@ -79,6 +82,7 @@ async def test_who_answers_in_a_turn_stands_in_the_status_line_until_its_end(tmp
             await stage.until(lambda: "spare-model" in status(stage))
             told = " ".join(stage.transcript().split())
             assert "spare-model (two) answers instead of test-model for this turn" in told
+            go_on.set()
             await stage.until(lambda: stage.state == "idle")
             assert "test-model" in status(stage)
             assert "spare-model" not in status(stage)

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import pytest
 
@@ -19,6 +19,19 @@ from nanoherm_tui.layout import Layout, Wish, hidden, lay_out, shown
 from nanoherm_tui.opening import Start
 from nanoherm_tui.remembered import recall, remember
 from tests.fakes.model_server import ModelServer, Reply
+
+
+def in_turn(*replies, slow=0):
+    """(replies of a server, an event): the one with the number `slow` does not begin before it is set."""
+    go_on = threading.Event()
+
+    def reply(body, number):
+        if number == slow:
+            go_on.wait(60)
+        return replies[number]
+
+    return reply, go_on
+
 
 LONG = "".join(f"Paragraph {n}: 一二三 four five six seven eight nine ten.\n\n" for n in range(240))
 
@@ -174,7 +187,8 @@ async def test_ctrl_c_closes_an_overlay_and_only_then_speaks_of_quitting(tmp_pat
 
 
 async def test_two_sessions_run_at_once_and_the_one_out_of_sight_is_marked_unread(tmp_path):
-    async with Stage(tmp_path, [Reply(text="A slow one.", hang=0.8), Reply(text="A quick one.")]) as stage:
+    reply, go_on = in_turn(Reply(text="A slow one."), Reply(text="A quick one."))
+    async with Stage(tmp_path, reply) as stage:
         await stage.type("first")
         first = stage.app.view
         await stage.until(lambda: first.state == "running")
@@ -182,6 +196,7 @@ async def test_two_sessions_run_at_once_and_the_one_out_of_sight_is_marked_unrea
         await stage.until(lambda: stage.app.view is not first)
         await stage.type("second")
         await stage.until(lambda: "A quick one." in stage.transcript())
+        go_on.set()
         await stage.until(lambda: first.state == "idle")
         assert first.unread
         second = stage.app.view
@@ -212,14 +227,15 @@ async def test_slash_commands_change_the_session(tmp_path):
 
 
 async def test_enter_steers_and_tab_queues_while_a_turn_runs(tmp_path):
-    replies = [Reply(calls=[("list_dir", {"path": "."})], hang=2.5), Reply(text="Steered."), Reply(text="Queued.")]
-    async with Stage(tmp_path, replies) as stage:
+    reply, go_on = in_turn(Reply(calls=[("list_dir", {"path": "."})]), Reply(text="Steered."), Reply(text="Queued."))
+    async with Stage(tmp_path, reply) as stage:
         await stage.type("go")
         await stage.until(lambda: stage.state == "running")
         await stage.type("a steer")
         stage.app.composer.text = "a queued one"
         await stage.pilot.press("tab")
         await stage.until(lambda: stage.app.view.steers == ("a steer",) and stage.app.view.queued == ("a queued one",))
+        go_on.set()
         await stage.until(lambda: "Queued." in stage.transcript())
         shown = stage.transcript()
         assert shown.index("a steer") < shown.index("Steered.") < shown.index("a queued one")
@@ -270,21 +286,28 @@ class Letters:
 async def test_the_bridge_joins_what_comes_within_40_ms_and_hands_urgent_things_on_at_once():
     batches = []
     bridge = Bridge(asyncio.get_running_loop(), lambda batch: batches.append([e.event for e in batch]), batches.append)
+    bridge.interval = 60.0  # over before no look of this test, however busy the machine is
     session = Letters()
     bridge.watch(session)
     session.put(events.TextDelta("a"), events.TextDelta("b"))
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)
     assert batches == [[events.TextDelta("ab")]]
     session.put(events.TextDelta("c"))
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)
     assert len(batches) == 1
     session.put(events.ErrorRaised("x", "y"))
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)
     assert batches[1:] == [[events.TextDelta("c"), events.ErrorRaised("x", "y")]]
-    bridge.close()
+    bridge.interval = limits.BATCH_SECONDS
+    session.put(events.ErrorRaised("x", "z"))  # looks again after what is the interval now
     session.put(events.TextDelta("d"))
+    await asyncio.sleep(0.2)
+    assert [*chain(*batches[2:])] == [events.ErrorRaised("x", "z"), events.TextDelta("d")]
+    bridge.close()
+    told = len(batches)
+    session.put(events.TextDelta("e"))
     await asyncio.sleep(0.1)
-    assert len(batches) == 2
+    assert len(batches) == told
 
 
 async def test_a_batch_that_cannot_be_shown_ends_the_program_rather_than_freezing_it():

@@ -136,7 +136,7 @@ async def test_a_compaction_is_a_quiet_row_and_the_context_is_unknown_until_the_
 
 
 async def test_while_a_turn_runs_a_compaction_is_said_to_come_with_the_next_step(tmp_path):
-    async with Stage(tmp_path, [Reply(text="slow", hang=20)]) as stage:
+    async with Stage(tmp_path, [Reply(text="slow", hang=60)]) as stage:
         await stage.type("go")
         await stage.until(lambda: stage.state == "running")
         await stage.type("/compact")

@@ -128,7 +128,7 @@ async def test_a_draft_that_is_being_written_is_not_covered(tmp_path, machine):
 
 
 async def test_a_goal_waits_for_the_mode_to_be_confirmed_and_is_in_the_status_line(tmp_path, machine):
-    async with Stage(tmp_path, [Reply(text="On it.", hang=0.2) for _ in range(9)]) as stage:
+    async with Stage(tmp_path, [Reply(text="On it.", hang=60) for _ in range(9)]) as stage:
         app = stage.app
         await stage.type("/goal 让所有测试通过")
         await confirmed(stage, "goal")

@@ -117,7 +117,7 @@ async def test_a_redirect_by_its_command_cuts_the_answer(tmp_path):
 
 
 async def test_while_a_turn_runs_or_before_the_first_there_is_nothing_to_choose(tmp_path):
-    async with Stage(tmp_path, [Reply(text="slow", hang=5)]) as stage:
+    async with Stage(tmp_path, [Reply(text="slow", hang=60)]) as stage:
         await stage.pilot.press("escape", "escape")
         await asyncio.sleep(0.1)
         assert type(stage.app.screen).__name__ != "RewindScreen"

@@ -13,7 +13,7 @@ from agent_core.store.sessions import Store
 from nanoherm_tui.overlays.folders import FolderScreen
 from nanoherm_tui.overlays.name import NameScreen
 from tests.fakes.model_server import Reply
-from tests.tui.test_app import LONG, Stage
+from tests.tui.test_app import LONG, Stage, in_turn
 
 
 async def answered(stage, text="hello"):
@@ -149,8 +149,9 @@ async def test_a_session_is_exported_beside_the_project(tmp_path):
 
 
 async def test_what_was_not_seen_is_marked_after_a_restart(tmp_path):
-    replies = [Reply(text="Seen.\n\n" + LONG[:3000]), Reply(text="Not seen.", hang=0.6), Reply(text="Elsewhere.")]
-    async with Stage(tmp_path, replies) as stage:
+    texts = "Seen.\n\n" + LONG[:3000], "Not seen.", "Elsewhere."
+    reply, go_on = in_turn(*(Reply(text=text) for text in texts), slow=1)
+    async with Stage(tmp_path, reply) as stage:
         await answered(stage, "first")
         first = stage.app.view
         await stage.type("again")
@@ -158,6 +159,7 @@ async def test_what_was_not_seen_is_marked_after_a_restart(tmp_path):
         await stage.pilot.press("ctrl+n")
         await stage.until(lambda: stage.app.view is not first)
         await answered(stage, "second")
+        go_on.set()
         await stage.until(lambda: first.state == "idle")
     async with Stage(tmp_path, [Reply(text="x")]) as stage:
         await stage.until(lambda: "first" in listed(stage))
