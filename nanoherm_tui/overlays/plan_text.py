@@ -8,7 +8,7 @@ from typing import Final
 from nanoherm_tui.symbols import sym
 from nanoherm_tui.text import width, wrap_code_spans, wrap_spans
 from nanoherm_tui.transcript import markdown
-from nanoherm_tui.transcript.row import slices
+from nanoherm_tui.transcript.slices import slices
 
 Spans = tuple[markdown.Span, ...]
 """Words, and the bits of `markdown` that say how they are drawn."""

@@ -9,7 +9,8 @@ from rich.style import Style
 
 from nanoherm_tui import text as cells
 from nanoherm_tui.transcript import highlight
-from nanoherm_tui.transcript.row import RIGHT_MARGIN, TEXT_AT, Ink, Row, row_of, slices
+from nanoherm_tui.transcript.row import RIGHT_MARGIN, TEXT_AT, Ink, Row, row_of
+from nanoherm_tui.transcript.slices import slices
 
 if TYPE_CHECKING:
     from nanoherm_tui.themes import Look

@@ -6,7 +6,7 @@ them gives, so that bars, indents and soft breaks are not copied.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -17,6 +17,7 @@ from nanoherm_tui import text as cells
 from nanoherm_tui.i18n import t
 from nanoherm_tui.strips import LoneStrip
 from nanoherm_tui.symbols import sym
+from nanoherm_tui.transcript.slices import slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +29,6 @@ TEXT_AT = 4
 RIGHT_MARGIN = 2
 
 Ink = tuple[str, Style]
-_How = TypeVar("_How")
 
 
 def _cropped(segments: list[Segment], width: int) -> list[Segment]:
@@ -111,25 +111,6 @@ def row_of(
     if used < width:
         segments.append(Segment(" " * (width - used), look.style()))
     return Row(segments, width, "".join(copied), indent, join, used=used)
-
-
-def slices(inks: Sequence[tuple[str, _How]], spans: Iterable[tuple[int, int]]) -> list[list[tuple[str, _How]]]:
-    """Cut styled text at (start, end) character spans in ascending order."""
-    out: list[list[tuple[str, _How]]] = []
-    index, at = 0, 0  # the current ink and where it begins
-    for start, end in spans:
-        row: list[tuple[str, _How]] = []
-        while index < len(inks) and at < end:
-            text, style = inks[index]
-            stop = at + len(text)
-            if stop > start:
-                row.append((text[max(0, start - at) : end - at], style))
-            if stop > end:
-                break
-            at = stop
-            index += 1
-        out.append(row)
-    return out
 
 
 def wrapped(

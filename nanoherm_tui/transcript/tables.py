@@ -10,7 +10,8 @@ from rich.style import Style
 
 from nanoherm_tui import text as cells
 from nanoherm_tui.transcript import markdown
-from nanoherm_tui.transcript.row import TEXT_AT, Ink, Row, blank_row, prefix, row_of, slices, text_width, wrapped
+from nanoherm_tui.transcript.row import TEXT_AT, Ink, Row, blank_row, prefix, row_of, text_width, wrapped
+from nanoherm_tui.transcript.slices import slices
 
 if TYPE_CHECKING:
     from nanoherm_tui.themes import Look
