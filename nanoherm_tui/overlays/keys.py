@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
-from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.strip import Strip
-from textual.widgets import TextArea
 
 from nanoherm_tui import limits
 from nanoherm_tui.actions import ACTIONS, Action, Context
@@ -18,14 +15,12 @@ from nanoherm_tui.i18n import t
 from nanoherm_tui.key_changes import caution, fitting, keys_of, place, refusals
 from nanoherm_tui.keymap import Keymap, show
 from nanoherm_tui.overlays.confirm import ConfirmScreen
-from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay, boxed
 from nanoherm_tui.overlays.grouped import Detail, FollowedList, Heading
 from nanoherm_tui.overlays.key_capture import KeyCapture
-from nanoherm_tui.overlays.palette import PaletteCount
-from nanoherm_tui.overlays.typed_line import TYPED_MOVES, TypedLine
-from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
+from nanoherm_tui.overlays.searched import SaidFoot, SearchedScreen
+from nanoherm_tui.strips import Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut, fit, wrap
+from nanoherm_tui.text import cut, fit
 
 _KEYS: Final = 22  # cells of the column of keys; less on a narrow screen
 _WITH_ID: Final = 70  # columns below which a row has no room for what the config calls it
@@ -81,17 +76,12 @@ class _KeyList(FollowedList[Context, Action]):
         return row(cells, left, words, [(side, muted), (" ", words)] if wide else [])
 
 
-class _Foot(Painted):
-    words: tuple[str, ...] = ()
-    """What came of the last change, or why there was none."""
-    wrong = False
-
+class _Foot(SaidFoot):
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
         fill = look.style("text", "surface")
-        style = look.style("warn" if self.wrong else "text", "surface")
         most = max(1, self.app.size.height // 6)
-        lines = [line for words in self.words for line in wrap(words, width - 2) if line]
+        lines = self.said(width)
         if len(lines) > most:
             lines = [*lines[: most - 1], cut(f"{lines[most - 1]} {sym('cut')}", width - 2)]
         keys = [
@@ -102,7 +92,7 @@ class _Foot(Painted):
             (show("ctrl+x"), t("keys.reset_all")),
             (show("ctrl+o"), t("keys.export")),
         ]
-        said = [row(width, [("  ", fill), (line, style)], fill) for line in lines]
+        said = self.paint_said(lines, width)
         foot, height = flow(width, hints(look, keys), fill, indent=2), self.app.size.height
         return [*said, *(foot[: max(1, height // 4 - len(said))] if height < limits.SHORT else foot)]
 
@@ -115,15 +105,14 @@ class _KeyDetail(Detail):
         return 1 if height < limits.SHORT else max(4, min(6, height // 6))
 
 
-class KeysScreen(Overlay[None]):
+class KeysScreen(SearchedScreen):
     """`save` is called with the keys of actions by their ids, None for the default ones; the answer is `show`.
 
     `reset_all` and `export` are called with nothing.
     """
 
-    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/palette.tcss", "../css/settings.tcss"]
+    ASKS: ClassVar[str] = "keys.ask"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *TYPED_MOVES,
         Binding("enter", "change", show=False),
         Binding("ctrl+r", "reset", show=False, priority=True),
         Binding("ctrl+k", "no_keys", show=False, priority=True),
@@ -133,50 +122,21 @@ class KeysScreen(Overlay[None]):
 
     def __init__(self, keymap: Keymap, config: object, problems: Sequence[str] = (), query: str = "") -> None:
         """`config`: its `keymap`; `problems`: what is wrong with that, in words."""
-        super().__init__()
+        super().__init__(query)
         self.save: Callable[[Mapping[str, Sequence[str] | None]], None] = lambda keys: None
         self.reset_all: Callable[[], None] = lambda: None
         self.export: Callable[[], None] = lambda: None
-        self._keymap, self._config, self._start = keymap, config, query
-        self._field = LineField(id="palette-field")
-        self._count = PaletteCount(id="settings-count")
-        self._list = _KeyList(self._follow, self.action_change)
+        self._keymap, self._config = keymap, config
+        self._list: _KeyList = _KeyList(self._follow, self.action_change)
         self._detail = _KeyDetail(id="settings-detail")
         self._foot = _Foot(id="settings-foot")
         self._foot.words, self._foot.wrong = tuple(problems), bool(problems)
-
-    def compose(self) -> ComposeResult:
-        yield boxed(TypedLine(self._field, self._count), self._list, self._detail, self._foot)
-
-    def on_mount(self) -> None:
-        super().on_mount()
-        self._field.ask(t("keys.ask"))
-        self._field.focus()
-        if self._start:
-            self._field.type_in(self._start)
-        self._look()
-
-    def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
-        self._detail.refresh(layout=True)
-        self._foot.refresh(layout=True)
-
-    def refresh_look(self) -> None:
-        self._field.ask(t("keys.ask"))
-        self._look()
-        super().refresh_look()
 
     def show(self, keymap: Keymap, config: object, words: Sequence[str], *, wrong: bool = False) -> None:
         """The keys as they are now, and what came of the change."""
         self._keymap, self._config = keymap, config
         self._look()
         self._say(*words, wrong=wrong)
-
-    def _say(self, *words: str, wrong: bool = False) -> None:
-        said = tuple(filter(None, words))
-        if (said, wrong) != (self._foot.words, self._foot.wrong):
-            self._foot.words, self._foot.wrong = said, wrong
-            self._foot.refresh(layout=True)
 
     def _look(self) -> None:
         found = fitting(self._keymap, self._field.text)
@@ -201,22 +161,6 @@ class KeysScreen(Overlay[None]):
             lines.append(t("keys.are", action=action.id, keys=now, default=default))
         lines += [words for key in keys if key not in action.keys and (words := caution(key))]
         self._detail.say(tuple(lines))
-
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        event.stop()
-        if self._field.text != self._start:
-            self._say()
-        self._look()
-
-    def action_move(self, step: int) -> None:
-        self._say()
-        self._list.move(step)
-
-    def on_mouse_scroll_down(self) -> None:
-        self._list.move(1)
-
-    def on_mouse_scroll_up(self) -> None:
-        self._list.move(-1)
 
     # -- changing -------------------------------------------------------------------------------------------------
 

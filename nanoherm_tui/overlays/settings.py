@@ -10,12 +10,10 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.strip import Strip
-from textual.widgets import TextArea
 
 from agent_core.config import schema
 from agent_core.config.settings import Setting, in_words, loosens, typed
@@ -24,14 +22,13 @@ from nanoherm_tui import limits
 from nanoherm_tui.i18n import language, t, texts
 from nanoherm_tui.keymap import show as key_name
 from nanoherm_tui.overlays.confirm import ConfirmScreen
-from nanoherm_tui.overlays.frame import CssPath, LineField, Overlay, boxed
+from nanoherm_tui.overlays.frame import CssPath, Overlay, boxed
 from nanoherm_tui.overlays.grouped import MOVES, Detail, FollowedList, Heading
 from nanoherm_tui.overlays.name import NameScreen
-from nanoherm_tui.overlays.palette import PaletteCount
-from nanoherm_tui.overlays.typed_line import TYPED_MOVES, TypedLine
+from nanoherm_tui.overlays.searched import SaidFoot, SearchedScreen
 from nanoherm_tui.strips import Painted, Part, flow, hints, look_of, row
 from nanoherm_tui.symbols import sym
-from nanoherm_tui.text import cut, cut_path, fit, one_line, shorten_home, visible, width, wrap
+from nanoherm_tui.text import cut, cut_path, fit, one_line, shorten_home, visible, width
 
 if TYPE_CHECKING:
     from agent_core.config.schema import Key
@@ -172,16 +169,11 @@ class SettingsList(FollowedList[str, Setting]):
         return row(cells, left, words, [(side, muted), (" ", words)] if side else [])
 
 
-class _Foot(Painted):
-    words = ""
-    """What came of the last change, or why there was none."""
-    wrong = False
-
+class _Foot(SaidFoot):
     def paint(self, width: int) -> list[Strip]:
         look = look_of(self)
         fill = look.style("text", "surface")
-        style = look.style("warn" if self.wrong else "text", "surface")
-        said = [row(width, [("  ", fill), (line, style)], fill) for line in wrap(self.words, width - 2) if line]
+        said = self.paint_said(self.said(width), width)
         keys = [(key_name("enter"), t("settings.change")), (key_name("ctrl+r"), t("settings.reset")),
                 ("Esc", t("settings.close"))]  # fmt: skip
         return [*said, *flow(width, hints(look, keys), fill, indent=2)]
@@ -195,12 +187,11 @@ class SettingsDetail(Detail):
         return 2 if height < limits.SHORT else max(3, min(7, height // 6))
 
 
-class SettingsScreen(Overlay[None]):
+class SettingsScreen(SearchedScreen):
     """`save` is called with a key's name and its new value, None to take it out; the answer is `show`."""
 
-    CSS_PATH: ClassVar[CssPath] = ["../css/overlay.tcss", "../css/palette.tcss", "../css/settings.tcss"]
+    ASKS: ClassVar[str] = "settings.ask"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *TYPED_MOVES,
         Binding("enter", "change", show=False),
         Binding("ctrl+r", "reset", show=False, priority=True),
     ]
@@ -212,48 +203,21 @@ class SettingsScreen(Overlay[None]):
         query: str = "",
         choices: Callable[[Key], Sequence[str]] = lambda key: key.choices,
     ) -> None:
-        super().__init__()
+        super().__init__(query)
         self._choices = choices
         self.save: Callable[[str, Any], None] = lambda name, value: None
         self.edit_keys: Callable[[], None] = lambda: None
         """Goes on to the editor that `keymap` has."""
-        self._settings, self._home, self._start = settings, home, query
-        self._field = LineField(id="palette-field")
-        self._count = PaletteCount(id="settings-count")
-        self._list = SettingsList(home, self._follow, self.action_change)
+        self._settings, self._home = settings, home
+        self._list: SettingsList = SettingsList(home, self._follow, self.action_change)
         self._detail = SettingsDetail(id="settings-detail")
         self._foot = _Foot(id="settings-foot")
-
-    def compose(self) -> ComposeResult:
-        yield boxed(TypedLine(self._field, self._count), self._list, self._detail, self._foot)
-
-    def on_mount(self) -> None:
-        super().on_mount()
-        self._field.ask(t("settings.ask"))
-        self._field.focus()
-        if self._start:
-            self._field.type_in(self._start)
-        self._look()
-
-    def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
-        self._detail.refresh(layout=True)
-
-    def refresh_look(self) -> None:
-        self._field.ask(t("settings.ask"))
-        self._look()
-        super().refresh_look()
 
     def show(self, settings: Sequence[Setting], words: str, *, wrong: bool = False) -> None:
         """The settings as they are now, and what came of the change."""
         self._settings = settings
         self._look()
         self._say(words, wrong=wrong)
-
-    def _say(self, words: str, *, wrong: bool = False) -> None:
-        if (words, wrong) != (self._foot.words, self._foot.wrong):
-            self._foot.words, self._foot.wrong = words, wrong
-            self._foot.refresh(layout=True)
 
     def _look(self) -> None:
         found = fitting(self._settings, self._field.text)
@@ -274,21 +238,6 @@ class SettingsScreen(Overlay[None]):
         takes = allowed(replace(one.key, choices=tuple(self._choices(one.key))))
         lines.append(t("settings.takes", allowed=takes, value=default, acts=acts(one.key)))
         self._detail.say(tuple(lines))
-
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        event.stop()
-        self._say("")
-        self._look()
-
-    def action_move(self, step: int) -> None:
-        self._say("")
-        self._list.move(step)
-
-    def on_mouse_scroll_down(self) -> None:
-        self._list.move(1)
-
-    def on_mouse_scroll_up(self) -> None:
-        self._list.move(-1)
 
     # -- changing -------------------------------------------------------------------------------------------------
 

@@ -194,11 +194,11 @@ async def test_in_the_program_a_change_is_written_acts_at_once_and_says_where_it
         await stage.until(lambda: isinstance(app.screen, SettingsScreen))
         await stage.until(lambda: app.screen._list.row and app.screen._list.row.key.name == "display.ascii")
         await stage.pilot.press("enter")
-        await stage.until(lambda: "display.ascii = true; acts at once" in app.screen._foot.words)
+        await stage.until(lambda: "display.ascii = true; acts at once" in " ".join(app.screen._foot.words))
         assert symbols.ascii_is_forced()
         assert "ascii: true" in stage.host.places.config_file.read_text()
         await stage.pilot.press("ctrl+r")
-        await stage.until(lambda: "is at its default" in app.screen._foot.words)
+        await stage.until(lambda: "is at its default" in " ".join(app.screen._foot.words))
         assert not symbols.ascii_is_forced()
         assert "ascii" not in stage.host.places.config_file.read_text()
         app.screen._field.text = "display.theme"
@@ -208,7 +208,7 @@ async def test_in_the_program_a_change_is_written_acts_at_once_and_says_where_it
         assert app.screen._list.row == "auto"
         assert "One of auto, ansi, high-contrast" in " ".join(app.screen_stack[-2]._detail._lines)
         await stage.pilot.press("down", "enter")
-        await stage.until(lambda: "display.theme = ansi; acts at once" in app.screen._foot.words)
+        await stage.until(lambda: "display.theme = ansi; acts at once" in " ".join(app.screen._foot.words))
         assert (app.theme, app.themes.chosen) == ("ansi", "ansi")
         await stage.pilot.press("escape")
         await stage.until(lambda: len(app.screen_stack) == 1)
