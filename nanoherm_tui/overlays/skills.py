@@ -84,10 +84,11 @@ class SkillsList(FollowedList[str, SkillLine]):
         symbol, role = _MARKS[line.state]
         name = cut(line.name, self._cells - 2)
         left: list[Part] = [(sym("bar"), look.mark("accent", ground)) if here else (" ", plain), (" ", plain)]
-        left += [(f"{sym(symbol)} ", look.mark(role, ground)), (name + " " * (self._cells - width(name)), plain)]
+        left.append((f"{sym(symbol)} ", look.mark(role, ground)))
         side = cut(line.side, cells // 2)
-        room = cells - sum(width(part) for part, _ in left) - width(side) - 3
-        left.append((beside(line.words, room), muted))
+        room = cells - sum(width(part) for part, _ in left) - self._cells - width(side) - 3
+        words = beside(line.words, room)
+        left += [(name + " " * (self._cells - width(name)) if words else name, plain), (words, muted)]
         return row(cells, left, plain, [(side, warn if line.state == "lacking" else muted), (" ", plain)])
 
 

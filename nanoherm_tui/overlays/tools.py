@@ -114,10 +114,10 @@ class ToolsList(FollowedList[str, ToolRow]):
         left += [("" if line.is_set else "  ", plain), (f"{sym(symbol)} ", look.mark(role, ground))]
         side = cut(line.side, cells // 2)
         name = line.name + " " * (2 if line.is_set else max(2, _NAME - width(line.name)))
-        left.append((name, words if line.is_set else plain))
+        room = cells - sum(width(part) for part, _ in left) - width(name) - width(side) - 3
+        told = beside(line.warning or line.words, room)
         warn = look.style("warn", ground) if line.warning and not here else muted
-        room = cells - sum(width(part) for part, _ in left) - width(side) - 3
-        left.append((beside(line.warning or line.words, room), warn))
+        left += [(name if told else line.name, words if line.is_set else plain), (told, warn)]
         return row(cells, left, plain, [(side, muted), (" ", plain)])
 
 

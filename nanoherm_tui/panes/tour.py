@@ -54,7 +54,10 @@ def words_of(card: Card, keymap: Keymap, *, demo: bool) -> str:
 
 
 class TourCard(Painted):
-    """The card number `at`. All take the room of the tallest: nothing moves from one to the next."""
+    """The card number `at`. All take the room of the tallest: nothing moves from one to the next.
+
+    On a short screen each takes its own: the draft under it needs the rows.
+    """
 
     DEFAULT_CSS = """
     TourCard { height: auto; width: 1fr; margin: 1 0 0 0; }
@@ -76,7 +79,7 @@ class TourCard(Painted):
 
     def go_on(self) -> None:
         self.at += 1
-        self.refresh()
+        self.refresh(layout=self._is_short)
 
     def refresh_look(self) -> None:
         """Theme, language or keys have changed."""
@@ -98,7 +101,8 @@ class TourCard(Painted):
         self.set_class(self._is_short, "-short")
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        most = max(len(self._lines(card, width)) for card in CARDS)
+        cards = (CARDS[self.at],) if self._is_short else CARDS
+        most = max(len(self._lines(card, width)) for card in cards)
         return most + 2 + (0 if self._is_short else 2)
 
     def _lines(self, card: Card, width: int) -> Sequence[str]:
