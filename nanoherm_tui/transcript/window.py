@@ -154,6 +154,7 @@ class Window(Selecting):
             self._model.place = self._kept
             return
         if self._page is not None:
+            self._page.selected.by_keys = False  # keys go elsewhere; what they have selected stays
             self._page.layout.left()
         if self._page is not None and self._page.layout.stick:
             self._page.layout.marked = None
